@@ -1,0 +1,116 @@
+"""Every error that Osler raises on purpose.
+
+    OslerError                      exit 1
+    ├── BadQuestion                 exit 2   empty, too long, binary, only options
+    ├── BadConfig                   exit 3   a setting or an osler.toml
+    │   └── UnknownStrategy         exit 3
+    ├── KnowledgeBaseError          exit 4
+    │   ├── KnowledgeBaseMissing    exit 4   no folder, or nothing in it
+    │   ├── KnowledgeBaseMismatch   exit 4   another schema, another encoder
+    │   ├── KnowledgeBaseUnbuilt    exit 4   half-built: passages without an index
+    │   ├── MalformedSource         exit 4   a corpus file that cannot be read at all
+    │   └── UnknownPassage          exit 4
+    ├── SourceUnavailable           exit 6   a source that is down is not an empty source
+    ├── ModelError                  exit 5
+    │   ├── ModelMissing            exit 5   weights absent, truncated or of another hash
+    │   ├── ModelUnreachable        exit 5
+    │   └── CapabilityMissing       exit 5   the model cannot do what the method needs
+    ├── MalformedOutput             exit 1   model text that no parser could read
+    ├── BadRun                      exit 1   a recorded run that cannot be read or replayed
+    │   └── TapeMiss                exit 1   replay asked for what was never recorded
+    └── (a spent budget is no error: it is `Halt.BUDGET`)
+
+Each bears `fix`, the command or edit that mends it, and the process's exit
+status (`docs/guide/cli.md`); the command line prints `message` and `fix` on one line.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class OslerError(Exception):
+    """The root. `fix` is a command or an edit, in words the reader can act on."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, fix: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.fix}" if self.fix else self.message
+
+
+class BadQuestion(OslerError):
+    exit_code = 2
+
+
+class BadConfig(OslerError):
+    exit_code = 3
+
+
+class UnknownStrategy(BadConfig):
+    pass
+
+
+class KnowledgeBaseError(OslerError):
+    exit_code = 4
+
+
+class KnowledgeBaseMissing(KnowledgeBaseError):
+    pass
+
+
+class KnowledgeBaseMismatch(KnowledgeBaseError):
+    pass
+
+
+class KnowledgeBaseUnbuilt(KnowledgeBaseError):
+    pass
+
+
+class MalformedSource(KnowledgeBaseError):
+    pass
+
+
+class UnknownPassage(KnowledgeBaseError):
+    pass
+
+
+class SourceUnavailable(OslerError):
+    exit_code = 6
+
+
+class ModelError(OslerError):
+    exit_code = 5
+
+
+class ModelMissing(ModelError):
+    pass
+
+
+class ModelUnreachable(ModelError):
+    pass
+
+
+class CapabilityMissing(ModelError):
+    pass
+
+
+class MalformedOutput(OslerError):
+    """Model text that does not parse. `reply` is the text, `expected` what was hoped for."""
+
+    def __init__(self, reply: str, *, expected: str) -> None:
+        super().__init__(f"expected {expected}, got {reply[:200]!r}")
+        self.reply = reply
+        self.expected = expected
+
+
+class BadRun(OslerError):
+    pass
+
+
+class TapeMiss(BadRun):
+    pass

@@ -1,0 +1,96 @@
+"""What a language model is to Osler: two small Protocols.
+
+A capability is a Protocol, not a flag: a model that can score a given text
+implements `Likelihood` beside `LanguageModel`; a method that needs it asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+from osler.types import Usage
+
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to decode. The defaults are TC-RAG's for all its methods (App. 8.5)."""
+
+    temperature: float = 0.6
+    max_tokens: int = 500
+    stop: tuple[str, ...] = ()
+    seed: int = 0
+    top: int = 1
+    """How many of the likeliest tokens to report at each place; 0 = no log-probabilities."""
+    grammar: str = ""
+    """GBNF; empty = unconstrained. A model that cannot constrain must raise `CapabilityMissing`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScore:
+    """A token of a text with its log-probability under the raw model.
+
+    `text[start:end]` of the scored text are its characters. Tokens that are only
+    part of a character share the span of the whole character.
+    """
+
+    text: str
+    start: int
+    end: int
+    logprob: float
+    """Natural logarithm, at most 0, before grammar and temperature."""
+    top: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    text: str
+    tokens: tuple[TokenScore, ...] = ()
+    """Empty when the model gives no log-probabilities."""
+    finish: Literal["stop", "length"] = "stop"
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A given text's tokens, teacher-forced, and what that cost."""
+
+    tokens: tuple[TokenScore, ...]
+    usage: Usage = field(default_factory=Usage)
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    @property
+    def name(self) -> str:
+        """Stable identity: it is written to logs and keys tapes."""
+        ...
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        """Continues the conversation; a last message of the assistant's is continued in place.
+
+        Raises `ModelUnreachable`, `ModelError` (refused by the engine, too long a
+        prompt) and `CapabilityMissing`.
+        """
+        ...
+
+
+@runtime_checkable
+class Likelihood(Protocol):
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        """Log-probabilities of `text` after `context`, teacher-forced.
+
+        A `str` context is taken as it is; messages are put through the chat
+        template, and `text` stands where the assistant's next words would. The
+        tokens' offsets are into `text`.
+        """
+        ...

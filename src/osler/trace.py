@@ -1,0 +1,257 @@
+"""One event stream: the terminal prints it, the log stores it, replay compares it.
+
+An event says what happened, never when: wall-clock times would make two equal
+runs differ. Seconds come from model replies, which are recorded and replayed.
+The wire names (`type`) are those of the native API's event stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from osler.errors import BadRun
+from osler.types import Hit, Question, Solution, Usage
+
+SCHEMA = 1
+"""Version of the event log; raised when a reader of the older one would misread it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bounds of one run; `None` = unbounded."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    searches: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    run: str
+    strategy: str
+    question: Question
+    snapshot: str
+    """Of the knowledge base; empty when the strategy uses none."""
+    models: dict[str, str]
+    """Role to model identity."""
+    seed: int
+    budget: Budget
+    schema: int = SCHEMA
+    type: Literal["run.started"] = "run.started"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """Query `j` for a source (Omni-RAG §4.1)."""
+
+    source: str
+    j: int
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesPlanned:
+    queries: tuple[PlannedQuery, ...]
+    origin: Literal["planner", "user", "fixed"]
+    type: Literal["plan.proposed"] = "plan.proposed"
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    query: str
+    k: int
+    sources: tuple[str, ...]
+    type: Literal["retrieval.started"] = "retrieval.started"
+
+
+@dataclass(frozen=True, slots=True)
+class HitNote:
+    passage: str
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    query: str
+    hits: tuple[HitNote, ...]
+    failed: tuple[str, ...] = ()
+    """Sources that were down, each with its reason: never silently an empty result."""
+    type: Literal["retrieval.done"] = "retrieval.done"
+
+    @classmethod
+    def of(cls, query: str, hits: Iterable[Hit], failed: tuple[str, ...] = ()) -> Retrieved:
+        notes = tuple(HitNote(hit.passage.id, hit.score, hit.rank) for hit in hits)
+        return cls(query, notes, failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    i: int
+    """Actions taken so far."""
+    kind: str
+    text: str
+    depth: int
+    """Height of the stack after the push; the query alone is 1."""
+    type: Literal["stack.push"] = "stack.push"
+
+
+@dataclass(frozen=True, slots=True)
+class Popped:
+    i: int
+    kind: str
+    by: Literal["Backtrack", "Summary"]
+    depth: int
+    restored: float | None
+    """State value after the pop; `None` for one too large to write (the initial one)."""
+    reason: str = ""
+    """The model's own words; or why nothing was popped, with `kind` empty."""
+    type: Literal["stack.pop"] = "stack.pop"
+
+
+@dataclass(frozen=True, slots=True)
+class StateValued:
+    i: int
+    metric: str
+    value: float
+    sigma: float
+    exact: bool
+    """False for an estimate from the top-k tokens."""
+    halted: bool
+    note: str = ""
+    type: Literal["state.updated"] = "state.updated"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One model call: a completion or the scoring of a given text."""
+
+    role: str
+    kind: Literal["complete", "score"]
+    prompt: str
+    """The prompt's name and hash ("tcrag/act@1f3a…"), so that a result leads to its wording."""
+    reply: str
+    usage: Usage
+    repaired: str = ""
+    """What was wrong with the reply before this one."""
+    type: Literal["model.asked"] = "model.asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something a reader of the answer must know and no other event says."""
+
+    text: str
+    type: Literal["run.note"] = "run.note"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    solution: Solution
+    type: Literal["run.finished"] = "run.finished"
+
+
+Event = Annotated[
+    Started
+    | SourcesPlanned
+    | Searched
+    | Retrieved
+    | Pushed
+    | Popped
+    | StateValued
+    | Asked
+    | Noted
+    | Answered,
+    Field(discriminator="type"),
+]
+Sink = Callable[[Any], None]
+
+
+@cache
+def _adapter() -> TypeAdapter[Any]:
+    return TypeAdapter(Event)
+
+
+def to_line(event: Event) -> str:
+    """One JSON object without a line break; the inverse of `from_line`."""
+    return _adapter().dump_json(event).decode()
+
+
+def from_line(line: str) -> Event:
+    """Raises `BadRun` when the line is no event of this schema."""
+    try:
+        event: Event = _adapter().validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "line"
+        raise BadRun(f"not an event: {where}: {first['msg']}") from error
+    return event
+
+
+def read_events(path: Path) -> Iterator[Event]:
+    """The events of a log, in order. Raises `BadRun` naming file and line."""
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield from_line(line)
+            except BadRun as error:
+                raise BadRun(f"{path}:{number}: {error.message}") from error
+
+
+class Cancelled(asyncio.CancelledError):
+    """The run was asked to stop; nothing half-written is left behind."""
+
+
+@dataclass
+class Run:
+    """What one run carries along: its events, budget, chance and cancellation."""
+
+    id: str = "run"
+    seed: int = 0
+    budget: Budget = field(default_factory=Budget)
+    sink: Sink | None = None
+    """Called with each event as it happens, before the strategy goes on."""
+    events: list[Event] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    rng: random.Random = field(init=False)
+    _cancelled: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.seed)
+
+    def emit(self, event: Event) -> None:
+        if self._cancelled:
+            raise Cancelled
+        self.events.append(event)
+        if self.sink is not None:
+            self.sink(event)
+
+    def spend(self, usage: Usage) -> None:
+        self.usage += usage
+
+    def cancel(self) -> None:
+        """The next event raises `Cancelled` instead of being emitted."""
+        self._cancelled = True
+
+    @property
+    def exhausted(self) -> str | None:
+        """Which bound is reached, in words; `None` while there is room."""
+        used, bound = self.usage, self.budget
+        for name, spent, limit in (
+            ("calls", used.calls, bound.calls),
+            ("tokens", used.tokens, bound.tokens),
+            ("searches", used.searches, bound.searches),
+            ("seconds", used.seconds, bound.seconds),
+        ):
+            if limit is not None and spent >= limit:
+                return f"{name} {spent:g} of {limit:g}"
+        return None

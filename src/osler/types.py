@@ -1,0 +1,291 @@
+"""The words of the house: what is asked, what is found, what is answered.
+
+Everything here is frozen and knows nothing of models, stores or settings. Two
+rules are built in so that no later code can break them:
+
+* a quote is always a substring of its passage (`Evidence` refuses anything else);
+* `text`, `citations` and `grounding` of an answer are derived from its
+  statements, never stored beside them, so they cannot contradict each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from osler.trace import Run
+
+Language = Literal["en", "zh"]
+
+BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH = "book", "guideline", "research", "wiki", "graph"
+EMR, WEB = "emr", "web"
+SOURCES: tuple[str, ...] = (BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH)
+"""The five sources of MedOmniKB (Omni-RAG §3), in the order of its wire format."""
+ALL_SOURCES: tuple[str, ...] = (*SOURCES, EMR, WEB)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked. It carries no gold answer: only `evaluate` and `train` know that."""
+
+    id: str
+    text: str
+    options: tuple[str, ...] = ()
+    """Option texts in order, without their letters; empty for an open question."""
+    language: Language = "en"
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        return tuple(chr(ord("A") + i) for i in range(len(self.options)))
+
+    def option(self, letter: str) -> str:
+        """The option's text. Raises `KeyError` for a letter that is not offered."""
+        try:
+            return self.options[self.letters.index(letter)]
+        except ValueError:
+            raise KeyError(letter) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Locator:
+    """Where in the world a passage stands; unknown is `None` or empty, never guessed."""
+
+    section: str = ""
+    """Heading path, joined by " > "."""
+    page: int | None = None
+    year: int | None = None
+    url: str = ""
+    code: str = ""
+    """The publisher's own identifier: "PMID:123", "CUI:C0002871", "DOID:10763"."""
+    kind: str = ""
+    """Publication or record type as its publisher names it ("Randomized Controlled Trial")."""
+
+    def __str__(self) -> str:
+        page = f"p. {self.page}" if self.page is not None else ""
+        year = str(self.year) if self.year is not None else ""
+        return ", ".join(part for part in (self.section, page, self.kind, year, self.code) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text that can be retrieved and cited; at most 1,000 characters (Omni-RAG §3.1)."""
+
+    id: str
+    """Stable: `source:document#chunk`."""
+    text: str
+    source: str
+    title: str
+    locator: Locator = Locator()
+    licence: str = ""
+    language: Language = "en"
+    illustrative: bool = False
+    """True for texts written as samples: right in substance, not a clinical reference."""
+
+    @property
+    def heading(self) -> str:
+        """Title and section path: what stands before the text when it is indexed."""
+        return " > ".join(part for part in (self.title, self.locator.section) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage, and the query and source that found it."""
+
+    passage: Passage
+    score: float
+    """Comparable within one search only; higher is better."""
+    rank: int
+    """From 1."""
+    query: str
+    source: str
+    """The source or index that found it; a fusion keeps the first finder's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A hit and what it was used for, with the quoted span `passage.text[start:end]`."""
+
+    hit: Hit
+    start: int
+    end: int
+    use: str = ""
+    """The step it served: a tool name, a sub-question, "answer"."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.end <= len(self.hit.passage.text):
+            raise ValueError(
+                f"span {self.start}:{self.end} lies outside passage {self.hit.passage.id}"
+                f" ({len(self.hit.passage.text)} characters)"
+            )
+
+    @property
+    def passage(self) -> Passage:
+        return self.hit.passage
+
+    @property
+    def quote(self) -> str:
+        return self.passage.text[self.start : self.end]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One sentence of an answer and the numbers of the evidence it rests on."""
+
+    text: str
+    cites: tuple[int, ...] = ()
+    """1-based numbers into the answer's evidence; empty = not cited, and said so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`answer.text[start:end]` rests on evidence number `number`. Derived, never stored."""
+
+    start: int
+    end: int
+    number: int
+
+
+class Grounding(StrEnum):
+    """How much of an answer rests on cited evidence."""
+
+    GROUNDED = "grounded"
+    PARTLY = "partly"
+    UNGROUNDED = "ungrounded"
+    ABSTAINED = "abstained"
+
+
+class Authorship(StrEnum):
+    """Who worded an answer: sentences quoted from passages, or a model."""
+
+    EXTRACTIVE = "extractive"
+    WRITTEN = "written"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Statements with their evidence, or none of either: "the evidence does not say"."""
+
+    statements: tuple[Statement, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    option: str | None = None
+    """The chosen letter; `None` for open questions and abstentions."""
+    authorship: Authorship = Authorship.EXTRACTIVE
+    note: str = ""
+    """What the reader must know: why it abstains, what is missing, who worded it."""
+    language: Language = "en"
+
+    def __post_init__(self) -> None:
+        for statement in self.statements:
+            for number in statement.cites:
+                if not 1 <= number <= len(self.evidence):
+                    raise ValueError(
+                        f"[{number}] cites evidence that the answer has not ({len(self.evidence)})"
+                    )
+
+    @property
+    def text(self) -> str:
+        return self._separator.join(_marked(statement) for statement in self.statements)
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        found, start = [], 0
+        for statement in self.statements:
+            found += [Citation(start, start + len(statement.text), n) for n in statement.cites]
+            start += len(_marked(statement)) + len(self._separator)
+        return tuple(found)
+
+    @property
+    def grounding(self) -> Grounding:
+        if not self.statements:
+            return Grounding.ABSTAINED if self.option is None else Grounding.UNGROUNDED
+        cited = sum(bool(statement.cites) for statement in self.statements)
+        if cited == len(self.statements):
+            return Grounding.GROUNDED
+        return Grounding.PARTLY if cited else Grounding.UNGROUNDED
+
+    @property
+    def _separator(self) -> str:
+        return "" if self.language == "zh" else " "
+
+
+def _marked(statement: Statement) -> str:
+    marks = "".join(f"[{number}]" for number in statement.cites)
+    return f"{statement.text} {marks}" if marks else statement.text
+
+
+class Halt(StrEnum):
+    """Why a run ended. Running out is a result, not an exception."""
+
+    CONVERGED = "converged"
+    BUDGET = "budget"
+    NO_EVIDENCE = "no_evidence"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a run cost. Adds up with `+`."""
+
+    calls: int = 0
+    """Model calls, completions and scorings alike."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    """Prompt tokens that the engine did not have to read again."""
+    scored_tokens: int = 0
+    searches: int = 0
+    seconds: float = 0.0
+    """Seconds spent in model calls, as the model reported them."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.scored_tokens + other.scored_tokens,
+            self.searches + other.searches,
+            self.seconds + other.seconds,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that were really worked on: read, written or scored."""
+        read = self.prompt_tokens - self.cached_tokens
+        return read + self.completion_tokens + self.scored_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The end of a run: the answer, why it stopped there, and what it cost."""
+
+    answer: Answer
+    halt: Halt
+    why: str
+    """One line for a reader: "cppl 7.41 < sigma 10"."""
+    usage: Usage = field(default_factory=Usage)
+
+
+class Retriever(Protocol):
+    """One index, one source, a fusion, a reranked or a planned retriever all look like this."""
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        """The `k` best hits, best first. Raises `SourceUnavailable`, never returns [] for it."""
+        ...
+
+
+class Relevance(Protocol):
+    """How well each text answers a query: a cross-encoder, a bi-encoder, a word overlap."""
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """One score a text, in order; comparable within one call, higher is better."""
+        ...
+
+
+class Solver(Protocol):
+    """TC-RAG, KAG-Thinker, planner and reader, the unified system and every baseline."""
+
+    async def solve(self, question: Question, run: Run) -> Solution: ...
