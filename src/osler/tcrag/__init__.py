@@ -1,0 +1,1 @@
+"""TC-RAG: a language model controlled by a memory stack and a monitored state value."""

@@ -1,0 +1,1 @@
+"""Doubles and conformance kits for tests; no other layer imports this package."""

@@ -1,0 +1,45 @@
+"""What a composer is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from osler.trace import Run
+from osler.types import Answer, Hit, Question
+
+NOTHING_SAID = {
+    "en": "The evidence does not say.",
+    "zh": "现有证据没有说明。",
+}
+
+
+class Composer(Protocol):
+    @property
+    def drafts(self) -> bool:
+        """Whether it uses a model's draft; else nobody need pay for one."""
+        ...
+
+    async def conclude(
+        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+    ) -> Answer:
+        """An answer from `hits`; `draft` is what a model wrote, "" if nothing.
+
+        An answer without statements and without an option is an abstention.
+        """
+        ...
+
+
+def spoken(answer: Answer, question: Question) -> str:
+    """The answer as one would read it out: the option first, then what it rests on."""
+    if answer.option is None:
+        return answer.text
+    return f"{answer.option}. {question.option(answer.option)} {answer.text}".rstrip()
+
+
+def plain(answer: Answer, question: Question) -> str:
+    """What the answer claims, without citation marks: the text whose sureness is monitored."""
+    if answer.option is not None:
+        return question.option(answer.option)
+    separator = "" if answer.language == "zh" else " "
+    return separator.join(statement.text for statement in answer.statements)

@@ -1,0 +1,54 @@
+"""Sentences of retrieved passages as candidate quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from osler.text import sentences
+from osler.types import Evidence, Hit, Relevance
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    hit: Hit
+    start: int
+    end: int
+    relevance: float
+
+    @property
+    def text(self) -> str:
+        return self.hit.passage.text[self.start : self.end]
+
+    def evidence(self, use: str) -> Evidence:
+        return Evidence(self.hit, self.start, self.end, use)
+
+
+async def candidates(
+    scorer: Relevance, query: str, hits: Sequence[Hit], *, shortest: int = 20
+) -> list[Candidate]:
+    """Every sentence of the hits with its relevance, most relevant first.
+
+    A sentence is judged under its heading ("It is given intramuscularly" says
+    little alone); shorter ones than `shortest` characters (8 in Chinese) are headings
+    and fragments, and left out.
+    """
+    spans = [
+        (hit, start, end)
+        for hit, start, end in _spans(hits)
+        if end - start >= _least(hit, shortest)
+    ]
+    texts = [f"{hit.passage.heading}. {hit.passage.text[start:end]}" for hit, start, end in spans]
+    scores = await scorer.relevance(query, texts) if texts else ()
+    found = [Candidate(*span, value) for span, value in zip(spans, scores, strict=True)]
+    return sorted(found, key=lambda c: (-c.relevance, c.hit.rank, c.start))
+
+
+def _spans(hits: Sequence[Hit]) -> Iterable[tuple[Hit, int, int]]:
+    for hit in hits:
+        for start, end in sentences(hit.passage.text):
+            yield hit, start, end
+
+
+def _least(hit: Hit, shortest: int) -> int:
+    return 8 if hit.passage.language == "zh" else shortest

@@ -1,0 +1,95 @@
+"""A capable model's words, each sentence led back to the passage it rests on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from osler.answer.base import NOTHING_SAID
+from osler.answer.options import written_option
+from osler.text import sentences, words
+from osler.trace import Run
+from osler.types import Answer, Authorship, Evidence, Hit, Question, Statement
+
+_MARK = re.compile(r"\s*[\[［【](\d{1,3})[\]］】]")
+_ANSWER_TAG = re.compile(r"<answer>.*?(?:</answer>|$)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Written:
+    """Statements are the draft's sentences; [n] names the n-th hit.
+
+    A mark is believed only where the passage has a sentence that shares `overlap`
+    of the statement's words; an unmarked statement is cited on the same terms. What
+    cannot be led back stays in the answer uncited, and so lowers its grounding.
+    """
+
+    overlap: float = 0.5
+
+    @property
+    def drafts(self) -> bool:
+        return True
+
+    async def conclude(
+        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+    ) -> Answer:
+        text = _ANSWER_TAG.sub("", draft).strip()
+        said_nothing = text.strip() in ("", NOTHING_SAID[question.language])
+        option = written_option(draft, question) if question.options else None
+        if said_nothing:
+            note = NOTHING_SAID[question.language]
+            return Answer(option=option, note=note, language=question.language)
+        evidence: list[Evidence] = []
+        statements = [self._statement(part, hits, evidence) for part in _parts(text)]
+        return Answer(
+            tuple(statements), tuple(evidence), option, Authorship.WRITTEN, "", question.language
+        )
+
+    def _statement(self, part: str, hits: Sequence[Hit], evidence: list[Evidence]) -> Statement:
+        text = _MARK.sub("", part).strip()
+        marks = [int(number) for number in _MARK.findall(part)]
+        marked = [hits[n - 1] for n in marks if 1 <= n <= len(hits)]
+        cites = []
+        for quote in self._support(text, marked or hits, every=bool(marked)):
+            if quote not in evidence:
+                evidence.append(quote)
+            cites.append(evidence.index(quote) + 1)
+        return Statement(text, tuple(cites))
+
+    def _support(self, text: str, hits: Sequence[Hit], *, every: bool) -> list[Evidence]:
+        """The best sentence of each hit (or of the best hit) that shares enough words."""
+        wanted = set(words(text))
+        found = []
+        for hit in hits:
+            share, start, end = _nearest(wanted, hit)
+            if wanted and share >= self.overlap:
+                found.append((share, Evidence(hit, start, end, "answer")))
+        found.sort(key=lambda pair: -pair[0])
+        return [quote for _, quote in (found if every else found[:1])]
+
+
+def _parts(text: str) -> list[str]:
+    """The draft's sentences, each with the marks that follow its full stop."""
+    parts: list[str] = []
+    for start, end in sentences(text):
+        part = text[start:end]
+        if parts and not _MARK.sub("", part).strip():
+            parts[-1] += part
+            continue
+        # "… thigh. [1] Repeat after …": a leading mark belongs to the sentence before.
+        lead = re.match(rf"(?:{_MARK.pattern})+\s*", part)
+        if parts and lead:
+            parts[-1] += lead.group()
+            part = part[lead.end() :]
+        parts.append(part)
+    return [part for part in parts if _MARK.sub("", part).strip()]
+
+
+def _nearest(wanted: set[str], hit: Hit) -> tuple[float, int, int]:
+    """The passage's sentence with the largest share of the wanted words, and that share."""
+    best = (0.0, 0, 0)
+    for start, end in sentences(hit.passage.text):
+        shared = len(wanted & set(words(hit.passage.text[start:end])))
+        best = max(best, (shared / max(1, len(wanted)), start, end), key=lambda b: b[0])
+    return best

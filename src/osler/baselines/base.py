@@ -1,0 +1,46 @@
+"""What single-pass methods share: a prompt, a draft, an ending."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from osler.llm.ask import complete
+from osler.llm.base import LanguageModel, Message, Sampling
+from osler.prompts import render
+from osler.trace import Run
+from osler.types import Answer, Grounding, Halt, Hit, Question, Solution
+
+ROLE = "reader"
+
+
+def lettered(question: Question) -> list[tuple[str, str]]:
+    return list(zip(question.letters, question.options, strict=True))
+
+
+async def draft(
+    model: LanguageModel,
+    prompt: str,
+    question: Question,
+    sampling: Sampling,
+    run: Run,
+    **values: object,
+) -> str:
+    """The model's reply to a baseline's prompt about the question."""
+    rendered = render(
+        prompt, question.language, question=question.text, options=lettered(question), **values
+    )
+    messages = [Message("user", rendered.text)]
+    reply = await complete(model, messages, sampling, run, role=ROLE, prompt=rendered.identity)
+    return reply.text
+
+
+def numbered(hits: Sequence[Hit]) -> list[str]:
+    """Documents as a reader sees them: "[1] heading: text"."""
+    return [f"[{n}] {hit.passage.heading}: {hit.passage.text}" for n, hit in enumerate(hits, 1)]
+
+
+def ended(answer: Answer, run: Run, *, converged: str, silent: Halt, why: str) -> Solution:
+    """A single pass has converged when it says something; else it halts as `silent`."""
+    if answer.grounding is Grounding.ABSTAINED:
+        return Solution(answer, silent, why, run.usage)
+    return Solution(answer, Halt.CONVERGED, converged, run.usage)

@@ -1,0 +1,214 @@
+"""Everything a run took from outside it, written down, so that the run can happen again.
+
+A tape is JSON Lines: a header, then one entry a call. It is taken at three
+boundaries: the model (completions and scores), the retriever (hits with their
+passages) and the relevance scorer. A replayed run therefore needs no model, no
+encoder and no knowledge base. A call that was never recorded is a `TapeMiss`,
+never an invention.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from osler.errors import BadRun, CapabilityMissing, TapeMiss
+from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
+from osler.types import Hit, Relevance, Retriever
+
+Kind = Literal["complete", "score", "search", "relevance"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    kind: Kind
+    key: str
+    asked: str
+    """What was asked, shortened, to tell a reader which call this was."""
+    reply: Any
+
+
+@dataclass
+class Tape:
+    """`made` is "recorded" or "by hand": a tape nobody recorded proves logic, never quality."""
+
+    model: str
+    made: Literal["recorded", "by hand"] = "recorded"
+    entries: list[Entry] = field(default_factory=list)
+
+    def add(self, kind: Kind, parts: Sequence[Any], reply: Any) -> None:
+        asked = _asked(parts)
+        self.entries.append(Entry(kind, _key(kind, parts), asked, _dump(kind, reply)))
+
+    def lines(self) -> Iterable[str]:
+        yield json.dumps({"tape": 1, "model": self.model, "made": self.made}, ensure_ascii=False)
+        for entry in self.entries:
+            yield TypeAdapter(Entry).dump_json(entry).decode()
+
+    @classmethod
+    def read(cls, path: Path) -> Tape:
+        """Raises `BadRun` naming the file and line that is no tape."""
+        try:
+            header, *rest = path.read_text(encoding="utf-8").splitlines()
+            head = json.loads(header)
+            tape = cls(head["model"], head["made"])
+        except (OSError, ValueError, KeyError) as error:
+            raise BadRun(f"{path}: no tape: {error}") from error
+        for number, line in enumerate(rest, 2):
+            try:
+                tape.entries.append(TypeAdapter(Entry).validate_json(line))
+            except ValidationError as error:
+                raise BadRun(f"{path}:{number}: not a tape entry") from error
+        return tape
+
+
+@dataclass(frozen=True)
+class RecordingModel:
+    """Passes calls on and writes the replies down."""
+
+    model: LanguageModel
+    tape: Tape
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        reply = await self.model.complete(messages, sampling)
+        self.tape.add("complete", (self.name, tuple(messages), sampling), reply)
+        return reply
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        if not isinstance(self.model, Likelihood):
+            raise CapabilityMissing(f"{self.name} cannot score a given text")
+        reply = await self.model.score(context, text)
+        self.tape.add("score", (self.name, _context(context), text), reply)
+        return reply
+
+
+@dataclass(frozen=True)
+class RecordingRetriever:
+    name: str
+    retriever: Retriever
+    tape: Tape
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        hits = await self.retriever.search(query, k=k)
+        self.tape.add("search", (self.name, query, k), tuple(hits))
+        return hits
+
+
+@dataclass(frozen=True)
+class RecordingRelevance:
+    scorer: Relevance
+    tape: Tape
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        scores = await self.scorer.relevance(query, texts)
+        self.tape.add("relevance", (query, tuple(texts)), scores)
+        return scores
+
+
+class Player:
+    """Gives back what a tape holds, equal calls in the order they were recorded."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.model = tape.model
+        self._left: dict[str, deque[Entry]] = defaultdict(deque)
+        for entry in tape.entries:
+            self._left[entry.key].append(entry)
+
+    def take(self, kind: Kind, parts: Sequence[Any]) -> Any:
+        queue = self._left[_key(kind, parts)]
+        if not queue:
+            raise self._miss(kind, _asked(parts))
+        return _load(kind, queue.popleft().reply)
+
+    def _miss(self, kind: Kind, asked: str) -> TapeMiss:
+        known = [e.asked for queue in self._left.values() for e in queue if e.kind == kind]
+        near = get_close_matches(asked, known, 1, 0.0)
+        hint = f"; the nearest recorded one: {near[0]}" if near else ""
+        return TapeMiss(
+            f"this {kind} was never recorded: {asked}{hint}",
+            fix="the code or the prompt changed since; run `osler ask` again",
+        )
+
+
+@dataclass(frozen=True)
+class ReplayingModel:
+    player: Player
+
+    @property
+    def name(self) -> str:
+        return self.player.model
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        reply: Completion = self.player.take("complete", (self.name, tuple(messages), sampling))
+        return reply
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        reply: Scored = self.player.take("score", (self.name, _context(context), text))
+        return reply
+
+
+@dataclass(frozen=True)
+class ReplayingRetriever:
+    name: str
+    player: Player
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        return list(self.player.take("search", (self.name, query, k)))
+
+
+@dataclass(frozen=True)
+class ReplayingRelevance:
+    player: Player
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        scores: tuple[float, ...] = self.player.take("relevance", (query, tuple(texts)))
+        return scores
+
+
+def _context(context: Sequence[Message] | str) -> str | tuple[Message, ...]:
+    return context if isinstance(context, str) else tuple(context)
+
+
+def _canonical(parts: Sequence[Any]) -> str:
+    return TypeAdapter(Any).dump_json(list(parts)).decode()
+
+
+def _key(kind: Kind, parts: Sequence[Any]) -> str:
+    return hashlib.sha256(f"{kind}\n{_canonical(parts)}".encode()).hexdigest()
+
+
+def _asked(parts: Sequence[Any]) -> str:
+    """The end of what was asked: conversations differ in their last words."""
+    return _canonical(parts)[-300:]
+
+
+@cache
+def _adapter(kind: Kind) -> TypeAdapter[Any]:
+    shapes: dict[Kind, Any] = {
+        "complete": Completion,
+        "score": Scored,
+        "search": tuple[Hit, ...],
+        "relevance": tuple[float, ...],
+    }
+    return TypeAdapter(shapes[kind])
+
+
+def _dump(kind: Kind, reply: Any) -> Any:
+    return _adapter(kind).dump_python(reply, mode="json")
+
+
+def _load(kind: Kind, reply: Any) -> Any:
+    return _adapter(kind).validate_python(reply)

@@ -1,0 +1,91 @@
+"""Prompts are files with a contract.
+
+`kag/decompose.md` and `kag/decompose.zh.md` stand side by side. Front matter says
+where the wording comes from and which variables it takes; `render` refuses a
+missing and an unknown one. A prompt's hash goes with every model call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from osler.errors import OslerError
+from osler.types import Language
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import SandboxedEnvironment
+
+
+class BadPrompt(OslerError):
+    """A prompt file without its contract, or called against it: a mistake in the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    name: str
+    language: Language
+    source: str
+    """Where the wording comes from, as its front matter says."""
+    variables: frozenset[str]
+    body: str
+
+    @property
+    def identity(self) -> str:
+        """Name, language and hash of the wording: "tcrag/act.zh@1f3a9c2e"."""
+        digest = hashlib.sha256(self.body.encode()).hexdigest()[:8]
+        suffix = "" if self.language == "en" else f".{self.language}"
+        return f"{self.name}{suffix}@{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    text: str
+    identity: str
+
+
+@cache
+def load(name: str, language: Language) -> Prompt:
+    """Reads a prompt file. Raises `BadPrompt` when it is absent or has no contract."""
+    suffix = "" if language == "en" else f".{language}"
+    resource = files(__package__).joinpath(f"{name}{suffix}.md")
+    try:
+        text = resource.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadPrompt(f"no prompt {name}{suffix}.md") from None
+    head, separator, body = text.removeprefix("---\n").partition("\n---\n")
+    fields = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
+    if not separator or not {"source", "variables"} <= fields.keys():
+        raise BadPrompt(f"{name}{suffix}.md needs front matter with `source` and `variables`")
+    variables = frozenset(filter(None, fields["variables"].strip("[]").replace(",", " ").split()))
+    return Prompt(name, language, fields["source"], variables, body.strip("\n"))
+
+
+def render(name: str, language: Language, **values: object) -> Rendered:
+    """The prompt with its variables filled in; raises `BadPrompt` unless they fit exactly."""
+    prompt = load(name, language)
+    _check(prompt, values)
+    text = _environment().from_string(prompt.body).render(values)
+    return Rendered(text, prompt.identity)
+
+
+def _check(prompt: Prompt, values: Mapping[str, object]) -> None:
+    if missing := prompt.variables - values.keys():
+        raise BadPrompt(f"{prompt.name}: missing {', '.join(sorted(missing))}")
+    if unknown := values.keys() - prompt.variables:
+        raise BadPrompt(f"{prompt.name}: unknown {', '.join(sorted(unknown))}")
+
+
+@cache
+def _environment() -> SandboxedEnvironment:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+
+    # Prompts are plain text for a model, never markup for a browser.
+    return SandboxedEnvironment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+    )

@@ -1,0 +1,199 @@
+"""The actions of TC-RAG (§5.1) and their wire form (App. 8.4).
+
+    Thought: …
+    Tool_Use: DOC_RAG
+    Tool_Input: …            ours: the paper gives the tool no argument
+    Backtrack: …
+    Summary: …
+    Conclusion: …
+
+One reply is one action: the first. The parser also reads the dialect of the
+authors' program (`Action`, `Action Input`, `Final Answer`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from osler.errors import MalformedOutput
+
+
+class Move(StrEnum):
+    """The kinds of action a model may take."""
+
+    THOUGHT = "Thought"
+    TOOL_USE = "Tool_Use"
+    BACKTRACK = "Backtrack"
+    SUMMARY = "Summary"
+    CONCLUSION = "Conclusion"
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    tool: str
+    query: str
+    """Empty when the model named the tool alone, as in the paper: then the question is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backtrack:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    text: str
+
+
+Action = Thought | ToolUse | Backtrack | Summary | Conclusion
+
+OBSERVATION = "Tool_Observation"
+"""The tag a model must never write: generation stops there."""
+
+_TAGS = {
+    "thought": Move.THOUGHT,
+    "tool_use": Move.TOOL_USE,
+    "action": Move.TOOL_USE,
+    "backtrack": Move.BACKTRACK,
+    "summary": Move.SUMMARY,
+    "conclusion": Move.CONCLUSION,
+    "final_answer": Move.CONCLUSION,
+}
+_INPUTS = {"tool_input", "action_input"}
+_STOPS = {"tool_observation", "observation", "user_query"}
+_TAG = re.compile(
+    r"^[ \t]*(Thought|Tool[_ ]Use|Tool[_ ]Input|Tool[_ ]Observation|Backtrack|Summary|Conclusion"
+    r"|User[_ ]Query|Action[_ ]Input|Action|Observation|Final[_ ]Answer)[ \t]*[:：]",
+    re.IGNORECASE | re.MULTILINE,
+)
+_EXPECTED = "one action: Thought, Tool_Use, Backtrack, Summary or Conclusion with its text"
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """An action, and where in the reply its own text stands: the state value is over that."""
+
+    action: Action
+    start: int
+    end: int
+
+
+def parse_action(reply: str, *, tools: Collection[str]) -> Parsed:
+    """The first action of a reply; what follows it is dropped.
+
+    A reply without any tag is a Thought: it ends nothing. Raises `MalformedOutput`
+    for an empty action, an unknown tool, or text that pretends to be an observation.
+    """
+    tags = list(_TAG.finditer(reply))
+    if not tags:
+        return _untagged(reply)
+    name = _normal(tags[0].group(1))
+    start, end = _span(reply, tags[0].end(), tags[1].start() if len(tags) > 1 else len(reply))
+    text = reply[start:end]
+    move = _TAGS.get(name)
+    if move is None:
+        raise MalformedOutput(reply, expected=_EXPECTED)
+    if move is Move.TOOL_USE:
+        return Parsed(_tool_use(reply, text, tags[1:], tools), start, end)
+    if not text and move is not Move.BACKTRACK:
+        raise MalformedOutput(reply, expected=f"text after {move.value}:")
+    return Parsed(_action(move, text), start, end)
+
+
+def _untagged(reply: str) -> Parsed:
+    start, end = _span(reply, 0, len(reply))
+    if start == end:
+        raise MalformedOutput(reply, expected=_EXPECTED)
+    return Parsed(Thought(reply[start:end]), start, end)
+
+
+def _action(move: Move, text: str) -> Action:
+    match move:
+        case Move.THOUGHT:
+            return Thought(text)
+        case Move.BACKTRACK:
+            return Backtrack(text)
+        case Move.SUMMARY:
+            return Summary(text)
+        case _:
+            return Conclusion(text)
+
+
+def _tool_use(reply: str, name: str, later: list[re.Match[str]], tools: Collection[str]) -> ToolUse:
+    wanted = re.sub(r"\W", "", name.splitlines()[0] if name else "").upper()
+    known = {re.sub(r"\W", "", tool).upper(): tool for tool in tools}
+    if wanted not in known:
+        raise MalformedOutput(reply, expected=f"a tool, one of {', '.join(sorted(tools))}")
+    query = ""
+    if later and _normal(later[0].group(1)) in _INPUTS:
+        stop = later[1].start() if len(later) > 1 else len(reply)
+        query = _argument(reply[later[0].end() : stop].strip())
+    return ToolUse(known[wanted], query)
+
+
+def _argument(text: str) -> str:
+    """Bare text, or the one string inside a JSON object, as the authors' program wrote it."""
+    if text.startswith("{"):
+        try:
+            values = [v for v in json.loads(text).values() if isinstance(v, str)]
+        except ValueError:
+            return text
+        return values[0] if values else text
+    return text
+
+
+def _normal(tag: str) -> str:
+    return tag.lower().replace(" ", "_")
+
+
+def _span(reply: str, start: int, end: int) -> tuple[int, int]:
+    """The span without the white space at its ends."""
+    text = reply[start:end]
+    first = start + len(text) - len(text.lstrip())
+    return first, max(first, start + len(text.rstrip()))
+
+
+def move_of(action: Action) -> Move:
+    return Move.TOOL_USE if isinstance(action, ToolUse) else Move(type(action).__name__)
+
+
+def render(action: Action) -> str:
+    """The wire form; `parse_action` reads it back."""
+    match action:
+        case Thought(text):
+            return f"Thought: {text}"
+        case ToolUse(tool, ""):
+            return f"Tool_Use: {tool}"
+        case ToolUse(tool, query):
+            return f"Tool_Use: {tool}\nTool_Input: {query}"
+        case Backtrack(reason):
+            return f"Backtrack: {reason}"
+        case Summary(text):
+            return f"Summary: {text}"
+        case Conclusion(text):
+            return f"Conclusion: {text}"
+
+
+def grammar(moves: Collection[Move], tools: Collection[str], *, argument: bool) -> str:
+    """GBNF of one action out of `moves`; `argument` asks for a Tool_Input line."""
+    tool = '"Tool_Use: " tool' + (' "\\nTool_Input: " line' if argument else "")
+    arms = [tool if m is Move.TOOL_USE else f'"{m.value}: " line' for m in Move if m in moves]
+    names = " | ".join(f'"{name}"' for name in sorted(tools))
+    rules = [f"root ::= {' | '.join(arms)}", r"line ::= [^\n\r\t ] [^\n\r]{0,600}"]
+    if Move.TOOL_USE in moves:
+        rules.append(f"tool ::= {names}")
+    return "\n".join(rules)

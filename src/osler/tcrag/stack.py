@@ -1,0 +1,96 @@
+"""The memory stack (TC-RAG §3, §5.1).
+
+The state value lives in the frame, so taking the top off *is* the restoration of
+Algorithm 1, line 24: there is no second list to keep in step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from osler.types import Hit, Question
+
+LARGE = float("inf")
+"""s0 (§3, §5.2): nothing is known yet."""
+
+
+class Kind(StrEnum):
+    QUERY = "User_Query"
+    THOUGHT = "Thought"
+    OBSERVATION = "Tool_Observation"
+    SUMMARY = "Summary"
+    CONCLUSION = "Conclusion"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    kind: Kind
+    text: str
+    """As the model sees it, without the tag."""
+    state: float
+    """The state value that holds while this frame is on top; lower is surer."""
+    call: str = ""
+    """The Tool_Use lines that asked for an observation; popped with it."""
+    hits: tuple[Hit, ...] = ()
+    """The passages behind an observation; a summary keeps those of what it replaced."""
+
+
+@dataclass
+class MemoryStack:
+    """Frames, the query at the bottom for ever (§5.1: immutable)."""
+
+    question: Question
+    frames: list[Frame] = field(init=False)
+
+    def __post_init__(self) -> None:
+        lines = (self.question.text, *_options(self.question))
+        self.frames = [Frame(Kind.QUERY, "\n".join(lines), LARGE)]
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    @property
+    def top(self) -> Frame:
+        return self.frames[-1]
+
+    @property
+    def state(self) -> float:
+        return self.top.state
+
+    @property
+    def poppable(self) -> bool:
+        """Whether anything lies above the query."""
+        return len(self.frames) > 1
+
+    def push(
+        self,
+        kind: Kind,
+        text: str,
+        *,
+        state: float | None = None,
+        call: str = "",
+        hits: tuple[Hit, ...] = (),
+    ) -> None:
+        """Pushes a frame; without a `state` of its own it carries the last one on (§5.2)."""
+        carried = self.state if state is None else state
+        self.frames.append(Frame(kind, text, carried, call, hits))
+
+    def pop(self) -> Frame | None:
+        """Takes the top off and so restores the state before it; `None` on the query."""
+        return self.frames.pop() if self.poppable else None
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """The passages that stand in memory now, each once, in the order they came."""
+        seen: dict[str, Hit] = {}
+        for frame in self.frames:
+            for hit in frame.hits:
+                seen.setdefault(hit.passage.id, hit)
+        return tuple(seen.values())
+
+
+def _options(question: Question) -> tuple[str, ...]:
+    return tuple(
+        f"{letter}. {text}" for letter, text in zip(question.letters, question.options, strict=True)
+    )

@@ -1,0 +1,81 @@
+"""Models whose every word is written in the test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import log
+
+from osler.llm.base import Completion, Message, Sampling, Scored, TokenScore
+from osler.types import Hit, Passage, Usage
+
+_TOKENS = re.compile(r"[a-zA-Z0-9_']+|\s+|[^\sa-zA-Z0-9_']")
+
+
+def tokens_of(text: str, probability: float) -> tuple[TokenScore, ...]:
+    """Words, spaces and marks as tokens, each of the same probability in (0, 1]."""
+    return tuple(
+        TokenScore(m.group(), m.start(), m.end(), log(probability)) for m in _TOKENS.finditer(text)
+    )
+
+
+@dataclass
+class ScriptedModel:
+    """Replies in order. Asking too often fails, and so do replies left over (`finish`)."""
+
+    replies: list[str]
+    probability: float = 0.5
+    """Of each generated token."""
+    scores: dict[str, float] = field(default_factory=dict)
+    """Text → probability of each of its tokens when scored; `probability` for others."""
+    name: str = "scripted"
+    seen: list[tuple[Message, ...]] = field(default_factory=list)
+    samplings: list[Sampling] = field(default_factory=list)
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        self.seen.append(tuple(messages))
+        self.samplings.append(sampling)
+        assert len(self.seen) <= len(self.replies), f"asked once too often: {messages[-1]}"  # noqa: S101
+        text = self.replies[len(self.seen) - 1]
+        tokens = tokens_of(text, self.probability)
+        return Completion(text, tokens, "stop", Usage(calls=1, completion_tokens=len(tokens)))
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        tokens = tokens_of(text, self.scores.get(text, self.probability))
+        return Scored(tokens, Usage(calls=1, scored_tokens=len(tokens)))
+
+    def finish(self) -> None:
+        left = self.replies[len(self.seen) :]
+        assert not left, f"never asked for: {left}"  # noqa: S101
+
+
+@dataclass(frozen=True)
+class TextOnly:
+    """The same script without log-probabilities: what a model that hides them looks like."""
+
+    script: ScriptedModel
+
+    @property
+    def name(self) -> str:
+        return self.script.name
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        reply = await self.script.complete(messages, sampling)
+        return Completion(reply.text, (), reply.finish, reply.usage)
+
+
+@dataclass
+class ScriptedRetriever:
+    """Gives the passages of the first key that occurs in the query."""
+
+    found: dict[str, Sequence[Passage]]
+    asked: list[str] = field(default_factory=list)
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        self.asked.append(query)
+        passages = next((ps for key, ps in self.found.items() if key in query), ())
+        return [
+            Hit(passage, 1.0 / rank, rank, query, passage.source)
+            for rank, passage in enumerate(passages[:k], 1)
+        ]

@@ -1,0 +1,286 @@
+"""Algorithm 1, walked line by line with scripted replies.
+
+Probabilities are chosen so that cppl = 1/p: a text scored at p = 1/2 has cppl 2
+(under sigma = 10), at p = 1/50 it has cppl 50 (over it).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from osler.answer.written import Written
+from osler.errors import SourceUnavailable
+from osler.tcrag.actions import Move
+from osler.tcrag.machine import TuringMachine
+from osler.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
+from osler.tcrag.moves import AnyMove, Guided
+from osler.tcrag.stack import Kind
+from osler.tcrag.tools import DOC_RAG, KG_RAG, Tool
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
+from osler.trace import Asked, Budget, Noted, Popped, Pushed, Run, StateValued
+from osler.types import Grounding, Halt, Hit, Passage, Question
+
+QUESTION = Question("q1", "What happens when amiodarone is added to warfarin?")
+INTERACTION = Passage(
+    "guideline:inr#0",
+    "Amiodarone slows the clearance of warfarin. The INR rises, so the warfarin dose is lowered.",
+    "guideline",
+    "Anticoagulation",
+)
+NOISE = Passage("wiki:tea#0", "Tea is a drink made from leaves.", "wiki", "Tea")
+SURE, UNSURE = 1 / 2, 1 / 50
+ANSWER = "The INR rises, so the warfarin dose is lowered. [1]"
+CLAIM = "The INR rises, so the warfarin dose is lowered."
+
+
+def machine(
+    model: ScriptedModel | TextOnly,
+    monitor: Monitor | None = None,
+    retriever: ScriptedRetriever | None = None,
+    *,
+    moves: AnyMove | None = None,
+    **options: object,
+) -> TuringMachine:
+    found = retriever or ScriptedRetriever({"": [INTERACTION]})
+    if monitor is None:
+        assert isinstance(model, ScriptedModel)
+        monitor = Cppl(model)
+    return TuringMachine(
+        model,
+        (Tool(DOC_RAG, found), Tool(KG_RAG, ScriptedRetriever({"": [NOISE]}))),
+        monitor,
+        Written(),
+        moves or AnyMove(frozenset({DOC_RAG, KG_RAG})),
+        sigma=SIGMA[monitor.metric],
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def pushed(run: Run) -> list[str]:
+    return [event.kind for event in run.events if isinstance(event, Pushed)]
+
+
+def values(run: Run) -> list[StateValued]:
+    return [event for event in run.events if isinstance(event, StateValued)]
+
+
+async def test_a_sure_conclusion_halts_and_is_cited() -> None:
+    script = ScriptedModel(
+        ["Tool_Use: DOC_RAG\nTool_Input: warfarin amiodarone", f"Conclusion: {ANSWER}"],
+        scores={CLAIM: SURE},
+    )
+    run = Run()
+    solution = await machine(script).solve(QUESTION, run)
+    script.finish()
+    assert solution.halt is Halt.CONVERGED
+    assert solution.why == "cppl 2 < sigma 10"
+    assert solution.answer.grounding is Grounding.GROUNDED
+    assert solution.answer.evidence[0].passage.id == INTERACTION.id
+    assert pushed(run) == [Kind.QUERY, Kind.OBSERVATION, Kind.CONCLUSION]
+
+
+async def test_an_unsure_conclusion_becomes_a_thought_and_work_goes_on() -> None:
+    """Lines 11-13: relabelled, pushed, and the state is its value."""
+    script = ScriptedModel(
+        ["Conclusion: Perhaps nothing.", "Tool_Use: DOC_RAG", f"Conclusion: {ANSWER}"],
+        scores={"Perhaps nothing.": UNSURE, CLAIM: SURE},
+    )
+    run = Run()
+    solution = await machine(script).solve(QUESTION, run)
+    assert pushed(run) == [Kind.QUERY, Kind.THOUGHT, Kind.OBSERVATION, Kind.CONCLUSION]
+    assert [round(v.value) for v in values(run)] == [50, 2]
+    assert [v.halted for v in values(run)] == [False, True]
+    assert solution.halt is Halt.CONVERGED
+
+
+async def test_a_thought_never_halts_however_sure_it_is() -> None:
+    """Line 17: s below sigma is lifted to sigma."""
+    script = ScriptedModel(["Thought: The answer is clear."] * 3, scores={})
+    run = Run()
+    solution = await machine(script, max_loop=3).solve(QUESTION, run)
+    assert all(v.value < 10 and not v.halted for v in values(run))
+    assert solution.halt is Halt.BUDGET
+    assert "max_loop 3" in solution.why
+
+
+async def test_backtrack_removes_the_whole_tool_step_and_restores_the_state() -> None:
+    """Lines 22-24: the call goes with its observation, and the model no longer sees either."""
+    script = ScriptedModel(
+        [
+            "Thought: I look in the graph.",
+            "Tool_Use: KG_RAG\nTool_Input: tea",
+            "Backtrack: about tea",
+            "Tool_Use: DOC_RAG",
+            f"Conclusion: {ANSWER}",
+        ],
+        scores={"I look in the graph.": UNSURE, CLAIM: SURE},
+    )
+    run = Run()
+    await machine(script).solve(QUESTION, run)
+    popped = [event for event in run.events if isinstance(event, Popped)]
+    assert [(p.kind, p.depth, round(p.restored or 0)) for p in popped] == [
+        (Kind.OBSERVATION, 2, 50)
+    ]
+    after = "\n".join(message.content for message in script.seen[3])
+    assert "Tea" not in after
+    assert "KG_RAG\nTool_Input" not in after
+    assert script.seen[3] == script.seen[1], "after the pop the prompt is what it was"
+
+
+async def test_backtracking_over_a_thought_brings_its_predecessor_s_value_back() -> None:
+    """Line 24, with an unsure thought (50) under one scored at p = 1/100."""
+    script = ScriptedModel(
+        ["Thought: one", "Thought: two", "Backtrack: no"], scores={"one": 1 / 50, "two": 1 / 100}
+    )
+    run = Run()
+    await machine(script, max_loop=3).solve(QUESTION, run)
+    popped = next(event for event in run.events if isinstance(event, Popped))
+    assert popped.restored == pytest.approx(50)
+
+
+async def test_backtrack_on_the_bare_query_is_an_event_that_costs_a_step() -> None:
+    script = ScriptedModel(["Backtrack: nothing here"] * 2)
+    run = Run()
+    solution = await machine(script, max_loop=2).solve(QUESTION, run)
+    popped = [event for event in run.events if isinstance(event, Popped)]
+    assert [(p.kind, p.depth, p.restored) for p in popped] == [("", 1, None)] * 2
+    assert solution.halt is Halt.NO_EVIDENCE
+
+
+async def test_a_summary_takes_the_place_of_the_top_and_keeps_its_passages() -> None:
+    """Lines 25-27."""
+    script = ScriptedModel(
+        ["Tool_Use: DOC_RAG", "Summary: INR rises with amiodarone.", f"Conclusion: {ANSWER}"],
+        scores={CLAIM: SURE},
+    )
+    run = Run()
+    solution = await machine(script).solve(QUESTION, run)
+    last = "\n".join(message.content for message in script.seen[2])
+    assert "Summary: INR rises with amiodarone." in last
+    assert "slows the clearance" not in last
+    assert solution.answer.evidence[0].passage.id == INTERACTION.id
+
+
+async def test_a_spent_loop_gives_the_last_thought_marked_never_an_observation() -> None:
+    """DESIGN departs from line 31, which would return the top whatever it is."""
+    script = ScriptedModel([f"Thought: {CLAIM}", "Tool_Use: DOC_RAG"], scores={CLAIM: UNSURE})
+    solution = await machine(script, max_loop=2).solve(QUESTION, Run())
+    assert solution.halt is Halt.BUDGET
+    assert solution.why == "not converged: max_loop 2 spent"
+    assert solution.answer.text.startswith(CLAIM)
+
+
+async def test_without_a_state_monitor_the_model_s_own_conclusion_ends() -> None:
+    """§6.3, w/o State Monitor: a black box, also for a model without log-probabilities."""
+    hidden = TextOnly(ScriptedModel([f"Conclusion: {ANSWER}"]))
+    solution = await machine(hidden, Unmonitored()).solve(QUESTION, Run())
+    assert solution.halt is Halt.CONVERGED
+    assert solution.why == "the model concluded (no state monitor)"
+
+
+async def test_uct_is_over_the_conclusion_s_own_tokens_not_its_tag() -> None:
+    """Eq. 5 with p = 1/2 each: N/2 · ln 2 over the N tokens of the text alone."""
+    script = ScriptedModel(["Conclusion: yes it does"], probability=1 / 2)
+    run = Run()
+    await machine(script, Uct(script), max_loop=1).solve(QUESTION, run)
+    assert values(run)[0].value == pytest.approx(5 / 2 * 0.6931471805599453)
+
+
+async def test_the_ablations_take_an_action_away() -> None:
+    tools = frozenset({DOC_RAG, KG_RAG})
+    without = AnyMove(tools, backtrack=False, summary=False)
+    assert without.taught == {Move.THOUGHT, Move.TOOL_USE, Move.CONCLUSION}
+    script = ScriptedModel(
+        ["Backtrack: x", "Thought: fine", "Summary: y", "Summary: y", "Summary: y"]
+    )
+    run = Run()
+    await machine(script, moves=without, max_loop=2).solve(QUESTION, run)
+    system = script.seen[0][0].content
+    assert "Backtrack" not in system
+    assert "Summary" not in system
+    assert pushed(run) == [Kind.QUERY, Kind.THOUGHT]
+    assert any(isinstance(event, Noted) for event in run.events), "the lost step is told"
+    assert [
+        e.repaired != "" for e in run.events if isinstance(e, Asked) and e.role == "controller"
+    ] == [
+        False,
+        True,
+        False,
+        True,
+        True,
+    ]
+
+
+async def test_a_tool_that_is_down_is_an_observation_and_an_event() -> None:
+    @dataclass
+    class Down:
+        asked: list[str] = field(default_factory=list)
+
+        async def search(self, query: str, *, k: int) -> list[Hit]:
+            raise SourceUnavailable("the guideline index cannot be read")
+
+    script = ScriptedModel(["Tool_Use: DOC_RAG", "Conclusion: I cannot say."])
+    down = TuringMachine(
+        script,
+        (Tool(DOC_RAG, Down()),),
+        Unmonitored(),
+        Written(),
+        AnyMove(frozenset({DOC_RAG})),
+        sigma=1.0,
+    )
+    run = Run()
+    await down.solve(QUESTION, run)
+    observed = [e.text for e in run.events if isinstance(e, Pushed) and e.kind == Kind.OBSERVATION]
+    assert observed == ["DOC_RAG: The tool is not available: the guideline index cannot be read"]
+
+
+async def test_the_run_s_budget_ends_the_loop_and_says_which_bound() -> None:
+    script = ScriptedModel(["Thought: on", "Thought: and on"])
+    run = Run(budget=Budget(calls=2))
+    solution = await machine(script).solve(QUESTION, run)
+    assert solution.why == "not converged: calls 2 of 2 spent"
+
+
+async def test_the_prompt_only_grows_until_something_is_popped() -> None:
+    script = ScriptedModel(
+        ["Thought: a", "Tool_Use: DOC_RAG", "Thought: b", "Thought: c"], probability=UNSURE
+    )
+    await machine(script, max_loop=4).solve(QUESTION, Run())
+    texts = ["".join(f"<{m.role}>{m.content}" for m in seen) for seen in script.seen]
+    for before, after in zip(texts, texts[1:], strict=False):
+        assert after.startswith(before.rstrip("\n"))
+
+
+async def test_the_state_is_shown_to_the_model_only_when_asked_for() -> None:
+    for visible in (False, True):
+        script = ScriptedModel(["Thought: a", "Thought: b"], probability=UNSURE)
+        await machine(script, max_loop=2, visible=visible).solve(QUESTION, Run())
+        assert ("(state 50, sigma 10)" in script.seen[1][-1].content) is visible
+
+
+class Plain:
+    """Relevance by whether the text names a drug of the question."""
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        return tuple(1.0 if "warfarin" in text else 0.0 for text in texts)
+
+
+async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
+    from osler.tcrag.stack import MemoryStack
+
+    tools = frozenset({DOC_RAG, KG_RAG})
+    guided = Guided(AnyMove(tools), Plain(), {"en": 0.5, "zh": 0.5}, long=40)
+    memory = MemoryStack(QUESTION)
+    start = await guided.offered(memory, (), last=False)
+    assert start.moves == {Move.TOOL_USE, Move.THOUGHT}
+    memory.push(Kind.OBSERVATION, "tea", hits=(Hit(NOISE, 1, 1, "", "wiki"),))
+    noisy = await guided.offered(memory, (KG_RAG,), last=False)
+    assert noisy.moves == {Move.TOOL_USE, Move.BACKTRACK}
+    assert noisy.tools == {DOC_RAG}
+    memory.pop()
+    memory.push(Kind.OBSERVATION, "x" * 50, hits=(Hit(INTERACTION, 1, 1, "", "guideline"),))
+    useful = await guided.offered(memory, (KG_RAG, DOC_RAG), last=False)
+    assert useful.moves == {Move.CONCLUSION, Move.THOUGHT, Move.SUMMARY}
+    last = await guided.offered(memory, (), last=True)
+    assert last.moves == {Move.CONCLUSION}
