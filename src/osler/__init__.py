@@ -1,1 +1,70 @@
-"""Osler answers medical questions from evidence, and knows when it does not know."""
+"""Osler answers medical questions from evidence, and knows when it does not know.
+
+The public names, loaded when first used, so that `import osler` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from osler.config import Settings, load
+    from osler.errors import OslerError
+    from osler.kb.base import KnowledgeBase
+    from osler.llm.base import LanguageModel, Likelihood
+    from osler.questions import parse_question
+    from osler.runs import ask, replay
+    from osler.trace import Run, Solver
+    from osler.types import Answer, Passage, Question, Retriever, Solution
+
+__all__ = [
+    "Answer",
+    "KnowledgeBase",
+    "LanguageModel",
+    "Likelihood",
+    "OslerError",
+    "Passage",
+    "Question",
+    "Retriever",
+    "Run",
+    "Settings",
+    "Solution",
+    "Solver",
+    "ask",
+    "load",
+    "parse_question",
+    "replay",
+]
+
+_HOME = {
+    "Answer": "types",
+    "KnowledgeBase": "kb.base",
+    "LanguageModel": "llm.base",
+    "Likelihood": "llm.base",
+    "OslerError": "errors",
+    "Passage": "types",
+    "Question": "types",
+    "Retriever": "types",
+    "Run": "trace",
+    "Settings": "config",
+    "Solution": "types",
+    "Solver": "trace",
+    "ask": "runs",
+    "load": "config",
+    "parse_question": "questions",
+    "replay": "runs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("osler")
+    if name in _HOME:
+        return getattr(import_module(f"osler.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'osler' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

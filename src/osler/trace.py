@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -255,3 +255,11 @@ class Run:
             if limit is not None and spent >= limit:
                 return f"{name} {spent:g} of {limit:g}"
         return None
+
+
+class Solver(Protocol):
+    """TC-RAG, KAG-Thinker, planner and reader, the unified system and every baseline."""
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        """Never raises for a spent budget or absent evidence: those are `Halt`s."""
+        ...

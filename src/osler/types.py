@@ -13,10 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, Protocol
-
-if TYPE_CHECKING:
-    from osler.trace import Run
+from typing import Literal, Protocol
 
 Language = Literal["en", "zh"]
 
@@ -283,9 +280,3 @@ class Relevance(Protocol):
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         """One score a text, in order; comparable within one call, higher is better."""
         ...
-
-
-class Solver(Protocol):
-    """TC-RAG, KAG-Thinker, planner and reader, the unified system and every baseline."""
-
-    async def solve(self, question: Question, run: Run) -> Solution: ...

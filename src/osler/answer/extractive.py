@@ -8,7 +8,7 @@ then says that the evidence does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from osler.answer.base import NOTHING_SAID
@@ -19,7 +19,7 @@ from osler.llm.base import Likelihood, Message
 from osler.prompts import render
 from osler.retrieve.fuse import rrf
 from osler.trace import Run
-from osler.types import Answer, Authorship, Hit, Question, Relevance, Statement
+from osler.types import Answer, Authorship, Hit, Language, Question, Relevance, Statement
 
 NOTE = {
     "en": "Quoted sentences, not a written answer: no model that may word medicine is configured.",
@@ -36,7 +36,7 @@ class Extractive:
     """DESIGN "Small models". `model` may be absent: then relevance alone ranks."""
 
     relevance: Relevance
-    threshold: dict[str, float]
+    threshold: Mapping[Language, float]
     """Least relevance of a quotable sentence, by the question's language."""
     model: Likelihood | None = None
     statements: int = 3

@@ -70,6 +70,8 @@ class Scored:
 
 @runtime_checkable
 class LanguageModel(Protocol):
+    """What continues a conversation: an engine in this process, a server, a script."""
+
     @property
     def name(self) -> str:
         """Stable identity: it is written to logs and keys tapes."""
@@ -86,6 +88,8 @@ class LanguageModel(Protocol):
 
 @runtime_checkable
 class Likelihood(Protocol):
+    """What can say how likely a given text is; a model may implement it beside the other."""
+
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
         """Log-probabilities of `text` after `context`, teacher-forced.
 

@@ -7,13 +7,13 @@ withholds the moves that the memory makes senseless, never the choice among the 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from osler.tcrag.actions import Move
 from osler.tcrag.stack import Kind, MemoryStack
-from osler.types import Relevance
+from osler.types import Language, Relevance
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Guided:
 
     widest: AnyMove
     relevance: Relevance
-    threshold: dict[str, float]
+    threshold: Mapping[Language, float]
     """Relevance of a passage to the question under which an observation is noise."""
     long: int = 2_400
     """Characters from which an observation is worth a summary."""

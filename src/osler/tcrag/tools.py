@@ -73,6 +73,7 @@ class Tool:
 
     name: str
     retriever: Retriever
+    sources: tuple[str, ...] = ()
     k: int = 4
 
     def description(self, language: Language) -> str:
@@ -80,7 +81,7 @@ class Tool:
 
     async def call(self, query: str, run: Run) -> tuple[Hit, ...] | str:
         """The hits, or in words why there can be none."""
-        found = await look_up(self.retriever, query, run, k=self.k, sources=SOURCES_OF[self.name])
+        found = await look_up(self.retriever, query, run, k=self.k, sources=self.sources)
         return found.failed or found.hits
 
 

@@ -1,0 +1,53 @@
+# Osler: `make ask` answers a question from a clean clone, `make test` proves the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+HOME_DIR ?= .osler
+Q ?= A patient who takes warfarin is started on amiodarone. What happens to the INR?
+STRATEGY ?= tc-rag
+OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
+
+.PHONY: ask test check lock bench clean
+
+$(VENV)/core: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/core requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+## Answers Q with STRATEGY (direct, cot, rag, tc-rag) from the sample knowledge base.
+ask: $(VENV)/core
+	@$(OSLER) --quiet download-models
+	@$(OSLER) --quiet kb build --sample
+	@$(OSLER) ask --strategy $(STRATEGY) "$(Q)"
+
+## Everything, with the real engine and encoder.
+test: $(VENV)/dev
+	@$(OSLER) --quiet download-models
+	$(BIN)/python -m pytest
+
+## What every commit passes: format, lint, types, house rules, laws at a small budget.
+check: $(VENV)/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest tests/house tests/laws tests/oracles
+
+## Accuracy and retrieval on the 40 sample questions, and the speed of a search.
+bench: $(VENV)/dev
+	@$(OSLER) --quiet download-models
+	$(BIN)/python benchmarks/sample_questions.py
+
+## Pins what pyproject.toml asks for; run after changing a dependency.
+lock:
+	$(PYTHON) -m pip install --quiet --target .lock-tool uv
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build pyproject.toml -o requirements.lock
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev pyproject.toml -o requirements-dev.lock
+	rm -rf .lock-tool
+
+clean:
+	rm -rf $(VENV) $(HOME_DIR)

@@ -1,0 +1,221 @@
+"""One question answered and kept: the events, the tape, and what was set.
+
+A run is a folder: `run.json` (what was asked, set and found), `events.jsonl` (what
+happened) and `tape.jsonl` (what models and indexes said). It appears whole or not
+at all, and it is replayed from its own folder alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from osler import wiring
+from osler.baselines.rag import fixed_plan
+from osler.config import Settings
+from osler.errors import BadRun
+from osler.llm.tape import Tape
+from osler.trace import Answered, Event, Run, Sink, Started, to_line
+from osler.types import Question, Solution
+
+RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What `run.json` holds."""
+
+    id: str
+    when: str
+    """ISO 8601, UTC."""
+    question: Question
+    strategy: str
+    models: dict[str, str]
+    sources: tuple[str, ...]
+    snapshot: str
+    seconds: float
+    """Wall clock."""
+    halt: str
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    run: str
+    folder: Path | None
+    """Where the run is kept; `None` when it is not."""
+    solution: Solution | None
+    """`None` when only the plan was asked for."""
+    seconds: float
+    models: dict[str, str]
+    snapshot: str
+    strategy: str
+    events: tuple[Event, ...]
+
+
+async def ask(
+    settings: Settings, question: Question, *, sink: Sink | None = None, plan_only: bool = False
+) -> Finished:
+    """Solves the question as the settings say, and keeps the run if they say so."""
+    began = time.perf_counter()
+    when = datetime.now(UTC)
+    live = wiring.live(settings)
+    tape = Tape(live.model.name)
+    parts = wiring.recorded(live, tape)
+    run = Run(
+        id=f"{when:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
+        seed=settings.sampling.seed,
+        budget=wiring.budget(settings),
+        sink=sink,
+    )
+    if plan_only:
+        run.emit(fixed_plan(question, parts.sources))
+        solution = None
+    else:
+        solution = await _solve(settings, parts, question, run)
+    seconds = round(time.perf_counter() - began, 3)
+    folder = None
+    if solution is not None and settings.runs.keep:
+        record = Record(
+            id=run.id,
+            when=when.isoformat(timespec="seconds"),
+            question=question,
+            strategy=settings.strategy.kind,
+            models=_models(parts),
+            sources=parts.sources,
+            snapshot=parts.snapshot,
+            seconds=seconds,
+            halt=solution.halt,
+            settings=settings.model_dump(mode="json"),
+        )
+        folder = _keep(settings.runs.path / run.id, record, run.events, tape)
+    return Finished(
+        run.id,
+        folder,
+        solution,
+        seconds,
+        _models(parts),
+        parts.snapshot,
+        settings.strategy.kind,
+        tuple(run.events),
+    )
+
+
+async def replay(folder: Path, *, sink: Sink | None = None) -> Finished:
+    """Lets the run happen again from its tape, without a model or a knowledge base.
+
+    Raises `BadRun` at the first event that is not, byte for byte, the recorded one,
+    and `TapeMiss` where the code asks for what was never recorded.
+    """
+    began = time.perf_counter()
+    record = read_record(folder)
+    settings = _settings(folder, record)
+    expected = _lines(folder / EVENTS)
+    parts = wiring.replayed(Tape.read(folder / TAPE), record.sources, record.snapshot)
+    run = Run(record.id, settings.sampling.seed, wiring.budget(settings), sink=sink)
+    solution = await _solve(settings, parts, record.question, run)
+    _compare(folder / EVENTS, expected, [to_line(event) for event in run.events])
+    return Finished(
+        record.id,
+        folder,
+        solution,
+        round(time.perf_counter() - began, 3),
+        record.models,
+        record.snapshot,
+        record.strategy,
+        tuple(run.events),
+    )
+
+
+def read_record(folder: Path) -> Record:
+    """Raises `BadRun` when the folder holds no run."""
+    path = folder / RECORD
+    try:
+        return TypeAdapter(Record).validate_json(path.read_bytes())
+    except OSError as error:
+        raise BadRun(f"{folder} holds no run", fix="`osler trace ls` lists them") from error
+    except ValidationError as error:
+        raise BadRun(f"{path} is damaged: {error.errors()[0]['msg']}") from error
+
+
+async def _solve(settings: Settings, parts: wiring.Parts, question: Question, run: Run) -> Solution:
+    solver = wiring.solver(settings, parts)
+    run.emit(
+        Started(
+            run.id,
+            settings.strategy.kind,
+            question,
+            parts.snapshot,
+            _models(parts),
+            run.seed,
+            run.budget,
+        )
+    )
+    solution = await solver.solve(question, run)
+    run.emit(Answered(solution))
+    return solution
+
+
+def _models(parts: wiring.Parts) -> dict[str, str]:
+    return {"reader": parts.model.name}
+
+
+def _keep(folder: Path, record: Record, events: Sequence[Event], tape: Tape) -> Path:
+    """Writes beside, then moves: a reader never sees half a run."""
+    draft = folder.with_name(f".{folder.name}")
+    draft.mkdir(parents=True)
+    try:
+        text = TypeAdapter(Record).dump_json(record, indent=2).decode()
+        (draft / RECORD).write_text(text + "\n", encoding="utf-8")
+        _write_lines(draft / EVENTS, map(to_line, events))
+        _write_lines(draft / TAPE, tape.lines())
+        draft.rename(folder)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(draft)
+        raise BadRun(f"the run cannot be kept in {folder}: {error}") from error
+    return folder
+
+
+def _write_lines(path: Path, lines: Any) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise BadRun(f"{path} cannot be read: {error}") from error
+
+
+def _settings(folder: Path, record: Record) -> Settings:
+    try:
+        return Settings.model_validate(record.settings)
+    except ValidationError as error:
+        raise BadRun(
+            f"{folder / RECORD}: its settings are not this version's: {error.errors()[0]['msg']}"
+        ) from error
+
+
+def _compare(path: Path, expected: list[str], now: list[str]) -> None:
+    for number, (before, after) in enumerate(zip(expected, now, strict=False), 1):
+        if before != after:
+            raise BadRun(f"{path}:{number}: replay differs: {_difference(before, after)}")
+    if len(expected) != len(now):
+        raise BadRun(f"{path}: replay gave {len(now)} events, {len(expected)} are recorded")
+
+
+def _difference(before: str, after: str) -> str:
+    at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+    start = max(0, at - 20)
+    return f"…{before[start : at + 40]}… became …{after[start : at + 40]}…"

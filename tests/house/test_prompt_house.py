@@ -1,0 +1,77 @@
+"""One prompt, one caller; languages side by side; rendered wordings are golden."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from osler.prompts import load, render
+from osler.tcrag.tools import DOC_RAG, KG_RAG, Tool
+from osler.testing.scripted import ScriptedRetriever
+from osler.types import Language
+
+ROOT = Path(__file__).parents[2]
+SRC = ROOT / "src" / "osler"
+GOLDEN = ROOT / "tests" / "golden" / "prompts"
+NAMES = sorted(
+    str(p.relative_to(SRC / "prompts")).removesuffix(".md")
+    for p in (SRC / "prompts").rglob("*.md")
+    if not p.name.endswith(".zh.md")
+)
+
+
+def callers(name: str) -> set[str]:
+    """Source files with the prompt's name as a whole string."""
+    return {
+        str(path.relative_to(SRC))
+        for path in SRC.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value == name
+    }
+
+
+# The context in which a sentence and an option are weighed is one wording with two uses.
+SHARED = {"answer/documents": {"answer/options.py", "answer/extractive.py"}}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_prompt_has_one_caller(name: str) -> None:
+    if name in SHARED:
+        assert callers(name) == SHARED[name]
+    else:
+        assert len(callers(name)) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_chinese_stands_beside_english_with_the_same_variables(name: str) -> None:
+    assert load(name, "en").variables == load(name, "zh").variables
+
+
+TOOLS = [Tool(DOC_RAG, ScriptedRetriever({})), Tool(KG_RAG, ScriptedRetriever({}))]
+
+
+def example(name: str, language: Language) -> dict[str, object]:
+    question = "Which drug is given first?" if language == "en" else "首选什么药物？"
+    options = [("A", "adrenaline"), ("B", "aspirin")]
+    documents = ["[1] Anaphylaxis: Adrenaline is given first."]
+    described = [{"name": t.name, "description": t.description(language)} for t in TOOLS]
+    values: dict[str, object] = {
+        "question": question,
+        "options": options,
+        "documents": documents,
+        "tools": described,
+        "names": "DOC_RAG, KG_RAG",
+        "summary": True,
+        "backtrack": True,
+        "input": True,
+    }
+    return {key: values[key] for key in load(name, language).variables}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_change_of_wording_shows_up_as_words(name: str, language: Language) -> None:
+    """Write the file anew with `python tests/golden/write.py` when the change is meant."""
+    text = render(name, language, **example(name, language)).text
+    golden = GOLDEN / f"{name.replace('/', '.')}.{language}.txt"
+    assert text + "\n" == golden.read_text(encoding="utf-8")

@@ -1,0 +1,82 @@
+"""A model's words are led back to passages, or stay uncited."""
+
+from osler.answer.written import Written
+from osler.trace import Run
+from osler.types import Answer, Grounding, Hit, Passage, Question
+
+QUESTION = Question("q", "How is anaphylaxis treated?")
+CHOICE = Question("q", "Which drug comes first?", ("adrenaline", "cetirizine"))
+
+
+def hit(number: int, text: str, language: str = "en") -> Hit:
+    passage = Passage(f"book:a#{number}", text, "book", "Anaphylaxis", language=language)  # type: ignore[arg-type]
+    return Hit(passage, 1.0, number, "q", "book")
+
+
+HITS = [
+    hit(1, "Call for help. Intramuscular adrenaline is given into the outer thigh at once."),
+    hit(2, "Antihistamines relieve itch. They never replace adrenaline."),
+]
+
+
+async def written(draft: str, question: Question = QUESTION) -> Answer:
+    return await Written().conclude(question, HITS, draft, Run())
+
+
+async def test_a_marked_sentence_cites_the_sentence_of_that_passage() -> None:
+    answer = await written("Adrenaline is given into the outer thigh [1]. Itch is relieved later.")
+    assert answer.statements[0].cites == (1,)
+    assert answer.evidence[0].quote == (
+        "Intramuscular adrenaline is given into the outer thigh at once."
+    )
+    assert answer.grounding is Grounding.PARTLY
+
+
+async def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before() -> None:
+    answer = await written(
+        "Adrenaline is given into the outer thigh. [1] Antihistamines relieve itch. [2]"
+    )
+    assert [s.text for s in answer.statements] == [
+        "Adrenaline is given into the outer thigh.",
+        "Antihistamines relieve itch.",
+    ]
+    assert [answer.evidence[s.cites[0] - 1].passage.id for s in answer.statements] == [
+        "book:a#1",
+        "book:a#2",
+    ]
+
+
+async def test_a_mark_that_the_passage_does_not_bear_out_is_not_believed() -> None:
+    answer = await written("Surgery is always required within one hour [1].")
+    assert answer.statements[0].cites == ()
+    assert answer.grounding is Grounding.UNGROUNDED
+
+
+async def test_a_mark_that_names_no_passage_is_not_believed() -> None:
+    answer = await written("Surgery is always required [9].")
+    assert answer.statements[0].cites == ()
+
+
+async def test_an_unmarked_sentence_is_cited_where_a_passage_says_it() -> None:
+    answer = await written("Intramuscular adrenaline is given at once.")
+    assert answer.evidence[0].passage.id == "book:a#1"
+
+
+async def test_saying_that_the_evidence_does_not_say_is_an_abstention() -> None:
+    answer = await written("The evidence does not say.")
+    assert answer.grounding is Grounding.ABSTAINED
+    assert answer.note == "The evidence does not say."
+
+
+async def test_the_option_is_read_and_taken_out_of_the_text() -> None:
+    answer = await written("Intramuscular adrenaline is given at once. <answer>A</answer>", CHOICE)
+    assert answer.option == "A"
+    assert "<answer>" not in answer.text
+
+
+async def test_chinese_sentences_are_cited_too() -> None:
+    passages = [hit(1, "过敏性休克应立即肌内注射肾上腺素。必要时重复给药。", "zh")]
+    question = Question("q", "过敏性休克如何处理？", language="zh")
+    answer = await Written().conclude(question, passages, "应立即肌内注射肾上腺素【1】。", Run())
+    assert answer.statements[0].cites == (1,)
+    assert answer.evidence[0].quote == "过敏性休克应立即肌内注射肾上腺素。"

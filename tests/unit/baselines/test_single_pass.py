@@ -1,0 +1,83 @@
+"""Methods of one pass: the model alone, with a chain of thought, with one search."""
+
+from osler.answer.extractive import Extractive
+from osler.answer.written import Written
+from osler.baselines.cot import ChainOfThought
+from osler.baselines.direct import Direct
+from osler.baselines.rag import RetrieveAndRead, fixed_plan
+from osler.errors import SourceUnavailable
+from osler.retrieve.relevance import Overlap
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.trace import Asked, PlannedQuery, Retrieved, Run, SourcesPlanned
+from osler.types import Grounding, Halt, Hit, Passage, Question
+
+OPEN = Question("q", "Which drug treats anaphylaxis first?")
+CHOICE = Question("q", OPEN.text, ("aspirin", "adrenaline"))
+PASSAGE = Passage(
+    "book:a#0", "Adrenaline is the drug that treats anaphylaxis first.", "book", "Help"
+)
+QUOTING = Extractive(Overlap(), {"en": 0.3, "zh": 0.3})
+
+
+async def test_the_model_alone_is_never_grounded() -> None:
+    model = ScriptedModel(["Adrenaline comes first. <answer>B</answer>"])
+    solution = await Direct(model, Written()).solve(CHOICE, Run())
+    assert solution.answer.option == "B"
+    assert solution.answer.grounding is Grounding.UNGROUNDED
+    assert solution.halt is Halt.CONVERGED
+
+
+async def test_a_model_that_must_not_word_medicine_refuses_an_open_question() -> None:
+    model = ScriptedModel([])
+    solution = await Direct(model, QUOTING).solve(OPEN, Run())
+    assert solution.halt is Halt.REFUSED
+    assert solution.answer.grounding is Grounding.ABSTAINED
+    assert model.seen == [], "nobody pays for a draft that nobody reads"
+
+
+async def test_an_option_is_weighed_after_the_chain_of_thought() -> None:
+    model = ScriptedModel(["It constricts vessels."], scores={"adrenaline": 0.9})
+    composer = Extractive(Overlap(), {"en": 0.3, "zh": 0.3}, model, reasoned=True)
+    run = Run()
+    solution = await ChainOfThought(model, composer).solve(CHOICE, run)
+    assert solution.answer.option == "B"
+    kinds = [event.kind for event in run.events if isinstance(event, Asked)]
+    assert kinds == ["complete", "score", "score"]
+
+
+async def test_one_search_feeds_one_reading() -> None:
+    model = ScriptedModel(["Adrenaline treats anaphylaxis first [1]."])
+    found = ScriptedRetriever({"": [PASSAGE]})
+    run = Run()
+    rag = RetrieveAndRead(model, found, Written(), ("book",))
+    solution = await rag.solve(OPEN, run)
+    assert found.asked == [OPEN.text]
+    assert "[1] Help: Adrenaline" in model.seen[0][0].content
+    assert solution.answer.grounding is Grounding.GROUNDED
+    assert run.usage.searches == 1
+
+
+async def test_finding_nothing_is_an_honest_end_without_a_model_call() -> None:
+    model = ScriptedModel([])
+    rag = RetrieveAndRead(model, ScriptedRetriever({}), Written(), ("book",))
+    solution = await rag.solve(OPEN, Run())
+    assert solution.halt is Halt.NO_EVIDENCE
+    assert solution.why == "nothing relevant was found"
+
+
+async def test_a_source_that_is_down_is_said_and_not_an_empty_result() -> None:
+    class Down:
+        async def search(self, query: str, *, k: int) -> list[Hit]:
+            raise SourceUnavailable("book cannot be read")
+
+    run = Run()
+    rag = RetrieveAndRead(ScriptedModel([]), Down(), QUOTING, ("book",))
+    solution = await rag.solve(OPEN, run)
+    assert solution.why == "a source was down: book cannot be read"
+    assert [e.failed for e in run.events if isinstance(e, Retrieved)] == [("book cannot be read",)]
+
+
+def test_the_plan_of_a_method_that_plans_nothing_is_the_question_itself() -> None:
+    assert fixed_plan(OPEN, ("book", "wiki")) == SourcesPlanned(
+        (PlannedQuery("book", 0, OPEN.text), PlannedQuery("wiki", 0, OPEN.text)), "fixed"
+    )

@@ -1,0 +1,131 @@
+"""The embedded engine on its real weights: the facts that `llm/local.py` rests on."""
+
+from math import exp
+from pathlib import Path
+
+import pytest
+
+from osler.errors import ModelError, ModelMissing
+from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
+from osler.llm.local import LlamaCpp
+from osler.llm.quantise import default_gguf
+from osler.tcrag.actions import Move, grammar, parse_action
+
+ENGLISH = "Intramuscular adrenaline into the outer thigh is the first-line treatment."
+CHINESE = "首选肌内注射肾上腺素。"
+QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]
+
+
+@pytest.fixture(scope="module")
+def model() -> LlamaCpp:
+    try:
+        path = default_gguf()
+    except ModelMissing as error:
+        pytest.skip(f"the packaged model is not there: {error}")
+    return LlamaCpp(path, name="packaged", context=4096)
+
+
+def test_it_completes_and_it_scores(model: LlamaCpp) -> None:
+    assert isinstance(model, LanguageModel)
+    assert isinstance(model, Likelihood)
+
+
+async def test_the_same_seed_gives_the_same_words(model: LlamaCpp) -> None:
+    sampling = Sampling(max_tokens=24, seed=5)
+    first = await model.complete(QUERY, sampling)
+    again = await model.complete(QUERY, sampling)
+    assert first.text == again.text
+    assert first.text
+
+
+@pytest.mark.parametrize("text", ["请介绍高血压。", "Describe hypertension."])
+async def test_the_tokens_of_a_reply_are_its_text_with_offsets(model: LlamaCpp, text: str) -> None:
+    reply = await model.complete([Message("user", text)], Sampling(max_tokens=16, temperature=0))
+    assert {i for t in reply.tokens for i in range(t.start, t.end)} == set(range(len(reply.text)))
+    assert all(reply.text[t.start : t.end] == t.text for t in reply.tokens)
+    assert all(t.logprob <= 0 for t in reply.tokens)
+    assert reply.finish == "length"
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE])
+async def test_every_character_of_a_given_text_is_scored(model: LlamaCpp, text: str) -> None:
+    scored = await model.score(QUERY, text)
+    assert {i for t in scored.tokens for i in range(t.start, t.end)} == set(range(len(text)))
+    assert all(t.logprob <= 0 for t in scored.tokens)
+    assert scored.usage.scored_tokens == len(scored.tokens)
+
+
+async def test_scoring_agrees_with_what_was_said_while_generating(model: LlamaCpp) -> None:
+    """Greedy words, then scored in the same place: within the engine's own noise of 0.5 nats."""
+    said = await model.complete(QUERY, Sampling(max_tokens=12, temperature=0))
+    scored = await model.score(QUERY, said.text)
+    by_start = {t.start: t.logprob for t in scored.tokens}
+    differences = [abs(t.logprob - by_start[t.start]) for t in said.tokens if t.start in by_start]
+    assert len(differences) >= 8
+    assert max(differences) < 0.5
+
+
+async def test_a_likely_text_scores_higher_than_an_unlikely_one(model: LlamaCpp) -> None:
+    async def mean(text: str) -> float:
+        tokens = (await model.score("The capital of France is", text)).tokens
+        return sum(t.logprob for t in tokens) / len(tokens)
+
+    assert await mean(" Paris") > await mean(" penicillin")
+
+
+async def test_looking_a_token_up_gives_the_forced_token_s_own_score(model: LlamaCpp) -> None:
+    """Two ways to the same number: forced by logit bias, and found among the likeliest."""
+    before = model._tokenise("The heart pumps", special=False)
+    (token,) = model._tokenise(" blood", special=False)
+    forced = model._forced(before, token)
+    assert model._looked_up(before, token) == pytest.approx(forced, abs=1e-4)
+    assert 0 < exp(forced) < 1
+
+
+async def test_a_grammar_holds_the_reply_to_one_action(model: LlamaCpp) -> None:
+    moves, tools = {Move.TOOL_USE, Move.THOUGHT}, {"DOC_RAG", "KG_RAG"}
+    rules = grammar(moves, tools, argument=True)
+    for seed in range(6):
+        reply = await model.complete(QUERY, Sampling(max_tokens=160, seed=seed, grammar=rules))
+        parse_action(reply.text, tools=tools)
+        assert reply.text.startswith(("Thought: ", "Tool_Use: "))
+
+
+async def test_scoring_does_not_throw_the_conversation_out_of_the_cache(model: LlamaCpp) -> None:
+    long = [Message("system", "You are careful. " * 60), *QUERY]
+    await model.complete(long, Sampling(max_tokens=4))
+    await model.score("User_Query: something else\n", "Quite another text.")
+    again = await model.complete(long, Sampling(max_tokens=4, seed=1))
+    assert again.usage.cached_tokens > 0.9 * again.usage.prompt_tokens
+
+
+async def test_a_bad_grammar_is_an_error_not_free_text(model: LlamaCpp) -> None:
+    with pytest.raises(ModelError):
+        await model.complete(QUERY, Sampling(max_tokens=4, grammar="root ::= nowhere"))
+
+
+async def test_too_long_a_prompt_says_how_long(model: LlamaCpp) -> None:
+    with pytest.raises(ModelError, match="exceeds the available context size"):
+        await model.complete([Message("user", "heart " * 6000)], Sampling(max_tokens=4))
+
+
+async def test_nothing_to_score_is_an_error(model: LlamaCpp) -> None:
+    with pytest.raises(ModelError, match="no text"):
+        await model.score("context", "")
+
+
+async def test_a_file_that_is_no_model_is_named_with_the_fix(tmp_path: Path) -> None:
+    absent = LlamaCpp(tmp_path / "absent.gguf", name="x")
+    with pytest.raises(ModelMissing, match=r"absent\.gguf"):
+        await absent.complete(QUERY, Sampling())
+    (tmp_path / "text.gguf").write_text("hello", encoding="utf-8")
+    with pytest.raises(ModelMissing, match=r"text\.gguf is no GGUF"):
+        await LlamaCpp(tmp_path / "text.gguf", name="x").complete(QUERY, Sampling())
+
+
+async def test_a_truncated_model_is_an_error_not_a_crash(tmp_path: Path, model: LlamaCpp) -> None:
+    cut = tmp_path / "cut.gguf"
+    with model.path.open("rb") as whole:
+        cut.write_bytes(whole.read(1_000_000))
+    with pytest.raises(ModelMissing, match=r"cut\.gguf does not load"):
+        await LlamaCpp(cut, name="x").complete(QUERY, Sampling())

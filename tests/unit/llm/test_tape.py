@@ -1,0 +1,79 @@
+"""A tape gives back what was recorded, and never invents."""
+
+from pathlib import Path
+
+import pytest
+
+from osler.errors import BadRun, TapeMiss
+from osler.llm.base import Message, Sampling
+from osler.llm.tape import (
+    Player,
+    RecordingModel,
+    RecordingRelevance,
+    RecordingRetriever,
+    ReplayingModel,
+    ReplayingRelevance,
+    ReplayingRetriever,
+    Tape,
+)
+from osler.retrieve.relevance import Overlap
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.types import Passage
+
+ASKED = [Message("user", "为什么？")]
+PASSAGE = Passage("book:a#0", "因为缺铁。", "book", "贫血", language="zh")
+
+
+async def recorded(path: Path) -> tuple[Tape, object]:
+    tape = Tape("scripted")
+    model = RecordingModel(ScriptedModel(["一", "二"]), tape)
+    replies = (
+        await model.complete(ASKED, Sampling()),
+        await model.complete(ASKED, Sampling()),
+        await model.score("贫血", "缺铁"),
+        await model.score(ASKED, "缺铁"),
+        await RecordingRetriever("rag", ScriptedRetriever({"": [PASSAGE]}), tape).search("铁", k=3),
+        await RecordingRelevance(Overlap(), tape).relevance("缺铁", ["缺铁性贫血", "茶"]),
+    )
+    path.write_text("".join(f"{line}\n" for line in tape.lines()), encoding="utf-8")
+    return Tape.read(path), replies
+
+
+async def test_everything_comes_back_equal_from_the_file(tmp_path: Path) -> None:
+    tape, replies = await recorded(tmp_path / "tape.jsonl")
+    player = Player(tape)
+    model = ReplayingModel(player)
+    assert model.name == "scripted"
+    again = (
+        await model.complete(ASKED, Sampling()),
+        await model.complete(ASKED, Sampling()),
+        await model.score("贫血", "缺铁"),
+        await model.score(ASKED, "缺铁"),
+        await ReplayingRetriever("rag", player).search("铁", k=3),
+        await ReplayingRelevance(player).relevance("缺铁", ["缺铁性贫血", "茶"]),
+    )
+    assert again == replies
+
+
+async def test_what_was_never_recorded_is_a_miss_that_shows_the_nearest(tmp_path: Path) -> None:
+    tape, _ = await recorded(tmp_path / "tape.jsonl")
+    with pytest.raises(TapeMiss, match="the nearest recorded one: .*为什么"):
+        await ReplayingModel(Player(tape)).complete([Message("user", "为何？")], Sampling())
+
+
+async def test_a_call_is_given_back_once(tmp_path: Path) -> None:
+    tape, _ = await recorded(tmp_path / "tape.jsonl")
+    model = ReplayingModel(Player(tape))
+    await model.score("贫血", "缺铁")
+    with pytest.raises(TapeMiss):
+        await model.score("贫血", "缺铁")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "nonsense", '{"model":"m","made":"recorded"}\n{"kind":1}']
+)
+def test_a_file_that_is_no_tape_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "tape.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadRun, match=r"tape\.jsonl"):
+        Tape.read(path)

@@ -1,0 +1,31 @@
+"""Defaults that a paper states are the paper's."""
+
+from osler.config import Settings
+from osler.kb.chunk import passages
+from osler.kb.records import Document, Section
+from osler.llm.base import Sampling
+from osler.types import SOURCES
+
+
+def test_decoding_defaults_are_the_paper_s() -> None:
+    """TC-RAG App. 8.5."""
+    assert (Sampling().temperature, Sampling().max_tokens) == (0.6, 500)
+    assert (Settings().sampling.temperature, Settings().sampling.max_tokens) == (0.6, 500)
+
+
+def test_the_five_sources_stand_in_the_paper_s_order() -> None:
+    """Omni-RAG §3 and its wire format."""
+    assert SOURCES == ("book", "guideline", "research", "wiki", "graph")
+
+
+def test_a_passage_has_at_most_a_thousand_characters() -> None:
+    """Omni-RAG §3.1."""
+    long = Document("d", "T", (Section("A sentence of some length stands here. " * 200),))
+    cut = list(passages(long, "book"))
+    assert len(cut) > 7
+    assert max(len(passage.text) for passage in cut) <= 1_000
+
+
+def test_ten_passages_are_read() -> None:
+    """Omni-RAG §5.1.2."""
+    assert Settings().retrieve.k == 10
