@@ -194,6 +194,7 @@ class LlamaCpp:
         params.n_ctx = self._context
         params.n_parallel = 2
         params.kv_unified = True  # else each slot gets only half of the context
+        params.cache_idle_slots = False  # else the slot that waits is emptied
         params.cpuparams.n_threads = self._threads
         params.cpuparams_batch.n_threads = self._threads
         params.warmup = False

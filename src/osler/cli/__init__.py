@@ -1,0 +1,85 @@
+"""The command line, `osler <noun|verb>`. It has no logic: it calls what the library offers.
+
+Verbs, exit codes and the order of settings: `docs/guide/cli.md`.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from osler.cli import kb, models, setup, trace
+from osler.cli.ask import ask, replay
+from osler.cli.session import ProgressMode, Root, Session, complete_preset
+
+app = typer.Typer(
+    cls=Root,
+    name="osler",
+    help="Answer medical questions from evidence, and know when it does not say.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(setup.init)
+app.command()(setup.doctor)
+app.add_typer(setup.config, name="config", help="The settings in force, and where they come from.")
+app.add_typer(kb.app, name="kb", help="The knowledge base: what can be found and cited.")
+app.command()(ask)
+app.add_typer(trace.app, name="trace", help="Recorded runs.")
+app.command()(replay)
+app.command("download-models")(models.download_models)
+
+
+def main() -> None:
+    """The console script. Ends the process with an exit code of `docs/guide/cli.md`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character shows its number instead of failing.
+            stream.reconfigure(errors="backslashreplace")
+    app()
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"osler {version('osler')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _globals(
+    context: typer.Context,
+    file: Annotated[
+        Path | None, typer.Option("--config", help="Settings file, instead of ./osler.toml.")
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            help='Settings by name, as in "fast" or "tc-rag-uct".', autocompletion=complete_preset
+        ),
+    ] = None,
+    kb: Annotated[Path | None, typer.Option(help="Folder of the knowledge base.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")] = False,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")
+    ] = False,
+    progress: Annotated[ProgressMode, typer.Option(help="How to show what takes long.")] = "auto",
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say and stop.")
+    ] = False,
+) -> None:
+    context.obj = Session(
+        file=file,
+        preset=profile,
+        flags={"kb.path": kb},
+        json=as_json,
+        quiet=quiet,
+        no_color=no_color,
+        progress=progress,
+    )

@@ -1,0 +1,237 @@
+"""`osler ask` and `osler replay`: a question answered, or a recorded run gone through again."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osler.cli.session import (
+    ABSTAINED,
+    PARTIAL,
+    REFUSED,
+    Json,
+    Quiet,
+    Session,
+    complete_preset,
+    complete_strategy,
+    session,
+    write_json,
+)
+from osler.errors import BadQuestion, OslerError
+
+if TYPE_CHECKING:
+    from osler.cli.render import Report
+    from osler.runs import Finished
+    from osler.trace import Event, Sink
+    from osler.types import Question
+
+STDIN_LIMIT = 1_000_000
+"""Bytes; far above any question, far below what would fill the memory."""
+
+
+def ask(
+    context: typer.Context,
+    question: Annotated[
+        str | None,
+        typer.Argument(help='The question; "-" or nothing = standard input.', show_default=False),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", help="An option to choose from; give it once for each."),
+    ] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            help="How to solve it: direct, cot, rag or tc-rag.", autocompletion=complete_strategy
+        ),
+    ] = None,
+    sources: Annotated[
+        str | None, typer.Option(help='Sources to search, as in "book,guideline".')
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, help="Passages of one search.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same run.")] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Settings by name, as --profile before the verb.", autocompletion=complete_preset
+        ),
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write the events to this file, as JSON Lines.")
+    ] = None,
+    plan_only: Annotated[
+        bool, typer.Option("--plan-only", help="Say what would be searched, and stop.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer a question from cited evidence, or say that the evidence does not.
+
+    Exit code 0: answered. 1: the evidence does not say. 6: answered, but a source
+    was down. 7: refused.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    here.preset = preset or here.preset
+    asked = _question(question, tuple(option or ()))
+    settings = here.settings(
+        {
+            "strategy.kind": strategy,
+            "strategy.k": k,
+            "kb.sources": sources,
+            "sampling.seed": seed,
+        }
+    )
+    from osler.runs import ask as solve
+
+    with _watched(here, trace) as sink:
+        finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only))
+    _end(here, _report(finished, asked))
+
+
+def replay(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or its folder.')],
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go through a recorded run again, without a model; fails where an event differs."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler.cli.runs import find, report
+    from osler.runs import replay as again
+
+    log = find(run, here.settings().runs.path)
+    question = report(log).question
+    with _watched(here, None) as sink:
+        finished = asyncio.run(again(log.parent, sink=sink))
+    here.say(f"replayed {len(finished.events)} events: each is as it was\n")
+    _end(here, _report(finished, question))
+
+
+@contextmanager
+def _watched(here: Session, trace: Path | None) -> Iterator[Sink]:
+    """Hands each event to whoever watches: the terminal, a file."""
+    with ExitStack() as stack:
+        watchers = [watcher for watcher in (_live(here),) if watcher]
+        if trace is not None:
+            watchers.append(stack.enter_context(_log(trace)))
+
+        def sink(event: Event) -> None:
+            for watcher in watchers:
+                watcher(event)
+
+        yield sink
+
+
+def _live(here: Session) -> Callable[[Event], None] | None:
+    """The film on standard error, while it is made."""
+    if here.progress == "json":
+        from osler.trace import to_line
+
+        return lambda event: _write(to_line(event))
+    if not _films(here):
+        return None
+    from osler.cli.film import Film
+
+    camera, console = Film(), here.console(stderr=True)
+
+    def show(event: Event) -> None:
+        for line in camera.lines(event):
+            console.print(line, no_wrap=True, overflow="ellipsis")
+
+    return show
+
+
+def _films(here: Session) -> bool:
+    return not (here.json or here.quiet or here.progress in ("json", "none"))
+
+
+def _write(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def _log(path: Path) -> Iterator[Callable[[Event], None]]:
+    from osler.trace import to_line
+
+    try:
+        out = path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise OslerError(
+            f"cannot write {path}: {error.strerror}", fix="name another file with --trace"
+        ) from error
+    with out:
+
+        def write(event: Event) -> None:
+            out.write(f"{to_line(event)}\n")
+
+        yield write
+
+
+def _question(text: str | None, options: tuple[str, ...]) -> Question:
+    from osler.questions import parse_question
+
+    return parse_question(_given(text), options=options)
+
+
+def _given(text: str | None) -> str | bytes:
+    if text not in (None, "-"):
+        return str(text)
+    if text is None and sys.stdin.isatty():
+        raise BadQuestion("no question", fix='write it after the verb: osler ask "…"')
+    data = sys.stdin.buffer.read(STDIN_LIMIT + 1)
+    if len(data) > STDIN_LIMIT:
+        raise BadQuestion(f"the question has over {STDIN_LIMIT:,} bytes", fix="ask one thing")
+    return data
+
+
+def _report(finished: Finished, question: Question) -> Report:
+    from osler.cli.render import Report
+
+    return Report(
+        run=finished.run,
+        strategy=finished.strategy,
+        snapshot=finished.snapshot,
+        models=finished.models,
+        solution=finished.solution,
+        events=finished.events,
+        question=question,
+        seconds=finished.seconds,
+        kept=finished.folder is not None,
+    )
+
+
+def _end(here: Session, report: Report) -> None:
+    from osler.cli.document import report_document
+    from osler.cli.render import page, short
+
+    # Where the live film and the page meet on one terminal, the film is not shown twice.
+    seen = _films(here) and sys.stdout.isatty() and sys.stderr.isatty()
+    if here.json:
+        write_json(report_document(report))
+    else:
+        if seen:
+            here.say("")
+        here.console().print(short(report) if here.quiet else page(report, with_film=not seen))
+    if code := _code(report):
+        raise typer.Exit(code)
+
+
+def _code(report: Report) -> int:
+    from osler.trace import Retrieved
+    from osler.types import Grounding, Halt
+
+    if report.solution is None:
+        return 0
+    if report.solution.halt is Halt.REFUSED:
+        return REFUSED
+    if report.solution.answer.grounding is Grounding.ABSTAINED:
+        return ABSTAINED
+    down = any(isinstance(event, Retrieved) and event.failed for event in report.events)
+    return PARTIAL if down else 0

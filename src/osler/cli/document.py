@@ -1,0 +1,83 @@
+"""What `--json` writes: plain values of passages, solutions and runs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from osler.cli.film import plan
+from osler.cli.render import Report
+from osler.types import Answer, Evidence, Hit, Passage
+
+
+def report_document(report: Report) -> dict[str, Any]:
+    """One run. A run that only planned has `plan` in place of `answer` and what follows."""
+    ran = {
+        "models": dict(report.models),
+        "snapshot": report.snapshot,
+        "run": report.run,
+        "strategy": report.strategy,
+        "seconds": report.seconds,
+    }
+    solution = report.solution
+    if solution is None:
+        plans = [
+            {"origin": event.origin, "queries": [asdict(query) for query in event.queries]}
+            for event in plan(report.events)
+        ]
+        return {"plan": plans, **ran}
+    return {
+        "answer": answer_document(solution.answer),
+        "evidence": [evidence_document(evidence) for evidence in solution.answer.evidence],
+        "grounding": solution.answer.grounding.value,
+        "halt": solution.halt.value,
+        "why": solution.why,
+        "usage": asdict(solution.usage),
+        **ran,
+    }
+
+
+def answer_document(answer: Answer) -> dict[str, Any]:
+    return {
+        "text": answer.text,
+        "option": answer.option,
+        "statements": [asdict(statement) for statement in answer.statements],
+        "citations": [
+            {
+                "start": citation.start,
+                "end": citation.end,
+                "number": citation.number,
+                **_quote(answer.evidence[citation.number - 1]),
+            }
+            for citation in answer.citations
+        ],
+        "authorship": answer.authorship.value,
+        "note": answer.note,
+    }
+
+
+def evidence_document(evidence: Evidence) -> dict[str, Any]:
+    """The passage, with the place of the quote in its text and the search that found it."""
+    return {
+        **passage_document(evidence.passage),
+        "quote": evidence.quote,
+        "quote_span": [evidence.start, evidence.end],
+        "use": evidence.use,
+        "query": evidence.hit.query,
+    }
+
+
+def hit_document(hit: Hit) -> dict[str, Any]:
+    return {"rank": hit.rank, "score": hit.score, **passage_document(hit.passage)}
+
+
+def passage_document(passage: Passage) -> dict[str, Any]:
+    return {**asdict(passage), "citation": str(passage.locator)}
+
+
+def _quote(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "passage_id": evidence.passage.id,
+        "quote": evidence.quote,
+        "quote_span": [evidence.start, evidence.end],
+    }

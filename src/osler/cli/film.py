@@ -1,0 +1,157 @@
+"""A run as a film: one line for each event that a reader wants to see.
+
+For TC-RAG it is the stack: `+` pushed, `-` popped, `=` the state value against
+sigma; for the others, the searches and the model calls in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
+
+from rich.text import Text
+
+from osler.cli.session import printable
+from osler.trace import (
+    Answered,
+    Asked,
+    Event,
+    Noted,
+    Popped,
+    Pushed,
+    Retrieved,
+    Searched,
+    SourcesPlanned,
+    Started,
+    StateValued,
+)
+
+
+class Film:
+    """Turns events, in order, into lines; it remembers what the next line needs."""
+
+    def __init__(self) -> None:
+        self._stacked = False
+        self._depth = 1
+        self._value: StateValued | None = None
+        """It comes before the push it belongs to, and is shown below it."""
+
+    def lines(self, event: Event) -> Iterator[Text]:
+        if not isinstance(event, Pushed):
+            yield from self._pending()
+        match event:
+            case Started():
+                yield _line("", started(event), "dim")
+            case SourcesPlanned():
+                yield _line("", planned(event), "magenta")
+            case Searched():
+                yield self._inside("?", searched(event), "blue")
+            case Retrieved():
+                for mark, words in retrieved(event):
+                    yield self._inside(mark, words, "red" if mark == "!" else "blue")
+            case Pushed():
+                yield from self._pushed(event)
+            case Popped():
+                self._depth = event.depth
+                yield self._at(event.depth + 1, "-", popped(event), "yellow")
+            case StateValued():
+                self._value = event
+            case Asked():
+                if not self._stacked or event.repaired:
+                    yield self._inside("*", asked(event), "dim")
+            case Noted():
+                yield self._inside("!", event.text, "yellow")
+            case Answered():
+                return
+            case _ as never:
+                assert_never(never)
+
+    def _pushed(self, event: Pushed) -> Iterator[Text]:
+        self._stacked, self._depth = True, event.depth
+        yield self._at(event.depth, "+", f"{event.kind} {event.text}", "green")
+        yield from self._pending()
+
+    def _pending(self) -> Iterator[Text]:
+        if self._value is not None:
+            yield self._at(self._depth + 1, "=", valued(self._value), "cyan")
+            self._value = None
+
+    def _inside(self, mark: str, words: str, style: str) -> Text:
+        """A line that belongs to what is on top of the stack."""
+        return self._at(self._depth + 1 if self._stacked else 1, mark, words, style)
+
+    def _at(self, depth: int, mark: str, words: str, style: str) -> Text:
+        return _line("  " * max(0, depth - 1) + mark, words, style)
+
+
+def film(events: Iterable[Event]) -> list[Text]:
+    """The whole film of a run that is over."""
+    camera = Film()
+    return [line for event in events for line in camera.lines(event)]
+
+
+def plan(events: Sequence[Event]) -> list[SourcesPlanned]:
+    return [event for event in events if isinstance(event, SourcesPlanned)]
+
+
+def started(event: Started) -> str:
+    bounds = [
+        f"{value:g} {name}"
+        for name in ("calls", "tokens", "searches", "seconds")
+        if (value := getattr(event.budget, name)) is not None
+    ]
+    return ", ".join([f"{event.strategy}, seed {event.seed}", *(f"at most {b}" for b in bounds)])
+
+
+def planned(event: SourcesPlanned) -> str:
+    queries: dict[str, list[str]] = {}
+    for query in event.queries:
+        queries.setdefault(query.source, []).append(query.query)
+    told = " | ".join(f"{source}: {'; '.join(asked)}" for source, asked in queries.items())
+    return f"plan ({event.origin}): {told or 'no source needed'}"
+
+
+def searched(event: Searched) -> str:
+    where = ", ".join(event.sources) or "all sources"
+    return f"{event.query}  (in {where}, k {event.k})"
+
+
+def retrieved(event: Retrieved) -> Iterator[tuple[str, str]]:
+    ids = ", ".join(hit.passage for hit in event.hits)
+    count = len(event.hits)
+    yield " ", f"{count} passage{'' if count == 1 else 's'}: {ids}" if count else "nothing found"
+    yield from (("!", f"source down: {reason}") for reason in event.failed)
+
+
+def popped(event: Popped) -> str:
+    reason = f": {event.reason}" if event.reason else ""
+    if not event.kind:
+        return f"{event.by} nothing to pop{reason}"
+    back = "the start" if event.restored is None else number(event.restored)
+    return f"{event.by} pops {event.kind}, state back to {back}{reason}"
+
+
+def valued(event: StateValued) -> str:
+    about = "" if event.exact else "about "
+    words = f"{event.metric} {about}{number(event.value)} (sigma {number(event.sigma)})"
+    return ", ".join([words, *(["it stands"] if event.halted else []), *filter(None, [event.note])])
+
+
+def asked(event: Asked) -> str:
+    usage = event.usage
+    counts = [f"{usage.prompt_tokens:,} read"] if usage.prompt_tokens else []
+    counts += [f"{usage.completion_tokens:,} written"] if usage.completion_tokens else []
+    counts += [f"{usage.scored_tokens:,} scored"] if usage.scored_tokens else []
+    told = f"{event.role} {event.kind} {event.prompt}: {', '.join(counts) or 'no tokens'}"
+    told += f" (asked again: {event.repaired})" if event.repaired else ""
+    return f"{told}: {event.reply}" if event.reply else told
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
+
+
+def _line(head: str, words: str, style: str) -> Text:
+    """One line, cut where the page ends."""
+    text = f"{head} {' '.join(words.split())}" if head else " ".join(words.split())
+    return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis", end="\n")

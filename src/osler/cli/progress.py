@@ -1,0 +1,155 @@
+"""How far a long job is: a bar on a terminal, a line every ten seconds elsewhere.
+
+Nothing is shown of a job that is over within two seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from osler.cli.session import ProgressMode, Session
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+PATIENCE, INTERVAL = 2.0, 10.0
+"""Seconds before the first sign of progress, and between two lines."""
+
+Report = Callable[[str, int, int | None], None]
+"""Called with what is being done, how much of it is done, and the total if known."""
+Clock = Callable[[], float]
+
+
+class _Display(Protocol):
+    def show(self, stage: str, done: int, total: int | None) -> None: ...
+    def close(self) -> None: ...
+
+
+def mode_of(wanted: ProgressMode, *, terminal: bool) -> ProgressMode:
+    """What "auto" means here."""
+    if wanted == "auto":
+        return "rich" if terminal else "plain"
+    return wanted
+
+
+@contextmanager
+def progress(session: Session) -> Iterator[Report | None]:
+    """The callback for a long job, or `None` where nobody wants to see."""
+    mode = mode_of(session.progress, terminal=sys.stderr.isatty())
+    if mode == "none" or (session.quiet and session.progress == "auto"):
+        yield None
+        return
+    display: _Display
+    if mode == "rich":
+        display = BarDisplay(session)
+    else:
+        display = LineDisplay(sys.stderr, as_json=mode == "json")
+    try:
+        yield Patient(display).report
+    finally:
+        display.close()
+
+
+@dataclass
+class Patient:
+    """Passes reports on once the job has lasted for `PATIENCE` seconds."""
+
+    display: _Display
+    clock: Clock = time.monotonic
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.started = self.clock()
+
+    def report(self, stage: str, done: int, total: int | None) -> None:
+        if self.clock() - self.started >= PATIENCE:
+            self.display.show(stage, done, total)
+
+
+@dataclass
+class LineDisplay:
+    """One line every `INTERVAL` seconds."""
+
+    out: TextIO
+    as_json: bool = False
+    clock: Clock = time.monotonic
+    _since: dict[str, tuple[float, int]] = field(default_factory=dict)
+    """When each stage was first seen, and how much of it was done by then."""
+    _last: float | None = None
+
+    def show(self, stage: str, done: int, total: int | None) -> None:
+        now = self.clock()
+        then, before = self._since.setdefault(stage, (now, done))
+        if self._last is not None and now - self._last < INTERVAL:
+            return
+        self._last = now
+        rate = (done - before) / (now - then) if now > then else None
+        self.out.write(self._line(stage, done, total, rate) + "\n")
+        self.out.flush()
+
+    def close(self) -> None:
+        self.out.flush()
+
+    def _line(self, stage: str, done: int, total: int | None, rate: float | None) -> str:
+        left = (total - done) / rate if total is not None and rate else None
+        if self.as_json:
+            return json.dumps(
+                {
+                    "stage": stage,
+                    "done": done,
+                    "total": total,
+                    "per_second": None if rate is None else round(rate, 1),
+                    "seconds_left": None if left is None else round(left),
+                },
+                ensure_ascii=False,
+            )
+        parts = [f"{stage}: {done:,}" + (f" of {total:,}" if total is not None else "")]
+        parts += [f"{rate:,.1f}/s"] if rate else []
+        parts += [f"{left:,.0f} s left"] if left is not None else []
+        return ", ".join(parts)
+
+
+class BarDisplay:
+    """A bar for each stage."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._bar: Bar | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def show(self, stage: str, done: int, total: int | None) -> None:
+        bar = self._bar or self._started()
+        if stage not in self._tasks:
+            self._tasks[stage] = bar.add_task(stage, total=total)
+        bar.update(self._tasks[stage], completed=done, total=total)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _started(self) -> Bar:
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=self._session.console(stderr=True),
+            transient=True,
+        )
+        self._bar.start()
+        return self._bar

@@ -1,0 +1,95 @@
+"""The folder of recorded runs: which there are, and which one a word means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from osler.cli.render import Report
+from osler.errors import BadRun
+from osler.trace import Answered, Started, read_events
+
+EVENTS = "events.jsonl"
+LAST, UNREADABLE = "last", "unreadable"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One run in a list."""
+
+    id: str
+    when: str
+    """Local time, to the minute."""
+    strategy: str
+    question: str
+    halt: str
+
+
+def listed(folder: Path, *, limit: int) -> list[Listed]:
+    """The runs in `folder`, newest first; one that cannot be read is listed as such."""
+    return [_listed(run) for run in _runs(folder)[:limit]]
+
+
+def find(word: str, folder: Path) -> Path:
+    """The events file that `word` means: "last", a folder, a file or the start of an id.
+
+    Raises `BadRun` when it means none or several.
+    """
+    runs = _runs(folder)
+    if word == LAST and runs:
+        return runs[0] / EVENTS
+    for given in (Path(word), Path(word) / EVENTS):
+        if given.is_file():
+            return given
+    meant = [run for run in runs if run.name == word]
+    meant = meant or [run for run in runs if word and run.name.startswith(word)]
+    if len(meant) == 1:
+        return meant[0] / EVENTS
+    if meant:
+        raise BadRun(
+            f"{word!r} is the start of {len(meant)} runs",
+            fix=f"write more of it: {', '.join(run.name for run in meant[:5])}",
+        )
+    raise BadRun(f"no run {word!r} in {folder}", fix="`osler trace ls` lists the runs")
+
+
+def report(path: Path) -> Report:
+    """A recorded run as a page shows it. Raises `BadRun` for what is no log of a run."""
+    try:
+        events = tuple(read_events(path))
+    except UnicodeDecodeError as error:
+        raise BadRun(f"{path} is not UTF-8 text", fix="choose another run") from error
+    if not events or not isinstance(events[0], Started):
+        raise BadRun(f"{path} does not begin with a started run", fix="choose another run")
+    start, end = events[0], events[-1]
+    return Report(
+        run=start.run,
+        strategy=start.strategy,
+        snapshot=start.snapshot,
+        models=start.models,
+        solution=end.solution if isinstance(end, Answered) else None,
+        events=events,
+        question=start.question,
+    )
+
+
+def _runs(folder: Path) -> list[Path]:
+    """Newest first: an id begins with its second, and within one the file tells."""
+    found = [log.parent for log in folder.glob(f"*/{EVENTS}") if log.parent.name[0] != "."]
+    return sorted(found, key=_age, reverse=True)
+
+
+def _age(run: Path) -> tuple[str, int]:
+    return run.name.rpartition("-")[0], (run / EVENTS).stat().st_mtime_ns
+
+
+def _listed(run: Path) -> Listed:
+    from osler.runs import read_record
+
+    try:
+        record = read_record(run)
+    except BadRun as error:
+        return Listed(run.name, "", "", error.message, UNREADABLE)
+    when = datetime.fromisoformat(record.when).astimezone().strftime("%Y-%m-%d %H:%M")
+    return Listed(record.id, when, record.strategy, record.question.text, record.halt)

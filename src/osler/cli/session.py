@@ -1,0 +1,159 @@
+"""What every command shares: the global options, the settings, and how a failure ends.
+
+This module is imported to print `--help`, so it imports nothing heavy: settings,
+rich and the rest of Osler are imported by the command that needs them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from typer.core import TyperGroup
+
+from osler.errors import OslerError
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from osler.config import Loaded, Settings
+
+ABSTAINED, USAGE, PARTIAL, REFUSED, INTERRUPTED = 1, 2, 6, 7, 130
+"""Exit codes that no `OslerError` carries (`docs/guide/cli.md` has them all)."""
+
+WIDTH = 100
+"""Columns of a page that goes to a file or a pipe."""
+
+# Control characters, and those that turn the direction of writing.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+ProgressMode = Literal["auto", "rich", "plain", "json", "none"]
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
+
+
+@dataclass
+class Session:
+    """The global options of one call, and what follows from them."""
+
+    file: Path | None = None
+    preset: str | None = None
+    flags: dict[str, object] = field(default_factory=dict)
+    """Settings given as options, by dotted key; `None` = not given."""
+    json: bool = False
+    quiet: bool = False
+    no_color: bool = False
+    progress: ProgressMode = "auto"
+
+    def loaded(self, flags: Mapping[str, object] | None = None) -> Loaded:
+        """The settings and their origins. Raises `BadConfig`."""
+        from osler.config import load
+
+        return load(
+            {**self.flags, **(flags or {})},
+            cwd=Path.cwd(),
+            env=os.environ,
+            preset=self.preset,
+            file=self.file,
+        )
+
+    def settings(self, flags: Mapping[str, object] | None = None) -> Settings:
+        return self.loaded(flags).settings
+
+    def console(self, *, stderr: bool = False) -> Console:
+        from rich.console import Console
+
+        stream = sys.stderr if stderr else sys.stdout
+        return Console(
+            file=stream,
+            no_color=self.no_color or None,
+            width=None if stream.isatty() else WIDTH,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+
+    def show(self, page: RenderableType, document: object) -> None:
+        """The result: `document` with `--json`, else `page`."""
+        if self.json:
+            write_json(document)
+        else:
+            self.console().print(page)
+
+    def say(self, line: str) -> None:
+        """A line that only a person wants; silent with `--json` and `--quiet`."""
+        if not (self.json or self.quiet):
+            sys.stdout.write(f"{line}\n")
+
+
+def session(context: typer.Context, *, as_json: bool = False, quiet: bool = False) -> Session:
+    """The call's session; options after the verb add to those before it."""
+    found: Session = context.find_root().obj
+    found.json |= as_json
+    found.quiet |= quiet
+    return found
+
+
+def printable(text: str) -> str:
+    """`text` without what a terminal would obey instead of show; line breaks and tabs stay."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def write_json(document: object, *, lines: bool = False) -> None:
+    text = json.dumps(document, ensure_ascii=False, indent=None if lines else 2, allow_nan=False)
+    sys.stdout.write(f"{text}\n")
+
+
+def complete_strategy(incomplete: str) -> list[str]:
+    """For the shell."""
+    from osler.config import STRATEGIES
+
+    return [name for name in STRATEGIES if name.startswith(incomplete)]
+
+
+def complete_preset(incomplete: str) -> list[str]:
+    """For the shell."""
+    from osler.config import presets
+
+    return [name for name in presets() if name.startswith(incomplete)]
+
+
+class Root(TyperGroup):
+    """The one place where an `OslerError` and Ctrl-C become a line and an exit code."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta["osler.args"] = list(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OslerError as error:
+            _report(error, as_json=isinstance(ctx.obj, Session) and ctx.obj.json)
+            raise typer.Exit(error.exit_code) from error
+        except KeyboardInterrupt as error:
+            again = shlex.join(["osler", *ctx.meta["osler.args"]])
+            sys.stderr.write(f"osler: interrupted; to go on, run again: {again}\n")
+            raise typer.Exit(INTERRUPTED) from error
+
+
+def _report(error: OslerError, *, as_json: bool) -> None:
+    if as_json:
+        body = {
+            "type": type(error).__name__,
+            "message": error.message,
+            "fix": error.fix,
+            "exit_code": error.exit_code,
+        }
+        sys.stderr.write(json.dumps({"error": body}, ensure_ascii=False) + "\n")
+    else:
+        sys.stderr.write(f"osler: {printable(' '.join(str(error).split()))}\n")

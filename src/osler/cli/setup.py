@@ -1,0 +1,85 @@
+"""`osler init`, `doctor`, `config …` and `download-models`: before the first question."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from osler.cli.session import ABSTAINED, Json, Quiet, session, write_json
+
+config = typer.Typer(no_args_is_help=True)
+
+
+def init(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("osler.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a commented osler.toml with every setting and its default."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler.config import write_template
+
+    write_template(path, overwrite=force)
+    if here.json:
+        write_json({"path": str(path)})
+    here.say(f"{path} written; next: osler doctor")
+
+
+def doctor(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Check settings, knowledge base and models, and say how to mend them.
+
+    Exit code 1: a check failed.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    settings = here.settings()
+    from osler.cli.tables import checks_page
+    from osler.doctor import checks
+
+    found = list(checks(settings))
+    failed = any(check.status == "fail" for check in found)
+    shown = [check for check in found if not here.quiet or check.status != "pass"]
+    here.show(checks_page(shown), {"ok": not failed, "checks": [asdict(c) for c in found]})
+    if failed:
+        raise typer.Exit(ABSTAINED)
+
+
+@config.command()
+def show(
+    context: typer.Context,
+    origin: Annotated[
+        bool, typer.Option("--origin", help="Also say where each value comes from.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """The settings in force."""
+    here = session(context, as_json=as_json)
+    from osler.config import dump, flat
+
+    loaded = here.loaded()
+    if not here.json:
+        sys.stdout.write(dump(loaded, origin=origin))
+        return
+    values = flat(loaded.settings)
+    if origin:
+        write_json({k: {"value": v, "origin": loaded.origins[k]} for k, v in values.items()})
+    else:
+        write_json(values)
+
+
+@config.command()
+def check(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Read all layers of settings. Exit code 3: something in them is wrong."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    origins = here.loaded().origins.values()
+    from osler.config import DEFAULT
+
+    count = sum(origin != DEFAULT for origin in origins)
+    if here.json:
+        write_json({"ok": True, "set": count})
+    here.say(f"the settings are right; {count} are not defaults")

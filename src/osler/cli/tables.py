@@ -1,0 +1,127 @@
+"""Counts as tables. Pure: values in, renderables out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from osler.cli.session import printable
+
+if TYPE_CHECKING:
+    from osler.cli.runs import Listed
+    from osler.doctor import Check
+    from osler.kb.base import Added, Built, Info
+    from osler.kb.check import SourceInfo
+
+_COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
+
+
+def added_page(added: Added) -> Group:
+    counts = (
+        f"{added.files:,} files read, {added.unchanged:,} unchanged;"
+        f" {added.documents:,} documents, {added.passages:,} passages"
+    )
+    lines: list[RenderableType] = [_text(counts), *_dropped(added.drops)]
+    lines += [_text(f"no parser knows {file}", "yellow") for file in added.unknown]
+    lines += [_text(f"could not be read: {why}", "red") for why in added.failed]
+    return Group(*lines)
+
+
+def built_page(built: Built) -> Group:
+    return Group(
+        _text(
+            f"{built.passages:,} passages, {built.encoded:,} encoded now"
+            f" in {built.seconds:.1f} s; snapshot {built.snapshot}"
+        )
+    )
+
+
+def info_page(info: Info) -> Group:
+    """A row for each source; below it, what it dropped and why."""
+    head = [
+        _text(f"knowledge base {info.path}"),
+        _text(f"snapshot  {_snapshot(info)}"),
+        _text(f"encoder   {info.encoder or 'none: search by words alone'}"),
+    ]
+    if info.pending:
+        head.append(_text(f"pending   {info.pending:,} passages want a vector", "yellow"))
+    if not info.sources:
+        return Group(*head, _text("it is empty; next: osler kb add PATH --source SOURCE"))
+    table = _table(
+        ("source", "documents", "passages", "words a passage", "languages", "licences", "dropped"),
+        numeric={"documents", "passages", "dropped"},
+    )
+    for source in info.sources:
+        table.add_row(*_source_row(source))
+    drops = [line for source in info.sources for line in _dropped(source.drops, source.source)]
+    return Group(*head, table, *drops)
+
+
+def checks_page(checks: Sequence[Check]) -> Group:
+    lines: list[RenderableType] = []
+    for check in checks:
+        line = _text(f"{check.status:<5} {check.name}: {check.detail}", _COLOURS[check.status])
+        lines.append(line)
+        if check.fix and check.status != "pass":
+            lines.append(_text(f"      {check.fix}"))
+    return Group(*lines)
+
+
+def runs_page(runs: Sequence[Listed]) -> RenderableType:
+    if not runs:
+        return _text("no runs yet")
+    table = _table(("run", "when", "strategy", "halt", "question"), cut="question")
+    for run in runs:
+        cells = map(_text, (run.id, run.when, run.strategy, run.halt))
+        table.add_row(*cells, _cut(" ".join(run.question.split())))
+    return table
+
+
+def _snapshot(info: Info) -> str:
+    if info.built:
+        return info.snapshot
+    changed = f"{info.snapshot}, changed since" if info.snapshot else "none"
+    return f"{changed}; next: osler kb build"
+
+
+def _source_row(source: SourceInfo) -> Iterable[Text]:
+    name, samples = source.source, source.illustrative
+    if samples:
+        name += " (sample)" if samples == source.passages else f" ({samples:,} sample)"
+    words = ", ".join(f"{language} {mean:.0f}" for language, mean in source.words.items())
+    cells = (
+        name,
+        f"{source.documents:,}",
+        f"{source.passages:,}",
+        words,
+        ", ".join(source.words),
+        ", ".join(filter(None, source.licences)),
+        f"{sum(source.drops.values()):,}",
+    )
+    return map(_text, cells)
+
+
+def _dropped(drops: Mapping[str, int], source: str = "") -> list[Text]:
+    head = f"{source}: " if source else ""
+    return [_text(f"{head}dropped {n:,}: {why}", "yellow") for why, n in drops.items()]
+
+
+def _table(names: Sequence[str], *, numeric: Collection[str] = (), cut: str = "") -> Table:
+    """Columns as wide as they need; only `cut` gives way where the page is too narrow."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        fixed = bool(cut) and name != cut
+        table.add_column(name, justify="right" if name in numeric else "left", no_wrap=fixed)
+    return table
+
+
+def _text(words: str, style: str = "") -> Text:
+    return Text(printable(words), style=style)
+
+
+def _cut(words: str) -> Text:
+    return Text(printable(words), no_wrap=True, overflow="ellipsis")

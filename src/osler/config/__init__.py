@@ -1,0 +1,51 @@
+"""Settings: what can be set, where a value comes from, and how it is shown.
+
+Order, nearest first: flags, environment (`OSLER__SECTION__KEY`), `./osler.toml`,
+the user's file, a preset, the defaults. Only `wiring` and the command line read them.
+"""
+
+from osler.config.layers import load, presets, user_file
+from osler.config.merge import DEFAULT, Loaded
+from osler.config.settings import (
+    STRATEGIES,
+    AnswerSettings,
+    BudgetSettings,
+    Cot,
+    Direct,
+    Kb,
+    Model,
+    Rag,
+    Retrieve,
+    Runs,
+    SamplingSettings,
+    Settings,
+    Strategy,
+    TcRag,
+)
+from osler.config.show import dump, flat, template, write_template
+
+__all__ = [
+    "DEFAULT",
+    "STRATEGIES",
+    "AnswerSettings",
+    "BudgetSettings",
+    "Cot",
+    "Direct",
+    "Kb",
+    "Loaded",
+    "Model",
+    "Rag",
+    "Retrieve",
+    "Runs",
+    "SamplingSettings",
+    "Settings",
+    "Strategy",
+    "TcRag",
+    "dump",
+    "flat",
+    "load",
+    "presets",
+    "template",
+    "user_file",
+    "write_template",
+]

@@ -1,0 +1,301 @@
+"""What can be set, its bounds and its defaults; a default from a paper says where.
+
+Models are frozen and refuse unknown keys. An optional number may be written
+"none", so that a nearer layer can lift a bound that a farther one set.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from platformdirs import user_data_dir
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from osler.types import ALL_SOURCES, EMR
+
+NONE = "none"
+"""How "no bound" and "no file" are written in a file or in the environment."""
+
+
+def _no_truth_value(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a number is wanted, not true or false")
+    return value
+
+
+def _none(value: object) -> object:
+    return None if value == NONE else value
+
+
+def _listed(value: object) -> object:
+    """The environment and the command line write a list as "a,b"."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def _at_home(value: object) -> object:
+    if isinstance(value, str):
+        if not value.strip():
+            raise ValueError("a path is wanted, not an empty text")
+        return Path(value).expanduser()
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_truth_value)]
+Real = Annotated[float, BeforeValidator(_no_truth_value), Field(allow_inf_nan=False)]
+Limit = Annotated[
+    Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(_no_truth_value)] | None,
+    BeforeValidator(_none),
+]
+RealLimit = Annotated[
+    Annotated[
+        float,
+        Field(gt=0, le=1_000_000_000, allow_inf_nan=False),
+        BeforeValidator(_no_truth_value),
+    ]
+    | None,
+    BeforeValidator(_none),
+]
+Place = Annotated[Path, BeforeValidator(_at_home)]
+SourceName = Annotated[str, Field(min_length=1)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class Kb(Section):
+    path: Place = Field(description='Folder of the knowledge base (default: "kb" in home).')
+    sources: Annotated[tuple[SourceName, ...], BeforeValidator(_listed)] = Field(
+        default=(),
+        description=f"Sources to search ({', '.join(ALL_SOURCES)} or your own);"
+        f" empty = all but {EMR}.",
+    )
+
+
+class Runs(Section):
+    path: Place = Field(description='Folder of the recorded runs (default: "runs" in home).')
+    keep: bool = Field(
+        default=True, description="Keep each run, so that it can be shown and replayed."
+    )
+
+
+class Model(Section):
+    kind: Literal["packaged", "gguf"] = Field(
+        default="packaged",
+        description="The small model that comes with Osler, or a GGUF file of yours.",
+    )
+    path: Annotated[Place | None, BeforeValidator(_none)] = Field(
+        default=None, description='The GGUF file; needed with kind = "gguf".'
+    )
+    context: Whole = Field(
+        default=8192, ge=512, le=1_048_576, description="Context window, in tokens."
+    )
+    threads: Whole = Field(
+        default=0,
+        ge=0,
+        le=1024,
+        description="Processor threads; 0 = one less than there are, at least 1.",
+    )
+    writes: Literal["auto", "yes", "no"] = Field(
+        default="auto",
+        description="Whether the model words answers, or they are quoted from passages;"
+        " auto: yes, but never by the packaged model.",
+    )
+
+    @model_validator(mode="after")
+    def _path_with_gguf(self) -> Model:
+        if self.kind == "gguf" and self.path is None:
+            raise ValueError('kind = "gguf" needs path = "FILE.gguf"')
+        return self
+
+    @property
+    def thread_count(self) -> int:
+        return self.threads or max(1, (os.cpu_count() or 1) - 1)
+
+
+class SamplingSettings(Section):
+    temperature: Real = Field(default=0.6, ge=0, le=2, description="TC-RAG App. 8.5.")
+    max_tokens: Whole = Field(
+        default=500, ge=1, le=65_536, description="Tokens of one reply (TC-RAG App. 8.5)."
+    )
+    seed: Whole = Field(default=0, ge=0, le=2**32 - 1, description="Same seed, same run.")
+
+
+class Retrieve(Section):
+    k: Whole = Field(
+        default=10, ge=1, le=200, description="Passages a search gives (Omni-RAG §5.1.2)."
+    )
+    rrf_k: Whole = Field(
+        default=10,
+        ge=0,
+        le=10_000,
+        description="Reciprocal rank fusion: score = weight / (rrf_k + rank).",
+    )
+    dense_weight: Real = Field(default=1.0, ge=0, le=100, description="Weight of the vector index.")
+    lexical_weight: Real = Field(default=0.7, ge=0, le=100, description="Weight of the word index.")
+    depth: Whole = Field(
+        default=100, ge=1, le=10_000, description="Candidates that each index hands to the fusion."
+    )
+
+    @model_validator(mode="after")
+    def _some_weight(self) -> Retrieve:
+        if self.dense_weight == self.lexical_weight == 0:
+            raise ValueError("dense_weight and lexical_weight cannot both be 0")
+        return self
+
+
+class AnswerSettings(Section):
+    statements: Whole = Field(
+        default=3, ge=1, le=50, description="Sentences of an extractive answer, at most."
+    )
+    threshold: Real = Field(
+        default=0.5,
+        ge=-1,
+        le=1,
+        description="Relevance under which an English sentence is no evidence: a cosine.",
+    )
+    threshold_zh: Real = Field(
+        default=0.3,
+        ge=0,
+        le=1,
+        description="The same for a Chinese sentence: the share of the question's words in it.",
+    )
+    candidates: Whole = Field(
+        default=12, ge=1, le=1_000, description="Sentences that are weighed for an answer."
+    )
+
+
+_PASSAGES = Field(default=4, ge=1, le=200, description="Passages a search gives to the model.")
+
+
+class Direct(Section):
+    """The model alone, without evidence."""
+
+    kind: Literal["direct"] = "direct"
+
+
+class Cot(Section):
+    """The model alone, step by step."""
+
+    kind: Literal["cot"] = "cot"
+
+
+class Rag(Section):
+    """One search, then the answer."""
+
+    kind: Literal["rag"] = "rag"
+    k: Whole = _PASSAGES
+
+
+class TcRag(Section):
+    """A memory stack whose state value says when a conclusion may stand."""
+
+    kind: Literal["tc-rag"] = "tc-rag"
+    metric: Literal["cppl", "uct", "off"] = Field(
+        default="cppl",
+        description="State value: conditional perplexity (Eq. 4), uncertainty (Eq. 5), or none.",
+    )
+    sigma: RealLimit = Field(
+        default=None,
+        description='A conclusion stands below it; "none" = 10 for cppl, 20 for uct'
+        " (TC-RAG App. 8.5), or what was fitted to the packaged model.",
+    )
+    max_loop: Whole = Field(
+        default=8,
+        ge=1,
+        le=1_000,
+        description="Actions, at most (Alg. 1, line 4; the value is that of the released code).",
+    )
+    backtrack: bool = Field(default=True, description="False: the ablation without Backtrack.")
+    summary: bool = Field(default=True, description="False: the ablation without Summary.")
+    visible: bool = Field(default=False, description="Also show the state value to the model.")
+    k: Whole = _PASSAGES
+    moves: Literal["auto", "any", "guided"] = Field(
+        default="auto",
+        description="any: every action at every step, as in the paper; guided: only those that"
+        " the memory makes sense of, for small models; auto: guided where the model does not"
+        " word answers.",
+    )
+
+
+Strategy = Annotated[Direct | Cot | Rag | TcRag, Field(discriminator="kind")]
+STRATEGIES: dict[str, type[Section]] = {"direct": Direct, "cot": Cot, "rag": Rag, "tc-rag": TcRag}
+
+
+class BudgetSettings(Section):
+    calls: Limit = Field(
+        default=None, description='Model calls of one run, at most; "none" = unbounded.'
+    )
+    tokens: Limit = Field(default=None, description="Tokens read, written or scored, at most.")
+    searches: Limit = Field(default=None, description="Searches, at most.")
+    seconds: RealLimit = Field(default=None, description="Seconds spent in model calls, at most.")
+
+
+def _default_home() -> Path:
+    return Path(user_data_dir("osler", appauthor=False))
+
+
+class Settings(Section):
+    """All that can be set. `kb.path` and `runs.path` lie in `home` unless they are set."""
+
+    home: Place = Field(
+        default_factory=_default_home, description="Where Osler keeps what it makes."
+    )
+    kb: Kb = Field(
+        default_factory=lambda: Kb(path=_default_home() / "kb"), description="The knowledge base."
+    )
+    runs: Runs = Field(
+        default_factory=lambda: Runs(path=_default_home() / "runs"), description="Recorded runs."
+    )
+    model: Model = Field(default=Model(), description="The language model.")
+    sampling: SamplingSettings = Field(default=SamplingSettings(), description="How it decodes.")
+    retrieve: Retrieve = Field(default=Retrieve(), description="How passages are found.")
+    answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
+    strategy: Strategy = Field(default=TcRag(), description="How a question is solved.")
+    budget: BudgetSettings = Field(default=BudgetSettings(), description="Bounds of one run.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _under_home(cls, data: Any) -> Any:
+        """Fills in the folders that follow from `home`."""
+        if not isinstance(data, dict):
+            return data
+        home = data.get("home")
+        base = Path(home).expanduser() if isinstance(home, str | Path) else _default_home()
+        filled = dict(data)
+        for section, folder in (("kb", "kb"), ("runs", "runs")):
+            given = filled.get(section, {})
+            if isinstance(given, dict):
+                filled[section] = {"path": base / folder, **given}
+        return filled
+
+
+def allowed(section: str, kind: str = "") -> tuple[str, ...]:
+    """Keys of a section; "" = the sections and top-level keys; `kind` chooses a strategy.
+
+    Raises `KeyError` for an unknown section or strategy.
+    """
+    if not section:
+        return tuple(Settings.model_fields)
+    if section == "strategy":
+        return tuple(STRATEGIES[kind or "tc-rag"].model_fields)
+    return tuple(model_of(section).model_fields)
+
+
+def model_of(section: str) -> type[Section]:
+    """The model class of a plain section. Raises `KeyError`."""
+    annotation = Settings.model_fields[section].annotation
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation
+    raise KeyError(section)
+
+
+def is_section(name: str) -> bool:
+    if name == "strategy":
+        return True
+    field = Settings.model_fields.get(name)
+    return field is not None and not get_args(field.annotation) and name != "home"

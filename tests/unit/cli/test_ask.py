@@ -1,0 +1,308 @@
+"""`osler ask`, `replay` and `trace`: real runs over a scripted model and a scripted index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler import runs, wiring
+from osler.config import Rag, Settings
+from osler.errors import ModelMissing
+from osler.retrieve.relevance import Overlap
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.trace import Answered, Event, Retrieved, Searched, read_events
+from osler.types import Halt, Passage, Question, Solution
+
+QUESTION = "Which drug is given first in anaphylaxis?"
+RAG = ("--strategy", "rag")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
+    """The settings of each run. Everything is real but the model and the index."""
+    seen: list[Settings] = []
+
+    def live(settings: Settings) -> wiring.Parts:
+        seen.append(settings)
+        index = ScriptedRetriever({"anaphylaxis": [passage]})
+        sources = settings.kb.sources or ("guideline",)
+        return wiring.Parts(ScriptedModel([]), lambda *_: index, Overlap(), sources, "5f2a")
+
+    monkeypatch.setattr(wiring, "live", live)
+    monkeypatch.setenv("OSLER__ANSWER__THRESHOLD", "0.2")
+    return seen
+
+
+@dataclass
+class Ending:
+    """Makes `osler ask` end as the test wants, whatever the question."""
+
+    monkeypatch: pytest.MonkeyPatch
+
+    def __call__(self, solution: Solution | None, *events: Event) -> list[Question]:
+        questions: list[Question] = []
+
+        async def ask(
+            settings: Settings, question: Question, *, sink: Any, plan_only: bool = False
+        ) -> runs.Finished:
+            questions.append(question)
+            for event in events:
+                sink(event)
+            return runs.Finished("r1", None, solution, 1.5, {"reader": "m"}, "5f2a", "rag", events)
+
+        self.monkeypatch.setattr(runs, "ask", ask)
+        return questions
+
+
+@pytest.fixture
+def ending(monkeypatch: pytest.MonkeyPatch) -> Ending:
+    return Ending(monkeypatch)
+
+
+def test_an_answer_is_shown_with_its_passage_its_film_and_its_cost(
+    osler: Any, asked: list[Settings]
+) -> None:
+    result = osler("ask", QUESTION, *RAG)
+    assert result.exit_code == 0
+    assert "Give adrenaline into the outer thigh at once" in result.stdout
+    assert "] guideline · Anaphylaxis · First minutes" in result.stdout
+    assert "illustrative sample text" in result.stdout
+    assert "? Which drug is given first in anaphylaxis? (in guideline, k 4)" in result.stdout
+    assert "halt       converged: read once" in result.stdout
+    assert "(osler replay 2" in result.stdout
+
+
+def test_the_film_runs_live_on_standard_error(osler: Any, asked: list[Settings]) -> None:
+    result = osler("ask", QUESTION, *RAG)
+    assert result.stderr.startswith("rag, seed 0\n")
+    assert "1 passage: guideline:anaphylaxis#2" in result.stderr
+
+
+@pytest.mark.parametrize("before", [["--progress", "none"], ["--quiet"], ["--json"]])
+def test_the_live_film_can_be_left_out(
+    osler: Any, asked: list[Settings], before: list[str]
+) -> None:
+    assert osler(*before, "ask", QUESTION, *RAG).stderr == ""
+
+
+def test_with_json_progress_the_events_are_the_live_film(
+    osler: Any, asked: list[Settings], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    log.write_text(osler("--progress", "json", "ask", QUESTION, *RAG).stderr, encoding="utf-8")
+    assert isinstance(list(read_events(log))[-1], Answered)
+
+
+def test_quiet_prints_the_answer_alone(osler: Any, asked: list[Settings]) -> None:
+    shown = osler("ask", QUESTION, *RAG, "--quiet").stdout
+    assert "Give adrenaline" in shown
+    assert "halt" not in shown
+    assert "Evidence" not in shown
+
+
+def test_the_json_document_has_everything_and_its_spans_are_right(
+    osler: Any, asked: list[Settings]
+) -> None:
+    document = json.loads(osler("ask", QUESTION, *RAG, "--json").stdout)
+    assert {*document} == {
+        *("answer", "evidence", "grounding", "halt", "why", "usage", "models", "snapshot"),
+        *("run", "strategy", "seconds"),
+    }
+    answer, evidence = document["answer"], document["evidence"]
+    assert {*answer} == {"text", "option", "statements", "citations", "authorship", "note"}
+    for citation in answer["citations"]:
+        cited = evidence[citation["number"] - 1]
+        start, end = citation["quote_span"]
+        assert citation["passage_id"] == cited["id"]
+        assert citation["quote"] == cited["text"][start:end] == cited["quote"]
+        assert answer["text"][citation["start"] : citation["end"]] == citation["quote"]
+    assert document["grounding"] == "grounded"
+    assert document["strategy"] == "rag"
+    assert document["snapshot"] == "5f2a"
+
+
+def test_options_become_settings(osler: Any, asked: list[Settings]) -> None:
+    osler("ask", QUESTION, *RAG, "--k", "2", "--seed", "7", "--sources", "book,wiki")
+    (settings,) = asked
+    assert settings.strategy == Rag(k=2)
+    assert settings.sampling.seed == 7
+    assert settings.kb.sources == ("book", "wiki")
+
+
+def test_the_preset_after_the_verb_comes_before_the_profile(
+    osler: Any, asked: list[Settings]
+) -> None:
+    osler("--profile", "tc-rag-uct", "ask", QUESTION, "--preset", "fast")
+    assert asked[0].strategy.kind == "rag"
+
+
+def test_an_unknown_strategy_ends_with_3(osler: Any, asked: list[Settings]) -> None:
+    result = osler("ask", QUESTION, "--strategy", "tcrag")
+    assert result.exit_code == 3
+    assert "did you mean 'tc-rag'?" in result.stderr
+    assert not asked
+
+
+def test_a_strategy_that_searches_nothing_takes_no_k(osler: Any, asked: list[Settings]) -> None:
+    result = osler("ask", QUESTION, "--strategy", "direct", "--k", "3")
+    assert result.exit_code == 3
+    assert "unknown key 'k' in [strategy]" in result.stderr
+
+
+def test_what_the_evidence_does_not_say_ends_with_1(osler: Any, asked: list[Settings]) -> None:
+    result = osler("ask", "What is the capital of France?", *RAG)
+    assert result.exit_code == 1
+    assert "The evidence does not say." in result.stdout
+
+
+def test_a_refusal_ends_with_7(osler: Any, asked: list[Settings]) -> None:
+    result = osler("ask", QUESTION, "--strategy", "direct")
+    assert result.exit_code == 7
+    assert "halt       refused: " in result.stdout
+
+
+def test_an_answer_without_a_source_that_was_down_ends_with_6(
+    osler: Any, ending: Ending, solution: Solution
+) -> None:
+    ending(solution, Searched("q", 4, ("wiki",)), Retrieved("q", (), ("wiki: no index",)))
+    result = osler("ask", QUESTION)
+    assert result.exit_code == 6
+    assert "! source down: wiki: no index" in result.stdout
+
+
+def test_a_spent_budget_with_an_answer_is_an_answer(
+    osler: Any, ending: Ending, solution: Solution
+) -> None:
+    ending(replace(solution, halt=Halt.BUDGET, why="calls 3 of 3"))
+    result = osler("ask", QUESTION)
+    assert result.exit_code == 0
+    assert "halt       budget: calls 3 of 3" in result.stdout
+    assert "(not kept)" in result.stdout
+
+
+def test_a_plan_is_told_and_nothing_is_kept(osler: Any, asked: list[Settings]) -> None:
+    result = osler("ask", QUESTION, *RAG, "--plan-only")
+    assert result.exit_code == 0
+    assert f"plan (fixed): guideline: {QUESTION}" in result.stdout
+    assert "halt" not in result.stdout
+    assert osler("trace", "ls").stdout == "no runs yet\n"
+
+
+def test_a_plan_as_json(osler: Any, asked: list[Settings]) -> None:
+    document = json.loads(osler("ask", QUESTION, *RAG, "--plan-only", "--json").stdout)
+    assert document["plan"] == [
+        {
+            "origin": "fixed",
+            "queries": [{"source": "guideline", "j": 0, "query": QUESTION}],
+        }
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["-"], []])
+def test_a_question_comes_from_standard_input(
+    osler: Any, ending: Ending, solution: Solution, arguments: list[str]
+) -> None:
+    questions = ending(solution)
+    result = osler("ask", *arguments, stdin="贫血怎么治？\n".encode())
+    assert result.exit_code == 0
+    assert (questions[0].text, questions[0].language) == ("贫血怎么治？", "zh")
+
+
+@pytest.mark.parametrize("stdin", [b"\xff\xfe", b"a\0b", b"", b" \n", b"x" * 1_000_001])
+def test_standard_input_that_is_no_question_ends_with_2(osler: Any, stdin: bytes) -> None:
+    result = osler("ask", "-", stdin=stdin)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("osler: the question ")
+
+
+def test_options_are_given_one_by_one(osler: Any, ending: Ending, solution: Solution) -> None:
+    questions = ending(replace(solution, answer=replace(solution.answer, option="B")))
+    result = osler("ask", QUESTION, "--option", "aspirin", "--option", "adrenaline")
+    assert questions[0].options == ("aspirin", "adrenaline")
+    assert result.stdout.startswith("B. adrenaline\n")
+
+
+def test_the_events_are_written_to_a_file_of_ones_own(
+    osler: Any, asked: list[Settings], folder: Path
+) -> None:
+    osler("ask", QUESTION, *RAG, "--trace", "mine.jsonl")
+    events = list(read_events(folder / "mine.jsonl"))
+    assert isinstance(events[-1], Answered)
+    assert "Give adrenaline" in osler("trace", "show", "mine.jsonl").stdout
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_run(
+    osler: Any, asked: list[Settings]
+) -> None:
+    result = osler("ask", QUESTION, *RAG, "--trace", "no/such/folder.jsonl")
+    assert result.exit_code == 1
+    assert "cannot write no/such/folder.jsonl" in result.stderr
+    assert not asked
+
+
+def test_a_missing_model_ends_with_5(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def live(_: Settings) -> wiring.Parts:
+        raise ModelMissing("no weights", fix="run `osler download-models`")
+
+    monkeypatch.setattr(wiring, "live", live)
+    result = osler("ask", QUESTION)
+    assert result.exit_code == 5
+    assert result.stderr == "osler: no weights; run `osler download-models`\n"
+
+
+@pytest.fixture
+def run(osler: Any, asked: list[Settings], tmp_path: Path) -> Path:
+    """A run that is kept."""
+    assert osler("ask", QUESTION, *RAG, "--quiet").exit_code == 0
+    (folder,) = (tmp_path / "osler" / "runs").iterdir()
+    return folder
+
+
+@pytest.mark.parametrize("word", [lambda r: "last", lambda r: r.name[:-3], str])
+def test_a_run_is_replayed_without_a_model(
+    osler: Any, run: Path, monkeypatch: pytest.MonkeyPatch, word: Callable[[Path], str]
+) -> None:
+    monkeypatch.delattr(wiring, "live")
+    result = osler("replay", word(run))
+    assert result.exit_code == 0
+    events = len((run / "events.jsonl").read_text("utf-8").splitlines())
+    assert result.stdout.startswith(f"replayed {events} events: each is as it was\n")
+    assert f"(osler replay {run.name})" in result.stdout
+
+
+def test_a_replay_that_differs_ends_with_1(osler: Any, run: Path) -> None:
+    log = run / "events.jsonl"
+    log.write_text(log.read_text("utf-8").replace('"k":4', '"k":5'), encoding="utf-8")
+    result = osler("replay", "last")
+    assert result.exit_code == 1
+    assert "replay differs" in result.stderr
+
+
+def test_runs_are_listed(osler: Any, run: Path) -> None:
+    (line,) = osler("trace", "ls").stdout.splitlines()[1:]
+    assert line.split()[0] == run.name
+    assert "rag" in line
+    assert "converged" in line
+    (listed,) = json.loads(osler("trace", "ls", "--json").stdout)["runs"]
+    assert listed["question"] == QUESTION
+
+
+def test_a_run_is_shown_again(osler: Any, run: Path) -> None:
+    shown = osler("trace", "show", "last").stdout
+    assert "] guideline · Anaphylaxis" in shown
+    assert "halt       converged: read once" in shown
+
+
+def test_a_run_as_json_is_its_events(osler: Any, run: Path) -> None:
+    lines = osler("trace", "show", run.name, "--json").stdout
+    assert lines == (run / "events.jsonl").read_text("utf-8")
+
+
+def test_a_file_called_last_is_not_the_last_run(osler: Any, run: Path, folder: Path) -> None:
+    (folder / "last").write_text("not a run")
+    assert osler("trace", "show", "last").exit_code == 0

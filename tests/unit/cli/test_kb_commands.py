@@ -1,0 +1,207 @@
+"""`osler kb …` on a real knowledge base of two small files; only the encoder is left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler import wiring
+from osler.config import Settings
+from osler.kb.base import Added, Built, Info, KnowledgeBase, Progress
+from osler.kb.check import SourceInfo
+from osler.types import Hit, Passage
+
+TEXTS = {
+    "anaphylaxis.md": "# Anaphylaxis\n\nGive adrenaline into the thigh at once.\n",
+    "anaemia.md": "# 贫血\n\n缺铁性贫血补充铁剂。\n",
+}
+
+
+@pytest.fixture
+def books(folder: Path) -> Path:
+    books = folder / "books"
+    books.mkdir()
+    for name, text in TEXTS.items():
+        (books / name).write_text(text, encoding="utf-8")
+    return books
+
+
+@pytest.fixture
+def kb(osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A knowledge base that is searched by words alone."""
+    monkeypatch.setattr(wiring, "encoder", lambda _: None)
+    assert osler("kb", "add", str(books), "--source", "book").exit_code == 0
+    assert osler("kb", "build").exit_code == 0
+
+
+def test_what_was_added_is_counted(osler: Any, books: Path) -> None:
+    first = osler("kb", "add", str(books), "--source", "book")
+    assert first.exit_code == 0
+    assert first.stdout == (
+        "2 files read, 0 unchanged; 2 documents, 2 passages\nnext: osler kb build\n"
+    )
+    again = json.loads(osler("kb", "add", str(books), "-s", "book", "--json").stdout)
+    assert (again["files"], again["unchanged"]) == (0, 2)
+
+
+def test_files_that_could_not_be_read_end_with_6(
+    osler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = Added(3, 0, 2, 9, {"no abstract": 2, "no text": 1}, ("b.bin",), ("c.xml: line 3",))
+    monkeypatch.setattr(KnowledgeBase, "add", lambda *_, **__: added)
+    result = osler("kb", "add", "x", "--source", "book")
+    assert result.exit_code == 6
+    assert result.stdout == (
+        "3 files read, 0 unchanged; 2 documents, 9 passages\n"
+        "dropped 2: no abstract\n"
+        "dropped 1: no text\n"
+        "no parser knows b.bin\n"
+        "could not be read: c.xml: line 3\n"
+    )
+
+
+def test_options_of_add_reach_the_knowledge_base(
+    osler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, object] = {}
+
+    def add(kb: KnowledgeBase, paths: Iterable[Path], **options: Any) -> Added:
+        seen.update(options, paths=list(paths))
+        return Added(0, 0, 0, 0, {}, (), ())
+
+    monkeypatch.setattr(KnowledgeBase, "add", add)
+    osler("kb", "add", "a", "b", "-s", "wiki", "--format", "markdown", "--licence", "CC0-1.0")
+    del seen["progress"]
+    assert seen == {
+        "paths": [Path("a"), Path("b")],
+        "source": "wiki",
+        "fmt": "markdown",
+        "licence": "CC0-1.0",
+    }
+
+
+def test_a_bad_name_of_a_source_ends_with_4(osler: Any, books: Path) -> None:
+    result = osler("kb", "add", str(books), "--source", "My Books")
+    assert result.exit_code == 4
+    assert "cannot name a source" in result.stderr
+
+
+def test_what_was_built_is_counted(osler: Any, kb: None) -> None:
+    built = json.loads(osler("kb", "build", "--json").stdout)
+    assert built["passages"] == 2
+    assert built["snapshot"]
+
+
+def test_the_sample_is_added_before_it_is_built(
+    osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build_sample(settings: Settings, progress: Progress | None) -> Built:
+        with wiring.open_or_create(settings) as kb:
+            kb.add([books], source="book", illustrative=True)
+            return kb.build(None, progress=progress)
+
+    monkeypatch.setattr(wiring, "encoder", lambda _: None)
+    monkeypatch.setattr(wiring, "build_sample", build_sample)
+    assert osler("kb", "build", "--sample").stdout.startswith("2 passages, 0 encoded now")
+
+
+def test_a_passage_is_shown_with_its_neighbours(osler: Any, kb: None) -> None:
+    id = "book:books-anaphylaxis#0"
+    assert "Give adrenaline" in osler("kb", "get", id).stdout
+    document = json.loads(osler("kb", "get", id, "--context", "2", "--json").stdout)
+    assert document["id"] == id
+    assert [passage["id"] for passage in document["context"]] == [id]
+
+
+def test_an_unknown_passage_ends_with_4_and_names_the_nearest(osler: Any, kb: None) -> None:
+    result = osler("kb", "get", "book:books-anaphylaxis#9")
+    assert result.exit_code == 4
+    assert "book:books-anaphylaxis#0" in result.stderr
+
+
+def test_what_it_holds_is_told_by_source(osler: Any, kb: None) -> None:
+    shown = osler("kb", "info").stdout
+    row = next(line for line in shown.splitlines() if line.startswith("book "))
+    assert row.split()[:3] == ["book", "2", "2"]
+    document = json.loads(osler("kb", "info", "--json").stdout)
+    assert document["passages"] == 2
+    assert document["sources"][0]["words"].keys() == {"en", "zh"}
+
+
+def test_what_was_dropped_is_told_with_its_reason(
+    osler: Any, kb: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = SourceInfo("book", 1, 3, 1200, {"en": 141.2}, ("CC0-1.0", ""), 3, {"no abstract": 12})
+    info = Info(Path("kb"), (source,), "", 0, "", False, 7)
+    monkeypatch.setattr(KnowledgeBase, "info", lambda _: info)
+    assert [line.rstrip() for line in osler("kb", "info").stdout.splitlines()] == [
+        "knowledge base kb",
+        "snapshot  none; next: osler kb build",
+        "encoder   none: search by words alone",
+        "pending   7 passages want a vector",
+        "source           documents  passages  words a passage  languages  licences  dropped",
+        "book (3 sample)          3     1,200  en 141           en         CC0-1.0        12",
+        "book: dropped 12: no abstract",
+    ]
+
+
+def test_an_empty_one_says_what_comes_next(osler: Any, tmp_path: Path) -> None:
+    KnowledgeBase.create(tmp_path / "osler" / "kb").close()
+    assert "it is empty; next: osler kb add" in osler("kb", "info").stdout
+
+
+def test_none_at_all_ends_with_4(osler: Any) -> None:
+    result = osler("kb", "info")
+    assert result.exit_code == 4
+    assert "there is no knowledge base" in result.stderr
+
+
+def test_one_that_is_whole_is_verified(osler: Any, kb: None) -> None:
+    assert osler("kb", "verify").stdout == "the knowledge base is whole\n"
+    assert json.loads(osler("kb", "verify", "--json").stdout) == {"problems": [], "ok": True}
+
+
+def test_each_problem_is_told_and_ends_with_1(
+    osler: Any, kb: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KnowledgeBase, "verify", lambda _: ["a is bad", "b is worse"])
+    result = osler("kb", "verify")
+    assert result.exit_code == 1
+    assert result.stdout == "a is bad\nb is worse\n"
+
+
+def test_a_source_is_taken_out(osler: Any, kb: None) -> None:
+    result = osler("kb", "rm", "--source", "book", "--document", "books-anaemia")
+    assert result.stdout == "passages taken out: 1; next: osler kb build\n"
+    assert json.loads(osler("kb", "rm", "-s", "book", "--json").stdout) == {"passages": 1}
+
+
+def test_hits_are_found_and_their_number_is_a_setting(
+    osler: Any, monkeypatch: pytest.MonkeyPatch, passage: Passage
+) -> None:
+    seen: list[tuple[str, int, tuple[str, ...]]] = []
+
+    async def search(settings: Settings, query: str, *, k: int, sources: Any) -> list[Hit]:
+        seen.append((query, k, settings.kb.sources))
+        return [Hit(passage, 0.5, 1, query, passage.source)]
+
+    monkeypatch.setattr(wiring, "search", search)
+    assert "1. 0.500 guideline · Anaphylaxis" in osler("kb", "search", "shock").stdout
+    document = json.loads(
+        osler("kb", "search", "休克", "--k", "3", "-s", "book", "-s", "wiki", "--json").stdout
+    )
+    assert document["hits"][0]["id"] == passage.id
+    assert seen == [("shock", 10, ()), ("休克", 3, ("book", "wiki"))]
+
+
+def test_nothing_found_ends_with_1(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def search(*_: Any, **__: Any) -> list[Hit]:
+        return []
+
+    monkeypatch.setattr(wiring, "search", search)
+    result = osler("kb", "search", "shock")
+    assert (result.exit_code, result.stdout) == (1, "nothing found\n")

@@ -1,0 +1,116 @@
+"""Progress: silent for what is quick, a line every ten seconds for what is not."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass, field
+
+import pytest
+
+from osler.cli.progress import BarDisplay, LineDisplay, Patient, mode_of, progress
+from osler.cli.session import ProgressMode, Session
+
+
+@dataclass
+class Watch:
+    """A clock that is set by hand."""
+
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Seen:
+    shown: list[tuple[str, int, int | None]] = field(default_factory=list)
+
+    def show(self, stage: str, done: int, total: int | None) -> None:
+        self.shown.append((stage, done, total))
+
+    def close(self) -> None:
+        self.shown.append(("closed", 0, None))
+
+
+def test_nothing_is_shown_within_two_seconds() -> None:
+    clock, seen = Watch(), Seen()
+    patient = Patient(seen, clock)
+    for seconds, done in ((0.0, 1), (1.9, 2), (2.0, 3), (2.1, 4)):
+        clock.now = 100 + seconds
+        patient.report("files", done, None)
+    assert [done for _, done, _ in seen.shown] == [3, 4]
+
+
+def test_a_line_is_written_every_ten_seconds_whatever_the_stage() -> None:
+    clock, out = Watch(), io.StringIO()
+    lines = LineDisplay(out, clock=clock)
+    for second in range(31):
+        clock.now = 100 + second
+        lines.show("files" if second % 2 else "vectors", second * 5, 600)
+    written = out.getvalue().splitlines()
+    assert len(written) == 4
+    assert written[0] == "vectors: 0 of 600"
+    assert written[1] == "vectors: 50 of 600, 5.0/s, 110 s left"
+
+
+def test_an_unknown_total_has_no_end_in_sight() -> None:
+    clock, out = Watch(), io.StringIO()
+    lines = LineDisplay(out, clock=clock)
+    lines.show("documents", 0, None)
+    clock.now += 10
+    lines.show("documents", 12_345, None)
+    assert out.getvalue().splitlines()[1] == "documents: 12,345, 1,234.5/s"
+
+
+def test_lines_of_json_are_objects() -> None:
+    clock, out = Watch(), io.StringIO()
+    lines = LineDisplay(out, as_json=True, clock=clock)
+    lines.show("文件", 1, 3)
+    clock.now += 10
+    lines.show("文件", 2, 3)
+    first, second = map(json.loads, out.getvalue().splitlines())
+    assert first["per_second"] is None
+    assert second == {
+        "stage": "文件",
+        "done": 2,
+        "total": 3,
+        "per_second": 0.1,
+        "seconds_left": 10,
+    }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "terminal", "mode"),
+    [("auto", True, "rich"), ("auto", False, "plain"), ("json", True, "json")],
+)
+def test_auto_is_a_bar_on_a_terminal_and_lines_elsewhere(
+    wanted: ProgressMode, terminal: bool, mode: ProgressMode
+) -> None:
+    assert mode_of(wanted, terminal=terminal) == mode
+
+
+@pytest.mark.parametrize("session", [Session(progress="none"), Session(quiet=True)])
+def test_nobody_is_told_who_does_not_want_to_know(session: Session) -> None:
+    with progress(session) as report:
+        assert report is None
+
+
+def test_a_quick_job_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress(Session(progress="plain")) as report:
+        assert report is not None
+        report("files", 1, 2)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_that_was_never_shown_can_be_closed() -> None:
+    BarDisplay(Session()).close()
+
+
+def test_a_bar_takes_stages_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = BarDisplay(Session(no_color=True))
+    bar.show("[red]files", 1, None)
+    bar.show("[red]files", 2, 4)
+    bar.show("vectors", 1, 2)
+    bar.close()
+    assert "Traceback" not in capsys.readouterr().err

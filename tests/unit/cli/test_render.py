@@ -1,0 +1,167 @@
+"""Pages as text, 100 columns wide and without colour, held to golden files."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console, Group, RenderableType
+
+from osler.cli.film import film, number
+from osler.cli.render import (
+    Report,
+    answer_block,
+    evidence_block,
+    hits_page,
+    page,
+    passages_page,
+    quoted,
+    short,
+)
+from osler.cli.session import printable
+from osler.trace import Event, SourcesPlanned
+from osler.types import Answer, Evidence, Grounding, Hit, Passage, Question, Solution, Statement
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def text_of(*page: RenderableType) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=100, no_color=True, color_system=None, highlight=False)
+    console.print(Group(*page))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def report(events: tuple[Event, ...], question: Question, solution: Solution | None) -> Report:
+    return Report(
+        run="20260102-030405-abcdef",
+        strategy="tc-rag",
+        snapshot="5f2a",
+        models={"reader": "smollm2-135m"},
+        solution=solution,
+        events=events,
+        question=question,
+        seconds=4.2,
+    )
+
+
+def test_the_film_of_a_stack(stack_events: tuple[Event, ...]) -> None:
+    assert text_of(*film(stack_events)) == (GOLDEN / "film-stack.txt").read_text("utf-8")
+
+
+def test_the_film_of_a_strategy_without_a_stack(plain_events: tuple[Event, ...]) -> None:
+    assert text_of(*film(plain_events)) == (GOLDEN / "film-plain.txt").read_text("utf-8")
+
+
+def test_the_page_of_a_run(
+    plain_events: tuple[Event, ...], question: Question, solution: Solution
+) -> None:
+    shown = text_of(page(report(plain_events, question, solution)))
+    assert shown == (GOLDEN / "page.txt").read_text("utf-8")
+
+
+def test_the_page_of_an_abstention(question: Question, abstention: Solution) -> None:
+    shown = text_of(page(report((), question, abstention), with_film=False))
+    assert shown == (GOLDEN / "page-abstained.txt").read_text("utf-8")
+
+
+def test_the_page_of_a_plan(plain_events: tuple[Event, ...], question: Question) -> None:
+    plans = tuple(event for event in plain_events if isinstance(event, SourcesPlanned))
+    assert text_of(page(report(plans, question, None), with_film=False)) == (
+        "plan (fixed): book: anaphylaxis; adrenaline | wiki: anaphylaxis\n\n"
+        "model      reader smollm2-135m\n"
+        "knowledge  snapshot 5f2a\n"
+        "run        20260102-030405-abcdef\n"
+    )
+
+
+def test_a_chinese_abstention_is_in_chinese(question: Question) -> None:
+    lines = answer_block(Answer(language="zh"), question)
+    assert text_of(*lines) == "现有证据没有说明。\n"
+
+
+def test_a_chosen_option_is_shown_with_its_words(solution: Solution) -> None:
+    question = Question("q", "Which drug?", ("aspirin", "adrenaline"))
+    answer = replace(solution.answer, option="B")
+    assert text_of(*answer_block(answer, question)).startswith("B. adrenaline\n")
+
+
+def test_what_the_answer_notes_is_not_said_twice(solution: Solution, question: Question) -> None:
+    shown = text_of(*answer_block(replace(solution.answer, note="Quoted."), question))
+    assert shown.endswith("Quoted.\n")
+    assert "Extractive" not in shown
+
+
+def test_the_short_page_has_the_answer_alone(
+    stack_events: tuple[Event, ...], question: Question, solution: Solution
+) -> None:
+    shown = text_of(short(report(stack_events, question, solution)))
+    assert shown == (
+        "Give adrenaline into the outer thigh at once; repeat after five minutes. [1]\n"
+        "Extractive: quoted sentences, worded by no model.\n"
+    )
+
+
+def test_an_answer_without_citations_has_no_evidence(
+    question: Question, solution: Solution
+) -> None:
+    answer = Answer(statements=(Statement("Perhaps adrenaline."),))
+    shown = text_of(page(report((), question, replace(solution, answer=answer)), with_film=False))
+    assert answer.grounding is Grounding.UNGROUNDED
+    assert "Evidence" not in shown
+    assert "grounding  ungrounded" in shown
+
+
+def test_the_quote_is_marked_in_its_passage_to_the_character(passage: Passage) -> None:
+    hit = Hit(passage, 1.0, 1, "q", "guideline")
+    shown = quoted([(1, Evidence(hit, 0, 11))]).plain
+    assert shown.startswith("«Anaphylaxis» is a medical")
+    assert shown.replace("«", "").replace("»", "") == passage.text
+
+
+def test_quotes_of_one_passage_stand_in_it_together(passage: Passage, question: Question) -> None:
+    hit = Hit(passage, 1.0, 1, "q", "guideline")
+    spans = ((17, 34), (0, 11), (5, 20))
+    evidence = tuple(Evidence(hit, start, end) for start, end in spans)
+    shown = text_of(*evidence_block(Answer((Statement("x", (1, 2, 3)),), evidence)))
+    assert "[1] [2] guideline" in shown
+    assert "«Anaphylaxis»[2] is a «medical emergency»[1]. Give" in shown
+    assert "[3] guideline" in shown
+    assert "Anaph«ylaxis is a med»ical" in shown
+
+
+def test_hits_are_listed_with_rank_and_score(passage: Passage) -> None:
+    shown = text_of(hits_page([Hit(passage, 0.8312, 1, "q", "guideline")]))
+    assert shown.startswith("1. 0.831 guideline · Anaphylaxis · First minutes, p. 3, 2021 · ")
+    assert "illustrative sample text" in shown
+
+
+def test_a_passage_is_marked_among_its_neighbours(passage: Passage) -> None:
+    other = replace(passage, id="guideline:anaphylaxis#1", illustrative=False, text="Before.")
+    shown = text_of(passages_page([other, passage], passage.id))
+    heads = [line for line in shown.splitlines() if "Anaphylaxis ·" in line]
+    assert [line[:2] for line in heads] == ["  ", "> "]
+
+
+def test_what_a_terminal_would_obey_is_not_sent_to_it(passage: Passage) -> None:
+    hostile = replace(passage, text="a\x1b[2Jb\x07c\u202ed\te\n", title="\x1b]0;x\x07")
+    shown = text_of(hits_page([Hit(hostile, 1.0, 1, "q", "s")]))
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert printable("a\tb\n中\u3000文") == "a\tb\n中\u3000文"
+
+
+def test_brackets_of_a_text_are_not_taken_for_markup(passage: Passage) -> None:
+    marked = replace(passage, text="[bold]x[/bold] [1]", title="[red]")
+    shown = text_of(hits_page([Hit(marked, 1.0, 1, "q", "s")]))
+    assert "[bold]x[/bold] [1]" in shown
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(12.345, "12.3"), (0.00012, "0.00012"), (1234.5, "1,234"), (1e12, "1e+12"), (10.0, "10")],
+)
+def test_numbers_are_short(value: float, words: str) -> None:
+    assert number(value) == words

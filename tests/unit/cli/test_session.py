@@ -1,0 +1,175 @@
+"""Global options, exit codes and the one line of an error."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from osler import errors
+from osler.cli import app
+from osler.cli.session import Session, complete_preset, complete_strategy
+from osler.errors import MalformedOutput, OslerError, UnknownPassage
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Makes `osler config show` fail with `error`, wherever settings are read."""
+
+    def loaded(*_: object) -> Any:
+        raise error
+
+    monkeypatch.setattr(Session, "loaded", loaded)
+
+
+def kinds(root: type[OslerError]) -> list[type[OslerError]]:
+    ours = [child for child in root.__subclasses__() if child.__module__ == root.__module__]
+    return [root, *(kind for child in ours for kind in kinds(child))]
+
+
+def test_version_is_said_before_anything_else(osler: Any) -> None:
+    result = osler("--version")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("osler ")
+
+
+@pytest.mark.parametrize("arguments", [["-h"], ["kb", "-h"], ["kb", "add", "-h"], ["ask", "-h"]])
+def test_help_has_a_short_name_at_every_level(osler: Any, arguments: list[str]) -> None:
+    assert osler(*arguments).exit_code == 0
+
+
+def test_every_command_takes_json_after_the_verb(osler: Any) -> None:
+    group: Any = typer.main.get_command(app)
+    leaves = [
+        command
+        for entry in group.commands.values()
+        for command in getattr(entry, "commands", {"": entry}).values()
+    ]
+    assert len(leaves) == 16
+    for command in leaves:
+        assert any("--json" in parameter.opts for parameter in command.params), command.name
+        assert command.help, command.name
+
+
+@pytest.mark.parametrize("kind", kinds(OslerError), ids=lambda kind: kind.__name__)
+def test_every_error_is_one_line_and_its_own_exit_code(
+    osler: Any, monkeypatch: pytest.MonkeyPatch, kind: type[OslerError]
+) -> None:
+    error = MalformedOutput("x", expected="y") if kind is MalformedOutput else None
+    failing(monkeypatch, error or kind("it is\nbroken", fix="mend it"))
+    result = osler("config", "show")
+    assert result.exit_code == kind.exit_code
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("osler: ")
+    if error is None:
+        assert result.stderr == "osler: it is broken; mend it\n"
+
+
+@pytest.mark.parametrize("arguments", [["--json", "config", "show"], ["config", "show", "--json"]])
+def test_with_json_an_error_is_an_object(
+    osler: Any, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    failing(monkeypatch, UnknownPassage("there is none", fix="look"))
+    result = osler(*arguments)
+    assert result.exit_code == 4
+    assert json.loads(result.stderr) == {
+        "error": {
+            "type": "UnknownPassage",
+            "message": "there is none",
+            "fix": "look",
+            "exit_code": 4,
+        }
+    }
+
+
+def test_an_error_cannot_command_the_terminal(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, errors.BadConfig("\x1b[2J"))
+    assert "\x1b" not in osler("config", "show").stderr
+
+
+def test_an_unexpected_exception_is_not_swallowed(
+    osler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        osler("config", "show")
+
+
+def test_an_interruption_says_how_to_go_on(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, KeyboardInterrupt())
+    result = osler("--kb", "my kb", "config", "show")
+    assert result.exit_code == 130
+    assert result.stderr == (
+        "osler: interrupted; to go on, run again: osler --kb 'my kb' config show\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nothing"], ["kb", "add"], ["ask", "q", "--k", "0"], ["--progress", "loud"]]
+)
+def test_a_wrong_call_ends_with_2(osler: Any, arguments: list[str]) -> None:
+    assert osler(*arguments).exit_code == 2
+
+
+def test_help_imports_neither_pydantic_nor_the_library() -> None:
+    heavy = ("pydantic", "numpy", "onnxruntime", "osler.trace", "osler.config", "osler.wiring")
+    program = (
+        "import sys; from osler.cli import app\n"
+        f"sys.stdout.write(' '.join(name for name in {heavy!r} if name in sys.modules))"
+    )
+    done = subprocess.run(  # noqa: S603  our own interpreter, our own words
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == ""
+
+
+def test_the_console_script_runs(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from osler.cli import main; main()", "config", "check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"HOME": str(tmp_path), "PYTHONIOENCODING": "ascii"},
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "the settings are right; 0 are not defaults\n"
+
+
+def test_a_terminal_without_chinese_shows_numbers(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from osler.cli import main; main()", "config", "show"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"HOME": str(tmp_path), "PYTHONIOENCODING": "ascii", "OSLER__HOME": "/贫血"},
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0
+    assert "\\u8d2b" in done.stdout
+
+
+def test_the_settings_file_can_be_named(osler: Any, folder: Path) -> None:
+    (folder / "mine.toml").write_text("[retrieve]\nk = 7")
+    shown = json.loads(osler("--config", "mine.toml", "--json", "config", "show").stdout)
+    assert shown["retrieve.k"] == 7
+
+
+def test_the_knowledge_base_can_be_named(osler: Any) -> None:
+    shown = osler("--kb", "elsewhere", "config", "show", "--origin").stdout
+    assert 'path = "elsewhere"  # command line' in shown
+
+
+def test_a_profile_is_a_preset(osler: Any) -> None:
+    shown = json.loads(osler("--profile", "fast", "config", "show", "--json").stdout)
+    assert shown["strategy.kind"] == "rag"
+
+
+def test_the_shell_completes_presets_and_strategies() -> None:
+    assert complete_preset("tc-rag-c") == ["tc-rag-cppl"]
+    assert complete_strategy("d") == ["direct"]

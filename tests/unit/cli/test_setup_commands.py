@@ -1,0 +1,83 @@
+"""`osler init`, `doctor`, `config` and `download-models`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler import doctor
+from osler.config import Settings, template
+from osler.doctor import Check
+from osler.llm import weights
+
+
+def test_init_writes_a_file_that_can_be_read(osler: Any, folder: Path) -> None:
+    assert osler("init").stdout == "osler.toml written; next: osler doctor\n"
+    assert (folder / "osler.toml").read_text("utf-8") == template()
+    assert osler("config", "check").exit_code == 0
+
+
+def test_init_does_not_write_over_a_file(osler: Any) -> None:
+    assert osler("init", "mine.toml").exit_code == 0
+    assert osler("init", "mine.toml").exit_code == 3
+    assert osler("init", "mine.toml", "--force", "--json").stdout == '{\n  "path": "mine.toml"\n}\n'
+
+
+def test_values_are_shown_with_their_origins(osler: Any, folder: Path) -> None:
+    (folder / "osler.toml").write_text("[retrieve]\nk = 7")
+    assert "k = 7\n" in osler("config", "show").stdout
+    shown = json.loads(osler("config", "show", "--origin", "--json").stdout)
+    assert shown["retrieve.k"] == {"value": 7, "origin": f"{folder / 'osler.toml'}:2"}
+    assert shown["home"]["origin"] == "$OSLER__HOME"
+
+
+def test_a_wrong_setting_ends_with_3(osler: Any, folder: Path) -> None:
+    (folder / "osler.toml").write_text("[retrieve]\nkk = 7")
+    result = osler("config", "check")
+    assert result.exit_code == 3
+    assert "unknown key 'kk' in [retrieve]" in result.stderr
+
+
+def test_what_is_set_is_counted(osler: Any) -> None:
+    assert osler("config", "check").stdout == "the settings are right; 1 are not defaults\n"
+    assert json.loads(osler("config", "check", "--json").stdout) == {"ok": True, "set": 1}
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> list[Check]:
+    """What the checks find."""
+    results = [Check("settings", "pass", "read"), Check("model", "warn", "slow", "wait")]
+
+    def checks(_: Settings) -> Iterator[Check]:
+        yield from results
+
+    monkeypatch.setattr(doctor, "checks", checks)
+    return results
+
+
+def test_a_warning_is_no_failure(osler: Any, found: list[Check]) -> None:
+    result = osler("doctor")
+    assert result.exit_code == 0
+    assert result.stdout == "pass  settings: read\nwarn  model: slow\n      wait\n"
+
+
+def test_a_failed_check_ends_with_1_and_says_how_to_mend_it(osler: Any, found: list[Check]) -> None:
+    found.append(Check("kb", "fail", "there is none", "osler kb build --sample"))
+    result = osler("doctor", "--quiet")
+    assert result.exit_code == 1
+    assert "fail  kb: there is none\n      osler kb build --sample\n" in result.stdout
+    assert "pass" not in result.stdout
+    document = json.loads(osler("doctor", "--json").stdout)
+    assert document["ok"] is False
+    assert [check["status"] for check in document["checks"]] == ["pass", "warn", "fail"]
+
+
+def test_models_are_fetched_and_named(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "fetch", lambda *, progress: [Path("a.gguf"), Path("b.onnx")])
+    assert osler("download-models").stdout == "a.gguf\nb.onnx\n"
+    document = json.loads(osler("download-models", "--json").stdout)
+    assert document == {"files": ["a.gguf", "b.onnx"]}

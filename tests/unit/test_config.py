@@ -1,0 +1,404 @@
+"""Settings: the order of the layers, what they refuse, and the file of `osler init`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from osler.config import (
+    STRATEGIES,
+    AnswerSettings,
+    Direct,
+    Loaded,
+    Rag,
+    Retrieve,
+    Settings,
+    TcRag,
+    dump,
+    flat,
+    load,
+    presets,
+    template,
+    user_file,
+    write_template,
+)
+from osler.errors import BadConfig, UnknownStrategy
+
+
+@pytest.fixture(autouse=True)
+def _own_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+
+
+def loaded(
+    cwd: Path,
+    text: str = "",
+    *,
+    flags: Mapping[str, object] | None = None,
+    env: Mapping[str, str] | None = None,
+    preset: str | None = None,
+) -> Loaded:
+    if text:
+        (cwd / "osler.toml").write_text(text, encoding="utf-8")
+    return load(flags or {}, cwd=cwd, env=env or {}, preset=preset)
+
+
+def refusal(cwd: Path, text: str = "", **layers: Mapping[str, str]) -> str:
+    with pytest.raises(BadConfig) as caught:
+        loaded(cwd, text, **layers)  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+def test_without_any_layer_the_settings_are_the_defaults(tmp_path: Path) -> None:
+    found = loaded(tmp_path)
+    assert found.settings == Settings()
+    assert set(found.origins.values()) == {"default"}
+
+
+def test_the_defaults_of_the_papers_are_in_force() -> None:
+    settings = Settings()
+    assert settings.sampling.temperature == 0.6
+    assert settings.sampling.max_tokens == 500
+    assert settings.retrieve.k == 10
+    assert isinstance(settings.strategy, TcRag)
+    assert settings.strategy.sigma is None
+
+
+def test_the_nearest_layer_wins_and_says_so(tmp_path: Path) -> None:
+    user_file().parent.mkdir(parents=True)
+    user_file().write_text(
+        "[retrieve]\nk = 2\nrrf_k = 2\ndepth = 2\ndense_weight = 2\n"
+        '[strategy]\nkind = "tc-rag"\nsigma = 2',
+        encoding="utf-8",
+    )
+    found = loaded(
+        tmp_path,
+        "[retrieve]\nk = 3\nrrf_k = 3\ndepth = 3\n",
+        env={"OSLER__RETRIEVE__K": "4", "OSLER__RETRIEVE__RRF_K": "4"},
+        flags={"retrieve.k": 5, "retrieve.depth": None},
+        preset="tc-rag-uct",
+    )
+    chosen, origins = found.settings.retrieve, found.origins
+    assert (chosen.k, chosen.rrf_k, chosen.depth, chosen.dense_weight) == (5, 4, 3, 2.0)
+    assert isinstance(found.settings.strategy, TcRag)
+    assert found.settings.strategy.sigma == 2
+    assert origins["retrieve.k"] == "command line"
+    assert origins["retrieve.rrf_k"] == "$OSLER__RETRIEVE__RRF_K"
+    assert origins["retrieve.depth"] == f"{tmp_path / 'osler.toml'}:4"
+    assert origins["retrieve.dense_weight"] == f"{user_file()}:5"
+    assert origins["strategy.metric"] == "preset tc-rag-uct:4"
+    assert origins["retrieve.lexical_weight"] == "default"
+
+
+def test_a_named_file_takes_the_place_of_the_one_in_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "osler.toml").write_text("[retrieve]\nk = 3\ndepth = 30")
+    (tmp_path / "other.toml").write_text("[retrieve]\nk = 4")
+    found = load({}, cwd=tmp_path, env={}, file=Path("other.toml"))
+    assert (found.settings.retrieve.k, found.settings.retrieve.depth) == (4, 100)
+
+
+def test_a_named_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match="cannot read"):
+        load({}, cwd=tmp_path, env={}, file=Path("absent.toml"))
+
+
+def test_knowledge_base_and_runs_lie_in_home(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, env={"OSLER__HOME": "/srv/osler"}).settings
+    assert settings.kb.path == Path("/srv/osler/kb")
+    assert settings.runs.path == Path("/srv/osler/runs")
+
+
+def test_a_path_that_is_set_does_not_follow_home(tmp_path: Path) -> None:
+    found = loaded(tmp_path, 'home = "/srv"\n[kb]\npath = "~/mine"\nsources = ["book"]')
+    assert found.settings.kb.path == Path.home() / "mine"
+    assert found.settings.runs.path == Path("/srv/runs")
+
+
+def test_a_list_in_the_environment_is_written_with_commas(tmp_path: Path) -> None:
+    found = loaded(tmp_path, env={"OSLER__KB__SOURCES": "book, guideline,"})
+    assert found.settings.kb.sources == ("book", "guideline")
+
+
+def test_none_in_a_nearer_layer_lifts_a_bound(tmp_path: Path) -> None:
+    text = "[budget]\ncalls = 5\nseconds = 1.5"
+    found = loaded(tmp_path, text, env={"OSLER__BUDGET__CALLS": "none"})
+    assert found.settings.budget.calls is None
+    assert found.settings.budget.seconds == 1.5
+
+
+def test_an_unknown_key_is_refused_with_its_place_and_the_nearest_key(tmp_path: Path) -> None:
+    message = refusal(tmp_path, "[retrieve]\n\nrrf_kk = 3")
+    assert f"{tmp_path / 'osler.toml'}:3: unknown key 'rrf_kk' in [retrieve]" in message
+    assert "did you mean 'rrf_k'?" in message
+    assert "allowed: k, rrf_k, dense_weight" in message
+
+
+def test_an_unknown_section_is_refused_with_the_sections(tmp_path: Path) -> None:
+    message = refusal(tmp_path, "[retreive]\nk = 3")
+    assert "unknown section [retreive]; did you mean 'retrieve'?" in message
+
+
+@pytest.mark.parametrize("text", ["[kbb]", "kbb = 1", "[[kbb]]", "[kb.inner]\nx = 1"])
+def test_whatever_is_unknown_is_refused(tmp_path: Path, text: str) -> None:
+    assert "osler.toml" in refusal(tmp_path, text)
+
+
+@pytest.mark.parametrize("text", ["kb = 3", "[[kb]]", "strategy = 'rag'"])
+def test_a_section_is_not_a_value(tmp_path: Path, text: str) -> None:
+    assert "is a section, not a value" in refusal(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("OSLER__RETRIEVE__KK", "unknown key 'kk'"),
+        ("OSLER__KB__A__B", "unknown section [kb.a]"),
+        ("OSLER__NOTHING", "unknown key 'nothing'"),
+        ("OSLER__", "unknown key ''"),
+    ],
+)
+def test_an_unknown_name_in_the_environment_is_refused(
+    tmp_path: Path, name: str, told: str
+) -> None:
+    message = refusal(tmp_path, env={name: "1"})
+    assert f"${name}: {told}" in message
+
+
+def test_other_variables_are_nobodys_business(tmp_path: Path) -> None:
+    assert loaded(tmp_path, env={"OSLER_KB": "x", "osler__kb__x": "y"}).settings == Settings()
+
+
+def test_a_syntax_error_names_file_and_line(tmp_path: Path) -> None:
+    message = refusal(tmp_path, "[kb]\nsources = [")
+    assert str(tmp_path / "osler.toml") in message
+    assert "line 2" in message or "end of document" in message
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "osler.toml").write_bytes(b"\xff\xfe\x00")
+    assert "not UTF-8 text" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[retrieve]\nk = 0", "retrieve.k: Input should be greater than or equal to 1 (it is 0)"),
+        ("[retrieve]\nk = true", "retrieve.k: a number is wanted, not true or false (it is True)"),
+        ("[retrieve]\nk = 1.5", "retrieve.k: "),
+        ("[retrieve]\ndense_weight = nan", "retrieve.dense_weight: "),
+        ("[budget]\nseconds = inf", "budget.seconds: "),
+        ("[budget]\ntokens = 0", "budget.tokens: "),
+        ("[strategy]\nsigma = 0", "strategy.sigma: "),
+        ("[strategy]\nmetric = 'ppl'", "strategy.metric: "),
+        ("[kb]\nsources = ['']", "kb.sources: "),
+        ("[kb]\nsources = 3", "kb.sources: "),
+        ("[kb]\npath = ''", "kb.path: a path is wanted"),
+        ("home = {a = 1}", "home: "),
+        ("[model]\nkind = 'gguf'", '[model]: kind = "gguf" needs path'),
+        ("[retrieve]\ndense_weight = 0\nlexical_weight = 0", "[retrieve]: dense_weight and"),
+    ],
+)
+def test_a_value_out_of_bounds_is_refused_with_its_place(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    message = refusal(tmp_path, text)
+    assert told in message
+    assert f"{tmp_path / 'osler.toml'}:" in message
+
+
+def test_two_wrong_values_are_both_told(tmp_path: Path) -> None:
+    message = refusal(tmp_path, "[retrieve]\nk = 0\ndepth = 0")
+    assert "retrieve.k" in message
+    assert "retrieve.depth" in message
+
+
+def test_an_unknown_strategy_is_answered_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(UnknownStrategy) as caught:
+        loaded(tmp_path, flags={"strategy.kind": "tcrag"})
+    assert "did you mean 'tc-rag'?" in str(caught.value)
+    assert "known: direct, cot, rag, tc-rag" in str(caught.value)
+
+
+def test_a_preset_given_as_a_strategy_is_recognised(tmp_path: Path) -> None:
+    with pytest.raises(UnknownStrategy, match="that is a preset, --preset fast"):
+        loaded(tmp_path, flags={"strategy.kind": "fast"})
+
+
+def test_a_strategy_that_is_no_word_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownStrategy):
+        loaded(tmp_path, "[strategy]\nkind = ['rag']")
+
+
+def test_an_unknown_preset_is_answered_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match="did you mean 'fast'"):
+        loaded(tmp_path, preset="fastt")
+
+
+def test_choosing_another_strategy_forgets_what_was_set_for_the_first(tmp_path: Path) -> None:
+    found = loaded(
+        tmp_path,
+        '[strategy]\nkind = "tc-rag"\nsigma = 3\nk = 9',
+        flags={"strategy.kind": "rag", "strategy.k": 6},
+    )
+    assert found.settings.strategy == Rag(k=6)
+    assert found.origins["strategy.kind"] == "command line"
+
+
+def test_naming_the_same_strategy_keeps_what_was_set_for_it(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "[strategy]\nsigma = 3", flags={"strategy.kind": "tc-rag"})
+    assert found.settings.strategy == TcRag(sigma=3)
+
+
+def test_a_key_of_another_strategy_is_refused(tmp_path: Path) -> None:
+    message = refusal(tmp_path, '[strategy]\nkind = "direct"\nk = 3')
+    assert "unknown key 'k' in [strategy] with kind = \"direct\"" in message
+
+
+def test_values_are_substituted_after_parsing(tmp_path: Path) -> None:
+    text = '[kb]\npath = "${BASE}/x${N:-1}$$"\nsources = ["${SOURCE:-book}"]'
+    hostile = '"\nhome = "/evil'
+    found = loaded(tmp_path, text, env={"BASE": f"/data{hostile}"}).settings
+    assert found.kb.path == Path(f"/data{hostile}/x1$")
+    assert found.kb.sources == ("book",)
+    assert found.home == Settings().home
+
+
+def test_a_variable_that_is_not_set_is_named(tmp_path: Path) -> None:
+    message = refusal(tmp_path, '[kb]\npath = "${NOWHERE}/x"')
+    assert "osler.toml:2: kb.path uses ${NOWHERE}, which is not set" in message
+
+
+def test_an_empty_variable_is_a_value_and_its_default_is_not_used(tmp_path: Path) -> None:
+    found = loaded(tmp_path, '[kb]\npath = "/a${EMPTY:-b}"', env={"EMPTY": ""})
+    assert found.settings.kb.path == Path("/a")
+
+
+def test_what_substitution_brought_is_not_substituted_again(tmp_path: Path) -> None:
+    found = loaded(tmp_path, '[kb]\npath = "/${A}"', env={"A": "${B}"})
+    assert found.settings.kb.path == Path("/${B}")
+
+
+@pytest.mark.parametrize("name", sorted(presets()))
+def test_every_preset_loads(tmp_path: Path, name: str) -> None:
+    assert loaded(tmp_path, preset=name).settings != Settings()
+
+
+def test_the_presets_of_tc_rag_carry_the_thresholds_of_the_paper(tmp_path: Path) -> None:
+    cppl = loaded(tmp_path, preset="tc-rag-cppl").settings.strategy
+    uct = loaded(tmp_path, preset="tc-rag-uct").settings.strategy
+    assert cppl == TcRag(metric="cppl", sigma=10)
+    assert uct == TcRag(metric="uct", sigma=20)
+
+
+def test_fast_searches_once_and_lets_no_model_write(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, preset="fast").settings
+    assert isinstance(settings.strategy, Rag)
+    assert settings.model.writes == "no"
+
+
+def test_the_template_loads_to_the_defaults(tmp_path: Path) -> None:
+    assert loaded(tmp_path, template()).settings == Settings()
+
+
+def test_the_template_without_comment_marks_loads_to_the_defaults(tmp_path: Path) -> None:
+    text = "\n".join(
+        line.removeprefix("#") if not line.startswith("# ") else line
+        for line in template().splitlines()
+    )
+    found = loaded(tmp_path, text)
+    assert found.settings == Settings()
+    assert "default" not in found.origins.values()
+
+
+def test_the_template_describes_every_key() -> None:
+    lines = template().splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("#") and not line.startswith("# "):
+            assert lines[number - 1].startswith("# "), line
+
+
+def test_the_template_is_not_written_over_a_file(tmp_path: Path) -> None:
+    target = tmp_path / "osler.toml"
+    write_template(target)
+    with pytest.raises(BadConfig, match="is there already; --force"):
+        write_template(target)
+    write_template(target, overwrite=True)
+    assert target.read_text(encoding="utf-8") == template()
+
+
+def test_a_template_cannot_be_written_where_there_is_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match="cannot write"):
+        write_template(tmp_path / "no" / "osler.toml")
+
+
+def test_what_is_shown_can_be_loaded_again(tmp_path: Path) -> None:
+    first = loaded(tmp_path, env={"OSLER__KB__PATH": 'a"b$c\\d', "OSLER__BUDGET__CALLS": "3"})
+    again = loaded(tmp_path, dump(first))
+    assert again.settings == first.settings
+
+
+def test_every_value_is_shown_with_its_origin(tmp_path: Path) -> None:
+    shown = dump(loaded(tmp_path, "[retrieve]\nk = 3"), origin=True)
+    assert f"k = 3  # {tmp_path / 'osler.toml'}:2" in shown
+    assert "depth = 100  # default" in shown
+    assert len(tomllib.loads(shown)) == len(Settings.model_fields)
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError):
+        Settings().retrieve.k = 3
+
+
+def test_threads_leave_one_processor_free_but_never_none() -> None:
+    assert Settings().model.thread_count >= 1
+    assert Settings.model_validate({"model": {"threads": 3}}).model.thread_count == 3
+
+
+SECTIONS = [
+    *(type(v) for v in vars(Settings()).values() if isinstance(v, BaseModel)),
+    *STRATEGIES.values(),
+]
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda s: s.__name__)
+def test_every_number_is_bounded_on_both_sides(section: type[BaseModel]) -> None:
+    schema = section.model_json_schema()["properties"]
+    for name, field in schema.items():
+        for kind in field.get("anyOf", [field]):
+            if kind.get("type") in ("integer", "number"):
+                assert {"maximum", "exclusiveMaximum"} & kind.keys(), name
+                assert {"minimum", "exclusiveMinimum"} & kind.keys(), name
+
+
+@given(
+    k=st.integers(1, 200),
+    weight=st.floats(0, 100, exclude_min=True),
+    threshold=st.floats(-1, 1),
+    path=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(
+        str.strip
+    ),
+)
+def test_any_settings_survive_being_shown_and_loaded(
+    tmp_path_factory: pytest.TempPathFactory, k: int, weight: float, threshold: float, path: str
+) -> None:
+    settings = Settings.model_validate(
+        {
+            "kb": {"path": f"/{path}"},
+            "retrieve": Retrieve(k=k, dense_weight=weight),
+            "answer": AnswerSettings(threshold=threshold),
+            "strategy": Direct(),
+        }
+    )
+    origins = dict.fromkeys(flat(settings), "x")
+    cwd = tmp_path_factory.mktemp("any")
+    (cwd / "osler.toml").write_text(dump(Loaded(settings, origins)), encoding="utf-8", newline="\n")
+    assert load({}, cwd=cwd, env={}).settings == settings
