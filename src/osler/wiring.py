@@ -8,12 +8,12 @@ knowledge base. The strategy cannot tell them apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, assert_never
 
 from osler.answer.base import Composer
-from osler.answer.extractive import Extractive
+from osler.answer.extractive import Extractive, Gate
 from osler.answer.written import Written
 from osler.config import Cot, Direct, Rag, Settings, TcRag
 from osler.errors import BadConfig, CapabilityMissing, KnowledgeBaseMissing
@@ -32,13 +32,13 @@ from osler.llm.tape import (
 from osler.retrieve.dense import Dense
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.lexical import Lexical
-from osler.retrieve.relevance import ByLanguage, EncoderRelevance, Overlap
+from osler.retrieve.relevance import ByLanguage, Coverage, EncoderRelevance, Overlap
 from osler.tcrag import tools as tcrag_tools
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
 from osler.tcrag.moves import AnyMove, Guided, Moves
 from osler.trace import Budget, Solver
-from osler.types import ALL_SOURCES, EMR, Hit, Language, Relevance, Retriever
+from osler.types import ALL_SOURCES, EMR, Hit, Relevance, Retriever
 
 if TYPE_CHECKING:
     from osler.kb.embed import Encoder
@@ -47,6 +47,9 @@ PACKAGED = "smollm2-135m-instruct-q8_0"
 
 PACKAGED_SIGMA = {"cppl": 25.0, "uct": 20.0, "off": SIGMA["off"]}
 """Fitted to the packaged model by `benchmarks/calibrate.py`, on questions not reported on."""
+
+_SHORT = 160
+"""Characters of an action by a model whose words nobody quotes."""
 
 _SAMPLE_LICENCE = "Apache-2.0"
 
@@ -59,6 +62,9 @@ class Parts:
     retriever: Callable[[str, tuple[str, ...]], Retriever]
     """Name of its user and sources → retriever."""
     relevance: Relevance
+    """Of a sentence to a question."""
+    coverage: Relevance
+    """Of a question by a passage."""
     sources: tuple[str, ...]
     """Those that the knowledge base holds and the settings allow."""
     snapshot: str = ""
@@ -169,13 +175,14 @@ def live(settings: Settings) -> Parts:
     """The real model, and the real knowledge base where the strategy reads one."""
     model = language_model(settings)
     if isinstance(settings.strategy, Direct | Cot):
-        return Parts(model, _no_retriever, Overlap(), ())
+        return Parts(model, _no_retriever, Overlap(), Overlap(), ())
     kb, chosen = knowledge_base(settings), encoder(settings)
     kb.require_built(chosen.identity)
     return Parts(
         model,
         lambda name, sources: retriever(settings, kb, chosen, sources),
         relevance(chosen),
+        Coverage(kb.rarity),
         searched(settings, kb),
         kb.snapshot,
     )
@@ -186,7 +193,8 @@ def recorded(parts: Parts, tape: Tape) -> Parts:
     return Parts(
         RecordingModel(parts.model, tape),
         lambda name, sources: RecordingRetriever(name, parts.retriever(name, sources), tape),
-        RecordingRelevance(parts.relevance, tape),
+        RecordingRelevance("relevance", parts.relevance, tape),
+        RecordingRelevance("coverage", parts.coverage, tape),
         parts.sources,
         parts.snapshot,
     )
@@ -198,7 +206,8 @@ def replayed(tape: Tape, sources: tuple[str, ...], snapshot: str) -> Parts:
     return Parts(
         ReplayingModel(player),
         lambda name, sources: ReplayingRetriever(name, player),
-        ReplayingRelevance(player),
+        ReplayingRelevance("relevance", player),
+        ReplayingRelevance("coverage", player),
         sources,
         snapshot,
     )
@@ -231,8 +240,8 @@ def composer(settings: Settings, parts: Parts) -> Composer:
     if writes(settings):
         return Written()
     return Extractive(
+        gate(settings, parts),
         parts.relevance,
-        thresholds(settings),
         parts.model if isinstance(parts.model, Likelihood) else None,
         settings.answer.statements,
         settings.answer.candidates,
@@ -246,9 +255,10 @@ def writes(settings: Settings) -> bool:
     return chosen.kind != "packaged" if chosen.writes == "auto" else chosen.writes == "yes"
 
 
-def thresholds(settings: Settings) -> dict[Language, float]:
-    """Least relevance of evidence; the scales differ, cosines in English, words in Chinese."""
-    return {"en": settings.answer.threshold, "zh": settings.answer.threshold_zh}
+def gate(settings: Settings, parts: Parts) -> Gate:
+    """Which passages are evidence for a question."""
+    chosen = settings.answer
+    return Gate(parts.coverage, {"en": chosen.threshold, "zh": chosen.threshold_zh})
 
 
 def sigma(settings: Settings, chosen: TcRag) -> float:
@@ -280,7 +290,9 @@ def _machine(
         argument=not guided,
         visible=chosen.visible,
         constrained=True,
-        sampling=sampling,
+        longest=_SHORT if guided else 600,
+        # Only uct reads the tokens of a reply; reporting them can cost a second reading.
+        sampling=replace(sampling, top=int(chosen.metric == "uct")),
     )
 
 
@@ -317,7 +329,7 @@ def _moves(
     settings: Settings, chosen: TcRag, parts: Parts, names: frozenset[str], *, guided: bool
 ) -> Moves:
     widest = AnyMove(names, chosen.backtrack, chosen.summary)
-    return Guided(widest, parts.relevance, thresholds(settings)) if guided else widest
+    return Guided(widest, gate(settings, parts)) if guided else widest
 
 
 def _sampling(settings: Settings) -> Sampling:

@@ -1,15 +1,16 @@
 """An answer made of quotes, for models that must not word medicine.
 
-Sentences of the evidence are ranked by relevance to the question and by the
-model's likelihood of the sentence as its answer; the two orders are fused, so
-neither scale matters. Below a relevance threshold nothing is quoted: the answer
-then says that the evidence does not.
+First passages, then sentences. A passage is evidence when it covers the question's
+rare words; short of a threshold none is, and the answer says that the evidence does
+not. Of the passages kept, the sentences quoted are those that stand highest in
+relevance to the question and in the model's likelihood of the sentence as its answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, pstdev
 
 from osler.answer.base import NOTHING_SAID
 from osler.answer.options import LikeliestOption
@@ -17,7 +18,6 @@ from osler.answer.sentences import Candidate, candidates
 from osler.llm.ask import score
 from osler.llm.base import Likelihood, Message
 from osler.prompts import render
-from osler.retrieve.fuse import rrf
 from osler.trace import Run
 from osler.types import Answer, Authorship, Hit, Language, Question, Relevance, Statement
 
@@ -32,17 +32,34 @@ _CHOSEN = {
 
 
 @dataclass(frozen=True)
+class Gate:
+    """Which passages are evidence for a question at all."""
+
+    coverage: Relevance
+    """How much of the question a passage covers, in [0, 1]."""
+    threshold: Mapping[Language, float]
+    """Least coverage, by the question's language."""
+    margin: float = 0.85
+    """Least share of the best passage's coverage."""
+
+    async def passed(self, question: Question, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits that are evidence, in order; none when the best covers too little."""
+        texts = [f"{hit.passage.heading}. {hit.passage.text}" for hit in hits]
+        covered = await self.coverage.relevance(question.text, texts) if texts else ()
+        least = max(self.threshold[question.language], self.margin * max(covered, default=0.0))
+        return [hit for hit, value in zip(hits, covered, strict=True) if value >= least]
+
+
+@dataclass(frozen=True)
 class Extractive:
     """DESIGN "Small models". `model` may be absent: then relevance alone ranks."""
 
+    gate: Gate
     relevance: Relevance
-    threshold: Mapping[Language, float]
-    """Least relevance of a quotable sentence, by the question's language."""
     model: Likelihood | None = None
     statements: int = 3
-    shortlist: int = 6
+    shortlist: int = 8
     """How many of the most relevant sentences are weighed by likelihood."""
-
     reasoned: bool = False
     """Whether the draft is reasoning that the option is weighed after (chain of thought)."""
 
@@ -53,9 +70,9 @@ class Extractive:
     async def conclude(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
     ) -> Answer:
-        chosen = await self._option(question, hits, draft, run)
-        query = question.text if chosen is None else f"{question.text} {question.option(chosen)}"
-        quotes = await self._quotes(query, question, hits, run)
+        kept = await self.gate.passed(question, hits)
+        chosen = await self._option(question, kept or hits, draft, run)
+        quotes = await self._quotes(question, chosen, kept, run)
         notes = [NOTE[question.language]] if quotes else [NOTHING_SAID[question.language]]
         if chosen is not None:
             notes.append(_CHOSEN[question.language])
@@ -78,21 +95,21 @@ class Extractive:
         )
 
     async def _quotes(
-        self, query: str, question: Question, hits: Sequence[Hit], run: Run
+        self, question: Question, chosen: str | None, hits: Sequence[Hit], run: Run
     ) -> list[Candidate]:
-        found = await candidates(self.relevance, query, hits)
-        least = self.threshold[question.language]
-        short = [c for c in found if c.relevance >= least][: self.shortlist]
-        if self.model is not None and len(short) > 1:
+        query = question.text if chosen is None else f"{question.text} {question.option(chosen)}"
+        short = (await candidates(self.relevance, query, hits))[: self.shortlist]
+        if self.model is not None and len(short) > self.statements:
             short = await self._weighed(self.model, question, short, run)
-        # Quotes of one passage read in its order.
         best = short[: self.statements]
+        # Quotes of one passage read in its order.
         order = {c.hit.passage.id: i for i, c in reversed(list(enumerate(best)))}
         return sorted(best, key=lambda c: (order[c.hit.passage.id], c.start))
 
     async def _weighed(
         self, model: Likelihood, question: Question, short: list[Candidate], run: Run
     ) -> list[Candidate]:
+        """Best first by relevance and likelihood, each in its own standard deviations."""
         prompt = render("answer/documents", question.language, question=question.text, documents=[])
         context = [Message("user", prompt.text)]
         means = []
@@ -100,8 +117,14 @@ class Extractive:
             scored = await score(
                 model, context, candidate.text, run, role="reader", prompt=prompt.identity
             )
-            means.append(sum(t.logprob for t in scored.tokens) / len(scored.tokens))
-        places = range(len(short))
-        likely = sorted(places, key=lambda i: -means[i])
-        fused = rrf([list(places), likely], weights=[1.0, 0.5], k=10)
-        return [short[i] for i, _ in fused]
+            means.append(fmean(token.logprob for token in scored.tokens))
+        relevant, likely = _standard([c.relevance for c in short]), _standard(means)
+        return [
+            short[i] for i in sorted(range(len(short)), key=lambda i: -(relevant[i] + likely[i]))
+        ]
+
+
+def _standard(values: Sequence[float]) -> list[float]:
+    """Values in standard deviations from their mean: two scales become comparable."""
+    mean, spread = fmean(values), pstdev(values)
+    return [(value - mean) / spread if spread else 0.0 for value in values]

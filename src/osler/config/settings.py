@@ -159,13 +159,13 @@ class AnswerSettings(Section):
         description="Relevance under which an English sentence is no evidence: a cosine.",
     )
     threshold_zh: Real = Field(
-        default=0.3,
+        default=0.33,
         ge=0,
         le=1,
         description="The same for a Chinese sentence: the share of the question's words in it.",
     )
     candidates: Whole = Field(
-        default=12, ge=1, le=1_000, description="Sentences that are weighed for an answer."
+        default=6, ge=1, le=1_000, description="Sentences that are weighed for an answer."
     )
 
 

@@ -109,12 +109,13 @@ class RecordingRetriever:
 
 @dataclass(frozen=True)
 class RecordingRelevance:
+    name: str
     scorer: Relevance
     tape: Tape
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         scores = await self.scorer.relevance(query, texts)
-        self.tape.add("relevance", (query, tuple(texts)), scores)
+        self.tape.add("relevance", (self.name, query, tuple(texts)), scores)
         return scores
 
 
@@ -171,10 +172,13 @@ class ReplayingRetriever:
 
 @dataclass(frozen=True)
 class ReplayingRelevance:
+    name: str
     player: Player
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        scores: tuple[float, ...] = self.player.take("relevance", (query, tuple(texts)))
+        scores: tuple[float, ...] = self.player.take(
+            "relevance", (self.name, query, tuple(texts))
+        )
         return scores
 
 

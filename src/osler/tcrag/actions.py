@@ -188,12 +188,17 @@ def render(action: Action) -> str:
             return f"Conclusion: {text}"
 
 
-def grammar(moves: Collection[Move], tools: Collection[str], *, argument: bool) -> str:
-    """GBNF of one action out of `moves`; `argument` asks for a Tool_Input line."""
+def grammar(
+    moves: Collection[Move], tools: Collection[str], *, argument: bool, longest: int = 600
+) -> str:
+    """GBNF of one action out of `moves`, on one line of at most `longest` characters.
+
+    `argument` asks for a Tool_Input line.
+    """
     tool = '"Tool_Use: " tool' + (' "\\nTool_Input: " line' if argument else "")
     arms = [tool if m is Move.TOOL_USE else f'"{m.value}: " line' for m in Move if m in moves]
     names = " | ".join(f'"{name}"' for name in sorted(tools))
-    rules = [f"root ::= {' | '.join(arms)}", r"line ::= [^\n\r\t ] [^\n\r]{0,600}"]
+    rules = [f"root ::= {' | '.join(arms)}", rf"line ::= [^\n\r\t ] [^\n\r]{{0,{longest - 1}}}"]
     if Move.TOOL_USE in moves:
         rules.append(f"tool ::= {names}")
     return "\n".join(rules)

@@ -21,7 +21,7 @@ from osler.tcrag.moves import Moves, Offer
 from osler.tcrag.stack import LARGE, Kind, MemoryStack
 from osler.tcrag.tools import Tool, observation
 from osler.trace import Noted, Popped, Pushed, Run, StateValued
-from osler.types import Answer, Grounding, Halt, Question, Solution
+from osler.types import Answer, Grounding, Halt, Language, Question, Solution
 
 ROLE = "controller"
 
@@ -59,6 +59,8 @@ class TuringMachine:
     """Whether the model sees the state value (`monitor.visible`)."""
     constrained: bool = False
     """Whether the engine takes a grammar."""
+    longest: int = 600
+    """Characters of an action's text under a grammar; Chinese says as much in a third."""
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
@@ -104,7 +106,7 @@ class TuringMachine:
             self.sampling,
             stop=(f"{actions.OBSERVATION}:",),
             seed=run.rng.getrandbits(31),
-            grammar=self._grammar(offer),
+            grammar=self._grammar(offer, memory.question.language),
         )
 
         def parse(completion: Completion) -> Step:
@@ -125,10 +127,13 @@ class TuringMachine:
         if move not in offer.moves:
             raise MalformedOutput(reply, expected=f"one of {', '.join(sorted(offer.moves))}")
 
-    def _grammar(self, offer: Offer) -> str:
+    def _grammar(self, offer: Offer, language: Language) -> str:
         if not self.constrained:
             return ""
-        return actions.grammar(offer.moves, offer.tools, argument=self.argument)
+        longest = self.longest if language == "en" else self.longest // 3
+        return actions.grammar(
+            offer.moves, offer.tools, argument=self.argument, longest=longest
+        )
 
     async def _conclude(
         self, step: Step, text: str, memory: MemoryStack, run: Run

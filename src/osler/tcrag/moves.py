@@ -7,13 +7,13 @@ withholds the moves that the memory makes senseless, never the choice among the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
+from osler.answer.extractive import Gate
 from osler.tcrag.actions import Move
 from osler.tcrag.stack import Kind, MemoryStack
-from osler.types import Language, Relevance
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,8 @@ class Guided:
     """
 
     widest: AnyMove
-    relevance: Relevance
-    threshold: Mapping[Language, float]
-    """Relevance of a passage to the question under which an observation is noise."""
+    gate: Gate
+    """Which passages are evidence for the question; an observation without one is noise."""
     long: int = 2_400
     """Characters from which an observation is worth a summary."""
 
@@ -94,9 +93,4 @@ class Guided:
         return moves
 
     async def _noise(self, memory: MemoryStack) -> bool:
-        texts = [f"{h.passage.heading}. {h.passage.text}" for h in memory.top.hits]
-        if not texts:
-            return True
-        question = memory.question
-        scores = await self.relevance.relevance(question.text, texts)
-        return max(scores) < self.threshold[question.language]
+        return not await self.gate.passed(memory.question, memory.top.hits)

@@ -1,0 +1,157 @@
+"""How the file of a knowledge base is opened, locked, written and read.
+
+Several processes may read while one writes. Who writes holds `kb.lock` for the
+whole job, so that a second writer is refused at once and not after an hour.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from osler.errors import KnowledgeBaseError
+
+FILE, LOCK = "kb.sqlite", "kb.lock"
+WAIT = 10.0
+"""Seconds a connection waits for SQLite's own short locks."""
+
+
+def connect(folder: Path, *, writable: bool = False) -> sqlite3.Connection:
+    """A connection in autocommit mode that any thread may use, one at a time."""
+    if writable:
+        return _opened(folder, "mode=rw")
+    db = _opened(folder, "mode=ro")
+    try:
+        db.execute("PRAGMA schema_version")
+    except sqlite3.Error as error:
+        db.close()
+        # A reader in WAL mode must make a small file beside the database. In a
+        # folder that may not be written to (a container image, a DVD) it cannot;
+        # without a log there is no writer either, and the file may be taken as it is.
+        if not isinstance(error, sqlite3.OperationalError) or _has_log(folder):
+            raise
+        db = _opened(folder, "immutable=1")
+    return db
+
+
+def _has_log(folder: Path) -> bool:
+    log = folder / f"{FILE}-wal"
+    return log.exists() and log.stat().st_size > 0
+
+
+def _opened(folder: Path, how: str) -> sqlite3.Connection:
+    uri = f"{(folder / FILE).resolve().as_uri()}?{how}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT, check_same_thread=False)
+    db.execute("PRAGMA foreign_keys=ON")
+    return db
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing, whatever ends the block."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        yield
+
+
+@contextmanager
+def still(db: sqlite3.Connection) -> Iterator[None]:
+    """All that is read in the block is of one moment, whatever others write meanwhile."""
+    with db:
+        db.execute("BEGIN")
+        yield
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds the writer's lock. The system lets go of it when the process dies.
+
+    Raises `KnowledgeBaseError` when somebody else holds it.
+    """
+    with closing(_lock_file(folder)) as lock:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise _not_writable(folder, error) from error
+            raise KnowledgeBaseError(
+                f"another process is writing to {folder}",
+                fix="wait until it has ended, then run the command again",
+            ) from error
+        yield
+
+
+def _lock_file(folder: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(folder / LOCK, isolation_level=None, timeout=0)
+    except sqlite3.OperationalError as error:
+        raise _not_writable(folder, error) from error
+
+
+def _not_writable(folder: Path, error: sqlite3.Error) -> KnowledgeBaseError:
+    return KnowledgeBaseError(
+        f"{folder} cannot be written to: {error}", fix="check the rights of the folder"
+    )
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The one writing connection of a job, with SQLite's errors in our words."""
+    with locked(folder), translated(folder), closing(connect(folder, writable=True)) as db:
+        # In WAL mode NORMAL loses no consistency on power failure, at most the last commits.
+        db.execute("PRAGMA synchronous=NORMAL")
+        yield db
+
+
+_FIXES = {
+    sqlite3.SQLITE_FULL: "free some disk space",
+    sqlite3.SQLITE_CANTOPEN: "check the rights of the folder and of the file in it",
+    sqlite3.SQLITE_READONLY: "check the rights of the folder and of the file in it",
+}
+
+
+@contextmanager
+def translated(folder: Path) -> Iterator[None]:
+    """Turns SQLite's errors into `KnowledgeBaseError`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", -1)
+        raise KnowledgeBaseError(
+            f"the knowledge base in {folder} failed: {error}",
+            fix=_FIXES.get(code, "run `osler kb verify`; restore or make anew what is damaged"),
+        ) from error
+
+
+class Readers:
+    """Read-only connections, as many as are in use at one time, kept for the next."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+
+    @contextmanager
+    def borrow(self) -> Iterator[sqlite3.Connection]:
+        """A connection of one's own. Raises `KnowledgeBaseError` for what SQLite raises."""
+        with translated(self._folder):
+            try:
+                db = self._idle.pop()
+            except IndexError:
+                db = connect(self._folder)
+            try:
+                yield db
+            except BaseException:
+                db.close()
+                raise
+            self._idle.append(db)
+            if self._closed:
+                self.close()
+
+    def close(self) -> None:
+        """Closes what is idle now, and what is in use when it comes back."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()

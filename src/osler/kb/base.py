@@ -1,0 +1,264 @@
+"""A knowledge base: one folder with everything that can be searched and cited."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from osler.errors import UnknownPassage
+from osler.kb import access, check, filed, index, ingest, lexicon, schema, vectors
+from osler.kb.check import Info
+from osler.kb.index import Built
+from osler.kb.ingest import Added
+from osler.kb.store import (
+    Progress,
+    Scope,
+    by_number,
+    check_source,
+    meta,
+    numbered,
+    set_meta,
+)
+from osler.types import Passage
+
+if TYPE_CHECKING:
+    from osler.kb.embed import Encoder
+
+__all__ = ["Added", "Built", "Info", "KnowledgeBase", "Progress"]
+
+Scored = tuple[Passage, float]
+
+
+class KnowledgeBase:
+    """One knowledge base, open for reading; what writes says so and takes the writer's lock.
+
+    Any number of processes and threads may read, also while one writes. Every method
+    blocks: an async caller puts it in a thread. Every method raises
+    `KnowledgeBaseError` when the file is damaged or gone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Use `create` or `open`."""
+        self.path = path
+        self._readers = access.Readers(path)
+        self._held: _Held | None = None
+        self._loading = threading.Lock()
+
+    @classmethod
+    def create(cls, path: Path) -> Self:
+        """A new, empty one. Raises `KnowledgeBaseError` when there is one already."""
+        schema.create(path)
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """One that exists.
+
+        Raises `KnowledgeBaseMissing` (no folder, or nothing in it) and
+        `KnowledgeBaseMismatch` (another schema, or a file that is none of ours).
+        """
+        schema.check(path)
+        return cls(path)
+
+    def close(self) -> None:
+        self._readers.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Writing
+
+    def add(
+        self,
+        paths: Iterable[Path],
+        *,
+        source: str,
+        fmt: str | None = None,
+        licence: str = "",
+        illustrative: bool = False,
+        progress: Progress | None = None,
+    ) -> Added:
+        """Reads files, folders and archives into `source`; each file wholly or not at all.
+
+        A file with the content that it had is skipped; one whose content changed takes
+        the place of what it held. `fmt` names the format instead of finding it out;
+        `licence` holds where a document states none; `illustrative` marks all as samples.
+        Raises `KnowledgeBaseError` for a bad source name or while another process writes.
+        """
+        check_source(source)
+        how = ingest.How(source, fmt, licence, illustrative)
+        with access.writing(self.path) as db:
+            return ingest.add(db, list(paths), how, progress or _silent)
+
+    def build(
+        self,
+        encoder: Encoder | None,
+        *,
+        rebuild: bool = False,
+        progress: Progress | None = None,
+        batch: int = 64,
+    ) -> Built:
+        """Gives each passage that wants one its vector, then takes the snapshot.
+
+        `None` builds for search by words alone. A build that was killed goes on where
+        it stopped. `rebuild` throws away what another encoder made; without it that
+        raises `KnowledgeBaseMismatch`. Raises `ModelError` for vectors that are not
+        finite, of length 1 and of the encoder's dimension.
+        """
+        with access.writing(self.path) as db:
+            return index.build(
+                db, encoder, rebuild=rebuild, progress=progress or _silent, batch=batch
+            )
+
+    def remove(self, *, source: str, document: str | None = None) -> int:
+        """Takes out one document, or a whole source; returns how many passages went.
+
+        Adding its file again brings a document back. Raises `KnowledgeBaseError` when
+        there is no such thing.
+        """
+        with access.writing(self.path) as db, access.transaction(db):
+            gone = filed.remove(db, source, document)
+            set_meta(db, built="")
+        return gone
+
+    # Reading
+
+    @property
+    def snapshot(self) -> str:
+        """Names the passages and the encoder of the last build; empty before the first."""
+        with self._readers.borrow() as db:
+            return meta(db, "snapshot")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Those that hold a document, in alphabetical order."""
+        with self._readers.borrow() as db:
+            rows = db.execute("SELECT DISTINCT source FROM document ORDER BY source")
+            return tuple(row[0] for row in rows)
+
+    def lacking(self, sources: Iterable[str]) -> tuple[str, ...]:
+        """Those of `sources` that hold no document."""
+        held = "SELECT 1 FROM document WHERE source = ? LIMIT 1"
+        with self._readers.borrow() as db:
+            return tuple(name for name in sources if not db.execute(held, (name,)).fetchone())
+
+    def require_built(self, encoder: str | None) -> None:
+        """Raises unless it can be searched with the encoder of this identity.
+
+        `None` = with whatever encoder, or by words alone. Raises `KnowledgeBaseUnbuilt`
+        ("12 of 240 passages are not indexed") and `KnowledgeBaseMismatch` (another encoder).
+        """
+        with self._readers.borrow() as db:
+            index.require(db, encoder)
+
+    def get(self, id: str) -> Passage:
+        """Raises `UnknownPassage`, whose `fix` names the nearest ids that exist."""
+        (passage,) = self.neighbours(id, 0)
+        return passage
+
+    def neighbours(self, id: str, n: int = 1) -> tuple[Passage, ...]:
+        """The passage with the `n` before and the `n` after it in its document, in order.
+
+        Raises `UnknownPassage` as `get` does.
+        """
+        id = id.encode(
+            errors="replace"
+        ).decode()  # half a character, from a shell in another coding
+        with self._readers.borrow() as db:
+            row = db.execute("SELECT document, n FROM passage WHERE id = ?", (id,)).fetchone()
+            if row is None:
+                raise UnknownPassage(f"there is no passage {id!r}", fix=_nearest_ids(db, id))
+            document, place = row
+            around = "SELECT * FROM passage WHERE document = ? AND n BETWEEN ? AND ? ORDER BY n"
+            near = numbered(db, around, (document, place - n, place + n))
+            return tuple(passage for _, passage in near)
+
+    def info(self) -> Info:
+        with self._readers.borrow() as db, access.still(db):
+            return check.info(db, self.path)
+
+    def verify(self) -> list[str]:
+        """Every problem found, in words; empty when all is well. Reads everything."""
+        with self._readers.borrow() as db, access.still(db):
+            return list(check.verify(db))
+
+    # Searching: `osler.retrieve` puts the `Retriever` Protocol over these
+
+    def by_words(self, terms: Sequence[str], *, k: int, scope: Scope = None) -> list[Scored]:
+        """The `k` best by BM25 among passages with any of `terms`; equal ones by id."""
+        with self._readers.borrow() as db:
+            found = lexicon.search(db, terms, k=k, scope=scope)
+            passages = by_number(db, [number for number, _ in found])
+        scored = [(passages[number], score) for number, score in found if number in passages]
+        return sorted(scored, key=lambda pair: (-pair[1], pair[0].id))[:k]
+
+    def by_vector(
+        self, query: vectors.Floats, *, encoder: str, k: int, scope: Scope = None
+    ) -> list[Scored]:
+        """The `k` best by inner product, exactly; equal ones by id; none at zero or below.
+
+        Raises `KnowledgeBaseMismatch` when the vectors are of another encoder than `encoder`:
+        they may have been made anew since this knowledge base was opened.
+        """
+        found = self._vectors_of(encoder).nearest(query, k=k, scope=scope)
+        with self._readers.borrow() as db:
+            passages = by_number(db, [number for number, _ in found])
+        return [(passages[number], score) for number, score in found if number in passages]
+
+    def _vectors_of(self, encoder: str) -> vectors.Vectors:
+        """Held in memory, and read again when a build has ended since."""
+        with self._loading, self._readers.borrow() as db, access.still(db):
+            build = meta(db, "builds") if index.is_built(db) else ""
+            if self._held is None or (build and self._held.build != build):
+                dimension = int(meta(db, "dimension") or 0)
+                self._held = _Held(build, meta(db, "encoder"), vectors.load(db, dimension))
+            if self._held.encoder != encoder:
+                raise index.other_encoder(self._held.encoder, encoder)
+            return self._held.vectors
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The vectors of one build."""
+
+    build: str
+    """Its number; the snapshot does not tell a passage from one taken out and added again."""
+    encoder: str
+    vectors: vectors.Vectors
+
+
+def _silent(what: str, done: int, total: int | None) -> None:
+    """The progress of a job that nobody watches."""
+
+
+def _nearest_ids(db: sqlite3.Connection, id: str) -> str:
+    """What is there instead: the range of the same document, or the ids beside it."""
+    document, _, _ = id.partition("#")
+    # "$" is the character after "#": between the two lie the passages of this document.
+    range_of = db.execute(
+        "SELECT id FROM passage WHERE id >= ? AND id < ? ORDER BY n",
+        (f"{document}#", f"{document}$"),
+    ).fetchall()
+    if range_of:
+        return f"the document has {len(range_of)}, {range_of[0][0]} to {range_of[-1][0]}"
+    beside = db.execute(
+        "SELECT * FROM (SELECT id FROM passage WHERE id < ? ORDER BY id DESC LIMIT 1)"
+        " UNION ALL SELECT * FROM (SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT 1)",
+        (id, id),
+    ).fetchall()
+    if not beside:
+        return "the knowledge base is empty"
+    return f"the nearest are {' and '.join(row[0] for row in beside)}"

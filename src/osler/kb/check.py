@@ -1,0 +1,154 @@
+"""What a knowledge base holds, and whether it is whole."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from osler.kb import index
+from osler.kb.store import meta
+from osler.kb.vectors import unit_problem
+from osler.types import Language
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """One source, counted."""
+
+    source: str
+    files: int
+    documents: int
+    passages: int
+    words: dict[Language, float]
+    """Mean length of a passage: English words, Chinese characters."""
+    licences: tuple[str, ...]
+    illustrative: int
+    """Passages written as samples."""
+    drops: dict[str, int]
+    """Records that became no document, by reason, most frequent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """What `osler kb info` shows."""
+
+    path: Path
+    sources: tuple[SourceInfo, ...]
+    encoder: str
+    """Empty for words alone, or before the first build."""
+    dimension: int
+    snapshot: str
+    """Of the last build."""
+    built: bool
+    pending: int
+    """Passages that still want a vector."""
+
+    @property
+    def documents(self) -> int:
+        return sum(source.documents for source in self.sources)
+
+    @property
+    def passages(self) -> int:
+        return sum(source.passages for source in self.sources)
+
+
+def info(db: sqlite3.Connection, path: Path) -> Info:
+    return Info(
+        path=path,
+        sources=tuple(_sources(db)),
+        encoder=meta(db, "encoder"),
+        dimension=int(meta(db, "dimension") or 0),
+        snapshot=meta(db, "snapshot"),
+        built=index.is_built(db),
+        pending=index.pending(db),
+    )
+
+
+def _sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
+    names = db.execute(
+        "SELECT source FROM file UNION SELECT source FROM dropped ORDER BY source"
+    ).fetchall()
+    files = _counts(db, "SELECT source, count(*) FROM file GROUP BY source")
+    documents = _counts(db, "SELECT source, count(*) FROM document GROUP BY source")
+    # One reading of the passages, which are most of the file.
+    passages = db.execute(
+        "SELECT source, language, licence, count(*), sum(size), sum(illustrative)"
+        " FROM passage GROUP BY source, language, licence ORDER BY source, language, licence"
+    ).fetchall()
+    for (name,) in names:
+        groups = [group for group in passages if group[0] == name]
+        yield SourceInfo(
+            source=name,
+            files=files.get(name, 0),
+            documents=documents.get(name, 0),
+            passages=sum(group[3] for group in groups),
+            words={language: _mean(groups, language) for _, language, *_ in groups},
+            licences=tuple(sorted({group[2] for group in groups} - {""})),
+            illustrative=sum(group[5] for group in groups),
+            drops=_drops(db, name),
+        )
+
+
+def _counts(db: sqlite3.Connection, sql: str) -> dict[str, int]:
+    return dict(db.execute(sql).fetchall())
+
+
+def _mean(groups: Sequence[Sequence[Any]], language: str) -> float:
+    of = [group for group in groups if group[1] == language]
+    return float(sum(group[4] for group in of) / sum(group[3] for group in of))
+
+
+def _drops(db: sqlite3.Connection, source: str) -> dict[str, int]:
+    rows = db.execute(
+        "SELECT reason, count(*) FROM dropped WHERE source = ?"
+        " GROUP BY reason ORDER BY count(*) DESC, reason",
+        (source,),
+    )
+    return dict(rows.fetchall())
+
+
+def verify(db: sqlite3.Connection) -> Iterator[str]:
+    """Every problem, in words; nothing when the knowledge base is whole."""
+    for (line,) in db.execute("PRAGMA integrity_check(20)"):
+        if line != "ok":
+            yield f"the file is damaged: {line}"
+    for table, row, parent, _ in db.execute("PRAGMA foreign_key_check"):
+        yield f"row {row} of {table} belongs to no {parent}"
+    if differing := index.lexical_differs(db):
+        yield f"{differing:,} passages are not in both store and full-text index"
+    yield from _bad_vectors(db)
+    yield from _bad_build(db)
+
+
+def _bad_vectors(db: sqlite3.Connection) -> Iterator[str]:
+    width = 4 * int(meta(db, "dimension") or 0)
+    languages = set(meta(db, "languages").split())
+    rows = db.execute(
+        "SELECT passage.id, language, value FROM vector"
+        " JOIN passage ON passage.number = vector.passage ORDER BY passage.id"
+    )
+    for id, language, value in rows:
+        if language not in languages:
+            yield f"{id} has a vector, but its encoder does not know the language {language}"
+        elif len(value) != width:
+            yield f"{id} has a vector of {len(value)} bytes instead of {width}"
+        else:
+            vector = np.frombuffer(value, np.float32)[None]
+            if problem := unit_problem(vector, vector.shape):
+                yield f"{id} has a vector {problem}"
+
+
+def _bad_build(db: sqlite3.Connection) -> Iterator[str]:
+    missing = index.pending(db)
+    if not index.is_built(db):
+        yield f"it is not built: {missing:,} of {index.count(db):,} passages want a vector"
+        return
+    if missing:
+        yield f"{missing:,} passages have no vector"
+    if (now := index.snapshot_of(db)) != (then := meta(db, "snapshot")):
+        yield f"its passages changed since it was built: snapshot {now} instead of {then}"

@@ -1,0 +1,119 @@
+"""PubMed: the baseline, its updates and E-utilities answers (PubmedArticleSet XML).
+
+Omni-RAG §3.1 keeps the records with a valid title and abstract; the others are
+drops, each with its PMID.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from lxml import etree
+
+from osler.kb.formats.reading import year_in
+from osler.kb.formats.safe_xml import elements, root_tag, text_of
+from osler.kb.records import Document, Drop, Record, Section
+from osler.text import language_of
+
+_RECORDS = ("PubmedArticle", "PubmedBookArticle", "DeleteCitation")
+_NOT_A_TITLE = frozenset({"", "[Not Available].", "[Not Available]"})
+_UNLABELLED = frozenset({"", "UNLABELLED", "UNASSIGNED"})
+
+# NLM gives the types in alphabetical order. The study design tells most about how far
+# a finding carries, so it goes before; what says nothing about it comes last.
+_TELLING = (
+    "Meta-Analysis",
+    "Systematic Review",
+    "Practice Guideline",
+    "Guideline",
+    "Randomized Controlled Trial",
+    "Controlled Clinical Trial",
+    "Clinical Trial, Phase IV",
+    "Clinical Trial, Phase III",
+    "Clinical Trial, Phase II",
+    "Clinical Trial, Phase I",
+    "Clinical Trial",
+    "Observational Study",
+    "Review",
+    "Case Reports",
+)
+_TELLS_NOTHING = ("Journal Article", "English Abstract", "Research Support", "Video-Audio Media")
+
+
+def url_of(pmid: str) -> str:
+    return f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/"
+
+
+def most_telling(types: Iterable[str]) -> str:
+    """The publication type that says most about the kind of study; "" for none."""
+    kinds = [kind for kind in types if kind]
+    for kind in _TELLING:
+        if kind in kinds:
+            return kind
+    informative = [kind for kind in kinds if not kind.startswith(_TELLS_NOTHING)]
+    return (informative or kinds or [""])[0]
+
+
+class PubmedXml:
+    name = "pubmed-xml"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return root_tag(head) in {"PubmedArticleSet", "PubmedBookArticleSet"}
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        for element in elements(stream, name, _RECORDS):
+            if element.tag == "DeleteCitation":
+                for pmid in element.iterfind("PMID"):
+                    yield Drop(f"{name}: PMID {text_of(pmid)}", "withdrawn by PubMed")
+            else:
+                yield _record(element, name)
+
+
+def _record(element: etree._Element, name: str) -> Record:
+    book = element.find("BookDocument")
+    citation = book if book is not None else element.find("MedlineCitation")
+    if citation is None:
+        return Drop(name, "no citation")
+    pmid = text_of(citation.find("PMID"))
+    where = f"{name}: PMID {pmid}"
+    if not (pmid.isascii() and pmid.isdigit()):
+        return Drop(where, "no PMID")
+    article = book if book is not None else citation.find("Article")
+    title = _title(article)
+    sections = () if article is None else tuple(_abstract(article))
+    if title in _NOT_A_TITLE:
+        return Drop(where, "no title")
+    if article is None or not sections:
+        return Drop(where, "no abstract")
+    return Document(
+        id=pmid,
+        title=title,
+        sections=sections,
+        # Of the words that are here: a Chinese article's record holds an English abstract.
+        language=language_of(" ".join(section.text for section in sections)),
+        year=_year(article),
+        url=url_of(pmid),
+        code=f"PMID:{pmid}",
+        kind=most_telling(text_of(kind) for kind in article.iter("PublicationType")),
+    )
+
+
+def _title(article: etree._Element | None) -> str:
+    if article is None:
+        return ""
+    return text_of(article.find("ArticleTitle")) or text_of(article.find("Book/BookTitle"))
+
+
+def _abstract(article: etree._Element) -> Iterator[Section]:
+    for part in article.iterfind("Abstract/AbstractText"):
+        if text := text_of(part):
+            label = (part.get("Label") or "").strip()
+            yield Section(text, () if label.upper() in _UNLABELLED else (label,))
+
+
+def _year(article: etree._Element) -> int | None:
+    for place in ("Journal/JournalIssue/PubDate", "Book/PubDate", "ArticleDate"):
+        if year := year_in(text_of(article.find(place))):
+            return year
+    return None

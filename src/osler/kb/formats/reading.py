@@ -1,0 +1,96 @@
+"""What several parsers share: whole small files, their text, and names for them."""
+
+from __future__ import annotations
+
+import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from pathlib import PurePosixPath
+from typing import BinaryIO
+
+from osler.errors import MalformedSource
+from osler.text import language_of, slug
+
+LARGEST = 64 * 2**20
+"""Bytes of a file that is one document and is therefore read as a whole."""
+
+_SUFFIXES = frozenset({".gz", ".bz2", ".tar", ".tgz", ".tbz2", ".zip"})
+_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
+
+
+def whole(stream: BinaryIO, name: str) -> bytes:
+    """All bytes of a file of at most 64 MiB; raises `MalformedSource` for a larger one."""
+    data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise MalformedSource(
+            f"{name} is larger than {LARGEST // 2**20} MiB and one document",
+            fix="split it into one file a chapter",
+        )
+    return data
+
+
+def decoded(data: bytes, name: str) -> str:
+    """Text in UTF-8, UTF-16 with its mark, or GB18030; raises `MalformedSource` otherwise.
+
+    GB18030 gives a meaning to almost any bytes, so it is believed only where the
+    outcome is Chinese.
+    """
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return _strict(data, "utf-16", name)
+    if b"\0" in data:
+        raise MalformedSource(f"{name} is not a text file", fix="convert it to UTF-8 text")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = _strict(data, "gb18030", name)
+    if language_of(text) != "zh":
+        raise _undecodable(name)
+    return text
+
+
+def _strict(data: bytes, encoding: str, name: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise _undecodable(name) from error
+
+
+def _undecodable(name: str) -> MalformedSource:
+    return MalformedSource(
+        f"{name} is neither UTF-8 nor GB18030 text", fix=f"iconv -t utf-8 {name} and add that"
+    )
+
+
+def plain_head(head: bytes) -> bytes:
+    """A file's first bytes without a UTF-8 mark and white space before them."""
+    return head.removeprefix(BOM_UTF8).lstrip()
+
+
+def extension(name: str) -> str:
+    """Lower-cased extension without compression: "books.tar.gz!a/B.MD.gz" gives ".md"."""
+    return _stripped(name).suffix.lower()
+
+
+def stem(name: str) -> str:
+    """The file's own name without extensions, as a title: "a/heart_failure.md.gz"."""
+    path = _stripped(name)
+    return path.name.removesuffix(path.suffix).replace("_", " ").strip()
+
+
+def id_of(name: str) -> str:
+    """An identifier from the file's place; stable while folder, archive and name are."""
+    archive, _, member = name.rpartition("!")
+    parts = (_stripped(archive).with_suffix("") if archive else None, _stripped(member))
+    return slug("-".join(str(part.with_suffix("")) for part in parts if part is not None))
+
+
+def year_in(text: str) -> int | None:
+    """The first year from 1800 to 2099 that stands in `text`."""
+    found = _YEAR.search(text)
+    return int(found.group()) if found else None
+
+
+def _stripped(name: str) -> PurePosixPath:
+    path = PurePosixPath(name.replace("\\", "/").rpartition("!")[2] or "file")
+    while path.suffix.lower() in _SUFFIXES:
+        path = path.with_suffix("")
+    return path

@@ -1,0 +1,215 @@
+"""Building: a vector for every passage whose language the encoder knows, then the snapshot.
+
+Each batch is committed, so that a build that was killed goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt, ModelError
+from osler.kb.access import transaction
+from osler.kb.store import Progress, index_words, indexed_text, meta, numbered, set_meta
+from osler.kb.vectors import unit_problem
+from osler.types import Passage
+
+if TYPE_CHECKING:
+    from osler.kb.embed import Encoder
+
+NO_ENCODER = ""
+"""Identity stored for a knowledge base that is searched by words alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build did."""
+
+    passages: int
+    """All that the knowledge base holds."""
+    encoded: int
+    """Those that got their vector in this build."""
+    seconds: float
+    snapshot: str
+
+
+def build(
+    db: sqlite3.Connection,
+    encoder: Encoder | None,
+    *,
+    rebuild: bool,
+    progress: Progress,
+    batch: int,
+) -> Built:
+    """See `KnowledgeBase.build`."""
+    start = time.perf_counter()
+    _adopt(db, encoder, rebuild)
+    _mend_lexical(db, afresh=rebuild)
+    encoded = _encode_missing(db, encoder, progress, batch) if encoder else 0
+    passages = count(db)
+    if not is_built(db):
+        _finish(db)
+    return Built(passages, encoded, time.perf_counter() - start, meta(db, "snapshot"))
+
+
+def _adopt(db: sqlite3.Connection, encoder: Encoder | None, rebuild: bool) -> None:
+    """Writes down who encodes before the first vector is written."""
+    identity = encoder.identity if encoder else NO_ENCODER
+    dimension = str(encoder.dimension if encoder else 0)
+    languages = " ".join(sorted(encoder.languages)) if encoder else ""
+    stored = meta(db, "encoder")
+    wanted = {"encoder": identity, "dimension": dimension, "languages": languages}
+    if not rebuild and {key: meta(db, key) for key in wanted} == wanted:
+        return
+    other = stored != NO_ENCODER and (stored, meta(db, "dimension")) != (identity, dimension)
+    if other and not rebuild:
+        raise other_encoder(stored, identity)
+    with transaction(db):
+        if other or rebuild:
+            db.execute("DELETE FROM vector")
+        set_meta(db, built="", **wanted)
+
+
+def other_encoder(stored: str, wanted: str) -> KnowledgeBaseMismatch:
+    return KnowledgeBaseMismatch(
+        f"the knowledge base was built by {_named(stored)}, not by {_named(wanted)}",
+        fix="run `osler kb build --rebuild`, or set the first one in osler.toml"
+        if stored
+        else "run `osler kb build`",
+    )
+
+
+def _named(identity: str) -> str:
+    return f"encoder {identity}" if identity else "no encoder"
+
+
+def _mend_lexical(db: sqlite3.Connection, *, afresh: bool) -> None:
+    """Fills the full-text index anew where it does not hold just what the store holds.
+
+    `add` and `remove` keep the two equal; only damage from outside can part them.
+    """
+    if not afresh and not lexical_differs(db):
+        return
+    with transaction(db):
+        db.execute("INSERT INTO lexical(lexical) VALUES ('delete-all')")
+        index_words(db, numbered(db, "SELECT * FROM passage ORDER BY number"))
+
+
+def lexical_differs(db: sqlite3.Connection) -> int:
+    """How many passages are in one of store and full-text index but not in both."""
+    lost = "SELECT count(*) FROM (SELECT number FROM passage EXCEPT SELECT rowid FROM lexical)"
+    stray = "SELECT count(*) FROM (SELECT rowid FROM lexical EXCEPT SELECT number FROM passage)"
+    return sum(int(db.execute(sql).fetchone()[0]) for sql in (lost, stray))
+
+
+def _encode_missing(
+    db: sqlite3.Connection, encoder: Encoder, progress: Progress, batch: int
+) -> int:
+    total, done = pending(db), 0
+    progress("encode", 0, total)
+    for rows in _batches(db, batch):
+        texts = [indexed_text(passage) for _, passage in rows]
+        vectors = encoder.encode(texts, kind="passage")
+        if problem := unit_problem(vectors, (len(rows), encoder.dimension)):
+            raise ModelError(f"encoder {encoder.identity} gave vectors {problem}")
+        with transaction(db):
+            db.executemany(
+                "INSERT INTO vector VALUES (?, ?)",
+                [
+                    (number, vector.tobytes())
+                    for (number, _), vector in zip(rows, vectors, strict=True)
+                ],
+            )
+        done += len(rows)
+        progress("encode", done, total)
+    return done
+
+
+def _batches(db: sqlite3.Connection, size: int) -> Iterator[list[tuple[int, Passage]]]:
+    """Passages that want a vector, `size` at a time, in order of row number."""
+    last = 0
+    missing = (
+        "SELECT * FROM passage WHERE number > ? AND language IN (SELECT value FROM json_each(?))"
+        " AND number NOT IN (SELECT passage FROM vector) ORDER BY number LIMIT ?"
+    )
+    while rows := list(numbered(db, missing, (last, _languages(db), size))):
+        yield rows
+        last = rows[-1][0]
+
+
+def _languages(db: sqlite3.Connection) -> str:
+    """Those of the encoder, as a JSON list."""
+    return json.dumps(meta(db, "languages").split())
+
+
+def _finish(db: sqlite3.Connection) -> None:
+    """Sweeps, joins the full-text index into one piece, and declares the whole built."""
+    with transaction(db):
+        db.execute(
+            "DELETE FROM vector WHERE passage NOT IN (SELECT number FROM passage"
+            " WHERE language IN (SELECT value FROM json_each(?)))",
+            (_languages(db),),
+        )
+        db.execute("INSERT INTO lexical(lexical) VALUES ('optimize')")
+        builds = int(meta(db, "builds") or 0) + 1
+        set_meta(db, snapshot=snapshot_of(db), builds=str(builds), built="yes")
+
+
+def snapshot_of(db: sqlite3.Connection) -> str:
+    """16 hexadecimal digits that are equal for equal passages and an equal encoder.
+
+    The order and the day of adding do not matter.
+    """
+    digest = sha256(meta(db, "encoder").encode() + b"\n")
+    for id, text in db.execute("SELECT id, text FROM passage ORDER BY id"):
+        digest.update(id.encode() + b"\n" + sha256(text.encode()).digest())
+    return digest.hexdigest()[:16]
+
+
+def count(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT count(*) FROM passage").fetchone()[0])
+
+
+def pending(db: sqlite3.Connection) -> int:
+    """Passages that should have a vector and have none."""
+    (missing,) = db.execute(
+        "SELECT count(*) FROM passage WHERE language IN (SELECT value FROM json_each(?))"
+        " AND number NOT IN (SELECT passage FROM vector)",
+        (_languages(db),),
+    ).fetchone()
+    return int(missing)
+
+
+def is_built(db: sqlite3.Connection) -> bool:
+    return meta(db, "built") == "yes"
+
+
+def require(db: sqlite3.Connection, encoder: str | None) -> None:
+    """See `KnowledgeBase.require_built`."""
+    total = count(db)
+    if total == 0:
+        raise KnowledgeBaseUnbuilt(
+            "the knowledge base holds no passages",
+            fix="run `osler kb build --sample` or `osler kb add PATH --source SOURCE`",
+        )
+    stored = meta(db, "encoder")
+    if encoder is not None and encoder != stored and (is_built(db) or stored != NO_ENCODER):
+        raise other_encoder(stored, encoder)
+    if not is_built(db):
+        # Before the first build nobody has said which languages get vectors: all are missing.
+        missing = pending(db) if _begun(db) else total
+        what = (
+            f"{missing:,} of {total:,} passages are not indexed"
+            if missing
+            else "passages were added or removed since the last build"
+        )
+        raise KnowledgeBaseUnbuilt(what, fix="run `osler kb build`")
+
+
+def _begun(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM meta WHERE key = 'encoder'").fetchone() is not None

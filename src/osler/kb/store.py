@@ -1,0 +1,131 @@
+"""Rows and values: passages in and out of the tables, and nothing else.
+
+Every function takes a connection; who may write and when is `schema` and `base`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from osler.errors import KnowledgeBaseError
+from osler.text import is_cjk, words
+from osler.types import ALL_SOURCES, EMR, Language, Locator, Passage
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with what is being done, how much of it is done, and the total if known."""
+
+Scope = tuple[str, ...] | None
+"""The sources to search; `None` = every source but `emr`, which must be asked for by name."""
+
+_SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+def check_source(source: str) -> None:
+    """Raises `KnowledgeBaseError` for a name that could not stand in a passage's id."""
+    if not _SLUG.fullmatch(source):
+        raise KnowledgeBaseError(
+            f"{source!r} cannot name a source",
+            fix=f"use {', '.join(ALL_SOURCES)}, or a name of lower-case letters, digits and -_.",
+        )
+
+
+def within(source: str, scope: Scope) -> bool:
+    return source != EMR if scope is None else source in scope
+
+
+def meta(db: sqlite3.Connection, key: str) -> str:
+    """Empty when it was never set."""
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def set_meta(db: sqlite3.Connection, **values: str) -> None:
+    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+
+def numbered(
+    db: sqlite3.Connection, select: str, values: Sequence[object] = ()
+) -> Iterator[tuple[int, Passage]]:
+    """Row number and passage of each row of a "SELECT * FROM passage …"."""
+    for row in db.execute(select, values):
+        number, id, text, source, title, section, page, year, url, code, kind, *rest = row
+        licence, language, illustrative, *_ = rest
+        locator = Locator(section, page, year, url, code, kind)
+        passage = Passage(
+            id, text, source, title, locator, licence, language, illustrative=bool(illustrative)
+        )
+        yield number, passage
+
+
+def by_number(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Passage]:
+    """The passages that still exist."""
+    wanted = "SELECT * FROM passage WHERE number IN (SELECT value FROM json_each(?))"
+    return dict(numbered(db, wanted, (json.dumps(list(numbers)),)))
+
+
+def indexed_text(passage: Passage) -> str:
+    """What both indexes see: title and headings before the text.
+
+    With the title before it, BM25 on 1,000 consumer questions rose from .507 to
+    .580 in reciprocal rank; without it a chunk of an article does not say its subject.
+    """
+    return f"{passage.heading}\n{passage.text}" if passage.heading else passage.text
+
+
+def source_token(source: str) -> str:
+    """A source as one word of digits, which no tokenizer splits and no stemmer shortens."""
+    return str(int.from_bytes(source.encode(), "big"))
+
+
+def size_of(text: str, language: Language) -> int:
+    """Han characters of a Chinese text, blank-separated words of any other."""
+    return sum(map(is_cjk, text)) if language == "zh" else len(text.split())
+
+
+def insert_document(
+    db: sqlite3.Connection, file: int, id: str, title: str, passages: Sequence[Passage]
+) -> None:
+    """One document and its passages, in the store and in the full-text index."""
+    source = passages[0].source
+    document = db.execute(
+        "INSERT INTO document(source, id, title, file) VALUES (?, ?, ?, ?)",
+        (source, id, title, file),
+    ).lastrowid
+    for n, passage in enumerate(passages):
+        at = passage.locator
+        row = db.execute(
+            "INSERT INTO passage VALUES (NULL, ?,?,?,?, ?,?,?,?,?,?, ?,?,?, ?,?,?)",
+            (
+                *(passage.id, passage.text, passage.source, passage.title),
+                *(at.section, at.page, at.year, at.url, at.code, at.kind),
+                *(passage.licence, passage.language, passage.illustrative),
+                *(document, n, size_of(passage.text, passage.language)),
+            ),
+        )
+        index_words(db, [(row.lastrowid or 0, passage)])
+
+
+def index_words(db: sqlite3.Connection, rows: Iterable[tuple[int, Passage]]) -> None:
+    db.executemany("INSERT INTO lexical(rowid, words, source) VALUES (?, ?, ?)", map(_entry, rows))
+
+
+def _entry(row: tuple[int, Passage]) -> tuple[int, str, str]:
+    number, passage = row
+    return number, " ".join(words(indexed_text(passage))), source_token(passage.source)
+
+
+def delete_documents(db: sqlite3.Connection, numbers: Sequence[int]) -> int:
+    """Takes documents out of the store and of both indexes; returns how many passages went."""
+    gone = 0
+    for number in numbers:
+        rows = list(numbered(db, "SELECT * FROM passage WHERE document = ?", (number,)))
+        db.executemany(
+            "INSERT INTO lexical(lexical, rowid, words, source) VALUES ('delete', ?, ?, ?)",
+            map(_entry, rows),
+        )
+        db.execute("DELETE FROM document WHERE number = ?", (number,))
+        gone += len(rows)
+    return gone

@@ -1,0 +1,109 @@
+"""The cache folder: whole files or none, and a note of each one's hash.
+
+A file appears under its name only when it is complete. Beside it lies a
+`.verified` note: the sha256 that was found, and the size and time the file had
+then. While those stand the note answers for the file, so that a start does not
+read hundreds of megabytes; when they change, the file is read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from osler.errors import ModelMissing
+
+
+def cache_dir() -> Path:
+    """`$OSLER_CACHE`, else the platform's cache folder for the user. It may not exist yet."""
+    chosen = os.environ.get("OSLER_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("osler", appauthor=False))
+
+
+def derived(name: str, make: Callable[[Path], None], *, cache: Path | None = None) -> Path:
+    """The cached file `name`, made by `make` when it is absent or not as it was made.
+
+    `make` writes to the path that it is given. Two processes that make it at once do the
+    work twice and harm nothing. Raises `ModelMissing` when the cache cannot be written.
+    """
+    path = (cache or cache_dir()) / name
+    if path.is_file() and (note := _read_note(path)) and sha256_of(path) == note.sha256:
+        remember(path, note.sha256)
+        return path
+    with writing(path.parent), whole(path) as draft:
+        make(draft)
+    remember(path, sha256_of(path))
+    return path
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Makes the folder; a failure to write there becomes `ModelMissing` with what to do."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise ModelMissing(
+            f"cannot write to the cache {folder}: {error.strerror or error}",
+            fix="make room there, or set OSLER_CACHE to another folder",
+        ) from error
+
+
+@contextmanager
+def whole(target: Path) -> Iterator[Path]:
+    """A path to write to: it becomes `target` if the block ends well, else it vanishes."""
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".partial-") as folder:
+        draft = Path(folder) / target.name
+        yield draft
+        os.replace(draft, target)
+
+
+def sha256_of(path: Path) -> str:
+    """From the note while size and time stand, else by reading the file."""
+    note = _read_note(path)
+    if note and (note.size, note.mtime_ns) == _shape(path):
+        return note.sha256
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def remember(path: Path, sha256: str) -> None:
+    """Notes the hash that was found in a file. In a read-only cache the note is left out."""
+    note = _Note(sha256, *_shape(path))
+    if note != _read_note(path):
+        with suppress(OSError), whole(_note_path(path)) as draft:
+            draft.write_text(json.dumps(asdict(note)), encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    sha256: str
+    size: int
+    mtime_ns: int
+
+
+def _shape(path: Path) -> tuple[int, int]:
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _note_path(path: Path) -> Path:
+    return path.with_name(path.name + ".verified")
+
+
+def _read_note(path: Path) -> _Note | None:
+    try:
+        content = json.loads(_note_path(path).read_text(encoding="utf-8"))
+        return _Note(str(content["sha256"]), int(content["size"]), int(content["mtime_ns"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,43 @@
+"""Search by meaning: exact inner products with the encoder's vectors."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from osler.kb.base import KnowledgeBase
+from osler.kb.store import Scope
+from osler.retrieve.hits import available, hits
+from osler.text import language_of
+from osler.types import Hit
+
+if TYPE_CHECKING:
+    from osler.kb.embed import Encoder
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Passages near the query; `[]` for a query in a language that the encoder does not know.
+
+    An encoder that has not learned a language still gives vectors for it, and they
+    mean nothing: MiniLM (English) had a reciprocal rank of .32 on Chinese questions
+    where characters alone had .92.
+    """
+
+    kb: KnowledgeBase
+    encoder: Encoder
+    sources: Scope = None
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        return await asyncio.to_thread(self._search, query, k)
+
+    def _search(self, query: str, k: int) -> list[Hit]:
+        with available(self.kb, self.sources):
+            if language_of(query) not in self.encoder.languages:
+                return []
+            vector = self.encoder.encode([query], kind="query")[0]
+            found = self.kb.by_vector(
+                vector, encoder=self.encoder.identity, k=k, scope=self.sources
+            )
+            return hits(found, query, "dense")

@@ -1,0 +1,41 @@
+"""Which words of a query carry its content."""
+
+from __future__ import annotations
+
+from osler.text import is_cjk, words
+
+# "who" is none of them: in medicine it is also the WHO. Nor is "not".
+_FUNCTION_WORDS = (
+    "a about after all also am an and any are as at be because been before being between both but"
+    " by can could did do does doing during each for from had has have having he her here him his"
+    " how i if in into is it its itself me more most my of on once only or other our ours out over"
+    " own s same she should so some such than that the their them then there these they this"
+    " those through to too under until up very was we were what when where which while why will"
+    " with would you your"
+)
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+_PARTICLES = frozenset("的了吗呢吧啊么什怎哪是")
+"""Characters that hardly ever stand inside a word of content."""
+STOP_CHARACTERS = _PARTICLES | frozenset(
+    "在和与或些个有就也都而及其被把对为以于这那之你我他她它们请问如何"
+)
+
+
+def terms(text: str) -> list[str]:
+    """Distinct words of content in order of appearance; possibly none.
+
+    A pair of Chinese characters falls when both are function characters ("如何") or one
+    is a particle ("病的"): such a pair is no word, and it is rare enough to mislead.
+    """
+    return list(dict.fromkeys(word for word in words(text) if not _is_empty(word)))
+
+
+def _is_empty(word: str) -> bool:
+    if word in STOP_WORDS or STOP_CHARACTERS.issuperset(word):
+        return True
+    return not _PARTICLES.isdisjoint(word)
+
+
+def weight(term: str) -> float:
+    """A Chinese character counts half: each stands again in one or two pairs."""
+    return 0.5 if len(term) == 1 and is_cjk(term) else 1.0

@@ -1,0 +1,191 @@
+"""Small laws of text, English and Chinese: cleaning, words, sentences, identifiers.
+
+Everything here is pure and never raises on any string. Rules, not models: a
+sentence or a word is found the same way on every machine and in every version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from osler.types import Language
+
+_HAN = (
+    "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0002a6df\U0002a700-\U0002fa1f\U00030000-\U000323af"
+)
+_CJK = re.compile(f"[{_HAN}]")
+_LETTER = re.compile(r"[^\W\d_]")
+_WORD = re.compile(rf"[{_HAN}]+|\d+(?:\.\d+)+|(?:(?![{_HAN}])[^\W_])+")
+
+_NEWLINE = re.compile("\r\n?|[\x0b\x0c\u0085\u2028\u2029]")
+# Control characters, and characters without a glyph: they carry hidden instructions
+# (zero width, bidirectional, tag block, variation selectors) or break storage
+# (NUL, lone surrogates), and never a meaning that a reader could check.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ud800-\udfff\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
+)
+_WIDE_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_LINE_END = re.compile(r"(?<![ \t])[ \t]++(?=\n)")
+_GAP = re.compile(r"\n{3,}")
+
+_NOT_SLUG = re.compile(r"[^\w.\-]+")
+_LONGEST_SLUG = 100
+
+
+def is_cjk(char: str) -> bool:
+    """Whether `char` is a Han character; Chinese punctuation and kana are not."""
+    return _CJK.fullmatch(char) is not None
+
+
+def language_of(text: str) -> Language:
+    """Chinese when at least a fifth of the letters are Han characters, else English."""
+    if _CJK.search(text) is None:
+        return "en"
+    han = len(_CJK.findall(text))
+    letters = len(_LETTER.findall(text))
+    return "zh" if han >= 0.2 * letters else "en"
+
+
+def clean(text: str) -> str:
+    """Text as every parser hands it on; idempotent.
+
+    Line ends become newlines, special spaces become spaces; invisible, bidirectional
+    and control characters (newline and tab aside) go, and so do spaces at line ends,
+    more than one empty line in a row, and white space around the whole.
+    """
+    if text.isprintable():  # nearly every text: no line ends, no spaces but the plain one
+        return (text if text.isascii() else _INVISIBLE.sub("", text)).strip()
+    text = _INVISIBLE.sub("", _NEWLINE.sub("\n", text))
+    text = _LINE_END.sub("", _WIDE_SPACE.sub(" ", text))
+    return _GAP.sub("\n\n", text).strip()
+
+
+def one_line(text: str) -> str:
+    """Cleaned text with every run of white space made one space: titles, headings, names."""
+    return " ".join(clean(text).split())
+
+
+def slug(text: str) -> str:
+    """An identifier of letters (any script), digits, `.`, `_` and `-`; idempotent, never empty.
+
+    Other characters become "-". A text that leaves nothing, or is longer than 100
+    characters, ends in a hash of itself, so that different texts stay different.
+    """
+    kept = _NOT_SLUG.sub("-", unicodedata.normalize("NFC", text)).strip("-")
+    if kept.strip(".") and len(kept) <= _LONGEST_SLUG:
+        return kept
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{kept[: _LONGEST_SLUG - 17].strip('-.')}-{digest}".lstrip("-")
+
+
+def words(text: str) -> list[str]:
+    """Lower-cased words and numbers in order; of Chinese, single characters and pairs.
+
+    "CD4 1.5 糖尿病" gives cd4, 1.5, 糖, 糖尿, 尿, 尿病, 病.
+    """
+    found: list[str] = []
+    for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower()):
+        if is_cjk(word[0]):
+            found += _unigrams_and_bigrams(word)
+        else:
+            found.append(word)
+    return found
+
+
+def _unigrams_and_bigrams(run: str) -> Iterator[str]:
+    for i, char in enumerate(run):
+        yield char
+        if i + 1 < len(run):
+            yield run[i : i + 2]
+
+
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CLOSING = "\"'”’)\\]）」』】》"
+# Possessive, and begun only where a run of stops begins: linear on a page of dots.
+_STOP = re.compile(
+    # Western: the stop, what closes around it, reference marks ("[3,4]"), then a space.
+    rf"(?<![.!?])(?P<latin>[.!?]++)[{_CLOSING}]*+(?:\[\d[\d,–\- ]{{0,20}}\])*(?=\s|$)"
+    # Chinese needs no space after it; "．" is a stop only after a Han character.
+    rf"|(?:[。！？；]|(?<=[{_HAN}])．)+[{_CLOSING}]*"
+    r"|\n+"
+)
+_ABBREVIATIONS = _listed(
+    "e.g i.e cf vs v viz al approx ca resp fig figs eq eqs ref refs nos vol pp ed eds ch"
+    " dr drs prof mr mrs ms st sr mt pt pts gen col capt lt sgt rev hon dept univ"
+    " sp spp var subsp avg temp wt ht hx dx tx rx sx fx"
+    " jan feb mar apr jun jul aug sep sept oct nov dec"
+)
+# These may also end a sentence; they do when a capital follows.
+_OFTEN_LAST = _listed(
+    "etc a.m p.m u.s u.k u.s.a ph.d m.d m.p.h b.c a.d min max sec hr hrs yr yrs mo wk"
+    " incl est inc ltd co jr i.v i.m s.c p.o b.i.d t.i.d q.i.d"
+)
+# After these a single capital is a name's last part ("vitamin C."), not an initial.
+_BEFORE_A_LETTER = _listed(
+    "vitamin hepatitis group type class grade stage factor protein table figure panel appendix"
+    " influenza streptococcus arm cohort phase category schedule option step"
+)
+_TOKEN_BEFORE = re.compile(r"(\S+)$")
+_NEXT_WORD = re.compile(r"\s*[\"'“‘(\[（]*(\w[\w-]*)?")
+_ENUMERATION = re.compile(r"(?:\d{1,3}|[ivxIVX]{1,5}|[A-Za-z])(?:\.\d{1,3})*")
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Spans of the sentences in order, without the white space around them.
+
+    Every character that is not white space lies in exactly one span. A line break
+    ends a sentence, and so do the Chinese stops 。！？；; a full stop does not after
+    an abbreviation, an initial, a list number, or before a plain lower-case word.
+    """
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for stop in _STOP.finditer(text):
+        if stop.group("latin") is None or _ends_here(text, start, stop):
+            _add_trimmed(spans, text, start, stop.end())
+            start = stop.end()
+    _add_trimmed(spans, text, start, len(text))
+    return spans
+
+
+def _add_trimmed(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    piece = text[start:end]
+    left = len(piece) - len(piece.lstrip())
+    if left < len(piece):
+        spans.append((start + left, start + len(piece.rstrip())))
+
+
+def _ends_here(text: str, start: int, stop: re.Match[str]) -> bool:
+    """Whether the Western stop `stop` ends the sentence that began at `start`."""
+    if set(stop["latin"]) != {"."}:
+        return True
+    follows = _NEXT_WORD.match(text, stop.end(), stop.end() + 60)
+    word = (follows[1] if follows else None) or ""
+    if word.islower() and word.replace("-", "").isalpha():
+        return False
+    # A window, so that a text without any sentence end costs linear time.
+    before = text[max(start, stop.start() - 60) : stop.start()]
+    token = _TOKEN_BEFORE.search(before)
+    if token is None:
+        return True
+    bare = token[1].lstrip("\"'“‘([（")
+    if bare.lower() in _OFTEN_LAST or (bare.lower() == "no" and word[:1].isdigit()):
+        return not word or word[0].isupper()
+    if bare.lower() in _ABBREVIATIONS or _is_initial(bare, before[: token.start()]):
+        return False
+    is_first = not text[start : stop.start() - len(bare)].strip()
+    return not (is_first and _ENUMERATION.fullmatch(bare))
+
+
+def _is_initial(token: str, before: str) -> bool:
+    if not re.fullmatch(r"(?:[A-Z]\.)*[A-Z]", token):
+        return False
+    previous = (before.split() or [""])[-1].lstrip("(\"'")
+    return previous.lower() not in _BEFORE_A_LETTER and (not previous or previous[0].isupper())

@@ -1,0 +1,61 @@
+"""The tagged format of PubMed."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+
+from osler.errors import MalformedSource
+from osler.kb.formats.medline import Medline
+from osler.kb.records import Document, Drop, Record
+
+ONE = b"""
+PMID- 12230038
+DP  - 2002 Sep
+TI  - The title that goes on
+      over two lines.
+AB  - First line of it
+      and the second.
+PT  - Journal Article
+PT  - Review
+"""
+
+
+def parse(data: bytes) -> list[Record]:
+    return list(Medline().parse(BytesIO(data), "m.txt"))
+
+
+def test_continued_lines_are_joined() -> None:
+    (document,) = parse(ONE)
+
+    assert isinstance(document, Document)
+    assert document.title == "The title that goes on over two lines."
+    assert [section.text for section in document.sections] == ["First line of it and the second."]
+    assert (document.id, document.year, document.kind) == ("12230038", 2002, "Review")
+
+
+def test_windows_line_ends_make_no_difference() -> None:
+    assert parse(ONE.replace(b"\n", b"\r\n")) == parse(ONE)
+
+
+def test_records_without_title_or_abstract_are_drops_with_their_line() -> None:
+    records = parse(
+        ONE + b"\nPMID- 1\nTI  - Only a title.\n\nPMID- 2\nAB  - Only text.\n\nPMID- x\n"
+    )
+
+    assert records[1:] == [
+        Drop("m.txt:11: PMID 1", "no abstract"),
+        Drop("m.txt:14: PMID 2", "no title"),
+        Drop("m.txt:17: PMID x", "no PMID"),
+    ]
+
+
+def test_it_is_told_by_its_first_line() -> None:
+    assert Medline().matches("any.txt", ONE)
+    assert not Medline().matches("any.txt", b"TI  - x")
+
+
+def test_bytes_that_are_not_utf8_are_malformed() -> None:
+    with pytest.raises(MalformedSource, match="UTF-8"):
+        parse(b"PMID- 1\nTI  - caf\xe9\n")

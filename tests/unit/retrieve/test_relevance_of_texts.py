@@ -1,0 +1,73 @@
+"""How well texts answer a query: overlap of words by hand, cosines, and the choice by language."""
+
+from typing import Any
+
+import pytest
+
+from osler.retrieve.relevance import ByLanguage, EncoderRelevance, Overlap
+from osler.testing.encoders import HashingEncoder
+from osler.types import Language
+
+
+class EnglishOnly(HashingEncoder):
+    languages: frozenset[Language] = frozenset({"en"})
+
+
+async def test_overlap_is_the_f_measure_worked_by_hand() -> None:
+    """Query: iron, dose (2). Text: iron, tablets, daily (3), one shared.
+
+    Precision 1/3, recall 1/2, beta 3: 10 * (1/3 * 1/2) / (9 * 1/3 + 1/2) = 10/21.
+    """
+    (score,) = await Overlap().relevance("What is the iron dose?", ["Iron tablets daily"])
+    assert score == pytest.approx(10 / 21)
+
+
+async def test_a_text_with_just_the_words_of_the_query_has_overlap_one() -> None:
+    assert await Overlap().relevance("iron dose", ["The dose of iron."]) == (1.0,)
+
+
+async def test_of_two_texts_with_the_same_words_the_shorter_wins() -> None:
+    short, long = await Overlap().relevance(
+        "iron dose", ["The iron dose.", "The iron dose, and much more on tablets and diet."]
+    )
+    assert short > long > 0
+
+
+async def test_more_words_of_the_query_beat_a_shorter_text() -> None:
+    both, one = await Overlap().relevance(
+        "iron dose", ["Iron, in a daily dose of one tablet with water.", "Iron."]
+    )
+    assert both > one
+
+
+async def test_a_chinese_character_counts_half_of_a_pair() -> None:
+    """Query 血糖: 血 and 糖 (half each) and 血糖 (one), 2 in all.
+
+    The pair in its text: 20 / (18 + 2) = 1. One of the two characters alone, with no
+    other: 10 * 0.5 / (9 * 2 + 0.5) = 10/37.
+    """
+    whole, part = await Overlap().relevance("血糖", ["血糖。", "糖"])
+    assert whole == 1.0
+    assert part == pytest.approx(10 / 37)
+
+
+@pytest.mark.parametrize("query", ["", "what is the", "是什么"])
+async def test_a_query_without_content_has_no_overlap(query: str) -> None:
+    assert await Overlap().relevance(query, ["Iron.", ""]) == (0.0, 0.0)
+
+
+async def test_the_cosine_of_equal_texts_is_one() -> None:
+    scores = await EncoderRelevance(HashingEncoder()).relevance("iron", ["Iron", "zinc"])
+    assert scores == pytest.approx((1.0, 0.0))
+
+
+@pytest.mark.parametrize("relevance", [Overlap(), EncoderRelevance(HashingEncoder())])
+async def test_no_texts_have_no_scores(relevance: Any) -> None:
+    assert await relevance.relevance("iron", []) == ()
+
+
+async def test_the_querys_language_chooses() -> None:
+    chosen = ByLanguage(EncoderRelevance(EnglishOnly()), Overlap())
+    assert await chosen.relevance("血糖", ["血糖"]) == (1.0,)
+    english = await chosen.relevance("iron iron zinc", ["iron"])
+    assert english == pytest.approx((2 / 5**0.5,)), "a cosine, which counts a word twice"

@@ -1,0 +1,346 @@
+"""Search by words, by meaning, and by both: what is found, in which order, and what never is.
+
+The knowledge base holds eight one-passage documents in three sources, patients among them.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from osler.errors import KnowledgeBaseMismatch, ModelMissing, SourceUnavailable
+from osler.kb import access
+from osler.kb.base import KnowledgeBase
+from osler.kb.embed import Kind, MiniLM
+from osler.kb.lexicon import MOST_TERMS, rarest
+from osler.kb.vectors import Floats
+from osler.retrieve.dense import Dense
+from osler.retrieve.hybrid import Hybrid
+from osler.retrieve.lexical import Lexical
+from osler.retrieve.sources import by_source, over
+from osler.retrieve.words import terms
+from osler.testing.encoders import HashingEncoder
+from osler.types import Hit, Language
+
+TEXTS = {
+    "book": {
+        "anaemia": ("Anaemia", "Iron deficiency is the commonest cause; give oral ferrous salts."),
+        "asthma": ("Asthma", "Salbutamol opens the airways within minutes."),
+        "gout": ("Gout", "Colchicine or an anti-inflammatory drug for the acute attack."),
+    },
+    "wiki": {
+        "anaemia": ("Anaemia", "A low concentration of haemoglobin, often from iron deficiency."),
+        "insulin": ("Insulin", "A hormone of the pancreas that lowers blood glucose."),
+        "tangniaobing": ("糖尿病", "糖尿病患者应控制血糖，二甲双胍是首选药物。"),
+        "xiaochuan": ("哮喘", "哮喘发作时吸入沙丁胺醇。"),
+    },
+    "emr": {"patient": ("Patient 7", "Iron deficiency; ferrous salts were given for anaemia.")},
+}
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.create(tmp_path / "kb") as made:
+        for source, texts in TEXTS.items():
+            file = tmp_path / f"{source}.jsonl"
+            rows = ({"id": id, "title": t, "content": c} for id, (t, c) in texts.items())
+            file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            made.add([file], source=source)
+        made.build(HashingEncoder())
+        yield made
+
+
+class EnglishOnly(HashingEncoder):
+    languages: frozenset[Language] = frozenset({"en"})
+
+
+class Other(HashingEncoder):
+    identity = "other-64"
+
+
+def ids(hits: list[Hit]) -> list[str]:
+    return [hit.passage.id for hit in hits]
+
+
+# Words
+
+
+async def test_the_passage_with_the_rare_words_comes_first(kb: KnowledgeBase) -> None:
+    hits = await Lexical(kb).search("What opens the airways in asthma?", k=3)
+    assert ids(hits)[0] == "book:asthma#0"
+    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+    assert {hit.source for hit in hits} == {"lexical"}
+    assert all(hit.query == "What opens the airways in asthma?" for hit in hits)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+async def test_another_form_of_an_english_word_is_the_same_word(kb: KnowledgeBase) -> None:
+    found = ids(await Lexical(kb).search("deficiencies", k=5))
+    assert set(found) == {"book:anaemia#0", "wiki:anaemia#0"}
+
+
+async def test_the_title_is_searched_with_the_text(kb: KnowledgeBase) -> None:
+    assert ids(await Lexical(kb).search("gout", k=5)) == ["book:gout#0"]
+
+
+async def test_chinese_is_found_by_its_characters(kb: KnowledgeBase) -> None:
+    assert ids(await Lexical(kb).search("糖尿病首选什么药？", k=1)) == ["wiki:tangniaobing#0"]
+    assert ids(await Lexical(kb).search("哮喘怎么办", k=1)) == ["wiki:xiaochuan#0"]
+
+
+@pytest.mark.parametrize("query", ["", "  ", "what is the", "?!", "什么", '"', "NEAR(", "a AND"])
+async def test_a_query_without_content_finds_nothing(kb: KnowledgeBase, query: str) -> None:
+    assert await Lexical(kb).search(query, k=5) == []
+
+
+@pytest.mark.parametrize(
+    "query", ['iron" OR "x', "iron)", "words : iron", "iron*", "-iron", "^iron"]
+)
+async def test_the_index_has_no_query_language_for_its_user(kb: KnowledgeBase, query: str) -> None:
+    assert set(ids(await Lexical(kb).search(query, k=9))) == {"book:anaemia#0", "wiki:anaemia#0"}
+
+
+async def test_patients_are_searched_only_by_name(kb: KnowledgeBase) -> None:
+    query = "iron deficiency anaemia, ferrous salts"
+    assert "emr:patient#0" not in ids(await Lexical(kb).search(query, k=9))
+    assert ids(await Lexical(kb, ("emr",)).search(query, k=9)) == ["emr:patient#0"]
+    found = ids(await Lexical(kb, ("book", "emr")).search(query, k=9))
+    assert set(found) == {"book:anaemia#0", "emr:patient#0"}
+
+
+async def test_the_name_of_a_source_is_no_word_of_its_passages(kb: KnowledgeBase) -> None:
+    assert await Lexical(kb).search("wiki book", k=9) == []
+
+
+async def test_no_source_is_nothing_to_search(kb: KnowledgeBase) -> None:
+    assert await Lexical(kb, ()).search("iron", k=9) == []
+
+
+async def test_equal_passages_stand_in_order_of_their_ids(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    names = [f"copy{i:02}" for i in range(20)]
+    rows = ({"id": n, "title": "Copy", "content": "Scurvy wants oranges."} for n in names[::-1])
+    (tmp_path / "copies.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    kb.add([tmp_path / "copies.jsonl"], source="wiki")
+    hits = await Lexical(kb).search("scurvy", k=3)
+    assert ids(hits) == [f"wiki:{name}#0" for name in names[:3]]
+
+
+async def test_a_source_that_is_not_there_is_no_empty_source(kb: KnowledgeBase) -> None:
+    with pytest.raises(SourceUnavailable, match="no source guideline") as caught:
+        await Lexical(kb, ("book", "guideline")).search("iron", k=3)
+    assert caught.value.fix == "run `osler kb add PATH --source guideline`"
+
+
+async def test_a_damaged_index_is_no_empty_source(kb: KnowledgeBase) -> None:
+    with access.writing(kb.path) as db:
+        db.execute("DROP TABLE lexical")
+    with pytest.raises(SourceUnavailable, match="source book cannot be searched"):
+        await Lexical(kb, ("book",)).search("iron", k=3)
+    with pytest.raises(SourceUnavailable, match="the knowledge base cannot be searched"):
+        await Lexical(kb).search("iron", k=3)
+
+
+async def test_many_searches_at_a_time_do_not_disturb_each_other(kb: KnowledgeBase) -> None:
+    queries = ["iron", "salbutamol", "colchicine", "insulin"] * 25
+    found = await asyncio.gather(*(Lexical(kb).search(query, k=1) for query in queries))
+    assert len({tuple(ids(hits)) for hits in found}) == 4
+
+
+def test_of_a_very_long_question_the_rarest_words_are_kept(kb: KnowledgeBase) -> None:
+    """Salbutamol and 糖尿 stand in one passage each, iron and deficiency in three."""
+    absent = [f"absent{i}" for i in range(200)]
+    with access.writing(kb.path) as db:
+        kept = rarest(db, [*absent, "iron", "deficiencies", "salbutamol", "糖尿"])
+    assert kept == ["salbutamol", "糖尿", "iron", "deficiencies"]
+
+
+async def test_a_question_of_hundreds_of_words_is_searched(kb: KnowledgeBase) -> None:
+    words = " ".join(f"w{i}" for i in range(5000))
+    assert ids(await Lexical(kb).search(f"{words} salbutamol", k=1)) == ["book:asthma#0"]
+    assert MOST_TERMS < 5000
+
+
+def test_words_of_content_are_told_from_the_rest() -> None:
+    assert terms("What is the treatment of the WHO for CD4 1.5?") == [
+        "treatment",
+        "who",
+        "cd4",
+        "1.5",
+    ]
+    assert terms("Iron, iron and IRON") == ["iron"]
+    assert terms("糖尿病是什么？") == ["糖", "糖尿", "尿", "尿病", "病"]
+
+
+# Dense
+
+
+async def test_the_nearest_passage_comes_first_with_its_cosine(kb: KnowledgeBase) -> None:
+    text = kb.get("book:asthma#0")
+    hits = await Dense(kb, HashingEncoder()).search(f"{text.heading}\n{text.text}", k=2)
+    assert hits[0].passage == text
+    assert hits[0].score == pytest.approx(1.0)
+    assert hits[0].source == "dense"
+
+
+async def test_the_ranking_is_that_of_a_plain_computation(kb: KnowledgeBase) -> None:
+    encoder = HashingEncoder()
+    query = "iron for a low haemoglobin"
+    hits = await Dense(kb, encoder).search(query, k=50)
+    vector = encoder.encode([query], kind="query")[0]
+    passages = [hit.passage for hit in hits]
+    texts = [f"{passage.heading}\n{passage.text}" for passage in passages]
+    by_hand = encoder.encode(texts, kind="passage") @ vector
+    assert [hit.score for hit in hits] == pytest.approx(list(by_hand))
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    best_two = await Dense(kb, encoder).search(query, k=2)
+    assert ids(best_two) == ids(hits)[:2]
+
+
+async def test_dense_search_keeps_to_its_sources(kb: KnowledgeBase) -> None:
+    query = "iron deficiency"
+    everywhere = await Dense(kb, HashingEncoder()).search(query, k=50)
+    assert {hit.passage.source for hit in everywhere} == {"book", "wiki"}
+    patients = await Dense(kb, HashingEncoder(), ("emr",)).search(query, k=50)
+    assert ids(patients) == ["emr:patient#0"]
+
+
+async def test_a_language_that_the_encoder_does_not_know_finds_nothing(kb: KnowledgeBase) -> None:
+    assert await Dense(kb, EnglishOnly()).search("糖尿病", k=5) == []
+
+
+async def test_a_new_build_is_seen_without_opening_again(kb: KnowledgeBase) -> None:
+    dense = Dense(kb, HashingEncoder())
+    assert "book:asthma#0" in ids(await dense.search("salbutamol", k=50))
+    with KnowledgeBase.open(kb.path) as writer:
+        writer.remove(source="book", document="asthma")
+        assert "book:asthma#0" not in ids(await dense.search("salbutamol", k=50))
+        writer.build(HashingEncoder())
+    hits = await dense.search("salbutamol", k=50)
+    assert "book:asthma#0" not in ids(hits)
+    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+
+
+async def test_what_was_taken_out_and_added_again_is_found(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    dense, before = Dense(kb, HashingEncoder()), kb.snapshot
+    hits = await dense.search("iron deficiency", k=5)
+    kb.remove(source="book")
+    kb.add([tmp_path / "book.jsonl"], source="book")
+    kb.build(HashingEncoder())
+    assert kb.snapshot == before
+    assert await dense.search("iron deficiency", k=5) == hits
+
+
+async def test_vectors_made_anew_by_another_encoder_are_not_searched(kb: KnowledgeBase) -> None:
+    dense = Dense(kb, HashingEncoder())
+    await dense.search("iron", k=3)
+    with KnowledgeBase.open(kb.path) as writer:
+        writer.build(Other(), rebuild=True)
+    with pytest.raises(SourceUnavailable, match=r"built by encoder other-64, not by .*hashing-64"):
+        await dense.search("iron", k=3)
+
+
+async def test_without_vectors_there_is_no_dense_search(kb: KnowledgeBase) -> None:
+    kb.build(None, rebuild=True)
+    with pytest.raises(SourceUnavailable, match="built by no encoder"):
+        await Dense(kb, HashingEncoder()).search("iron", k=3)
+
+
+async def test_a_vector_of_another_length_is_no_empty_source(kb: KnowledgeBase) -> None:
+    with access.writing(kb.path) as db:
+        db.execute("UPDATE vector SET value = x'00' WHERE passage = 1")
+    with pytest.raises(SourceUnavailable, match="1 bytes instead of 256"):
+        await Dense(kb, HashingEncoder()).search("iron", k=3)
+
+
+async def test_a_disk_that_fails_is_no_empty_source(kb: KnowledgeBase) -> None:
+    class Unplugged(HashingEncoder):
+        def encode(self, texts: Sequence[str], *, kind: Kind) -> Floats:
+            raise OSError("the disk is gone")
+
+    with pytest.raises(SourceUnavailable, match="source book cannot be searched: the disk"):
+        await Dense(kb, Unplugged(), ("book",)).search("iron", k=3)
+
+
+# Hybrid
+
+
+async def test_fused_scores_are_those_of_the_formula(kb: KnowledgeBase) -> None:
+    encoder = HashingEncoder()
+    dense, lexical = Dense(kb, encoder), Lexical(kb)
+    query = "colchicine for the acute attack of gout"
+    hits = await Hybrid(dense, lexical).search(query, k=1)
+    assert ids(hits) == ["book:gout#0"]
+    assert hits[0].score == pytest.approx(1 / 11 + 0.7 / 11), "first in both rankings"
+    assert hits[0].source == "dense"
+    assert hits[0].rank == 1
+
+
+async def test_a_passage_that_only_words_find_says_so(kb: KnowledgeBase) -> None:
+    hits = await Hybrid(Dense(kb, EnglishOnly()), Lexical(kb)).search("哮喘", k=5)
+    assert ids(hits) == ["wiki:xiaochuan#0"]
+    assert hits[0].source == "lexical"
+
+
+async def test_a_source_that_is_down_on_one_side_is_down(kb: KnowledgeBase) -> None:
+    with access.writing(kb.path) as db:
+        db.execute("DROP TABLE lexical")
+    with pytest.raises(SourceUnavailable):
+        await Hybrid(Dense(kb, HashingEncoder()), Lexical(kb)).search("iron", k=3)
+
+
+async def test_the_same_search_gives_the_same_hits(kb: KnowledgeBase) -> None:
+    hybrid = over(kb, HashingEncoder())
+    found = await asyncio.gather(*(hybrid.search("iron deficiency", k=5) for _ in range(10)))
+    assert all(hits == found[0] for hits in found)
+
+
+# Sources
+
+
+async def test_each_source_has_its_retriever_but_patients(kb: KnowledgeBase) -> None:
+    retrievers = by_source(kb, HashingEncoder())
+    assert list(retrievers) == ["book", "wiki"]
+    for name, retriever in retrievers.items():
+        hits = await retriever.search("iron deficiency", k=9)
+        assert {hit.passage.source for hit in hits} == {name}
+    assert list(by_source(kb, HashingEncoder(), ["emr"])) == ["emr"]
+
+
+async def test_without_an_encoder_words_are_searched(kb: KnowledgeBase) -> None:
+    hits = await over(kb, None).search("salbutamol", k=5)
+    assert ids(hits) == ["book:asthma#0"]
+
+
+def test_a_retriever_wants_the_encoder_that_built_the_vectors(kb: KnowledgeBase) -> None:
+    with pytest.raises(KnowledgeBaseMismatch):
+        over(kb, Other())
+
+
+# The real encoder
+
+
+@pytest.fixture(scope="session")
+def minilm() -> MiniLM:
+    try:
+        return MiniLM()
+    except ModelMissing as error:
+        pytest.skip(f"the weights of MiniLM are not here: {error.message}")
+
+
+async def test_meaning_finds_what_words_do_not(tmp_path: Path, minilm: MiniLM) -> None:
+    (tmp_path / "a.md").write_text("# Dyspnoea\n\nShortness of breath has cardiac causes.\n")
+    (tmp_path / "b.md").write_text("# Fractures\n\nA broken wrist is put in plaster.\n")
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add([tmp_path / "a.md", tmp_path / "b.md"], source="book")
+        kb.build(minilm)
+        assert kb.verify() == []
+        query = "trouble getting enough air"
+        assert await Lexical(kb).search(query, k=2) == []
+        hits = await over(kb, minilm).search(query, k=1)
+    assert hits[0].passage.title == "Dyspnoea"
