@@ -1,10 +1,10 @@
-"""Fits what a model's scale decides: the relevance threshold and TC-RAG's sigma.
+"""Fits what a model's scale decides: the coverage threshold and TC-RAG's sigma.
 
     python benchmarks/calibrate.py
 
-Uses the 12 calibration questions of the sample, which no table reports on, and 12 questions
-that the sample texts do not answer. Prints quantiles; the chosen values stand in
-`wiring.PACKAGED_SIGMA` and `config.AnswerSettings.threshold` with this script's name.
+Uses the 24 calibration questions of the sample, which no table reports on, and 22 questions
+that the sample texts do not answer. Prints quantiles; the values chosen from them stand in
+`config.AnswerSettings.threshold` and `wiring.PACKAGED_SIGMA`.
 """
 
 from __future__ import annotations
@@ -14,72 +14,105 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from sample_questions import samples
+from sample_questions import Sample, samples
 
 from osler import wiring
-from osler.answer.sentences import Candidate, candidates
+from osler.answer.base import plain
 from osler.config import Settings
 from osler.llm.base import Likelihood
 from osler.tcrag.monitor import cppl, uct
+from osler.trace import Run
 from osler.types import Hit, Retriever
 
-UNANSWERED = (
-    "How do I mend a puncture in a bicycle tyre?",
-    "Who wrote The Brothers Karamazov?",
-    "What is the capital of Mongolia?",
-    "Which wine goes with grilled trout?",
-    "What is the treatment of plaque psoriasis?",
-    "How is glaucoma measured?",
-    "Which surgery helps carpal tunnel syndrome?",
-    "How is tinnitus treated?",
-    "What causes vitiligo?",
-    "How is a hip fracture repaired?",
-    "What are the stages of labour?",
-    "How often should teeth be cleaned by a dentist?",
-)
+UNANSWERED = {
+    "en": (
+        "How do I mend a puncture in a bicycle tyre?",
+        "Who wrote The Brothers Karamazov?",
+        "What is the capital of Mongolia?",
+        "Which wine goes with grilled trout?",
+        "What is the treatment of plaque psoriasis?",
+        "How is glaucoma measured?",
+        "Which surgery helps carpal tunnel syndrome?",
+        "How is tinnitus treated?",
+        "What causes vitiligo?",
+        "How is a hip fracture repaired?",
+        "What are the stages of labour?",
+        "How often should teeth be cleaned by a dentist?",
+    ),
+    "zh": (
+        "如何修补自行车轮胎？",
+        "蒙古国的首都是哪里？",
+        "银屑病如何治疗？",
+        "青光眼的眼压如何测量？",
+        "腕管综合征选择什么手术？",
+        "白癜风的病因是什么？",
+        "股骨颈骨折如何手术？",
+        "正常分娩分为几个产程？",
+        "洗牙多久一次合适？",
+        "耳鸣怎么治疗？",
+    ),
+}
 
 
 def quantiles(name: str, values: list[float]) -> None:
     cut = np.quantile(values, [0, 0.1, 0.25, 0.5, 0.75, 0.9, 1])
-    print(f"{name:34} n {len(values):3}  " + "  ".join(f"{v:7.3f}" for v in cut))
+    print(f"{name:40} n {len(values):3}  " + "  ".join(f"{value:7.3f}" for value in cut))
+
+
+async def covered(parts: wiring.Parts, query: str, hits: list[Hit]) -> tuple[float, ...]:
+    texts = [f"{hit.passage.heading}. {hit.passage.text}" for hit in hits]
+    return await parts.coverage.relevance(query, texts)
+
+
+async def coverage(parts: wiring.Parts, retriever: Retriever, every: list[Sample]) -> None:
+    for language in ("en", "zh"):
+        gold, other, alone = [], [], []
+        for sample in (s for s in every if s.question.language == language):
+            hits = await retriever.search(sample.question.text, k=8)
+            found = await covered(parts, sample.question.text, hits)
+            pairs = [(v, h.passage.id in sample.gold) for v, h in zip(found, hits, strict=True)]
+            gold.append(max((v for v, right in pairs if right), default=0.0))
+            other.append(max((v for v, right in pairs if not right), default=0.0) / gold[-1])
+        for query in UNANSWERED[language]:
+            hits = await retriever.search(query, k=8)
+            alone.append(max(await covered(parts, query, hits), default=0.0))
+        quantiles(f"{language} coverage by the gold passage", gold)
+        quantiles(f"{language} best other passage, share of it", other)
+        quantiles(f"{language} best coverage, not answered", alone)
+
+
+async def state_values(
+    settings: Settings, parts: wiring.Parts, retriever: Retriever, every: list[Sample]
+) -> None:
+    composer, model = wiring.composer(settings, parts), parts.model
+    assert isinstance(model, Likelihood)
+    for language in ("en", "zh"):
+        values: dict[str, list[float]] = {"cppl": [], "uct": []}
+        for sample in (s for s in every if s.question.language == language):
+            question = sample.question
+            hits = await retriever.search(question.text, k=8)
+            answer = await composer.conclude(question, hits, "", Run())
+            if claim := plain(answer, question):
+                scored = await model.score(f"User_Query: {question.text}\n", claim)
+                logprobs = [token.logprob for token in scored.tokens]
+                values["cppl"].append(cppl(logprobs))
+                values["uct"].append(uct(logprobs))
+        for metric, found in values.items():
+            quantiles(f"{language} {metric} of the extractive answer", found)
 
 
 async def main() -> None:
-    print(f"{'':34}        " + "  ".join(f"{q:>7}" for q in ("min", "10%", "25%", "50%", "75%", "90%", "max")))
+    every = samples("calibration_en.jsonl") + samples("calibration_zh.jsonl")
+    print(
+        f"{'':47}" + "".join(f"{q:>9}" for q in ["min", "10%", "25%", "50%", "75%", "90%", "max"])
+    )
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"home": Path(folder)})
         wiring.build_sample(settings)
         parts = wiring.live(settings)
         retriever = parts.retriever("calibrate", parts.sources)
-        model = parts.model
-        assert isinstance(model, Likelihood)
-        best, gold, other, alone = [], [], [], []
-        values: dict[str, list[float]] = {"cppl": [], "uct": []}
-        for sample in samples("calibration_en.jsonl"):
-            query = sample.question.text
-            found = await ranked(parts, retriever, query)
-            of_gold = [c for c in found if c.hit.passage.id in sample.gold]
-            best.append(found[0].relevance)
-            if of_gold:
-                gold.append(of_gold[0].relevance)
-            other += [c.relevance for c in found if c.hit.passage.id not in sample.gold][:5]
-            scored = await model.score(f"User_Query: {query}\n", found[0].text)
-            logprobs = [t.logprob for t in scored.tokens]
-            values["cppl"].append(cppl(logprobs))
-            values["uct"].append(uct(logprobs))
-        for query in UNANSWERED:
-            alone.append((await ranked(parts, retriever, query))[0].relevance)
-        quantiles("best sentence", best)
-        quantiles("best sentence of a gold passage", gold)
-        quantiles("five best of other passages", other)
-        quantiles("best sentence, not answered", alone)
-        for metric, found_values in values.items():
-            quantiles(f"{metric} of the best sentence", found_values)
-
-
-async def ranked(parts: wiring.Parts, retriever: Retriever, query: str) -> list[Candidate]:
-    hits: list[Hit] = await retriever.search(query, k=4)
-    return await candidates(parts.relevance, query, hits)
+        await coverage(parts, retriever, every)
+        await state_values(settings, parts, retriever, every)
 
 
 if __name__ == "__main__":

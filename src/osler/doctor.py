@@ -70,8 +70,9 @@ def _runs(settings: Settings) -> Check:
 
 def _encoder(settings: Settings) -> Check:
     chosen = wiring.encoder(settings)
-    near, far = chosen.encode(["high blood pressure", "a red bicycle"], kind="passage") @ (
-        chosen.encode(["hypertension"], kind="query")[0]
+    near, far = (
+        chosen.encode(["high blood pressure", "a red bicycle"], kind="passage")
+        @ (chosen.encode(["hypertension"], kind="query")[0])
     )
     detail = f"{chosen.identity}; hypertension is nearer to high blood pressure ({near:.2f})"
     detail += f" than to a red bicycle ({far:.2f})"

@@ -1,6 +1,7 @@
 """One prompt, one caller; languages side by side; rendered wordings are golden."""
 
 import ast
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from osler.types import Language
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "osler"
 GOLDEN = ROOT / "tests" / "golden" / "prompts"
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
 NAMES = sorted(
     str(p.relative_to(SRC / "prompts")).removesuffix(".md")
     for p in (SRC / "prompts").rglob("*.md")
@@ -68,10 +70,21 @@ def example(name: str, language: Language) -> dict[str, object]:
     return {key: values[key] for key in load(name, language).variables}
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+def golden(name: str, language: Language) -> Path:
+    return GOLDEN / f"{name.replace('/', '.')}.{language}.txt"
+
+
+def rendered(name: str, language: Language) -> str:
+    return render(name, language, **example(name, language)).text + "\n"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_change_of_wording_shows_up_as_words(name: str, language: Language) -> None:
-    """Write the file anew with `python tests/golden/write.py` when the change is meant."""
-    text = render(name, language, **example(name, language)).text
-    golden = GOLDEN / f"{name.replace('/', '.')}.{language}.txt"
-    assert text + "\n" == golden.read_text(encoding="utf-8")
+    """Write the files anew with `python tests/house/test_prompt_house.py` when it is meant."""
+    assert rendered(name, language) == golden(name, language).read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for prompt, spoken in product(NAMES, LANGUAGES):
+        golden(prompt, spoken).write_text(rendered(prompt, spoken), encoding="utf-8")

@@ -23,7 +23,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_import_osler_loads_nothing_heavy() -> None:
-    code = f"import sys, osler; sys.stderr.write(','.join(m for m in {HEAVY!r} if m in sys.modules))"
+    code = (
+        f"import sys, osler; sys.stderr.write(','.join(m for m in {HEAVY!r} if m in sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
     assert done.stderr.strip() == ""
     assert done.returncode == 0
@@ -35,7 +37,7 @@ def test_the_help_page_loads_no_engine_and_no_settings() -> None:
         "from osler.cli import main\n"
         "sys.argv = ['osler', '--help']\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = [m for m in ('pydantic', 'numpy', 'onnx', 'xllamacpp', 'lxml') if m in sys.modules]\n"
+        "heavy = {'pydantic', 'numpy', 'onnx', 'xllamacpp', 'lxml'} & set(sys.modules)\n"
         "sys.stderr.write(','.join(heavy))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603

@@ -26,17 +26,18 @@ LINE = (
     .map(lambda t: re.sub(r"\s+", " ", t).strip())
     .filter(bool)
 )
-# A text that itself begins with a tag is another action; the wire form cannot say otherwise.
-FREE = LINE.filter(lambda t: parse_untagged(t))
 
 
 def parse_untagged(text: str) -> bool:
+    """A text that begins with a tag is another action; the wire form cannot say otherwise."""
     return not re.match(
         r"(?i)\s*(thought|tool.use|tool.input|tool.observation|backtrack|summary|conclusion"
         r"|user.query|action.input|action|observation|final.answer)\s*[:：]",
         text,
     )
 
+
+FREE = LINE.filter(parse_untagged)
 
 ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(Thought, FREE),

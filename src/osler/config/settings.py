@@ -152,24 +152,34 @@ class AnswerSettings(Section):
     statements: Whole = Field(
         default=3, ge=1, le=50, description="Sentences of an extractive answer, at most."
     )
-    threshold: Real = Field(
-        default=0.5,
-        ge=-1,
-        le=1,
-        description="Relevance under which an English sentence is no evidence: a cosine.",
-    )
-    threshold_zh: Real = Field(
-        default=0.33,
+    coverage: Real = Field(
         ge=0,
         le=1,
-        description="The same for a Chinese sentence: the share of the question's words in it.",
+        default=0.49,
+        description="Share of an English question's words, by rarity, from which a passage"
+        " answers it.",
+    )
+    coverage_zh: Real = Field(
+        ge=0, le=1, default=0.32, description="The same of a Chinese question."
+    )
+    relevance: Real = Field(
+        ge=0,
+        le=1,
+        default=0.5,
+        description="Cosine from which an English sentence is near enough without that share.",
+    )
+    relevance_zh: Real = Field(
+        ge=0,
+        le=1,
+        default=0.45,
+        description="The same for Chinese: a share of words, not a cosine.",
     )
     candidates: Whole = Field(
-        default=6, ge=1, le=1_000, description="Sentences that are weighed for an answer."
+        default=8, ge=1, le=1_000, description="Sentences that are weighed for an answer."
     )
 
 
-_PASSAGES = Field(default=4, ge=1, le=200, description="Passages a search gives to the model.")
+_PASSAGES = Field(default=5, ge=1, le=200, description="Passages a search gives to the model.")
 
 
 class Direct(Section):
@@ -188,7 +198,9 @@ class Rag(Section):
     """One search, then the answer."""
 
     kind: Literal["rag"] = "rag"
-    k: Whole = _PASSAGES
+    k: Whole = Field(
+        default=10, ge=1, le=200, description="Passages that are read (Omni-RAG §5.1.2)."
+    )
 
 
 class TcRag(Section):

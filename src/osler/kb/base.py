@@ -205,6 +205,11 @@ class KnowledgeBase:
         scored = [(passages[number], score) for number, score in found if number in passages]
         return sorted(scored, key=lambda pair: (-pair[1], pair[0].id))[:k]
 
+    def rarity(self, terms: Sequence[str]) -> dict[str, float]:
+        """How much each term tells, by how few passages hold it (inverse document frequency)."""
+        with self._readers.borrow() as db:
+            return lexicon.rarity(db, terms)
+
     def by_vector(
         self, query: vectors.Floats, *, encoder: str, k: int, scope: Scope = None
     ) -> list[Scored]:

@@ -5,6 +5,7 @@ Encoders are synchronous and busy; a coroutine calls them by `asyncio.to_thread`
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -95,7 +96,7 @@ class MiniLM:
 
         graph = derived(_GRAPH_NAME, make, cache=cache)
         self._session = _session(graph, threads or max(1, (os.cpu_count() or 2) - 1))
-        self._tokenizer = _tokenizer(tokenizer)
+        self._tokenizer = _WordPieces(tokenizer)
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """The model treats queries and passages alike."""
@@ -109,7 +110,7 @@ def build(weights: Path, tokenizer: Path, target: Path) -> None:
     """
     tensors = read_safetensors(weights)
     small = int8_graph(tensors)
-    words = _tokenizer(tokenizer)
+    words = _WordPieces(tokenizer)
     exact = _encode(_session(float32_graph(tensors), 1), words, _CHECK)
     rounded = _encode(_session(small, 1), words, _CHECK)
     worst = float((exact * rounded).sum(axis=1).min())
@@ -134,20 +135,29 @@ def _session(graph: Path | bytes, threads: int) -> Any:
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
-def _tokenizer(path: Path) -> Any:
-    from tokenizers import Tokenizer
+class _WordPieces:
+    """BERT's word pieces of a text, between [CLS] and [SEP], up to `MAX_TOKENS`."""
 
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(MAX_TOKENS)
-    return tokenizer
+    def __init__(self, path: Path) -> None:
+        from kitoken import Kitoken
+
+        definition = json.loads(path.read_bytes())
+        # The file cuts and pads to 128 tokens; this encoder reads up to 256 and pads nothing.
+        definition |= {"truncation": None, "padding": None}
+        self._pieces = Kitoken.from_tokenizers(json.dumps(definition).encode())
+        vocabulary = definition["model"]["vocab"]
+        self._first, self._last = vocabulary["[CLS]"], vocabulary["[SEP]"]
+
+    def ids(self, text: str) -> list[int]:
+        pieces = list(self._pieces.encode(text, True))[: MAX_TOKENS - 2]
+        return [self._first, *pieces, self._last]
 
 
-def _encode(session: Any, tokenizer: Any, texts: Sequence[str]) -> Vectors:
+def _encode(session: Any, words: _WordPieces, texts: Sequence[str]) -> Vectors:
     import numpy as np
 
     vectors = np.empty((len(texts), DIMENSION), np.float32)
     for row, text in enumerate(texts):
-        ids = np.array([tokenizer.encode(text).ids], np.int64)
+        ids = np.array([words.ids(text)], np.int64)
         (vectors[row],) = session.run(None, {"ids": ids})[0]
     return vectors

@@ -147,7 +147,8 @@ def _add_file(
 def _add_document(db: sqlite3.Connection, file: int, document: Document, how: How) -> int | Drop:
     """How many passages it gave, or why it is left out."""
     if how.illustrative:
-        document = replace(document, illustrative=True)
+        # Identifiers of sample texts are invented: an address made of one leads nowhere.
+        document = replace(document, illustrative=True, url="")
     held = "SELECT 1 FROM document WHERE source = ? AND id = ?"
     if db.execute(held, (how.source, document.id)).fetchone():
         return Drop(document.id, filed.DUPLICATE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from math import log
 
 from osler.kb.store import Scope, source_token
 from osler.types import EMR
@@ -53,15 +54,31 @@ def _quoted(term: str) -> str:
     return f'"{doubled}"'
 
 
+def rarity(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, float]:
+    """How much each term tells: the inverse document frequency of BM25, at least 0.
+
+    A term that no passage holds tells most.
+    """
+    count: int = db.execute("SELECT count(*) FROM passage").fetchone()[0]
+    found = _frequencies(db, terms)
+    return {t: log(1 + (count - found[t] + 0.5) / (found[t] + 0.5)) for t in terms}
+
+
+def _frequencies(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]:
+    """In how many passages each term's stem stands."""
+    stems = _stems(terms)
+    found = dict.fromkeys(stems.values(), 0)
+    for stem in found:
+        row = db.execute("SELECT doc FROM term WHERE term = ?", (stem,)).fetchone()
+        found[stem] = row[0] if row else 0
+    return {term: found.get(stems.get(term, ""), 0) for term in terms}
+
+
 def rarest(db: sqlite3.Connection, terms: Sequence[str]) -> list[str]:
     """The `MOST_TERMS` terms that the fewest passages hold, of those that any passage holds."""
-    stems = _stems(terms)
-    frequency = dict.fromkeys(stems.values(), 0)
-    for stem in frequency:
-        row = db.execute("SELECT doc FROM term WHERE term = ?", (stem,)).fetchone()
-        frequency[stem] = row[0] if row else 0
-    held = [term for term in terms if frequency.get(stems.get(term, ""))]
-    return sorted(held, key=lambda term: frequency[stems[term]])[:MOST_TERMS]
+    found = _frequencies(db, terms)
+    held = [term for term in terms if found[term]]
+    return sorted(held, key=lambda term: found[term])[:MOST_TERMS]
 
 
 def _stems(terms: Sequence[str]) -> dict[str, str]:

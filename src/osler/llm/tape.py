@@ -176,9 +176,7 @@ class ReplayingRelevance:
     player: Player
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        scores: tuple[float, ...] = self.player.take(
-            "relevance", (self.name, query, tuple(texts))
-        )
+        scores: tuple[float, ...] = self.player.take("relevance", (self.name, query, tuple(texts)))
         return scores
 
 

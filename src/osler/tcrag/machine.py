@@ -131,9 +131,7 @@ class TuringMachine:
         if not self.constrained:
             return ""
         longest = self.longest if language == "en" else self.longest // 3
-        return actions.grammar(
-            offer.moves, offer.tools, argument=self.argument, longest=longest
-        )
+        return actions.grammar(offer.moves, offer.tools, argument=self.argument, longest=longest)
 
     async def _conclude(
         self, step: Step, text: str, memory: MemoryStack, run: Run

@@ -63,7 +63,7 @@ class Guided:
 
     widest: AnyMove
     gate: Gate
-    """Which passages are evidence for the question; an observation without one is noise."""
+    """What is evidence for the question; an observation without any is noise."""
     long: int = 2_400
     """Characters from which an observation is worth a summary."""
 
@@ -93,4 +93,4 @@ class Guided:
         return moves
 
     async def _noise(self, memory: MemoryStack) -> bool:
-        return not await self.gate.passed(memory.question, memory.top.hits)
+        return not await self.gate.evidence(memory.question, memory.top.hits)

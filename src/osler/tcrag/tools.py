@@ -74,7 +74,7 @@ class Tool:
     name: str
     retriever: Retriever
     sources: tuple[str, ...] = ()
-    k: int = 4
+    k: int = 5
 
     def description(self, language: Language) -> str:
         return _DESCRIPTIONS[self.name][language]

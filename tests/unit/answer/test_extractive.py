@@ -1,64 +1,97 @@
 """Quotes instead of words, or the plain statement that nothing was said."""
 
-from osler.answer.extractive import NOTE, Extractive
-from osler.retrieve.relevance import Overlap
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osler.answer.extractive import NOTE, Extractive, Gate, Least
+from osler.retrieve.relevance import Coverage, Overlap
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
-from osler.types import Authorship, Grounding, Hit, Passage, Question
+from osler.types import Authorship, Grounding, Hit, Language, Passage, Question
 
 QUESTION = Question("q", "Which drug treats anaphylaxis first?")
 TEXT = (
     "Anaphylaxis begins within minutes. Adrenaline is the first drug that treats anaphylaxis."
-    " Sleep well."
+    " Repeat it after five minutes. Lay the patient flat and raise the legs."
 )
-HITS = [Hit(Passage("book:a#0", TEXT, "book", "Emergencies"), 1.0, 1, "q", "book")]
-THRESHOLD = {"en": 0.3, "zh": 0.3}
+
+
+def hit(text: str, number: int = 0, title: str = "", language: Language = "en") -> Hit:
+    passage = Passage(f"book:a#{number}", text, "book", title, language=language)
+    return Hit(passage, 1.0, number + 1, "q", "book")
+
+
+HITS = [hit(TEXT)]
+COVERAGE = Coverage(lambda terms: dict.fromkeys(terms, 1.0))
+LEAST: dict[Language, Least] = {"en": Least(0.4, 0.9), "zh": Least(0.3, 0.9)}
+GATE = Gate(COVERAGE, Overlap(), LEAST)
 
 
 async def test_relevant_sentences_are_quoted_and_each_is_cited() -> None:
-    answer = await Extractive(Overlap(), THRESHOLD).conclude(QUESTION, HITS, "", Run())
+    answer = await Extractive(GATE, statements=2).conclude(QUESTION, HITS, "", Run())
     assert answer.authorship is Authorship.EXTRACTIVE
     assert answer.grounding is Grounding.GROUNDED
     assert "Adrenaline is the first drug that treats anaphylaxis." in answer.text
-    assert "Sleep well." not in answer.text
     assert answer.note == NOTE["en"]
     assert all(TEXT[e.start : e.end] == e.quote for e in answer.evidence)
 
 
-async def test_below_the_threshold_nothing_is_quoted_and_it_says_so() -> None:
-    strict = Extractive(Overlap(), {"en": 1.1, "zh": 1.1})
-    answer = await strict.conclude(QUESTION, HITS, "", Run())
+async def test_a_passage_that_covers_too_little_is_no_evidence_and_it_says_so() -> None:
+    other = [hit("The train to the coast leaves at noon. It treats no one.")]
+    answer = await Extractive(GATE).conclude(QUESTION, other, "", Run())
     assert answer.grounding is Grounding.ABSTAINED
     assert answer.note == "The evidence does not say."
 
 
+async def test_a_passage_about_another_disease_is_not_quoted_beside_the_right_one() -> None:
+    """Both say "first" and "drug"; only one covers the disease as well."""
+    gout = hit("Colchicine is the drug that treats gout first.", 1)
+    answer = await Extractive(GATE).conclude(QUESTION, [gout, *HITS], "", Run())
+    assert {e.passage.id for e in answer.evidence} == {"book:a#0"}
+
+
 async def test_without_evidence_it_abstains() -> None:
-    answer = await Extractive(Overlap(), THRESHOLD).conclude(QUESTION, [], "", Run())
+    answer = await Extractive(GATE).conclude(QUESTION, [], "", Run())
     assert answer.grounding is Grounding.ABSTAINED
 
 
 async def test_an_option_is_chosen_by_the_likelihood_of_its_text_not_its_letter() -> None:
     choice = Question("q", QUESTION.text, ("cetirizine", "adrenaline", "aspirin"))
     model = ScriptedModel([], scores={"adrenaline": 0.4, "cetirizine": 0.1, "aspirin": 0.2})
-    answer = await Extractive(Overlap(), THRESHOLD, model).conclude(choice, HITS, "", Run())
+    answer = await Extractive(GATE, model).conclude(choice, HITS, "", Run())
     assert answer.option == "B"
     assert "do not rely on it" in answer.note
 
 
-async def test_likelihood_settles_between_sentences_of_like_relevance() -> None:
-    """Two equal sentences but for a word: relevance ties, likelihood decides which comes first."""
+@pytest.mark.parametrize("likely", ["Adrenaline", "Cetirizine"])
+async def test_likelihood_decides_between_sentences_of_like_relevance(likely: str) -> None:
     text = "Adrenaline treats anaphylaxis first. Cetirizine treats anaphylaxis first."
-    hits = [Hit(Passage("book:b#0", text, "book", ""), 1.0, 1, "q", "book")]
-    model = ScriptedModel([], scores={"Cetirizine treats anaphylaxis first.": 0.9}, probability=0.1)
-    one = Extractive(Overlap(), THRESHOLD, model, statements=1)
-    assert (await one.conclude(QUESTION, hits, "", Run())).text == (
-        "Adrenaline treats anaphylaxis first. [1]"
-    ), "the more relevant order weighs twice as much as likelihood"
+    model = ScriptedModel([], scores={f"{likely} treats anaphylaxis first.": 0.9}, probability=0.1)
+    one = Extractive(GATE, model, statements=1)
+    answer = await one.conclude(QUESTION, [hit(text)], "", Run())
+    assert answer.statements[0].text == f"{likely} treats anaphylaxis first."
 
 
 async def test_chinese_is_quoted_in_chinese() -> None:
     text = "过敏性休克首选肌内注射肾上腺素。注意休息。"
-    hits = [Hit(Passage("book:z#0", text, "book", "急救", language="zh"), 1.0, 1, "q", "book")]
     question = Question("q", "过敏性休克首选什么药物？", language="zh")
-    answer = await Extractive(Overlap(), THRESHOLD).conclude(question, hits, "", Run())
+    quoting = Extractive(GATE, statements=1)
+    answer = await quoting.conclude(question, [hit(text, language="zh")], "", Run())
     assert answer.text == "过敏性休克首选肌内注射肾上腺素。 [1]"
+
+
+async def test_coverage_is_the_share_of_the_question_by_rarity() -> None:
+    """ "anaphylaxis" tells 3, "drug" and "treats" 1 each: 3/5, 2/5 and all."""
+    rare = {"anaphylaxis": 3.0}
+    coverage = Coverage(lambda terms: {term: rare.get(term, 1.0) for term in terms})
+    texts = ["anaphylaxis", "a drug that treats", "Drug treats anaphylaxis.", "tea"]
+    found = await coverage.relevance("Which drug treats anaphylaxis?", texts)
+    assert found == pytest.approx((0.6, 0.4, 1.0, 0.0))
+
+
+@given(st.text(), st.lists(st.text(), max_size=4))
+async def test_coverage_lies_between_nothing_and_all(question: str, texts: list[str]) -> None:
+    found = await COVERAGE.relevance(question, texts)
+    assert len(found) == len(texts)
+    assert all(0 <= value <= 1 for value in found)

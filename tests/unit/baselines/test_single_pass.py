@@ -1,6 +1,6 @@
 """Methods of one pass: the model alone, with a chain of thought, with one search."""
 
-from osler.answer.extractive import Extractive
+from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.written import Written
 from osler.baselines.cot import ChainOfThought
 from osler.baselines.direct import Direct
@@ -16,7 +16,8 @@ CHOICE = Question("q", OPEN.text, ("aspirin", "adrenaline"))
 PASSAGE = Passage(
     "book:a#0", "Adrenaline is the drug that treats anaphylaxis first.", "book", "Help"
 )
-QUOTING = Extractive(Overlap(), {"en": 0.3, "zh": 0.3})
+GATE = Gate(Overlap(), Overlap(), {"en": Least(0.3, 0.9), "zh": Least(0.3, 0.9)})
+QUOTING = Extractive(GATE)
 
 
 async def test_the_model_alone_is_never_grounded() -> None:
@@ -37,7 +38,7 @@ async def test_a_model_that_must_not_word_medicine_refuses_an_open_question() ->
 
 async def test_an_option_is_weighed_after_the_chain_of_thought() -> None:
     model = ScriptedModel(["It constricts vessels."], scores={"adrenaline": 0.9})
-    composer = Extractive(Overlap(), {"en": 0.3, "zh": 0.3}, model, reasoned=True)
+    composer = Extractive(GATE, model, reasoned=True)
     run = Run()
     solution = await ChainOfThought(model, composer).solve(CHOICE, run)
     assert solution.answer.option == "B"

@@ -31,10 +31,12 @@ def asked(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
         seen.append(settings)
         index = ScriptedRetriever({"anaphylaxis": [passage]})
         sources = settings.kb.sources or ("guideline",)
-        return wiring.Parts(ScriptedModel([]), lambda *_: index, Overlap(), sources, "5f2a")
+        return wiring.Parts(
+            ScriptedModel([]), lambda *_: index, Overlap(), Overlap(), sources, "5f2a"
+        )
 
     monkeypatch.setattr(wiring, "live", live)
-    monkeypatch.setenv("OSLER__ANSWER__THRESHOLD", "0.2")
+    monkeypatch.setenv("OSLER__ANSWER__COVERAGE", "0.2")
     return seen
 
 
@@ -72,7 +74,7 @@ def test_an_answer_is_shown_with_its_passage_its_film_and_its_cost(
     assert "Give adrenaline into the outer thigh at once" in result.stdout
     assert "] guideline · Anaphylaxis · First minutes" in result.stdout
     assert "illustrative sample text" in result.stdout
-    assert "? Which drug is given first in anaphylaxis? (in guideline, k 4)" in result.stdout
+    assert "? Which drug is given first in anaphylaxis? (in guideline, k 10)" in result.stdout
     assert "halt       converged: read once" in result.stdout
     assert "(osler replay 2" in result.stdout
 
@@ -277,7 +279,7 @@ def test_a_run_is_replayed_without_a_model(
 
 def test_a_replay_that_differs_ends_with_1(osler: Any, run: Path) -> None:
     log = run / "events.jsonl"
-    log.write_text(log.read_text("utf-8").replace('"k":4', '"k":5'), encoding="utf-8")
+    log.write_text(log.read_text("utf-8").replace('"k":10', '"k":9'), encoding="utf-8")
     result = osler("replay", "last")
     assert result.exit_code == 1
     assert "replay differs" in result.stderr

@@ -12,7 +12,8 @@ import pytest
 from osler import doctor
 from osler.config import Settings, template
 from osler.doctor import Check
-from osler.llm import weights
+from osler.kb import embed
+from osler.llm import quantise, weights
 
 
 def test_init_writes_a_file_that_can_be_read(osler: Any, folder: Path) -> None:
@@ -77,7 +78,9 @@ def test_a_failed_check_ends_with_1_and_says_how_to_mend_it(osler: Any, found: l
 
 
 def test_models_are_fetched_and_named(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "fetch", lambda *, progress: [Path("a.gguf"), Path("b.onnx")])
-    assert osler("download-models").stdout == "a.gguf\nb.onnx\n"
+    monkeypatch.setattr(weights, "fetch", lambda *, progress: [Path("a.gguf")])
+    monkeypatch.setattr(quantise, "default_gguf", lambda: Path("a.q8.gguf"))
+    monkeypatch.setattr(embed, "MiniLM", lambda: None)
+    assert osler("download-models").stdout == "a.gguf\na.q8.gguf\n"
     document = json.loads(osler("download-models", "--json").stdout)
-    assert document == {"files": ["a.gguf", "b.onnx"]}
+    assert document == {"files": ["a.gguf", "a.q8.gguf"]}

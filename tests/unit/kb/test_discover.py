@@ -19,7 +19,7 @@ from osler.kb.formats import FOLDER_PARSERS, PARSERS, by_name, containers, sniff
 from osler.kb.records import Document, Drop, Record, SourceFile
 
 NOTE = b"# Gout\n\nA joint disease.\n"
-MEDLINE = b"PMID- 1\nTI  - Title.\nAB  - Text.\n\nPMID- 2\nTI  - Title.\n"
+MEDLINE = b"PMID- 1\nTI  - Title.\nAB  - Text.\n\nPMID- 2\nAB  - Text.\n"
 
 
 def records(*paths: Path, fmt: str | None = None) -> list[Record]:
@@ -121,7 +121,7 @@ def test_a_compressed_file_is_read_as_what_is_in_it(
     document, drop = records(tmp_path)
 
     assert isinstance(document, Document)
-    assert drop == Drop(f"{tmp_path.name}/{name}:5: PMID 2", "no abstract")
+    assert drop == Drop(f"{tmp_path.name}/{name}:5: PMID 2", "no title")
 
 
 @pytest.mark.parametrize("cut", [1, 10, 200])

@@ -33,10 +33,14 @@ async def recorded(path: Path) -> tuple[Tape, object]:
         await model.score("贫血", "缺铁"),
         await model.score(ASKED, "缺铁"),
         await RecordingRetriever("rag", ScriptedRetriever({"": [PASSAGE]}), tape).search("铁", k=3),
-        await RecordingRelevance(Overlap(), tape).relevance("缺铁", ["缺铁性贫血", "茶"]),
+        await RecordingRelevance("words", Overlap(), tape).relevance("缺铁", ["缺铁性贫血", "茶"]),
     )
+    return written(tape, path), replies
+
+
+def written(tape: Tape, path: Path) -> Tape:
     path.write_text("".join(f"{line}\n" for line in tape.lines()), encoding="utf-8")
-    return Tape.read(path), replies
+    return Tape.read(path)
 
 
 async def test_everything_comes_back_equal_from_the_file(tmp_path: Path) -> None:
@@ -50,14 +54,14 @@ async def test_everything_comes_back_equal_from_the_file(tmp_path: Path) -> None
         await model.score("贫血", "缺铁"),
         await model.score(ASKED, "缺铁"),
         await ReplayingRetriever("rag", player).search("铁", k=3),
-        await ReplayingRelevance(player).relevance("缺铁", ["缺铁性贫血", "茶"]),
+        await ReplayingRelevance("words", player).relevance("缺铁", ["缺铁性贫血", "茶"]),
     )
     assert again == replies
 
 
 async def test_what_was_never_recorded_is_a_miss_that_shows_the_nearest(tmp_path: Path) -> None:
     tape, _ = await recorded(tmp_path / "tape.jsonl")
-    with pytest.raises(TapeMiss, match="the nearest recorded one: .*为什么"):
+    with pytest.raises(TapeMiss, match=r"the nearest recorded one: .*为什么"):
         await ReplayingModel(Player(tape)).complete([Message("user", "为何？")], Sampling())
 
 

@@ -6,9 +6,11 @@ Probabilities are chosen so that cppl = 1/p: a text scored at p = 1/2 has cppl 2
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 
+from osler.answer.extractive import Gate, Least
 from osler.answer.written import Written
 from osler.errors import SourceUnavailable
 from osler.tcrag.actions import Move
@@ -248,7 +250,7 @@ async def test_the_prompt_only_grows_until_something_is_popped() -> None:
     )
     await machine(script, max_loop=4).solve(QUESTION, Run())
     texts = ["".join(f"<{m.role}>{m.content}" for m in seen) for seen in script.seen]
-    for before, after in zip(texts, texts[1:], strict=False):
+    for before, after in pairwise(texts):
         assert after.startswith(before.rstrip("\n"))
 
 
@@ -260,7 +262,7 @@ async def test_the_state_is_shown_to_the_model_only_when_asked_for() -> None:
 
 
 class Plain:
-    """Relevance by whether the text names a drug of the question."""
+    """Coverage by whether the text names a drug of the question."""
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         return tuple(1.0 if "warfarin" in text else 0.0 for text in texts)
@@ -270,7 +272,7 @@ async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
     from osler.tcrag.stack import MemoryStack
 
     tools = frozenset({DOC_RAG, KG_RAG})
-    guided = Guided(AnyMove(tools), Plain(), {"en": 0.5, "zh": 0.5}, long=40)
+    guided = Guided(AnyMove(tools), Gate(Plain(), Plain(), {"en": Least(0.5, 0.5)}), long=40)
     memory = MemoryStack(QUESTION)
     start = await guided.offered(memory, (), last=False)
     assert start.moves == {Move.TOOL_USE, Move.THOUGHT}

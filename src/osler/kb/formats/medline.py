@@ -68,13 +68,12 @@ def _record(fields: Fields, place: str) -> Record:
         return Drop(where, "no PMID")
     if not title:
         return Drop(where, "no title")
-    if not abstract:
-        return Drop(where, "no abstract")
     return Document(
         id=pmid,
         title=title,
-        sections=(Section(abstract),),
-        language=language_of(abstract),
+        # As in PubMed XML: without an abstract the title is the text.
+        sections=(Section(abstract or title),),
+        language=language_of(abstract or title),
         year=year_in(first("DP")),
         url=url_of(pmid),
         code=f"PMID:{pmid}",

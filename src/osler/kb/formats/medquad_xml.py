@@ -40,8 +40,15 @@ def _records(page: etree._Element, name: str) -> Iterator[Record]:
             sections.append(Section(answer, (question,) if question else ()))
     if not pairs:
         yield Drop(name, "no question")
-    if sections:
+    # A page whose answers were taken out still tells under which names its subject goes.
+    if sections or (sections := _names(page)):
         yield _document(page, sections, name)
+
+
+def _names(page: etree._Element) -> list[Section]:
+    names = [name for name in map(text_of, page.iter("Synonym")) if name]
+    focus = text_of(page.find("Focus"))
+    return [Section(f"{focus} is also called: {'; '.join(names)}.")] if focus and names else []
 
 
 def _document(page: etree._Element, sections: list[Section], name: str) -> Document:

@@ -83,7 +83,8 @@ def _record(tags: Tags, place: str, names: dict[str, str], namespace: str) -> Re
         return Drop(where, "obsolete term")
     if not name:
         return Drop(where, "no name")
-    sections = concept_sections(_definition(tags), _relations(tags, name, names))
+    definition = _definition(tags)
+    sections = concept_sections(definition, _relations(tags, name, names))
     if not sections:
         return Drop(where, "no definition and no relation")
     synonyms = (text for value in tags.get("synonym", []) if (text := _quoted(value)))
@@ -92,7 +93,7 @@ def _record(tags: Tags, place: str, names: dict[str, str], namespace: str) -> Re
         id=slug(identifier),
         title=title,
         sections=sections,
-        language=language_of(title),
+        language=language_of(definition or title),
         url=_url(identifier),
         code=identifier,
         kind=_first(tags, "namespace") or namespace,

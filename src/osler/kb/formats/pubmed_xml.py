@@ -1,7 +1,8 @@
 """PubMed: the baseline, its updates and E-utilities answers (PubmedArticleSet XML).
 
-Omni-RAG §3.1 keeps the records with a valid title and abstract; the others are
-drops, each with its PMID.
+Omni-RAG §3.1 keeps the records with a valid title and abstract. One without an
+abstract is kept here too, its title as its text: it can be found and cited, and
+says no more than its title does. One without a title is a drop.
 """
 
 from __future__ import annotations
@@ -81,17 +82,15 @@ def _record(element: etree._Element, name: str) -> Record:
         return Drop(where, "no PMID")
     article = book if book is not None else citation.find("Article")
     title = _title(article)
-    sections = () if article is None else tuple(_abstract(article))
-    if title in _NOT_A_TITLE:
+    if article is None or title in _NOT_A_TITLE:
         return Drop(where, "no title")
-    if article is None or not sections:
-        return Drop(where, "no abstract")
+    text = _abstract(article) or title
     return Document(
         id=pmid,
         title=title,
-        sections=sections,
+        sections=(Section(text),),
         # Of the words that are here: a Chinese article's record holds an English abstract.
-        language=language_of(" ".join(section.text for section in sections)),
+        language=language_of(text),
         year=_year(article),
         url=url_of(pmid),
         code=f"PMID:{pmid}",
@@ -105,11 +104,14 @@ def _title(article: etree._Element | None) -> str:
     return text_of(article.find("ArticleTitle")) or text_of(article.find("Book/BookTitle"))
 
 
-def _abstract(article: etree._Element) -> Iterator[Section]:
-    for part in article.iterfind("Abstract/AbstractText"):
-        if text := text_of(part):
-            label = (part.get("Label") or "").strip()
-            yield Section(text, () if label.upper() in _UNLABELLED else (label,))
+def _abstract(article: etree._Element) -> str:
+    """The whole abstract, so that a passage is not a lone sentence; labels stay in it."""
+    return "\n".join(filter(None, map(_part, article.iterfind("Abstract/AbstractText"))))
+
+
+def _part(part: etree._Element) -> str:
+    text, label = text_of(part), (part.get("Label") or "").strip()
+    return f"{label}: {text}" if text and label.upper() not in _UNLABELLED else text
 
 
 def _year(article: etree._Element) -> int | None:

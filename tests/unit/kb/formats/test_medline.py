@@ -8,7 +8,7 @@ import pytest
 
 from osler.errors import MalformedSource
 from osler.kb.formats.medline import Medline
-from osler.kb.records import Document, Drop, Record
+from osler.kb.records import Document, Drop, Record, Section
 
 ONE = b"""
 PMID- 12230038
@@ -39,16 +39,15 @@ def test_windows_line_ends_make_no_difference() -> None:
     assert parse(ONE.replace(b"\n", b"\r\n")) == parse(ONE)
 
 
-def test_records_without_title_or_abstract_are_drops_with_their_line() -> None:
+def test_records_without_a_title_or_a_number_are_drops_with_their_line() -> None:
     records = parse(
         ONE + b"\nPMID- 1\nTI  - Only a title.\n\nPMID- 2\nAB  - Only text.\n\nPMID- x\n"
     )
 
-    assert records[1:] == [
-        Drop("m.txt:11: PMID 1", "no abstract"),
-        Drop("m.txt:14: PMID 2", "no title"),
-        Drop("m.txt:17: PMID x", "no PMID"),
-    ]
+    title_only, *drops = records[1:]
+    assert isinstance(title_only, Document)
+    assert title_only.sections == (Section("Only a title."),)
+    assert drops == [Drop("m.txt:14: PMID 2", "no title"), Drop("m.txt:17: PMID x", "no PMID")]
 
 
 def test_it_is_told_by_its_first_line() -> None:

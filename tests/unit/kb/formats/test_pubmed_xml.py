@@ -46,11 +46,7 @@ def test_a_full_record_keeps_title_sections_year_kind_and_address() -> None:
         Document(
             id="11",
             title="Effect of Vitamin D on bone.",
-            sections=(
-                Section("To test CO2.", ("AIM",)),
-                Section("P < 0.05.", ("RESULTS",)),
-                Section("End."),
-            ),
+            sections=(Section("AIM: To test CO2.\nRESULTS: P < 0.05.\nEnd."),),
             year=2019,
             url="https://pubmed.ncbi.nlm.nih.gov/11/",
             code="PMID:11",
@@ -62,7 +58,6 @@ def test_a_full_record_keeps_title_sections_year_kind_and_address() -> None:
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        (article(abstract=""), "no abstract"),
         (article(title=""), "no title"),
         (article(title="[Not Available]."), "no title"),
         (article(pmid="x"), "no PMID"),
@@ -81,7 +76,13 @@ def test_a_record_that_lacks_something_is_a_drop_and_the_next_is_read(
 
 
 def test_a_drop_names_the_file_and_the_pmid() -> None:
-    assert parse(article("99", abstract="")) == [Drop("p.xml: PMID 99", "no abstract")]
+    assert parse(article("99", title="")) == [Drop("p.xml: PMID 99", "no title")]
+
+
+def test_without_an_abstract_the_title_is_the_text() -> None:
+    (document,) = parse(article(title="A letter on salt.", abstract=""))
+    assert isinstance(document, Document)
+    assert document.sections == (Section("A letter on salt."),)
 
 
 @pytest.mark.parametrize(
