@@ -75,7 +75,10 @@ class Parts:
 
 
 def language_model(settings: Settings) -> LanguageModel:
-    """The configured model, not loaded yet. Raises `ModelMissing`."""
+    """The configured model, loaded: a file that is cut short is refused before a run begins.
+
+    Raises `ModelMissing`.
+    """
     from osler.llm.local import LlamaCpp, check_gguf
     from osler.llm.quantise import default_gguf
 
@@ -86,7 +89,9 @@ def language_model(settings: Settings) -> LanguageModel:
         assert chosen.path is not None, "the settings refuse gguf without a path"  # noqa: S101
         path, name = chosen.path, chosen.path.stem
         check_gguf(path)
-    return LlamaCpp(path, name=name, context=chosen.context, threads=chosen.thread_count)
+    model = LlamaCpp(path, name=name, context=chosen.context, threads=chosen.thread_count)
+    model.load()
+    return model
 
 
 def encoder(settings: Settings) -> Encoder:

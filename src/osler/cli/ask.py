@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from osler.trace import Event, Sink
     from osler.types import Question
 
+Trace = Annotated[Path | None, typer.Option(help="Write the events to this file, as JSON Lines.")]
+
 STDIN_LIMIT = 1_000_000
 """Bytes; far above any question, far below what would fill the memory."""
 
@@ -62,9 +64,7 @@ def ask(
             help="Settings by name, as --profile before the verb.", autocompletion=complete_preset
         ),
     ] = None,
-    trace: Annotated[
-        Path | None, typer.Option(help="Write the events to this file, as JSON Lines.")
-    ] = None,
+    trace: Trace = None,
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Say what would be searched, and stop.")
     ] = False,
@@ -97,6 +97,7 @@ def ask(
 def replay(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or its folder.')],
+    trace: Trace = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -107,7 +108,7 @@ def replay(
 
     log = find(run, here.settings().runs.path)
     question = report(log).question
-    with _watched(here, None) as sink:
+    with _watched(here, trace) as sink:
         finished = asyncio.run(again(log.parent, sink=sink))
     here.say(f"replayed {len(finished.events)} events: each is as it was\n")
     _end(here, _report(finished, question))

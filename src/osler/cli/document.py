@@ -51,6 +51,7 @@ def answer_document(answer: Answer) -> dict[str, Any]:
             }
             for citation in answer.citations
         ],
+        "language": answer.language,
         "authorship": answer.authorship.value,
         "note": answer.note,
     }

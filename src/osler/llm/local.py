@@ -52,6 +52,10 @@ class LlamaCpp:
     def name(self) -> str:
         return self._name
 
+    def load(self) -> None:
+        """Loads the weights now instead of at the first call. Raises `ModelMissing`."""
+        self._engine()
+
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         return await asyncio.to_thread(self._complete, messages, sampling)
 

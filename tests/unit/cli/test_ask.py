@@ -116,7 +116,9 @@ def test_the_json_document_has_everything_and_its_spans_are_right(
         *("run", "strategy", "seconds"),
     }
     answer, evidence = document["answer"], document["evidence"]
-    assert {*answer} == {"text", "option", "statements", "citations", "authorship", "note"}
+    assert {*answer} == {
+        *("text", "option", "statements", "citations", "language", "authorship", "note")
+    }
     for citation in answer["citations"]:
         cited = evidence[citation["number"] - 1]
         start, end = citation["quote_span"]

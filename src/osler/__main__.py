@@ -1,0 +1,5 @@
+"""`python -m osler`."""
+
+from osler.cli import main
+
+main()

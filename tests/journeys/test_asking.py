@@ -1,0 +1,121 @@
+"""From an empty home to a cited answer, and back again by replay."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Osler = Callable[..., "subprocess.CompletedProcess[str]"]
+WARFARIN = "A patient who takes warfarin is started on amiodarone. What happens to the INR?"
+
+
+@pytest.fixture(scope="module")
+def document(built: Osler) -> dict[str, Any]:
+    done = built("ask", WARFARIN, "--json", "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    loaded: dict[str, Any] = json.loads(done.stdout)
+    return loaded
+
+
+def test_an_answer_is_one_document_with_all_that_is_needed_to_check_it(
+    document: dict[str, Any],
+) -> None:
+    assert document["grounding"] == "grounded"
+    assert document["halt"] in {"converged", "budget"}
+    assert document["models"] == {"reader": "smollm2-135m-instruct-q8_0"}
+    assert len(document["snapshot"]) == 16
+    assert document["usage"]["calls"] > 0
+    assert document["answer"]["authorship"] == "extractive"
+    assert "no model that may word medicine" in document["answer"]["note"]
+
+
+def test_every_citation_opens_and_its_quote_is_in_the_passage(
+    built: Osler, document: dict[str, Any]
+) -> None:
+    citations = document["answer"]["citations"]
+    assert citations
+    for citation in citations:
+        opened = built("kb", "get", citation["passage_id"], "--json")
+        assert opened.returncode == 0
+        text = json.loads(opened.stdout)["text"]
+        start, end = citation["quote_span"]
+        assert text[start:end] == citation["quote"]
+        assert document["answer"]["text"][citation["start"] : citation["end"]] == citation["quote"]
+
+
+def test_a_replay_gives_the_same_event_log_byte_for_byte(
+    built: Osler, document: dict[str, Any], home: Path, tmp_path: Path
+) -> None:
+    log = home / "runs" / document["run"] / "events.jsonl"
+    again = tmp_path / "again.jsonl"
+    done = built("replay", document["run"], "--trace", str(again))
+    assert done.returncode == 0, done.stderr
+    assert again.read_bytes() == log.read_bytes()
+
+
+def test_a_replay_needs_neither_models_nor_knowledge_base(
+    built: Osler, document: dict[str, Any], home: Path, tmp_path: Path
+) -> None:
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    for file in (home / "runs" / document["run"]).iterdir():
+        (moved / file.name).write_bytes(file.read_bytes())
+    bare = tmp_path / "empty"
+    done = built("--kb", str(bare), "replay", str(moved))
+    assert done.returncode == 0, done.stderr
+    assert not bare.exists()
+
+
+def test_the_page_shows_answer_passages_film_reason_and_cost(built: Osler) -> None:
+    done = built("ask", WARFARIN, "--seed", "1")
+    assert done.returncode == 0
+    for part in ("[1]", "book · ", "«", "illustrative", "+ User_Query", "sigma 45", "halt"):
+        assert part in done.stdout
+    assert "smollm2-135m-instruct-q8_0" in done.stdout
+    assert "osler replay" in done.stdout
+
+
+def test_what_the_texts_do_not_answer_is_not_answered(built: Osler) -> None:
+    done = built("ask", "How do I mend a puncture in a bicycle tyre?", "--strategy", "rag")
+    assert done.returncode == 1
+    assert "The evidence does not say." in done.stdout
+    assert "«" not in done.stdout
+
+
+def test_a_chinese_question_is_answered_from_chinese_passages(built: Osler) -> None:
+    done = built("ask", "高血压患者每天食盐不应超过多少？", "--strategy", "rag", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert "食盐" in document["answer"]["text"]
+    assert document["answer"]["language"] == "zh"
+
+
+@pytest.mark.parametrize("strategy", ["direct", "cot"])
+def test_without_evidence_an_open_question_is_refused(built: Osler, strategy: str) -> None:
+    done = built("ask", WARFARIN, "--strategy", strategy)
+    assert done.returncode == 7
+    assert "no model that may word medicine" in done.stdout
+
+
+def test_options_are_chosen_from(built: Osler) -> None:
+    question = (
+        "Which drug is the antidote of opioid overdose?\nA. naloxone\nB. atropine\nC. heparin"
+    )
+    done = built("ask", question, "--strategy", "rag", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["answer"]["option"] in {"A", "B", "C"}
+
+
+def test_a_plan_is_shown_without_asking_a_model(built: Osler) -> None:
+    done = built("ask", WARFARIN, "--plan-only", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "book" in done.stdout
+
+
+def test_the_doctor_finds_nothing_wrong(built: Osler) -> None:
+    done = built("doctor")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "scores given texts" in done.stdout
