@@ -40,7 +40,9 @@ async def main(count: int) -> None:
         took.append(1000 * (time.perf_counter() - began))
     took.sort()
     passages = kb.info().passages
-    print(f"passages {passages:,}  searches {count}  median {statistics.median(took):.1f} ms", end="")
+    print(
+        f"passages {passages:,}  searches {count}  median {statistics.median(took):.1f} ms", end=""
+    )
     print(f"  p95 {took[int(0.95 * count)]:.1f} ms  slowest {took[-1]:.1f} ms")
 
 
