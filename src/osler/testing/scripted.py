@@ -36,7 +36,7 @@ class ScriptedModel:
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         self.seen.append(tuple(messages))
         self.samplings.append(sampling)
-        assert len(self.seen) <= len(self.replies), f"asked once too often: {messages[-1]}"  # noqa: S101
+        assert len(self.seen) <= len(self.replies), f"asked once too often: {messages[-1]}"
         text = self.replies[len(self.seen) - 1]
         tokens = tokens_of(text, self.probability)
         return Completion(text, tokens, "stop", Usage(calls=1, completion_tokens=len(tokens)))
@@ -47,7 +47,7 @@ class ScriptedModel:
 
     def finish(self) -> None:
         left = self.replies[len(self.seen) :]
-        assert not left, f"never asked for: {left}"  # noqa: S101
+        assert not left, f"never asked for: {left}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,145 @@
+"""Conformance kits: subclass, give a fixture, inherit the tests.
+
+    class TestMyRetriever(RetrieverKit):
+        @pytest.fixture
+        def retriever(self) -> Retriever:
+            return MyRetriever(...)
+
+A kit asks only what the Protocol promises, so whatever passes it can stand wherever
+the Protocol is asked for. pytest collects the subclasses, not the kits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from osler.llm.base import LanguageModel, Likelihood, Message, Sampling, TokenScore
+from osler.trace import Answered, Run, Solver, Started, from_line, to_line
+from osler.types import Grounding, Halt, Question, Relevance, Retriever
+
+ASKED = [Message("user", "Name one vitamin.")]
+
+
+class RetrieverKit:
+    """Needs the fixtures `retriever` and `query`, a query that finds at least two passages."""
+
+    async def test_hits_come_best_first_with_ranks_from_one(
+        self, retriever: Retriever, query: str
+    ) -> None:
+        hits = await retriever.search(query, k=5)
+        assert len(hits) >= 2
+        assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+        assert [h.score for h in hits] == sorted((h.score for h in hits), reverse=True)
+
+    async def test_never_more_than_k_and_no_passage_twice(
+        self, retriever: Retriever, query: str
+    ) -> None:
+        for k in (1, 2, 50):
+            ids = [hit.passage.id for hit in await retriever.search(query, k=k)]
+            assert len(ids) <= k
+            assert len(set(ids)) == len(ids)
+
+    async def test_fewer_hits_are_the_first_of_more(self, retriever: Retriever, query: str) -> None:
+        many = [hit.passage.id for hit in await retriever.search(query, k=10)]
+        few = [hit.passage.id for hit in await retriever.search(query, k=2)]
+        assert few == many[:2]
+
+    async def test_the_same_query_finds_the_same(self, retriever: Retriever, query: str) -> None:
+        assert await retriever.search(query, k=5) == await retriever.search(query, k=5)
+
+    async def test_a_hit_tells_which_query_found_it(self, retriever: Retriever, query: str) -> None:
+        assert {hit.query for hit in await retriever.search(query, k=5)} == {query}
+
+    async def test_a_query_of_nothing_finds_nothing_and_does_not_fail(
+        self, retriever: Retriever
+    ) -> None:
+        for empty in ("", "   ", "?!", "\n"):
+            assert len(await retriever.search(empty, k=3)) <= 3
+
+
+class RelevanceKit:
+    """Needs the fixture `scorer`."""
+
+    async def test_one_score_a_text_in_order(self, scorer: Relevance) -> None:
+        texts = ["Iron treats anaemia.", "The train leaves.", "Iron treats anaemia."]
+        scores = await scorer.relevance("What treats anaemia?", texts)
+        assert len(scores) == 3
+        assert scores[0] == scores[2] > scores[1]
+
+    async def test_no_texts_no_scores(self, scorer: Relevance) -> None:
+        assert await scorer.relevance("anything", []) == ()
+
+
+class LanguageModelKit:
+    """Needs the fixture `model`; it may answer whatever it likes."""
+
+    def test_its_name_is_stable(self, model: LanguageModel) -> None:
+        assert model.name == model.name != ""
+
+    async def test_a_reply_s_tokens_lie_in_its_text(self, model: LanguageModel) -> None:
+        reply = await model.complete(ASKED, Sampling(max_tokens=8))
+        _lie_in(reply.text, reply.tokens)
+        assert reply.usage.calls == 1
+        assert reply.finish in {"stop", "length"}
+
+
+class LikelihoodKit:
+    """Needs the fixture `scorer`, a model that scores."""
+
+    async def test_the_tokens_tile_the_given_text(self, scorer: Likelihood) -> None:
+        for context in ("A vitamin:", ASKED):
+            for text in ("ascorbic acid", "抗坏血酸，即维生素C。"):
+                scored = await scorer.score(context, text)
+                _lie_in(text, scored.tokens)
+                covered = {i for t in scored.tokens for i in range(t.start, t.end)}
+                assert covered == set(range(len(text)))
+
+    async def test_the_same_text_scores_the_same(self, scorer: Likelihood) -> None:
+        first, again = [await scorer.score("A vitamin:", " C") for _ in range(2)]
+        assert [t.logprob for t in first.tokens] == [t.logprob for t in again.tokens]
+
+
+class SolverKit:
+    """Needs the fixtures `solver` and `question`."""
+
+    async def test_it_ends_with_an_answer_that_keeps_its_word(
+        self, solver: Solver, question: Question
+    ) -> None:
+        solution = await solver.solve(question, Run())
+        answer = solution.answer
+        assert solution.why
+        assert answer.option is None or answer.option in question.letters
+        for citation in answer.citations:
+            quote = answer.evidence[citation.number - 1]
+            assert quote.quote in quote.passage.text
+        if solution.halt in (Halt.NO_EVIDENCE, Halt.REFUSED):
+            assert answer.grounding is Grounding.ABSTAINED
+
+    async def test_its_events_survive_the_log_and_the_frame_is_left_to_the_run(
+        self, solver: Solver, question: Question
+    ) -> None:
+        run = Run()
+        await solver.solve(question, run)
+        assert [from_line(to_line(event)) for event in run.events] == run.events
+        assert not [e for e in run.events if isinstance(e, Started | Answered)]
+
+    async def test_what_it_spent_is_what_the_run_spent(
+        self, solver: Solver, question: Question
+    ) -> None:
+        run = Run()
+        solution = await solver.solve(question, run)
+        assert solution.usage == run.usage
+
+    async def test_a_run_leaves_the_solver_as_it_was(
+        self, solver: Solver, question: Question
+    ) -> None:
+        before = repr(solver)
+        await solver.solve(question, Run())
+        assert repr(solver) == before
+
+
+def _lie_in(text: str, tokens: Sequence[TokenScore]) -> None:
+    for token in tokens:
+        assert 0 <= token.start <= token.end <= len(text)
+        assert token.logprob <= 0
+    assert [t.start for t in tokens] == sorted(t.start for t in tokens)

@@ -1,0 +1,204 @@
+"""Everything that implements a Protocol passes that Protocol's kit."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from osler.answer.extractive import Extractive, Gate, Least
+from osler.answer.written import Written
+from osler.baselines.cot import ChainOfThought
+from osler.baselines.direct import Direct
+from osler.baselines.rag import RetrieveAndRead
+from osler.errors import ModelMissing
+from osler.kb.base import KnowledgeBase
+from osler.llm.base import LanguageModel, Likelihood
+from osler.llm.local import LlamaCpp
+from osler.llm.quantise import default_gguf
+from osler.llm.tape import RecordingModel, RecordingRetriever, Tape
+from osler.retrieve.dense import Dense
+from osler.retrieve.hybrid import Hybrid
+from osler.retrieve.lexical import Lexical
+from osler.retrieve.relevance import ByLanguage, Coverage, EncoderRelevance, Overlap
+from osler.tcrag.machine import TuringMachine
+from osler.tcrag.monitor import Cppl, Unmonitored
+from osler.tcrag.moves import AnyMove, Guided
+from osler.tcrag.tools import DOC_RAG, Tool
+from osler.testing.conformance import (
+    LanguageModelKit,
+    LikelihoodKit,
+    RelevanceKit,
+    RetrieverKit,
+    SolverKit,
+)
+from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import ScriptedModel
+from osler.trace import Solver
+from osler.types import Question, Relevance, Retriever
+
+NOTES = """# Anaemia
+
+## Iron deficiency
+
+Oral iron treats iron deficiency anaemia. It is taken once a day on an empty stomach.
+
+## Pernicious anaemia
+
+Injections of vitamin B12 treat pernicious anaemia. The anaemia returns when they stop.
+
+## Sickle cell disease
+
+Hydroxycarbamide lowers the number of crises in sickle cell anaemia.
+"""
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    folder = tmp_path_factory.mktemp("kit")
+    notes = folder / "notes.md"
+    notes.write_text(NOTES, encoding="utf-8")
+    with KnowledgeBase.create(folder / "kb") as made:
+        made.add([notes], source="book")
+        made.build(HashingEncoder())
+        yield made
+
+
+def retriever_of(kind: str, kb: KnowledgeBase) -> Retriever:
+    lexical, dense = Lexical(kb), Dense(kb, HashingEncoder())
+    retrievers: dict[str, Retriever] = {
+        "lexical": lexical,
+        "dense": dense,
+        "hybrid": Hybrid(dense, lexical),
+        "recording": RecordingRetriever("kit", lexical, Tape("none")),
+    }
+    return retrievers[kind]
+
+
+class TestRetrievers(RetrieverKit):
+    @pytest.fixture(params=["lexical", "dense", "hybrid", "recording"])
+    def retriever(self, request: pytest.FixtureRequest, kb: KnowledgeBase) -> Retriever:
+        return retriever_of(request.param, kb)
+
+    @pytest.fixture
+    def query(self) -> str:
+        return "treat anaemia"
+
+
+class TestRelevances(RelevanceKit):
+    @pytest.fixture(params=["overlap", "coverage", "encoder", "by language"])
+    def scorer(self, request: pytest.FixtureRequest) -> Relevance:
+        encoder = EncoderRelevance(HashingEncoder())
+        scorers: dict[str, Relevance] = {
+            "overlap": Overlap(),
+            "coverage": Coverage(lambda terms: dict.fromkeys(terms, 1.0)),
+            "encoder": encoder,
+            "by language": ByLanguage(encoder, Overlap()),
+        }
+        return scorers[request.param]
+
+
+@pytest.fixture(scope="module")
+def engine() -> LlamaCpp:
+    try:
+        return LlamaCpp(default_gguf(), name="packaged", context=2048)
+    except ModelMissing as error:
+        pytest.skip(f"the packaged model is not there: {error}")
+
+
+class TestEmbeddedEngine(LanguageModelKit, LikelihoodKit):
+    @pytest.fixture
+    def model(self, engine: LlamaCpp) -> LanguageModel:
+        return engine
+
+    @pytest.fixture
+    def scorer(self, engine: LlamaCpp) -> Likelihood:
+        return engine
+
+
+class TestScriptedModel(LanguageModelKit, LikelihoodKit):
+    @pytest.fixture
+    def model(self) -> LanguageModel:
+        return ScriptedModel(["Vitamin C."])
+
+    @pytest.fixture
+    def scorer(self) -> Likelihood:
+        return ScriptedModel([])
+
+
+class TestRecordingModel(LanguageModelKit, LikelihoodKit):
+    @pytest.fixture
+    def model(self) -> LanguageModel:
+        return RecordingModel(ScriptedModel(["Vitamin C."]), Tape("scripted"))
+
+    @pytest.fixture
+    def scorer(self) -> Likelihood:
+        return RecordingModel(ScriptedModel([]), Tape("scripted"))
+
+
+@dataclass
+class Endless(ScriptedModel):
+    """Says the same thing however often it is asked."""
+
+    replies: list[str] = field(default_factory=list)
+    says: str = "Conclusion: Oral iron treats iron deficiency anaemia. [1]"
+
+    def __post_init__(self) -> None:
+        self.replies = [self.says] * 99
+
+    def __repr__(self) -> str:
+        return "Endless()"
+
+
+GATE = Gate(
+    Coverage(lambda terms: dict.fromkeys(terms, 1.0)),
+    Overlap(),
+    {"en": Least(0.3, 0.9), "zh": Least(0.3, 0.9)},
+)
+TOOLS = frozenset({DOC_RAG})
+
+
+def solver_of(kind: str, kb: KnowledgeBase) -> Solver:
+    model, found = Endless(), Lexical(kb)
+    quoting, writing = Extractive(GATE, model), Written()
+    tools = (Tool(DOC_RAG, found, ("book",)),)
+    anything = AnyMove(TOOLS)
+    solvers: dict[str, Solver] = {
+        "direct, writing": Direct(model, writing),
+        "direct, quoting": Direct(model, quoting),
+        "chain of thought": ChainOfThought(model, writing),
+        "rag, writing": RetrieveAndRead(model, found, writing, ("book",)),
+        "rag, quoting": RetrieveAndRead(model, found, quoting, ("book",)),
+        "tc-rag, cppl": TuringMachine(model, tools, Cppl(model), writing, anything, sigma=10),
+        "tc-rag, never sure": TuringMachine(
+            model, tools, Cppl(model), quoting, anything, sigma=0.1, max_loop=3
+        ),
+        "tc-rag, guided": TuringMachine(
+            model, tools, Unmonitored(), quoting, Guided(anything, GATE), sigma=1, max_loop=3
+        ),
+    }
+    return solvers[kind]
+
+
+class TestSolvers(SolverKit):
+    @pytest.fixture(
+        params=[
+            "direct, writing",
+            "direct, quoting",
+            "chain of thought",
+            "rag, writing",
+            "rag, quoting",
+            "tc-rag, cppl",
+            "tc-rag, never sure",
+            "tc-rag, guided",
+        ]
+    )
+    def solver(self, request: pytest.FixtureRequest, kb: KnowledgeBase) -> Solver:
+        return solver_of(request.param, kb)
+
+    @pytest.fixture(params=["open", "choice", "zh"])
+    def question(self, request: pytest.FixtureRequest) -> Question:
+        return {
+            "open": Question("o", "What treats iron deficiency anaemia?"),
+            "choice": Question("c", "What treats iron deficiency anaemia?", ("iron", "rest")),
+            "zh": Question("z", "缺铁性贫血如何治疗？", language="zh"),
+        }[request.param]
