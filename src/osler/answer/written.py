@@ -8,10 +8,16 @@ from dataclasses import dataclass
 
 from osler.answer.base import NOTHING_SAID
 from osler.answer.options import written_option
-from osler.text import sentences, words
+from osler.retrieve.words import terms
+from osler.text import sentences
 from osler.trace import Run
 from osler.types import Answer, Authorship, Evidence, Hit, Question, Statement
 
+NOTE = {
+    "en": "A citation shows the sentence whose words a statement shares; whether that bears the"
+    " statement out is yours to judge.",
+    "zh": "引文标出与陈述用词相同的句子；它是否支持该陈述，请自行判断。",
+}
 _MARK = re.compile(r"\s*[\[［【](\d{1,3})[\]］】]")
 _ANSWER_TAG = re.compile(r"<answer>.*?(?:</answer>|$)", re.DOTALL)
 
@@ -20,12 +26,13 @@ _ANSWER_TAG = re.compile(r"<answer>.*?(?:</answer>|$)", re.DOTALL)
 class Written:
     """Statements are the draft's sentences; [n] names the n-th hit.
 
-    A mark is believed only where the passage has a sentence that shares `overlap`
-    of the statement's words; an unmarked statement is cited on the same terms. What
-    cannot be led back stays in the answer uncited, and so lowers its grounding.
+    A mark is believed only where the passage has a sentence with `overlap` of the
+    statement's words of content; an unmarked statement is cited on the same terms. What
+    cannot be led back stays in the answer uncited, and so lowers its grounding. Shared
+    words are no proof, and the answer says so.
     """
 
-    overlap: float = 0.5
+    overlap: float = 0.75
 
     @property
     def drafts(self) -> bool:
@@ -43,7 +50,12 @@ class Written:
         evidence: list[Evidence] = []
         statements = [self._statement(part, hits, evidence) for part in _parts(text)]
         return Answer(
-            tuple(statements), tuple(evidence), option, Authorship.WRITTEN, "", question.language
+            tuple(statements),
+            tuple(evidence),
+            option,
+            Authorship.WRITTEN,
+            NOTE[question.language] if evidence else "",
+            question.language,
         )
 
     def _statement(self, part: str, hits: Sequence[Hit], evidence: list[Evidence]) -> Statement:
@@ -59,7 +71,7 @@ class Written:
 
     def _support(self, text: str, hits: Sequence[Hit], *, every: bool) -> list[Evidence]:
         """The best sentence of each hit (or of the best hit) that shares enough words."""
-        wanted = set(words(text))
+        wanted = set(terms(text))
         found = []
         for hit in hits:
             share, start, end = _nearest(wanted, hit)
@@ -90,6 +102,6 @@ def _nearest(wanted: set[str], hit: Hit) -> tuple[float, int, int]:
     """The passage's sentence with the largest share of the wanted words, and that share."""
     best = (0.0, 0, 0)
     for start, end in sentences(hit.passage.text):
-        shared = len(wanted & set(words(hit.passage.text[start:end])))
+        shared = len(wanted & set(terms(hit.passage.text[start:end])))
         best = max(best, (shared / max(1, len(wanted)), start, end), key=lambda b: b[0])
     return best

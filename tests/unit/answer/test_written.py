@@ -52,6 +52,20 @@ async def test_a_mark_that_the_passage_does_not_bear_out_is_not_believed() -> No
     assert answer.grounding is Grounding.UNGROUNDED
 
 
+async def test_words_shared_with_the_question_alone_do_not_make_a_citation() -> None:
+    """A small model once said so; the passage has "paracetamol overdose" but no antidote."""
+    said = "Paracetamol overdose is the leading cause of acute liver failure."
+    question = Question("q", "What is the antidote of paracetamol overdose?")
+    draft = "The antidote of paracetamol overdose is paracetamol. [1]"
+    answer = await Written().conclude(question, [hit(1, said)], draft, Run())
+    assert answer.grounding is Grounding.UNGROUNDED
+
+
+async def test_a_written_answer_says_that_a_citation_is_no_proof() -> None:
+    answer = await written("Adrenaline is given into the outer thigh [1].")
+    assert "yours to judge" in answer.note
+
+
 async def test_a_mark_that_names_no_passage_is_not_believed() -> None:
     answer = await written("Surgery is always required [9].")
     assert answer.statements[0].cites == ()
