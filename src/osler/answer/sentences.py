@@ -25,7 +25,7 @@ class Candidate:
 
 
 async def candidates(
-    scorer: Relevance, query: str, hits: Sequence[Hit], *, shortest: int = 20
+    scorer: Relevance, query: str, hits: Sequence[Hit], *, shortest: int = 30
 ) -> list[Candidate]:
     """Every sentence of the hits with its relevance, most relevant first.
 
