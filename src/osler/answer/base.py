@@ -38,8 +38,9 @@ def spoken(answer: Answer, question: Question) -> str:
 
 
 def plain(answer: Answer, question: Question) -> str:
-    """What the answer claims, without citation marks: the text whose sureness is monitored."""
-    if answer.option is not None:
-        return question.option(answer.option)
+    """The same without citation marks: the text whose sureness is monitored."""
     separator = "" if answer.language == "zh" else " "
-    return separator.join(statement.text for statement in answer.statements)
+    said = [statement.text for statement in answer.statements]
+    if answer.option is not None:
+        said.insert(0, f"{answer.option}. {question.option(answer.option)}.")
+    return separator.join(said)

@@ -17,11 +17,11 @@ from osler.prompts import Rendered, render
 from osler.tcrag import actions
 from osler.tcrag.actions import Backtrack, Conclusion, Move, Parsed, Summary, Thought, ToolUse
 from osler.tcrag.monitor import Draft, Monitor
-from osler.tcrag.moves import Moves, Offer
+from osler.tcrag.moves import Moves, Offer, Tried
 from osler.tcrag.stack import LARGE, Kind, MemoryStack
 from osler.tcrag.tools import Tool, observation
 from osler.trace import Noted, Popped, Pushed, Run, StateValued
-from osler.types import Answer, Grounding, Halt, Language, Question, Solution
+from osler.types import Answer, Authorship, Grounding, Halt, Language, Question, Solution
 
 ROLE = "controller"
 
@@ -64,12 +64,15 @@ class TuringMachine:
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        memory, used = MemoryStack(question), list[str]()  # 1-2
+        memory, tried = MemoryStack(question), Tried()  # 1-2
         run.emit(Pushed(0, Kind.QUERY, memory.top.text, len(memory)))
         for i in range(1, self.max_loop + 1):  # 3-4, 29
             if (spent := run.exhausted) is not None:
-                return await self._best_effort(memory, run, spent)
-            if (step := await self._decide(memory, used, i, run)) is None:  # 5
+                return await self._best_effort(memory, run, f"spent: {spent}")
+            offer = await self.moves.offered(memory, tried, last=i == self.max_loop)
+            if not offer.moves:
+                return await self._best_effort(memory, run, "no sensible move is left")
+            if (step := await self._decide(memory, offer, i, run)) is None:  # 5
                 continue
             match step.parsed.action:
                 case Conclusion(text):  # 6
@@ -78,6 +81,7 @@ class TuringMachine:
                         said = spoken(answer, question)
                         self._push(memory, run, i, Kind.CONCLUSION, said, value)  # 9
                         return self._converged(answer, value, run)  # 10, 31
+                    tried.refuse(memory)
                     self._push(memory, run, i, Kind.THOUGHT, text, value)  # 12-13
                 case Thought(text):  # 15
                     value = await self._value(step, step.draft(), memory, run)  # 16
@@ -85,7 +89,7 @@ class TuringMachine:
                     clamped = max(value, self.sigma)  # 17
                     self._push(memory, run, i, Kind.THOUGHT, text, clamped)  # 18
                 case ToolUse(name, query):  # 19
-                    used.append(name)
+                    tried.tools.add(name)
                     await self._observe(name, query, memory, run, i)  # 20-21
                 case Backtrack(reason):  # 22
                     self._pop(memory, run, i, "Backtrack", reason)  # 23-24
@@ -93,13 +97,10 @@ class TuringMachine:
                     self._summarise(memory, run, i, text)  # 26-27
                 case _ as never:
                     assert_never(never)
-        return await self._best_effort(memory, run, f"max_loop {self.max_loop}")  # 31
+        return await self._best_effort(memory, run, f"max_loop {self.max_loop} is spent")  # 31
 
-    async def _decide(
-        self, memory: MemoryStack, used: Sequence[str], i: int, run: Run
-    ) -> Step | None:
+    async def _decide(self, memory: MemoryStack, offer: Offer, i: int, run: Run) -> Step | None:
         """The next action; `None` when no reply could be read, which costs a step."""
-        offer = await self.moves.offered(memory, used, last=i == self.max_loop)
         prompt = self._prompt(memory.question)
         context = self._messages(prompt, memory)
         sampling = replace(
@@ -141,9 +142,9 @@ class TuringMachine:
         if answer.grounding is Grounding.ABSTAINED:
             run.emit(Noted("the evidence in memory does not answer the question"))
             return answer, max(memory.state, self.sigma)
-        claim, draft = plain(answer, memory.question), step.draft()
-        if claim != draft.text:  # composed from quotes, not generated: no tokens of its own
-            draft = Draft(claim, (), step.context)
+        draft = step.draft()
+        if answer.authorship is Authorship.EXTRACTIVE:  # not generated: no tokens of its own
+            draft = Draft(plain(answer, memory.question), (), step.context)
         return answer, await self._value(step, draft, memory, run)
 
     async def _value(self, step: Step, draft: Draft, memory: MemoryStack, run: Run) -> float:
@@ -201,13 +202,13 @@ class TuringMachine:
             why = "the model concluded (no state monitor)"
         return Solution(answer, Halt.CONVERGED, why, run.usage)
 
-    async def _best_effort(self, memory: MemoryStack, run: Run, spent: str) -> Solution:
+    async def _best_effort(self, memory: MemoryStack, run: Run, reason: str) -> Solution:
         """Line 31 would return the top whatever it is; a raw observation is no answer."""
         kept = (Kind.THOUGHT, Kind.SUMMARY)
         text = next((f.text for f in reversed(memory.frames) if f.kind in kept), "")
         answer = await self.composer.conclude(memory.question, memory.hits, text, run)
         halt = Halt.NO_EVIDENCE if answer.grounding is Grounding.ABSTAINED else Halt.BUDGET
-        return Solution(answer, halt, f"not converged: {spent} spent", run.usage)
+        return Solution(answer, halt, f"not converged: {reason}", run.usage)
 
     def _prompt(self, question: Question) -> Rendered:
         described = [

@@ -7,8 +7,7 @@ withholds the moves that the memory makes senseless, never the choice among the 
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from osler.answer.extractive import Gate
@@ -22,14 +21,33 @@ class Offer:
     tools: frozenset[str]
 
 
+@dataclass
+class Tried:
+    """What a run has tried so far."""
+
+    tools: set[str] = field(default_factory=set)
+    refused: set[frozenset[str]] = field(default_factory=set)
+    """Evidence, as passage ids, over which a Conclusion was not sure enough."""
+
+    def refuse(self, memory: MemoryStack) -> None:
+        self.refused.add(_evidence(memory))
+
+    def was_refused(self, memory: MemoryStack) -> bool:
+        return _evidence(memory) in self.refused
+
+
+def _evidence(memory: MemoryStack) -> frozenset[str]:
+    return frozenset(hit.passage.id for hit in memory.hits)
+
+
 class Moves(Protocol):
     @property
     def taught(self) -> frozenset[Move]:
         """What the prompt describes: the widest offer."""
         ...
 
-    async def offered(self, memory: MemoryStack, used: Collection[str], *, last: bool) -> Offer:
-        """The moves at this step; `used` = tools called before, `last` = no step follows."""
+    async def offered(self, memory: MemoryStack, tried: Tried, *, last: bool) -> Offer:
+        """The moves at this step, none to end the run; `last` = no step follows."""
         ...
 
 
@@ -46,7 +64,7 @@ class AnyMove:
         without = {Move.BACKTRACK: not self.backtrack, Move.SUMMARY: not self.summary}
         return frozenset(move for move in Move if not without.get(move, False))
 
-    async def offered(self, memory: MemoryStack, used: Collection[str], *, last: bool) -> Offer:
+    async def offered(self, memory: MemoryStack, tried: Tried, *, last: bool) -> Offer:
         return Offer(self.taught, self.tools)
 
 
@@ -54,11 +72,13 @@ class AnyMove:
 class Guided:
     """Withholds what makes no sense: PAPERS.md#tc-rag, "guided moves".
 
-    * Conclusion only over evidence that stands in memory, and always at the last step;
+    * Conclusion only over evidence that stands in memory and was not refused before, and
+      always at the last step;
     * Backtrack only where the top is an observation without a relevant passage,
       and there nothing may be built on it;
     * Summary only over a long observation; no Thought upon a Thought;
-    * a tool is not asked the same thing twice.
+    * a tool is not asked the same thing twice;
+    * when only thinking on is left, the run ends.
     """
 
     widest: AnyMove
@@ -71,20 +91,23 @@ class Guided:
     def taught(self) -> frozenset[Move]:
         return self.widest.taught
 
-    async def offered(self, memory: MemoryStack, used: Collection[str], *, last: bool) -> Offer:
-        fresh = frozenset(self.widest.tools - set(used))
+    async def offered(self, memory: MemoryStack, tried: Tried, *, last: bool) -> Offer:
+        fresh = frozenset(self.widest.tools - tried.tools)
+        concludes = bool(memory.hits) and not tried.was_refused(memory)
         moves = {Move.TOOL_USE} if fresh else set()
         if memory.top.kind is Kind.OBSERVATION and await self._noise(memory):
             moves.add(Move.BACKTRACK if Move.BACKTRACK in self.taught else Move.THOUGHT)
         else:
-            moves |= self._upon(memory, last=last)
-        if last and memory.hits:
+            moves |= self._upon(memory, concludes=concludes)
+        if last and concludes:
             moves = {Move.CONCLUSION}
-        return Offer(frozenset(moves & self.taught or {Move.THOUGHT}), fresh)
+        if moves <= {Move.THOUGHT} and not concludes:
+            moves = set()
+        return Offer(frozenset(moves & self.taught), fresh)
 
-    def _upon(self, memory: MemoryStack, *, last: bool) -> set[Move]:
+    def _upon(self, memory: MemoryStack, *, concludes: bool) -> set[Move]:
         moves = set()
-        if memory.hits:
+        if concludes:
             moves.add(Move.CONCLUSION)
         if memory.top.kind is not Kind.THOUGHT:
             moves.add(Move.THOUGHT)

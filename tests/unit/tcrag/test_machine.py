@@ -16,7 +16,7 @@ from osler.errors import SourceUnavailable
 from osler.tcrag.actions import Move
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
-from osler.tcrag.moves import AnyMove, Guided
+from osler.tcrag.moves import AnyMove, Guided, Tried
 from osler.tcrag.stack import Kind
 from osler.tcrag.tools import DOC_RAG, KG_RAG, Tool
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
@@ -70,7 +70,7 @@ def values(run: Run) -> list[StateValued]:
 async def test_a_sure_conclusion_halts_and_is_cited() -> None:
     script = ScriptedModel(
         ["Tool_Use: DOC_RAG\nTool_Input: warfarin amiodarone", f"Conclusion: {ANSWER}"],
-        scores={CLAIM: SURE},
+        scores={ANSWER: SURE},
     )
     run = Run()
     solution = await machine(script).solve(QUESTION, run)
@@ -86,7 +86,7 @@ async def test_an_unsure_conclusion_becomes_a_thought_and_work_goes_on() -> None
     """Lines 11-13: relabelled, pushed, and the state is its value."""
     script = ScriptedModel(
         ["Conclusion: Perhaps nothing.", "Tool_Use: DOC_RAG", f"Conclusion: {ANSWER}"],
-        scores={"Perhaps nothing.": UNSURE, CLAIM: SURE},
+        scores={"Perhaps nothing.": UNSURE, ANSWER: SURE},
     )
     run = Run()
     solution = await machine(script).solve(QUESTION, run)
@@ -116,7 +116,7 @@ async def test_backtrack_removes_the_whole_tool_step_and_restores_the_state() ->
             "Tool_Use: DOC_RAG",
             f"Conclusion: {ANSWER}",
         ],
-        scores={"I look in the graph.": UNSURE, CLAIM: SURE},
+        scores={"I look in the graph.": UNSURE, ANSWER: SURE},
     )
     run = Run()
     await machine(script).solve(QUESTION, run)
@@ -154,7 +154,7 @@ async def test_a_summary_takes_the_place_of_the_top_and_keeps_its_passages() -> 
     """Lines 25-27."""
     script = ScriptedModel(
         ["Tool_Use: DOC_RAG", "Summary: INR rises with amiodarone.", f"Conclusion: {ANSWER}"],
-        scores={CLAIM: SURE},
+        scores={ANSWER: SURE},
     )
     run = Run()
     solution = await machine(script).solve(QUESTION, run)
@@ -169,7 +169,7 @@ async def test_a_spent_loop_gives_the_last_thought_marked_never_an_observation()
     script = ScriptedModel([f"Thought: {CLAIM}", "Tool_Use: DOC_RAG"], scores={CLAIM: UNSURE})
     solution = await machine(script, max_loop=2).solve(QUESTION, Run())
     assert solution.halt is Halt.BUDGET
-    assert solution.why == "not converged: max_loop 2 spent"
+    assert solution.why == "not converged: max_loop 2 is spent"
     assert solution.answer.text.startswith(CLAIM)
 
 
@@ -241,7 +241,7 @@ async def test_the_run_s_budget_ends_the_loop_and_says_which_bound() -> None:
     script = ScriptedModel(["Thought: on", "Thought: and on"])
     run = Run(budget=Budget(calls=2))
     solution = await machine(script).solve(QUESTION, run)
-    assert solution.why == "not converged: calls 2 of 2 spent"
+    assert solution.why == "not converged: spent: calls 2 of 2"
 
 
 async def test_the_prompt_only_grows_until_something_is_popped() -> None:
@@ -274,15 +274,40 @@ async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
     tools = frozenset({DOC_RAG, KG_RAG})
     guided = Guided(AnyMove(tools), Gate(Plain(), Plain(), {"en": Least(0.5, 0.5)}), long=40)
     memory = MemoryStack(QUESTION)
-    start = await guided.offered(memory, (), last=False)
+    start = await guided.offered(memory, Tried(), last=False)
     assert start.moves == {Move.TOOL_USE, Move.THOUGHT}
     memory.push(Kind.OBSERVATION, "tea", hits=(Hit(NOISE, 1, 1, "", "wiki"),))
-    noisy = await guided.offered(memory, (KG_RAG,), last=False)
+    noisy = await guided.offered(memory, Tried({KG_RAG}), last=False)
     assert noisy.moves == {Move.TOOL_USE, Move.BACKTRACK}
     assert noisy.tools == {DOC_RAG}
     memory.pop()
     memory.push(Kind.OBSERVATION, "x" * 50, hits=(Hit(INTERACTION, 1, 1, "", "guideline"),))
-    useful = await guided.offered(memory, (KG_RAG, DOC_RAG), last=False)
+    useful = await guided.offered(memory, Tried({KG_RAG, DOC_RAG}), last=False)
     assert useful.moves == {Move.CONCLUSION, Move.THOUGHT, Move.SUMMARY}
-    last = await guided.offered(memory, (), last=True)
+    last = await guided.offered(memory, Tried(), last=True)
     assert last.moves == {Move.CONCLUSION}
+    tried = Tried({KG_RAG, DOC_RAG})
+    tried.refuse(memory)
+    over = await guided.offered(memory, tried, last=False)
+    assert over.moves == {Move.SUMMARY, Move.THOUGHT}
+    memory.push(Kind.THOUGHT, "and now?")
+    assert (await guided.offered(memory, tried, last=False)).moves == frozenset()
+
+
+async def test_a_run_with_nothing_left_to_try_ends_and_says_so() -> None:
+    tools = frozenset({DOC_RAG})
+    never = Gate(Plain(), Plain(), {"en": Least(0.5, 0.5)})
+    script = ScriptedModel(
+        ["Tool_Use: DOC_RAG", "Conclusion: unsure", "Thought: hm", "Thought: hm"], scores={}
+    )
+    guided = TuringMachine(
+        script,
+        (Tool(DOC_RAG, ScriptedRetriever({"": [INTERACTION]})),),
+        Cppl(script),
+        Written(),
+        Guided(AnyMove(tools), never),
+        sigma=1.5,
+    )
+    solution = await guided.solve(QUESTION, Run())
+    assert solution.why == "not converged: no sensible move is left"
+    assert len(script.seen) == 2
