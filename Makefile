@@ -10,9 +10,10 @@ OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 .PHONY: ask test check lock bench clean
 
 $(VENV)/core: requirements.lock pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "installing into $(VENV) (once, about half a minute)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/dev: $(VENV)/core requirements-dev.lock
@@ -21,13 +22,13 @@ $(VENV)/dev: $(VENV)/core requirements-dev.lock
 
 ## Answers Q with STRATEGY (direct, cot, rag, tc-rag) from the sample knowledge base.
 ask: $(VENV)/core
-	@$(OSLER) --quiet download-models
-	@$(OSLER) --quiet kb build --sample
+	@$(OSLER) download-models >/dev/null
+	@$(OSLER) kb build --sample >/dev/null
 	@$(OSLER) ask --strategy $(STRATEGY) "$(Q)"
 
 ## Everything, with the real engine and encoder.
 test: $(VENV)/dev
-	@$(OSLER) --quiet download-models
+	@$(OSLER) download-models >/dev/null
 	$(BIN)/python -m pytest
 
 ## What every commit passes: format, lint, types, house rules, laws at a small budget.
@@ -39,7 +40,7 @@ check: $(VENV)/dev
 
 ## Accuracy and retrieval on the 40 sample questions, and the speed of a search.
 bench: $(VENV)/dev
-	@$(OSLER) --quiet download-models
+	@$(OSLER) download-models >/dev/null
 	$(BIN)/python benchmarks/sample_questions.py
 
 ## Pins what pyproject.toml asks for; run after changing a dependency.
