@@ -109,7 +109,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"home": Path(folder)})
         wiring.build_sample(settings)
-        parts = wiring.live(settings)
+        parts = await wiring.live(settings)
         retriever = parts.retriever("calibrate", parts.sources)
         await coverage(parts, retriever, every)
         await state_values(settings, parts, retriever, every)

@@ -98,8 +98,8 @@ def right(sample: Sample, solution: Solution) -> bool:
 
 
 async def solvers(settings: Settings, every: list[Sample], names: list[str]) -> None:
-    model = wiring.language_model(settings).name
-    print(f"\nsolvers, model {model}, seed {SEED}")
+    model, _ = await wiring.language_model(settings)
+    print(f"\nsolvers, model {model.name}, seed {SEED}")
     print("strategy   kind     n   right   95 % interval   converged   calls   seconds")
     for name in names:
         chosen = settings.model_copy(update={"strategy": STRATEGIES[name]})

@@ -36,7 +36,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         settings = osler.load({"home": home}, cwd=Path.cwd(), env={}).settings
         wiring.build_sample(settings)
-        parts = wiring.live(settings)
+        parts = await wiring.live(settings)
         solver = TwoSearches(
             parts.retriever("two", parts.sources), wiring.composer(settings, parts)
         )

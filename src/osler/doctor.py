@@ -82,13 +82,17 @@ def _encoder(settings: Settings) -> Check:
 
 
 def _model(settings: Settings) -> Check:
-    model = wiring.language_model(settings)
-    reply = asyncio.run(
-        model.complete([Message("user", "Say yes.")], Sampling(max_tokens=4, temperature=0.0))
-    )
+    return asyncio.run(_asked(settings))
+
+
+async def _asked(settings: Settings) -> Check:
+    model, constrains = await wiring.language_model(settings)
+    said = [Message("user", "Say yes.")]
+    reply = await model.complete(said, Sampling(max_tokens=4, temperature=0.0))
     able = ["completes", "log-probabilities" if reply.tokens else "no log-probabilities"]
+    able.append("takes grammars" if constrains else "takes no grammars")
     if isinstance(model, Likelihood):
-        scored = asyncio.run(model.score("The heart pumps", " blood"))
+        scored = await model.score("The heart pumps", " blood")
         able.append(f"scores given texts ({scored.tokens[-1].logprob:.2f})")
     able.append("words answers" if wiring.writes(settings) else "never words answers (quotes only)")
     return Check("language model", "pass", f"{model.name}: {', '.join(able)}")

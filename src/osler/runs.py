@@ -23,6 +23,7 @@ from osler import wiring
 from osler.baselines.rag import fixed_plan
 from osler.config import Settings
 from osler.errors import BadRun
+from osler.llm.base import Likelihood
 from osler.llm.tape import Tape
 from osler.trace import Answered, Event, Run, Sink, Started, to_line
 from osler.types import Question, Solution
@@ -68,8 +69,10 @@ async def ask(
     """Solves the question as the settings say, and keeps the run if they say so."""
     began = time.perf_counter()
     when = datetime.now(UTC)
-    live = wiring.live(settings)
-    tape = Tape(live.model.name)
+    live = await wiring.live(settings)
+    tape = Tape(
+        live.model.name, scores=isinstance(live.model, Likelihood), constrains=live.constrains
+    )
     parts = wiring.recorded(live, tape)
     run = Run(
         id=f"{when:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",

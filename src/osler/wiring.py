@@ -7,9 +7,12 @@ knowledge base. The strategy cannot tell them apart.
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from osler.answer.base import Composer
@@ -21,13 +24,13 @@ from osler.kb.base import Built, KnowledgeBase, Progress
 from osler.llm.base import LanguageModel, Likelihood, Sampling
 from osler.llm.tape import (
     Player,
-    RecordingModel,
     RecordingRelevance,
     RecordingRetriever,
-    ReplayingModel,
     ReplayingRelevance,
     ReplayingRetriever,
     Tape,
+    recording,
+    replaying,
 )
 from osler.retrieve.dense import Dense
 from osler.retrieve.hybrid import Hybrid
@@ -69,16 +72,46 @@ class Parts:
     sources: tuple[str, ...]
     """Those that the knowledge base holds and the settings allow."""
     snapshot: str = ""
+    constrains: bool = True
+    """Whether the model takes a grammar."""
 
 
 # Models and encoders
 
 
-def language_model(settings: Settings) -> LanguageModel:
-    """The configured model, loaded: a file that is cut short is refused before a run begins.
+async def language_model(settings: Settings) -> tuple[LanguageModel, bool]:
+    """The configured model, ready to be asked, and whether it takes a grammar.
 
-    Raises `ModelMissing`.
+    A file that is cut short, or a server that is not there, is refused before a run
+    begins. Raises `ModelError`.
     """
+    chosen = settings.model
+    if chosen.kind == "openai":
+        from osler.llm import openai
+
+        endpoint = openai.Endpoint(
+            base_url=chosen.url,
+            model=chosen.name,
+            api_key=_key(chosen.key_file),
+            timeout_s=chosen.timeout_s,
+        )
+        served = await openai.connect(endpoint)
+        return served, served.constrains
+    return await asyncio.to_thread(_embedded, settings), True
+
+
+def _key(file: Path | None) -> str | None:
+    """The server's key; it is read here and stored nowhere."""
+    if file is None:
+        return os.environ.get("OPENAI_API_KEY")
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        fix = "set model.key_file to a file that holds the key alone"
+        raise BadConfig(f"the key file {file} cannot be read: {error}", fix=fix) from error
+
+
+def _embedded(settings: Settings) -> LanguageModel:
     from osler.llm.local import LlamaCpp, check_gguf
     from osler.llm.quantise import default_gguf
 
@@ -177,11 +210,11 @@ async def search(settings: Settings, query: str, *, k: int, sources: Iterable[st
 # Parts
 
 
-def live(settings: Settings) -> Parts:
+async def live(settings: Settings) -> Parts:
     """The real model, and the real knowledge base where the strategy reads one."""
-    model = language_model(settings)
+    model, constrains = await language_model(settings)
     if isinstance(settings.strategy, Direct | Cot):
-        return Parts(model, _no_retriever, Overlap(), Overlap(), ())
+        return Parts(model, _no_retriever, Overlap(), Overlap(), (), constrains=constrains)
     kb, chosen = knowledge_base(settings), encoder(settings)
     kb.require_built(chosen.identity)
     return Parts(
@@ -191,18 +224,20 @@ def live(settings: Settings) -> Parts:
         Coverage(kb.rarity),
         searched(settings, kb),
         kb.snapshot,
+        constrains,
     )
 
 
 def recorded(parts: Parts, tape: Tape) -> Parts:
     """The same parts, with everything that they give written to the tape."""
     return Parts(
-        RecordingModel(parts.model, tape),
+        recording(parts.model, tape),
         lambda name, sources: RecordingRetriever(name, parts.retriever(name, sources), tape),
         RecordingRelevance("relevance", parts.relevance, tape),
         RecordingRelevance("coverage", parts.coverage, tape),
         parts.sources,
         parts.snapshot,
+        parts.constrains,
     )
 
 
@@ -210,12 +245,13 @@ def replayed(tape: Tape, sources: tuple[str, ...], snapshot: str) -> Parts:
     """What the tape holds, and nothing else."""
     player = Player(tape)
     return Parts(
-        ReplayingModel(player),
+        replaying(player),
         lambda name, sources: ReplayingRetriever(name, player),
         ReplayingRelevance("relevance", player),
         ReplayingRelevance("coverage", player),
         sources,
         snapshot,
+        tape.constrains,
     )
 
 
@@ -298,7 +334,7 @@ def _machine(
         max_loop=chosen.max_loop,
         argument=not guided,
         visible=chosen.visible,
-        constrained=True,
+        constrained=parts.constrains,
         longest=_SHORT if guided else 600,
         # Only uct reads the tokens of a reply; reporting them can cost a second reading.
         sampling=replace(sampling, top=int(chosen.metric == "uct")),

@@ -15,7 +15,7 @@ from osler.kb.base import KnowledgeBase
 from osler.llm.base import LanguageModel, Likelihood
 from osler.llm.local import LlamaCpp
 from osler.llm.quantise import default_gguf
-from osler.llm.tape import RecordingModel, RecordingRetriever, Tape
+from osler.llm.tape import RecordingRetriever, Tape, recording
 from osler.retrieve.dense import Dense
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.lexical import Lexical
@@ -128,11 +128,13 @@ class TestScriptedModel(LanguageModelKit, LikelihoodKit):
 class TestRecordingModel(LanguageModelKit, LikelihoodKit):
     @pytest.fixture
     def model(self) -> LanguageModel:
-        return RecordingModel(ScriptedModel(["Vitamin C."]), Tape("scripted"))
+        return recording(ScriptedModel(["Vitamin C."]), Tape("scripted"))
 
     @pytest.fixture
     def scorer(self) -> Likelihood:
-        return RecordingModel(ScriptedModel([]), Tape("scripted"))
+        made = recording(ScriptedModel([]), Tape("scripted"))
+        assert isinstance(made, Likelihood)
+        return made
 
 
 @dataclass

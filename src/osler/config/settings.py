@@ -84,12 +84,24 @@ class Runs(Section):
 
 
 class Model(Section):
-    kind: Literal["packaged", "gguf"] = Field(
+    kind: Literal["packaged", "gguf", "openai"] = Field(
         default="packaged",
-        description="The small model that comes with Osler, or a GGUF file of yours.",
+        description="The small model that comes with Osler, a GGUF file of yours, or a server"
+        " that speaks the OpenAI interface.",
     )
     path: Annotated[Place | None, BeforeValidator(_none)] = Field(
         default=None, description='The GGUF file; needed with kind = "gguf".'
+    )
+    url: str = Field(
+        default="", description='The server, as "http://HOST:PORT/v1"; needed with kind = "openai".'
+    )
+    name: str = Field(default="", description="The model's name on the server.")
+    key_file: Annotated[Place | None, BeforeValidator(_none)] = Field(
+        default=None,
+        description="File with the server's key; without one, OPENAI_API_KEY of the environment.",
+    )
+    timeout_s: Real = Field(
+        default=120.0, gt=0, le=86_400, description="Seconds for one request to the server."
     )
     context: Whole = Field(
         default=8192, ge=512, le=1_048_576, description="Context window, in tokens."
@@ -110,6 +122,8 @@ class Model(Section):
     def _path_with_gguf(self) -> Model:
         if self.kind == "gguf" and self.path is None:
             raise ValueError('kind = "gguf" needs path = "FILE.gguf"')
+        if self.kind == "openai" and not (self.url and self.name):
+            raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
         return self
 
     @property

@@ -94,14 +94,14 @@ class LlamaCpp:
         """Whether every token was reported. Of those that share a character, only the last is."""
         if text.isascii():
             return True
-        self._tokenise(text, special=False)
+        self._tokenise(text)
         return all(self._pieces.get(entry["id"]) == bytes(entry["bytes"]) for entry in entries)
 
     def _score(self, context: Sequence[Message] | str, text: str) -> Scored:
         began = time.perf_counter()
         prompt = context if isinstance(context, str) else self._template(context)
-        before = self._tokenise(prompt, special=not isinstance(context, str))
-        ids = self._tokenise(text, special=False)
+        before = self._tokenise(prompt, begins=True, special=not isinstance(context, str))
+        ids = self._tokenise(text)
         if not ids:
             raise ModelError("there is no text to score")
         logprobs = [self._forced(before + ids[:i], token) for i, token in enumerate(ids)]
@@ -128,7 +128,7 @@ class LlamaCpp:
         return float(entry["logprob"])
 
     def _looked_up(self, prompt: list[int], token: int) -> float:
-        plain = next(i for i, piece in self._pieces.items() if piece.isascii() and piece)
+        (plain,) = self._tokenise("a")
         for count in _LOOKUPS:
             for entry in self._step(prompt, plain, count)["top_logprobs"]:
                 if entry["id"] == token:
@@ -159,8 +159,11 @@ class LlamaCpp:
         prompt: str = self._post("/apply-template", {"messages": listed})["prompt"]
         return prompt
 
-    def _tokenise(self, text: str, *, special: bool) -> list[int]:
-        request = {"content": text, "with_pieces": True, "parse_special": special}
+    def _tokenise(self, text: str, *, begins: bool = False, special: bool = False) -> list[int]:
+        """Token ids. `begins`: with the first token that some models want, at a text's
+        beginning; `special`: a template's own marks are tokens."""
+        request: dict[str, Any] = {"content": text, "with_pieces": True}
+        request |= {"add_special": begins, "parse_special": special}
         ids = []
         for token in self._post("/tokenize", request)["tokens"]:
             piece = token["piece"]

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from osler.errors import BadRun, CapabilityMissing, TapeMiss
+from osler.errors import BadRun, TapeMiss
 from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
 from osler.types import Hit, Relevance, Retriever
 
@@ -43,6 +43,10 @@ class Tape:
 
     model: str
     made: Literal["recorded", "by hand"] = "recorded"
+    scores: bool = True
+    """Whether the model could score: a replayed one can do what the recorded one could."""
+    constrains: bool = True
+    """Whether it took a grammar."""
     entries: list[Entry] = field(default_factory=list)
 
     def add(self, kind: Kind, parts: Sequence[Any], reply: Any) -> None:
@@ -50,7 +54,9 @@ class Tape:
         self.entries.append(Entry(kind, _key(kind, parts), asked, _dump(kind, reply)))
 
     def lines(self) -> Iterable[str]:
-        yield json.dumps({"tape": 1, "model": self.model, "made": self.made}, ensure_ascii=False)
+        head = {"tape": 1, "model": self.model, "made": self.made}
+        able = {"scores": self.scores, "constrains": self.constrains}
+        yield json.dumps(head | able, ensure_ascii=False)
         for entry in self.entries:
             yield TypeAdapter(Entry).dump_json(entry).decode()
 
@@ -60,7 +66,7 @@ class Tape:
         try:
             header, *rest = path.read_text(encoding="utf-8").splitlines()
             head = json.loads(header)
-            tape = cls(head["model"], head["made"])
+            tape = cls(head["model"], head["made"], head["scores"], head["constrains"])
         except (OSError, ValueError, KeyError) as error:
             raise BadRun(f"{path}: no tape: {error}") from error
         for number, line in enumerate(rest, 2):
@@ -87,12 +93,24 @@ class RecordingModel:
         self.tape.add("complete", (self.name, tuple(messages), sampling), reply)
         return reply
 
+
+@dataclass(frozen=True)
+class RecordingScorer(RecordingModel):
+    """The same of a model that scores."""
+
+    scorer: Likelihood
+
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
-        if not isinstance(self.model, Likelihood):
-            raise CapabilityMissing(f"{self.name} cannot score a given text")
-        reply = await self.model.score(context, text)
+        reply = await self.scorer.score(context, text)
         self.tape.add("score", (self.name, _context(context), text), reply)
         return reply
+
+
+def recording(model: LanguageModel, tape: Tape) -> RecordingModel:
+    """A recorder that can do what the model can."""
+    if isinstance(model, Likelihood):
+        return RecordingScorer(model, tape, model)
+    return RecordingModel(model, tape)
 
 
 @dataclass(frozen=True)
@@ -124,6 +142,7 @@ class Player:
 
     def __init__(self, tape: Tape) -> None:
         self.model = tape.model
+        self.scores = tape.scores
         self._left: dict[str, deque[Entry]] = defaultdict(deque)
         for entry in tape.entries:
             self._left[entry.key].append(entry)
@@ -156,9 +175,19 @@ class ReplayingModel:
         reply: Completion = self.player.take("complete", (self.name, tuple(messages), sampling))
         return reply
 
+
+@dataclass(frozen=True)
+class ReplayingScorer(ReplayingModel):
+    """The same of a model that scored."""
+
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
         reply: Scored = self.player.take("score", (self.name, _context(context), text))
         return reply
+
+
+def replaying(player: Player) -> ReplayingModel:
+    """A player that can do what the recorded model could."""
+    return ReplayingScorer(player) if player.scores else ReplayingModel(player)
 
 
 @dataclass(frozen=True)

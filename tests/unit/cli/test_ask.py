@@ -27,7 +27,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
     """The settings of each run. Everything is real but the model and the index."""
     seen: list[Settings] = []
 
-    def live(settings: Settings) -> wiring.Parts:
+    async def live(settings: Settings) -> wiring.Parts:
         seen.append(settings)
         index = ScriptedRetriever({"anaphylaxis": [passage]})
         sources = settings.kb.sources or ("guideline",)

@@ -1,5 +1,6 @@
 """The embedded engine on its real weights: the facts that `llm/local.py` rests on."""
 
+import asyncio
 from math import exp
 from pathlib import Path
 
@@ -75,8 +76,8 @@ async def test_a_likely_text_scores_higher_than_an_unlikely_one(model: LlamaCpp)
 
 async def test_looking_a_token_up_gives_the_forced_token_s_own_score(model: LlamaCpp) -> None:
     """Two ways to the same number: forced by logit bias, and found among the likeliest."""
-    before = model._tokenise("The heart pumps", special=False)
-    (token,) = model._tokenise(" blood", special=False)
+    before = model._tokenise("The heart pumps")
+    (token,) = model._tokenise(" blood")
     forced = model._forced(before, token)
     assert model._looked_up(before, token) == pytest.approx(forced, abs=1e-4)
     assert 0 < exp(forced) < 1
@@ -107,6 +108,13 @@ async def test_a_bad_grammar_is_an_error_not_free_text(model: LlamaCpp) -> None:
 async def test_too_long_a_prompt_says_how_long(model: LlamaCpp) -> None:
     with pytest.raises(ModelError, match="exceeds the available context size"):
         await model.complete([Message("user", "heart " * 6000)], Sampling(max_tokens=4))
+
+
+async def test_a_fresh_engine_scores_chinese_at_once(model: LlamaCpp) -> None:
+    """It once waited for ever: no plain token had been seen to force in place of part of one."""
+    fresh = LlamaCpp(model.path, name="fresh", context=512)
+    scored = await asyncio.wait_for(fresh.score("抗坏血酸", "抗坏"), timeout=60)
+    assert {(t.start, t.end) for t in scored.tokens} == {(0, 1), (1, 2)}
 
 
 async def test_nothing_to_score_is_an_error(model: LlamaCpp) -> None:

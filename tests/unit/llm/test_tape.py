@@ -5,19 +5,21 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun, TapeMiss
-from osler.llm.base import Message, Sampling
+from osler.llm.base import Likelihood, Message, Sampling
 from osler.llm.tape import (
     Player,
-    RecordingModel,
     RecordingRelevance,
     RecordingRetriever,
-    ReplayingModel,
+    RecordingScorer,
     ReplayingRelevance,
     ReplayingRetriever,
+    ReplayingScorer,
     Tape,
+    recording,
+    replaying,
 )
 from osler.retrieve.relevance import Overlap
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.types import Passage
 
 ASKED = [Message("user", "为什么？")]
@@ -26,7 +28,8 @@ PASSAGE = Passage("book:a#0", "因为缺铁。", "book", "贫血", language="zh"
 
 async def recorded(path: Path) -> tuple[Tape, object]:
     tape = Tape("scripted")
-    model = RecordingModel(ScriptedModel(["一", "二"]), tape)
+    model = recording(ScriptedModel(["一", "二"]), tape)
+    assert isinstance(model, RecordingScorer)
     replies = (
         await model.complete(ASKED, Sampling()),
         await model.complete(ASKED, Sampling()),
@@ -46,7 +49,8 @@ def written(tape: Tape, path: Path) -> Tape:
 async def test_everything_comes_back_equal_from_the_file(tmp_path: Path) -> None:
     tape, replies = await recorded(tmp_path / "tape.jsonl")
     player = Player(tape)
-    model = ReplayingModel(player)
+    model = replaying(player)
+    assert isinstance(model, ReplayingScorer)
     assert model.name == "scripted"
     again = (
         await model.complete(ASKED, Sampling()),
@@ -62,12 +66,13 @@ async def test_everything_comes_back_equal_from_the_file(tmp_path: Path) -> None
 async def test_what_was_never_recorded_is_a_miss_that_shows_the_nearest(tmp_path: Path) -> None:
     tape, _ = await recorded(tmp_path / "tape.jsonl")
     with pytest.raises(TapeMiss, match=r"the nearest recorded one: .*为什么"):
-        await ReplayingModel(Player(tape)).complete([Message("user", "为何？")], Sampling())
+        await replaying(Player(tape)).complete([Message("user", "为何？")], Sampling())
 
 
 async def test_a_call_is_given_back_once(tmp_path: Path) -> None:
     tape, _ = await recorded(tmp_path / "tape.jsonl")
-    model = ReplayingModel(Player(tape))
+    model = replaying(Player(tape))
+    assert isinstance(model, ReplayingScorer)
     await model.score("贫血", "缺铁")
     with pytest.raises(TapeMiss):
         await model.score("贫血", "缺铁")
@@ -81,3 +86,15 @@ def test_a_file_that_is_no_tape_is_named(tmp_path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BadRun, match=r"tape\.jsonl"):
         Tape.read(path)
+
+
+async def test_a_model_that_cannot_score_is_recorded_and_replayed_as_one(tmp_path: Path) -> None:
+    tape = Tape("scripted", scores=False, constrains=False)
+    model = recording(TextOnly(ScriptedModel(["一"])), tape)
+    assert not isinstance(model, Likelihood)
+    await model.complete(ASKED, Sampling())
+    again = written(tape, tmp_path / "tape.jsonl")
+    assert again.constrains is False
+    played = replaying(Player(again))
+    assert not isinstance(played, Likelihood)
+    assert (await played.complete(ASKED, Sampling())).text == "一"
