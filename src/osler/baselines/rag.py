@@ -36,7 +36,8 @@ class RetrieveAndRead:
                 self.model, "baselines/read", question, self.sampling, run, documents=documents
             )
         answer = await self.composer.conclude(question, found.hits, text, run)
-        why = f"a source was down: {found.failed}" if found.failed else "nothing relevant was found"
+        nothing = "the passages found do not answer" if found.hits else "nothing was found"
+        why = f"a source was down: {found.failed}" if found.failed else nothing
         return ended(answer, run, converged="read once", silent=Halt.NO_EVIDENCE, why=why)
 
 

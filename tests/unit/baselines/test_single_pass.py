@@ -63,7 +63,15 @@ async def test_finding_nothing_is_an_honest_end_without_a_model_call() -> None:
     rag = RetrieveAndRead(model, ScriptedRetriever({}), Written(), ("book",))
     solution = await rag.solve(OPEN, Run())
     assert solution.halt is Halt.NO_EVIDENCE
-    assert solution.why == "nothing relevant was found"
+    assert solution.why == "nothing was found"
+
+
+async def test_passages_that_do_not_answer_are_not_called_nothing() -> None:
+    model = ScriptedModel(["The evidence does not say."])
+    rag = RetrieveAndRead(model, ScriptedRetriever({"": [PASSAGE]}), Written(), ("book",))
+    solution = await rag.solve(OPEN, Run())
+    assert solution.halt is Halt.NO_EVIDENCE
+    assert solution.why == "the passages found do not answer"
 
 
 async def test_a_source_that_is_down_is_said_and_not_an_empty_result() -> None:
