@@ -1,0 +1,1 @@
+"""KAG-Thinker: a question taken apart into logical forms, each solved in depth."""

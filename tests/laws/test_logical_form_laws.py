@@ -1,0 +1,148 @@
+"""Laws of logical forms: what is written reads back, and nothing else escapes."""
+
+import contextlib
+import random
+from dataclasses import replace
+from typing import get_args
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from osler.errors import MalformedOutput
+from osler.kag.dependencies import dependencies
+from osler.kag.forms import (
+    Comparison,
+    Constraint,
+    Deduce,
+    Form,
+    Math,
+    Node,
+    Operation,
+    Output,
+    Place,
+    Plan,
+    Retrieval,
+    Step,
+)
+from osler.kag.parse import read_plan, read_search
+from osler.kag.wire import render_plan
+
+PROFILE = settings.get_profile(settings.get_current_profile_name())
+PLANS = settings(max_examples=25 * PROFILE.max_examples)
+BROKEN = 100 * PROFILE.max_examples
+"""5,000 plans and 20,000 broken strings in the whole suite, fewer in the quick gate."""
+
+HOSTILE = (
+    "a, p=b, o=c",
+    "Both Lower Limbs (Including the Buttocks)",
+    "it's, s=x",
+    "x'], p=p1, o=o1)",
+    "say \\'no\\'",
+    "糖尿病，o=药物）",
+    "s.a=1",
+    "Step2: x",
+    "Action1: Output(o1)",
+    ")->o9",
+    "p < 0.05",
+    "\\",
+    "ends with \\'",
+    "“quoted”",
+    "a\nb\t c",
+    "->",
+    "[",
+    "]",
+    "in ['a']",
+)
+texts = st.sampled_from(HOSTILE) | st.text(max_size=25)
+said = texts.map(lambda text: " ".join(text.split())).filter(bool)
+TAGS = ("<answer", "</answer", "<think", "</think", "<search", "</search")
+inside = said.filter(lambda text: not any(tag in text.lower() for tag in TAGS))
+aliases = st.from_regex(r"[spo][1-9]", fullmatch=True)
+nodes = st.builds(Node, aliases, inside | st.just(""), inside | st.just(""), st.just(""))
+places: st.SearchStrategy[Place] = st.sampled_from(get_args(Place))
+comparisons: st.SearchStrategy[Comparison] = st.sampled_from(get_args(Comparison))
+
+
+@st.composite
+def constraints(draw: st.DrawFn) -> Constraint:
+    comparison = draw(comparisons)
+    several = st.lists(inside, min_size=1, max_size=3).map(tuple)
+    value = draw(several if comparison == "in" else inside)
+    return Constraint(draw(places), draw(inside), comparison, value)  # type: ignore[arg-type]
+
+
+items = st.lists(inside, max_size=4).map(tuple)
+forms: st.SearchStrategy[Form] = st.one_of(
+    st.builds(Retrieval, nodes, nodes, nodes, st.lists(constraints(), max_size=2).map(tuple)),
+    st.builds(Math, items, inside, aliases | st.just("")),
+    st.builds(Deduce, st.sampled_from(Operation), items, inside, aliases | st.just("")),
+    st.builds(Output, st.lists(inside, min_size=1, max_size=3).map(tuple)),
+)
+questions = inside.filter(lambda text: not text.lstrip("-*#> ").lower().startswith(("step", "act")))
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    pairs = draw(st.lists(st.tuples(questions, forms), min_size=1, max_size=5))
+    return Plan(tuple(Step(n, question, form) for n, (question, form) in enumerate(pairs, 1)))
+
+
+@PLANS
+@given(plans())
+def test_a_plan_reads_back_as_it_was_written(plan: Plan) -> None:
+    assert read_plan(render_plan(plan)) == plan
+    framed = f"<think>so</think>\n\n<answer>{render_plan(plan)}</answer>"
+    assert read_plan(framed) == plan
+
+
+@given(plans())
+def test_every_plan_has_an_order_in_which_each_step_stands_once(plan: Plan) -> None:
+    graph = dependencies(plan)
+    order = graph.order()
+    assert sorted(order) == [step.n for step in plan.steps]
+    place = {n: at for at, n in enumerate(order)}
+    assert all(place[m] < place[n] for n, waits in graph.waits.items() for m in waits)
+
+
+@given(plans(), st.data())
+def test_a_broken_reply_is_a_plan_or_malformed_and_never_anything_else(
+    plan: Plan, data: st.DataObject
+) -> None:
+    text = f"<answer>{render_plan(plan)}</answer>"
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        until = data.draw(st.integers(at, min(len(text), at + 12)))
+        text = text[:at] + data.draw(st.text(max_size=4) | st.sampled_from(HOSTILE)) + text[until:]
+    read_anyway(text)
+
+
+def test_thousands_of_broken_replies_are_plans_or_malformed() -> None:
+    chance = random.Random(0)
+    form = Deduce(Operation.CHOICE, ("o1", "it's, p=b"), "which (of them) first", "o3")
+    name = Node("s1", "film", "a, p=b")
+    steps = (
+        Step(1, "Who made it?", Retrieval(name, Node("p1", "by"), Node("o1"))),
+        Step(2, "How much is #1?", Math(("o1", "weight=16kg"), "the sum", "o2")),
+        Step(3, "Which of #1 and #2?", form),
+        Step(4, "Output #3.", Output(("o3",))),
+    )
+    whole = f"<think>so</think>\n<answer>{render_plan(Plan(steps))}</answer>"
+    for _ in range(BROKEN):
+        text = whole
+        for _ in range(chance.randint(1, 5)):
+            at = chance.randrange(len(text))
+            text = text[:at] + chance.choice((*HOSTILE, "'", "(", "，")) + text[at + 3 :]
+        read_anyway(text)
+
+
+def read_anyway(text: str) -> None:
+    for read in (read_plan, read_search):
+        with contextlib.suppress(MalformedOutput):
+            read(text)
+
+
+@given(plans())
+def test_a_step_that_names_itself_is_reported(plan: Plan) -> None:
+    first = replace(plan.steps[0], question="What of #1?")
+    found = dependencies(Plan((first, *plan.steps[1:])))
+    assert "step 1 waits for itself (#1)" in found.problems
