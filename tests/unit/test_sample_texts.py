@@ -12,6 +12,7 @@ from osler.config import Settings
 from osler.kb.base import KnowledgeBase
 from osler.testing.encoders import HashingEncoder
 from osler.types import ALL_SOURCES
+from osler.wiring import knowledge
 
 SAMPLE = Path(str(files("osler.sample")))
 FILES = ("questions_en.jsonl", "questions_zh.jsonl", "calibration_en.jsonl", "calibration_zh.jsonl")
@@ -21,7 +22,7 @@ FILES = ("questions_en.jsonl", "questions_zh.jsonl", "calibration_en.jsonl", "ca
 def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     """The sample texts through the real parsers; only the vectors are a double's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wiring, "encoder", lambda settings: HashingEncoder())
+        patch.setattr(knowledge, "encoder", lambda settings: HashingEncoder())
         settings = Settings.model_validate({"home": tmp_path_factory.mktemp("home")})
         wiring.build_sample(settings)
         with wiring.knowledge_base(settings) as built:

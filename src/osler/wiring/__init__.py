@@ -1,0 +1,53 @@
+"""Settings → objects: the only package that knows everything.
+
+| Module | Makes |
+|---|---|
+| `models` | language models and encoders |
+| `knowledge` | the knowledge base and its retrievers |
+| `parts` | what a strategy is built from: live, recorded or replayed |
+| `strategies` | the strategy itself: one `match`, no registry |
+"""
+
+from osler.wiring.knowledge import (
+    build_sample,
+    knowledge_base,
+    open_or_create,
+    retriever,
+    search,
+    searched,
+)
+from osler.wiring.models import PACKAGED, encoder, language_model, relevance
+from osler.wiring.parts import Parts, live, recorded, replayed
+from osler.wiring.strategies import (
+    PACKAGED_SIGMA,
+    budget,
+    composer,
+    gate,
+    sigma,
+    solver,
+    writes,
+)
+
+__all__ = [
+    "PACKAGED",
+    "PACKAGED_SIGMA",
+    "Parts",
+    "budget",
+    "build_sample",
+    "composer",
+    "encoder",
+    "gate",
+    "knowledge_base",
+    "language_model",
+    "live",
+    "open_or_create",
+    "recorded",
+    "relevance",
+    "replayed",
+    "retriever",
+    "search",
+    "searched",
+    "sigma",
+    "solver",
+    "writes",
+]

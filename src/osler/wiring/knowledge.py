@@ -1,0 +1,94 @@
+"""The knowledge base that the settings name, and what searches it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING
+
+from osler.config import Settings
+from osler.errors import BadConfig, KnowledgeBaseMissing
+from osler.kb.base import Built, KnowledgeBase, Progress
+from osler.retrieve.dense import Dense
+from osler.retrieve.hybrid import Hybrid
+from osler.retrieve.lexical import Lexical
+from osler.types import ALL_SOURCES, EMR, Hit, Retriever
+from osler.wiring.models import encoder
+
+if TYPE_CHECKING:
+    from osler.kb.embed import Encoder
+
+_SAMPLE_LICENCE = "Apache-2.0"
+
+
+def knowledge_base(settings: Settings) -> KnowledgeBase:
+    """The configured knowledge base. Raises `KnowledgeBaseError`."""
+    return KnowledgeBase.open(settings.kb.path)
+
+
+def open_or_create(settings: Settings) -> KnowledgeBase:
+    try:
+        return knowledge_base(settings)
+    except KnowledgeBaseMissing:
+        return KnowledgeBase.create(settings.kb.path)
+
+
+def build_sample(settings: Settings, progress: Progress | None = None) -> Built:
+    """Puts the packaged sample texts into the configured knowledge base and builds it."""
+    with open_or_create(settings) as kb:
+        with as_file(files("osler.sample")) as folder:
+            for source in ALL_SOURCES:
+                kb.add(
+                    [folder / source],
+                    source=source,
+                    licence=_SAMPLE_LICENCE,
+                    illustrative=True,
+                    progress=progress,
+                )
+        return kb.build(encoder(settings), progress=progress)
+
+
+def searched(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
+    """The sources to search: those allowed that are there; patients only when named.
+
+    Raises `BadConfig` for a source that is asked for and not there.
+    """
+    present, wanted = kb.sources, settings.kb.sources
+    if not wanted:
+        return _ordered(set(present) - {EMR})
+    if absent := set(wanted) - set(present):
+        raise BadConfig(
+            f"the knowledge base has no source {', '.join(sorted(absent))}",
+            fix=f"choose from {', '.join(_ordered(present))}, or `osler kb add` it",
+        )
+    return _ordered(wanted)
+
+
+def retriever(
+    settings: Settings, kb: KnowledgeBase, encoder: Encoder, sources: tuple[str, ...]
+) -> Retriever:
+    chosen = settings.retrieve
+    return Hybrid(
+        Dense(kb, encoder, sources),
+        Lexical(kb, sources),
+        dense_weight=chosen.dense_weight,
+        lexical_weight=chosen.lexical_weight,
+        constant=chosen.rrf_k,
+        depth=chosen.depth,
+    )
+
+
+async def search(settings: Settings, query: str, *, k: int, sources: Iterable[str]) -> list[Hit]:
+    """One search of the configured knowledge base; no `sources` = all but patients."""
+    with knowledge_base(settings) as kb:
+        chosen = encoder(settings)
+        kb.require_built(chosen.identity)
+        named = tuple(sources) or searched(settings, kb)
+        return await retriever(settings, kb, chosen, named).search(query, k=k)
+
+
+def _ordered(sources: Iterable[str]) -> tuple[str, ...]:
+    """Osler's own sources in the papers' order, then the user's by name."""
+    given = set(sources)
+    own = sorted(given - set(ALL_SOURCES))
+    return (*(source for source in ALL_SOURCES if source in given), *own)
