@@ -19,7 +19,7 @@ from osler.errors import MalformedSource
 from osler.kb.chunk import passages
 from osler.kb.formats import FOLDER_PARSERS, PARSERS, FolderParser, sniff
 from osler.kb.formats.fhir import Fhir
-from osler.kb.records import Document, Parser, Record
+from osler.kb.records import Document, Drop, Parser, Record
 from osler.text import clean
 
 PIECES = [
@@ -49,7 +49,7 @@ def check(records: list[Record]) -> None:
             for passage in passages(record, "book"):
                 f"{passage.id}{passage.heading}{passage.locator}".encode()
         else:
-            assert record.reason
+            assert record.reason if isinstance(record, Drop) else record.document
             record.where.encode()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from dataclasses import dataclass
 
 from osler.errors import KnowledgeBaseError
@@ -12,6 +13,7 @@ from osler.kb.records import Drop
 from osler.kb.store import delete_documents
 
 DUPLICATE, EMPTY, UNKNOWN = "duplicate document id", "no text", "unknown format"
+WITHDRAWN = "withdrawn by its publisher"
 BROKEN = frozenset({"malformed file", "truncated or damaged", "decompression bomb", "not readable"})
 """Reasons for which a whole file, and not one record of it, is dropped."""
 
@@ -49,7 +51,10 @@ def insert(db: sqlite3.Connection, entry: Entry, *, complete: bool) -> int:
 
 
 def insert_drop(db: sqlite3.Connection, source: str, file: int | None, drop: Drop) -> None:
-    db.execute("INSERT INTO dropped VALUES (?, ?, ?, ?)", (source, file, drop.where, drop.reason))
+    db.execute(
+        "INSERT INTO dropped(source, file, place, reason, line, at) VALUES (?, ?, ?, ?, ?, ?)",
+        (source, file, drop.where, drop.reason, drop.line, int(time.time())),
+    )
 
 
 def forget(db: sqlite3.Connection, entry: Entry, name: str) -> int:

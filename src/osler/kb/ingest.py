@@ -14,7 +14,7 @@ from osler.kb import filed
 from osler.kb.access import transaction
 from osler.kb.chunk import passages
 from osler.kb.discover import Found, discover, fingerprint, read
-from osler.kb.records import Document, Drop
+from osler.kb.records import Deleted, Document, Drop, Record
 from osler.kb.store import Progress, insert_document, set_meta
 
 _REPORT_EVERY = 100
@@ -128,7 +128,7 @@ def _add_file(
         gone = filed.forget(db, entry, item.name)
         file = filed.insert(db, entry, complete=True)
         for record in read(item):
-            outcome = record if isinstance(record, Drop) else _add_document(db, file, record, how)
+            outcome = _take(db, file, record, how)
             if isinstance(outcome, Drop):
                 if outcome.reason in filed.BROKEN:
                     raise _Broken(outcome)
@@ -144,6 +144,17 @@ def _add_file(
     return tally
 
 
+def _take(db: sqlite3.Connection, file: int, record: Record, how: How) -> int | Drop:
+    """How many passages a record gave, or why it gave none."""
+    match record:
+        case Document():
+            return _add_document(db, file, record, how)
+        case Deleted():
+            return Drop(record.where or record.document, filed.WITHDRAWN)
+        case Drop():
+            return record
+
+
 def _add_document(db: sqlite3.Connection, file: int, document: Document, how: How) -> int | Drop:
     """How many passages it gave, or why it is left out."""
     if how.illustrative:
@@ -155,5 +166,5 @@ def _add_document(db: sqlite3.Connection, file: int, document: Document, how: Ho
     texts = list(passages(document, how.source, how.licence))
     if not texts:
         return Drop(document.id, filed.EMPTY)
-    insert_document(db, file, document.id, document.title, texts)
+    insert_document(db, file, document, texts)
     return len(texts)

@@ -1,4 +1,4 @@
-"""What a parser yields: a document, or a record it had to drop and why.
+"""What a parser yields: a document, the end of one, or a record it had to drop and why.
 
 Nothing is swallowed: `Drop` is a value, counted and shown by `osler kb info`.
 """
@@ -38,6 +38,32 @@ class Document:
     kind: str = ""
     licence: str = ""
     illustrative: bool = False
+    kinds: tuple[str, ...] = ()
+    """Every publication type; `kind` is the most telling of them."""
+    retracted: bool = False
+    trust: int | None = None
+    """1 (least) to 5, see `osler.kb.store.trust_of`; `None` = that of its source."""
+    version: int = 0
+    """Grows with each revision by the publisher. Of two documents with one id the greater
+    stays, and of equal ones (above 0) that of the file whose name sorts later; 0 = the
+    publisher counts none, and the first one read stays."""
+    origin: str = ""
+    """Path or address it first came from, where that is not the file it is read from."""
+    checksum: str = ""
+    """SHA-256 of the file at `origin`, in hexadecimal."""
+    source: str = ""
+    """The source it was exported from; other formats say none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The publisher takes a document back: what an earlier file brought goes (PubMed's
+    DeleteCitation)."""
+
+    document: str
+    """Its id within the source."""
+    where: str = ""
+    """As `Drop.where`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +74,11 @@ class Drop:
     """File, and the place in it: "pubmed.xml.gz: PMID 123", "medical.json:17"."""
     reason: str
     """Short and the same for equal causes, so that it can be counted: "no abstract"."""
+    line: int | None = None
+    """Line of the file, from 1, where the parser knows it."""
 
 
-Record = Document | Drop
+Record = Document | Deleted | Drop
 
 
 class Parser(Protocol):

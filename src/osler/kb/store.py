@@ -8,11 +8,27 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from unicodedata import normalize
 
 from osler.errors import KnowledgeBaseError
+from osler.kb.records import Document
 from osler.text import is_cjk, words
-from osler.types import ALL_SOURCES, EMR, Language, Locator, Passage
+from osler.types import (
+    ALL_SOURCES,
+    BOOK,
+    EMR,
+    GRAPH,
+    GUIDELINE,
+    RESEARCH,
+    WEB,
+    WIKI,
+    Language,
+    Locator,
+    Passage,
+)
 
 Progress = Callable[[str, int, int | None], None]
 """Called with what is being done, how much of it is done, and the total if known."""
@@ -30,6 +46,18 @@ def check_source(source: str) -> None:
             f"{source!r} cannot name a source",
             fix=f"use {', '.join(ALL_SOURCES)}, or a name of lower-case letters, digits and -_.",
         )
+
+
+_TRUST = {GUIDELINE: 5, BOOK: 4, GRAPH: 4, RESEARCH: 3, EMR: 3, WIKI: 2, WEB: 1}
+
+
+def trust_of(source: str) -> int:
+    """How far a source is trusted, 1 (least) to 5, where the user says nothing else.
+
+    guideline 5 > book, graph 4 > research, emr 3 > wiki 2 > web 1; a source of the
+    user's own counts as much as a wiki.
+    """
+    return _TRUST.get(source, 2)
 
 
 def within(source: str, scope: Scope) -> bool:
@@ -85,14 +113,28 @@ def size_of(text: str, language: Language) -> int:
     return sum(map(is_cjk, text)) if language == "zh" else len(text.split())
 
 
+def mark_of(title: str, texts: Iterable[str]) -> bytes:
+    """A hash that is equal for equal title and words, whatever their case and white space."""
+    whole = "\n".join((title, *texts))
+    folded = "".join((whole if whole.isascii() else normalize("NFKC", whole)).split()).casefold()
+    return blake2b(folded.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
 def insert_document(
-    db: sqlite3.Connection, file: int, id: str, title: str, passages: Sequence[Passage]
+    db: sqlite3.Connection, file: int, document: Document, passages: Sequence[Passage]
 ) -> None:
     """One document and its passages, in the store and in the full-text index."""
     source = passages[0].source
-    document = db.execute(
-        "INSERT INTO document(source, id, title, file) VALUES (?, ?, ?, ?)",
-        (source, id, title, file),
+    trust = trust_of(source) if document.trust is None else document.trust
+    number = db.execute(
+        "INSERT INTO document(source, id, title, file, year, lang, kinds, retracted, trust,"
+        " version, origin, checksum, added, mark) VALUES (?,?,?,?, ?,?,?,?,?, ?,?,?,?,?)",
+        (
+            *(source, document.id, document.title, file),
+            *(document.year, document.language, kinds_of(document), document.retracted, trust),
+            *(document.version, document.origin, document.checksum, int(time.time())),
+            mark_of(document.title, (passage.text for passage in passages)),
+        ),
     ).lastrowid
     for n, passage in enumerate(passages):
         at = passage.locator
@@ -102,10 +144,15 @@ def insert_document(
                 *(passage.id, passage.text, passage.source, passage.title),
                 *(at.section, at.page, at.year, at.url, at.code, at.kind),
                 *(passage.licence, passage.language, passage.illustrative),
-                *(document, n, size_of(passage.text, passage.language)),
+                *(number, n, size_of(passage.text, passage.language)),
             ),
         )
         index_words(db, [(row.lastrowid or 0, passage)])
+
+
+def kinds_of(document: Document) -> str:
+    """Its publication types, a line each."""
+    return "\n".join(document.kinds or filter(None, [document.kind]))
 
 
 def index_words(db: sqlite3.Connection, rows: Iterable[tuple[int, Passage]]) -> None:

@@ -51,7 +51,7 @@ def take(place: str) -> Taken:
         for record in read(found):
             if isinstance(record, Document):
                 taken.documents.append(record)
-            else:
+            elif isinstance(record, Drop):
                 taken.drops.append(record)
     return taken
 
