@@ -15,6 +15,7 @@
     │   ├── ModelMissing            exit 5   weights absent, truncated or of another hash
     │   ├── ModelUnreachable        exit 5
     │   └── CapabilityMissing       exit 5   the model cannot do what the method needs
+    ├── BadCalculation              exit 1   a formula's inputs, or code that was not run
     ├── MalformedOutput             exit 1   model text that no parser could read
     ├── BadRun                      exit 1   a recorded run that cannot be read or replayed
     │   └── TapeMiss                exit 1   replay asked for what was never recorded
@@ -106,6 +107,10 @@ class MalformedOutput(OslerError):
         super().__init__(f"expected {expected}, got {reply[:200]!r}")
         self.reply = reply
         self.expected = expected
+
+
+class BadCalculation(OslerError):
+    pass
 
 
 class BadRun(OslerError):

@@ -1,0 +1,217 @@
+"""A verified formula: named inputs with units and ranges, a source, and what it computes.
+
+Units are checked by pint (extra `math`). A quantity of a substance may come as a mass
+or as an amount concentration: creatinine in mg/dL or µmol/L.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from osler.errors import BadCalculation
+
+if TYPE_CHECKING:
+    from pint import UnitRegistry
+
+Given = float | bool | str
+"""A number in the input's own unit, yes or no, one of its choices, or "16 kg"."""
+
+MOLAR_MASS = {
+    "creatinine": 113.12,
+    "bilirubin": 584.66,
+    "calcium": 40.078,
+    "glucose": 180.156,
+    "urea nitrogen": 28.014,
+    "cholesterol": 386.65,
+    "triglycerides": 885.4,
+}
+"""g/mol. Triglycerides as triolein, as laboratories convert them."""
+
+
+_QUANTITY = re.compile(
+    r"\s*(?P<number>[-+]?\d{1,12}(?:\.\d{1,12})?)\s*(?P<unit>[^\W\d_%*^]?[\w%/·. ^×⁹²³]{0,24})\s*"
+)
+"""A number and a unit. Nothing that would be calculated: no powers of numbers, no sums."""
+_UNITS = {
+    "10^9/L": "1/nanoliter",
+    "K/uL": "1/nanoliter",
+    "K/µL": "1/nanoliter",
+    "bpm": "1/min",
+    "%": "percent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An input with a unit and the range in which the formula holds."""
+
+    name: str
+    unit: str
+    low: float
+    high: float
+    substance: str = ""
+    """A key of `MOLAR_MASS`, where masses and amounts are both in use."""
+    default: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A yes or no; absent = no, as clinical scores have it, and it is said."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    name: str
+    choices: tuple[str, ...]
+    default: str | None = None
+
+
+Input = Number | Flag | Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """`compute` takes the inputs by name, in their units, and gives the result in `unit`."""
+
+    id: str
+    title: str
+    title_zh: str
+    inputs: tuple[Input, ...]
+    unit: str
+    """Empty = a score or a ratio."""
+    compute: Callable[..., float]
+    source: str
+    """Where it was published."""
+    note: str = ""
+    """When it does not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    formula: Formula
+    value: float
+    used: Mapping[str, Given]
+    """Every input in the formula's unit, defaults among them."""
+    assumed: tuple[str, ...]
+    """Inputs that were not given and took their default."""
+
+    def text(self) -> str:
+        """ "Parkland formula: weight 70 kg, burned 30 %: 8400 ml", for the trace."""
+        units = {i.name: i.unit for i in self.formula.inputs if isinstance(i, Number)}
+        said = ", ".join(
+            f"{name.replace('_', ' ')} {_said(value)} {units.get(name, '')}".rstrip()
+            for name, value in self.used.items()
+        )
+        return f"{self.formula.title}: {said}: {_said(self.value)} {self.formula.unit}".rstrip()
+
+
+def evaluate(formula: Formula, given: Mapping[str, Given]) -> Result:
+    """The result for what is given.
+
+    Raises `BadCalculation` for an input that is unknown, absent, out of range, of another
+    dimension or no number, and for a result that is not finite.
+    """
+    names = {wanted.name for wanted in formula.inputs}
+    if unknown := sorted(set(given) - names):
+        raise BadCalculation(
+            f"{formula.id} has no input {unknown[0]!r}", fix=f"it takes {', '.join(sorted(names))}"
+        )
+    used = {wanted.name: _taken(formula, wanted, given) for wanted in formula.inputs}
+    assumed = tuple(name for name in used if name not in given)
+    try:
+        value = float(formula.compute(**used))
+    except (ArithmeticError, ValueError) as error:
+        raise BadCalculation(f"{formula.id} cannot be computed from {used}: {error}") from error
+    if not math.isfinite(value):
+        raise BadCalculation(f"{formula.id} gives no finite number from {used}")
+    return Result(formula, value, used, assumed)
+
+
+def _taken(formula: Formula, wanted: Input, given: Mapping[str, Given]) -> Given:
+    match wanted:
+        case Flag(name=name):
+            return _flag(formula, name, given.get(name, False))
+        case Choice(name=name, choices=choices, default=default):
+            chosen = given.get(name, default)
+            if chosen not in choices:
+                raise _wrong(formula, name, f"one of {', '.join(choices)}", given.get(name))
+            return str(chosen)
+        case Number(name=name, default=default):
+            value = given.get(name, default)
+            if value is None:
+                raise _wrong(formula, name, f"a number of {wanted.unit or 'its kind'}", None)
+            return _number(formula, wanted, value)
+
+
+def _flag(formula: Formula, name: str, value: Given) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(formula, name, "yes or no", value)
+    return value
+
+
+def _number(formula: Formula, wanted: Number, value: Given) -> float:
+    if isinstance(value, bool):
+        raise _wrong(formula, wanted.name, "a number", value)
+    number = _converted(formula, wanted, value) if isinstance(value, str) else float(value)
+    if not wanted.low <= number <= wanted.high:
+        bounds = f"{_said(wanted.low)} to {_said(wanted.high)} {wanted.unit}".rstrip()
+        raise _wrong(formula, wanted.name, f"a value from {bounds}", value)
+    return number
+
+
+def _converted(formula: Formula, wanted: Number, text: str) -> float:
+    """ "1.2 mg/dL" in the input's unit; a bare number is taken to be in it already."""
+    found = _QUANTITY.fullmatch(text)
+    if found is None:
+        raise _wrong(formula, wanted.name, f"a quantity in {wanted.unit or 'no unit'}", text)
+    number, unit = float(found["number"]), found["unit"].strip()
+    if not unit or _spelled(unit) == _spelled(wanted.unit):
+        return number
+    units = _units()
+    import pint
+
+    try:
+        quantity = units.Quantity(number, _spelled(unit))
+        if not wanted.substance:
+            return float(quantity.to(_spelled(wanted.unit)).magnitude)
+        mass = MOLAR_MASS[wanted.substance] * units.Unit("g/mol")
+        return float(quantity.to(_spelled(wanted.unit), "chemistry", mw=mass).magnitude)
+    except (pint.PintError, ValueError, TypeError, AttributeError, AssertionError) as error:
+        raise _wrong(formula, wanted.name, f"in {wanted.unit or 'no unit'}", text) from error
+
+
+def _spelled(unit: str) -> str:
+    """As pint spells it: cells are counted per nanolitre, and percents are a unit."""
+    return _UNITS.get(unit.replace("×", "").replace("⁹", "^9").replace(" ", ""), unit)
+
+
+@cache
+def _units() -> UnitRegistry[Any]:
+    try:
+        import pint
+    except ImportError as error:
+        raise BadCalculation(
+            "quantities with units need the extra `math`", fix='pip install "osler[math]"'
+        ) from error
+    units: UnitRegistry[Any] = pint.UnitRegistry(cache_folder=None)
+    units.define("mEq = millimole")
+    units.define("IU = enzyme_unit")
+    return units
+
+
+def _wrong(formula: Formula, name: str, wanted: str, got: Given | None) -> BadCalculation:
+    have = "nothing was given" if got is None else f"got {got!r}"
+    return BadCalculation(f"{formula.id}: {name} should be {wanted}, {have}")
+
+
+def _said(value: Given) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else f"{value:.6g}"
