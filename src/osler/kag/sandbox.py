@@ -1,0 +1,103 @@
+"""Runs a calculation that a model wrote, in a worker that can reach nothing.
+
+The interpreter is `pydantic-monty` (extra `math`): a Python of its own without files,
+network, environment or imports beyond a few pure modules. KAG 0.8 runs such code in a
+bare subprocess; DESIGN "Math" forbids that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import ModuleType
+
+from osler.errors import BadCalculation
+
+SECONDS = 1.0
+MEMORY = 64 * 2**20
+OUTPUT = 64 * 2**10
+"""Bytes of printed text."""
+LONGEST = 20_000
+"""Characters of a program."""
+DEPTH = 300
+
+EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+"""The date and time of every calculation."""
+
+LACKING = "statistics, fractions, enum, string, operator, calendar, contextlib, numpy, sympy"
+"""Modules that a model likes to import and that are not there; prompts name them."""
+
+Plain = bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Calculated:
+    value: Plain
+    """What the last expression gave; else what was printed last."""
+    printed: str = ""
+
+
+async def calculate(code: str, inputs: Mapping[str, Plain] | None = None) -> Calculated:
+    """The result of `code`, with `inputs` bound as names: data never becomes code.
+
+    Time stands still and chance is seeded, so that a run replays. Raises `BadCalculation`
+    with the program's own error, which is what a model needs to mend it.
+    """
+    if len(code) > LONGEST:
+        raise BadCalculation(f"a program of {len(code)} characters; at most {LONGEST} are run")
+    monty = _monty()
+    try:
+        return await _fed(monty, code, dict(inputs or {}))
+    except monty.MontyCrashedError as error:
+        if error.timed_out:
+            raise BadCalculation(f"the program ran longer than {SECONDS:g} s") from error
+    try:  # a worker that was killed from outside is replaced: once more
+        return await _fed(monty, code, dict(inputs or {}))
+    except monty.MontyCrashedError as error:
+        raise BadCalculation("the program brought the calculator down twice") from error
+
+
+async def _fed(monty: ModuleType, code: str, inputs: dict[str, Plain]) -> Calculated:
+    printed = monty.CollectString(max_bytes=OUTPUT)
+    limits = {
+        "max_feed_duration_secs": SECONDS,
+        "max_memory": MEMORY,
+        "max_recursion_depth": DEPTH,
+        "max_suspensions": 10,
+    }
+    still = {"datetime": EPOCH, "sleep": "zero", "random_start": {"seed": 0}}
+    try:
+        async with (
+            monty.AsyncMonty(max_processes=1, request_timeout=3 * SECONDS) as pool,
+            pool.checkout(limits=limits, os_policy=still) as session,
+        ):
+            value = await session.feed_run(code, inputs=inputs, print_callback=printed)
+    except monty.MontyCrashedError:
+        raise
+    except monty.MontyError as error:
+        raise BadCalculation(f"the program failed: {str(error)[:500]}") from error
+    return _checked(value, printed.output.strip())
+
+
+def _checked(value: object, printed: str) -> Calculated:
+    if value is None:
+        if not printed:
+            raise BadCalculation("the program gave no result", fix="end it with the result")
+        return Calculated(printed.splitlines()[-1].strip(), printed)
+    if not isinstance(value, bool | int | float | str):
+        value = str(value)
+    if isinstance(value, int | float) and not math.isfinite(value):
+        raise BadCalculation(f"the program gave {value}, which is no finite number")
+    return Calculated(value, printed)
+
+
+def _monty() -> ModuleType:
+    try:
+        import pydantic_monty
+    except ImportError as error:
+        raise BadCalculation(
+            "written calculations need the extra `math`", fix='pip install "osler[math]"'
+        ) from error
+    return pydantic_monty
