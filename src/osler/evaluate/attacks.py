@@ -1,0 +1,197 @@
+"""Noise attacks on what a tool returns (TC-RAG App. 8.6).
+
+Noise is injected at the first tool call of a run. A *structural* attack puts it in the
+place of the results, a *partial* one appends it to them. What counts is how often the
+controller notices (Summary, Backtrack), and whether the answer stays right (EM).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from osler.errors import MalformedSource
+from osler.evaluate.intervals import Estimate, proportion
+from osler.trace import Popped, Run, Solver
+from osler.types import Halt, Hit, Passage, Question, Retriever
+
+Kind = Literal["structural", "partial"]
+Noise = Literal["irrelevant", "relevant", "mixed"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+NOISES: tuple[Noise, ...] = get_args(Noise)
+
+_OPTIONS = ("yes", "no", "maybe")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A question with the passages that answer it and those that do not."""
+
+    question: Question
+    gold: str
+    """Letter of the right option."""
+    passages: tuple[Passage, ...]
+    relevant: tuple[Passage, ...]
+    """About the same matter, without the answer."""
+    irrelevant: tuple[Passage, ...]
+
+    def noise(self, kind: Noise) -> tuple[Passage, ...]:
+        if kind == "relevant":
+            return self.relevant
+        if kind == "irrelevant":
+            return self.irrelevant
+        pairs = zip(self.relevant, self.irrelevant, strict=False)
+        return tuple(passage for pair in pairs for passage in pair)
+
+
+@dataclass
+class Shot:
+    """Whether the attack of a run has been made; all tools of the run share it."""
+
+    fired: bool = False
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """A tool's retriever under attack: its first answer in a run, no later one."""
+
+    inner: Retriever
+    kind: Kind
+    noise: Sequence[Passage]
+    shot: Shot
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        hits = await self.inner.search(query, k=k)
+        if self.shot.fired:
+            return hits
+        self.shot.fired = True
+        kept = [] if self.kind == "structural" else hits
+        first = len(kept) + 1
+        injected = [
+            Hit(passage, 0.0, rank, query, passage.source)
+            for rank, passage in enumerate(self.noise[:k], first)
+        ]
+        return [*kept, *injected]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    id: str
+    attacked: bool
+    """Whether a tool was called at all; without a call there is nothing to attack."""
+    summarised: bool
+    backtracked: bool
+    right: bool
+    halt: Halt
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of the paper's Table 3."""
+
+    kind: Kind
+    noise: Noise
+    summary: Estimate
+    backtrack: Estimate
+    em: Estimate
+    unattacked: int
+    """Runs without a tool call; they are in all three shares."""
+
+
+Build = Callable[[Retriever], Solver]
+"""The method under attack, over the one retriever that is attacked."""
+
+
+async def attack(
+    build: Build, targets: Iterable[Target], kind: Kind, noise: Noise, *, seed: int = 0
+) -> list[Outcome]:
+    """One run a target, each with its own shot; a target without such noise has none."""
+    outcomes = []
+    for target in targets:
+        if not target.noise(noise):
+            continue
+        shot = Shot()
+        inner = _Found(target.passages)
+        run = Run(id=target.question.id, seed=seed)
+        solver = build(Attacked(inner, kind, target.noise(noise), shot))
+        solution = await solver.solve(target.question, run)
+        popped = {event.by for event in run.events if isinstance(event, Popped) and event.kind}
+        outcomes.append(
+            Outcome(
+                target.question.id,
+                shot.fired,
+                "Summary" in popped,
+                "Backtrack" in popped,
+                solution.answer.option == target.gold,
+                solution.halt,
+            )
+        )
+    return outcomes
+
+
+def cell(kind: Kind, noise: Noise, outcomes: Sequence[Outcome]) -> Cell:
+    """Raises `ValueError` for no outcomes."""
+    n = len(outcomes)
+    return Cell(
+        kind,
+        noise,
+        proportion(sum(o.summarised for o in outcomes), n),
+        proportion(sum(o.backtracked for o in outcomes), n),
+        proportion(sum(o.right for o in outcomes), n),
+        sum(not o.attacked for o in outcomes),
+    )
+
+
+def read_targets(path: Path) -> Iterator[Target]:
+    """Noise sets as JSON Lines: id, question, answer, gold, distractor_relevant, ….
+
+    Raises `MalformedSource` naming file and line.
+    """
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield _target(json.loads(line))
+            except (ValueError, KeyError, TypeError) as error:
+                raise MalformedSource(f"{path}:{number}: not a noise set: {error!r}") from error
+
+
+def _target(record: dict[str, object]) -> Target:
+    question = Question(str(record["id"]), str(record["question"]), _OPTIONS)
+    letter = question.letters[_OPTIONS.index(str(record["answer"]))]
+    distant = [*_texts(record, "distractor_out_of_domain")]
+    return Target(
+        question,
+        letter,
+        _passages(_texts(record, "gold"), "research"),
+        _passages(_texts(record, "distractor_relevant"), "research"),
+        _passages(distant, "web"),
+    )
+
+
+def _texts(record: dict[str, object], key: str) -> list[tuple[str, str]]:
+    items = record[key]
+    if not isinstance(items, list):
+        raise TypeError(f"{key} should be a list")
+    return [(str(item["id"]), str(item["text"])) for item in items]
+
+
+def _passages(texts: list[tuple[str, str]], source: str) -> tuple[Passage, ...]:
+    return tuple(Passage(f"{source}:{id}#0", text, source, "") for id, text in texts)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What an honest tool would find for this question, whatever it is asked."""
+
+    passages: tuple[Passage, ...]
+    asked: list[str] = field(default_factory=list)
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        self.asked.append(query)
+        return [
+            Hit(passage, 1.0 / rank, rank, query, passage.source)
+            for rank, passage in enumerate(self.passages[:k], 1)
+        ]

@@ -1,0 +1,133 @@
+"""Noise attacks (TC-RAG App. 8.6) on a scripted expert who follows the evidence."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from osler.answer.written import Written
+from osler.errors import MalformedSource
+from osler.evaluate.attacks import (
+    KINDS,
+    NOISES,
+    Attacked,
+    Kind,
+    Noise,
+    Shot,
+    Target,
+    attack,
+    cell,
+    read_targets,
+)
+from osler.llm.base import Completion, Message, Sampling
+from osler.tcrag.machine import TuringMachine
+from osler.tcrag.monitor import Unmonitored
+from osler.tcrag.moves import AnyMove
+from osler.tcrag.tools import DOC_RAG, Tool
+from osler.testing.scripted import ScriptedRetriever
+from osler.trace import Solver
+from osler.types import Passage, Question, Retriever
+
+FACT = Passage("research:1#0", "Laparoscopic repair is feasible.", "research", "")
+NEAR = Passage("research:2#0", "Laparoscopic surgery needs a camera.", "research", "")
+FAR = Passage("web:3#0", "Bananas are yellow.", "web", "")
+TARGET = Target(
+    Question("t", "Is laparoscopic repair feasible?", ("yes", "no", "maybe")),
+    "A",
+    (FACT,),
+    (NEAR,),
+    (FAR,),
+)
+
+
+@dataclass
+class Expert:
+    """Looks it up; throws an answer away that holds no fact; sums one up that holds noise too."""
+
+    name: str = "expert"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        memory = "\n".join(message.content for message in messages[1:])
+        fact = FACT.text in memory
+        noise = NEAR.text in memory or FAR.text in memory
+        if "Tool_Observation" not in memory and "Summary:" not in memory:
+            return Completion("Tool_Use: DOC_RAG\nTool_Input: laparoscopic repair")
+        if not fact:
+            return Completion("Backtrack: this does not help")
+        if noise:
+            return Completion(f"Summary: {FACT.text}")
+        return Completion(f"Conclusion: {FACT.text} [1] <answer>A</answer>")
+
+
+def build(retriever: Retriever) -> Solver:
+    model = Expert()
+    return TuringMachine(
+        model,
+        (Tool(DOC_RAG, retriever, ("research",)),),
+        Unmonitored(),
+        Written(),
+        AnyMove(frozenset({DOC_RAG})),
+        sigma=10,
+    )
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_expert_backtracks_from_a_replacement_and_sums_up_a_mixture(
+    kind: Kind, noise: Noise
+) -> None:
+    (outcome,) = await attack(build, [TARGET], kind, noise)
+    assert outcome.attacked
+    assert outcome.right
+    assert outcome.backtracked is (kind == "structural")
+    assert outcome.summarised is (kind == "partial")
+
+
+async def test_only_the_first_call_of_a_run_is_attacked() -> None:
+    honest = ScriptedRetriever({"": [FACT]})
+    shot = Shot()
+    attacked = Attacked(honest, "structural", [FAR], shot)
+    first = await attacked.search("x", k=5)
+    second = await attacked.search("x", k=5)
+    assert [hit.passage for hit in first] == [FAR]
+    assert [hit.passage for hit in second] == [FACT]
+
+
+async def test_a_partial_attack_stands_after_the_results() -> None:
+    attacked = Attacked(ScriptedRetriever({"": [FACT]}), "partial", [FAR, NEAR], Shot())
+    hits = await attacked.search("x", k=5)
+    assert [(hit.passage, hit.rank) for hit in hits] == [(FACT, 1), (FAR, 2), (NEAR, 3)]
+
+
+async def test_a_target_without_such_noise_is_left_out() -> None:
+    bare = Target(TARGET.question, "A", (FACT,), (), (FAR,))
+    assert await attack(build, [bare], "partial", "relevant") == []
+
+
+def test_mixed_noise_takes_turns() -> None:
+    assert TARGET.noise("mixed") == (NEAR, FAR)
+
+
+async def test_a_cell_counts_shares_with_intervals() -> None:
+    outcomes = await attack(build, [TARGET] * 4, "structural", "relevant")
+    found = cell("structural", "relevant", outcomes)
+    assert (found.backtrack.value, found.summary.value, found.em.value) == (1.0, 0.0, 1.0)
+    assert found.em.n == 4
+    assert found.em.low == pytest.approx(0.5101, abs=1e-4)
+    assert found.unattacked == 0
+
+
+def test_a_broken_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "sets.jsonl"
+    path.write_text(json.dumps({"id": "1", "question": "?", "answer": "perhaps"}) + "\n")
+    with pytest.raises(MalformedSource, match=r"sets\.jsonl:1"):
+        list(read_targets(path))
+
+
+def test_the_real_noise_sets_are_read(shared_data: Path) -> None:
+    targets = list(read_targets(shared_data / "E_noise" / "medical_noise" / "noise_sets.jsonl"))
+    assert len(targets) == 220
+    assert all(target.passages and target.irrelevant for target in targets)
+    assert sum(not target.relevant for target in targets) == 1
