@@ -101,12 +101,17 @@ class CapabilityMissing(ModelError):
 
 
 class MalformedOutput(OslerError):
-    """Model text that does not parse. `reply` is the text, `expected` what was hoped for."""
+    """Model text that does not parse. `reply` is the text, `expected` what was hoped for.
 
-    def __init__(self, reply: str, *, expected: str) -> None:
-        super().__init__(f"expected {expected}, got {reply[:200]!r}")
+    `why` says what is known of the reason: "it was cut at 500 tokens".
+    """
+
+    def __init__(self, reply: str, *, expected: str, why: str = "") -> None:
+        because = f" ({why})" if why else ""
+        super().__init__(f"expected {expected}, got {reply[:200]!r}{because}")
         self.reply = reply
         self.expected = expected
+        self.why = why
 
 
 class BadCalculation(OslerError):

@@ -25,7 +25,7 @@ from osler.config import Settings
 from osler.errors import BadRun
 from osler.llm.base import Likelihood
 from osler.llm.tape import Tape
-from osler.trace import Answered, Event, Run, Sink, Started, to_line
+from osler.trace import Answered, Event, Run, Sink, Started, read_events, to_line
 from osler.types import Question, Solution
 
 RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
@@ -122,7 +122,8 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> Finished:
     began = time.perf_counter()
     record = read_record(folder)
     settings = _settings(folder, record)
-    expected = _lines(folder / EVENTS)
+    # An older log lacks fields that came later; both sides are written as this version writes.
+    expected = [to_line(event) for event in _events(folder / EVENTS)]
     parts = wiring.replayed(Tape.read(folder / TAPE), record.sources, record.snapshot)
     run = Run(record.id, settings.sampling.seed, wiring.budget(settings), sink=sink)
     solution = await _solve(settings, parts, record.question, run)
@@ -194,9 +195,9 @@ def _write_lines(path: Path, lines: Any) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
-def _lines(path: Path) -> list[str]:
+def _events(path: Path) -> list[Event]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return list(read_events(path))
     except OSError as error:
         raise BadRun(f"{path} cannot be read: {error}") from error
 

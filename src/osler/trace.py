@@ -143,6 +143,8 @@ class Asked:
     usage: Usage
     repaired: str = ""
     """What was wrong with the reply before this one."""
+    thinking: str = ""
+    """What a reasoning model said before its reply; no parser sees it."""
     type: Literal["model.asked"] = "model.asked"
 
 

@@ -7,7 +7,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from osler.errors import MalformedOutput
+from osler.llm import base
 from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
+from osler.llm.thinking import apart
+from osler.prompts import render
+from osler.text import language_of
 from osler.trace import Asked, Run
 
 T = TypeVar("T")
@@ -26,10 +30,23 @@ async def complete(
     prompt: str,
     repaired: str = "",
 ) -> Completion:
-    """One completion, paid for and traced. `prompt` is the prompt's identity."""
-    completion = await model.complete(messages, sampling)
+    """One completion, paid for and traced, its thinking apart from its text.
+
+    `prompt` is the prompt's identity.
+    """
+    completion = apart(await model.complete(messages, sampling))
     run.spend(completion.usage)
-    run.emit(Asked(role, "complete", prompt, completion.text, completion.usage, repaired))
+    run.emit(
+        Asked(
+            role,
+            "complete",
+            prompt,
+            completion.text,
+            completion.usage,
+            repaired,
+            completion.thinking,
+        )
+    )
     return completion
 
 
@@ -43,10 +60,25 @@ async def score(
     prompt: str = "",
 ) -> Scored:
     """Scores a given text, paid for and traced."""
-    scored = await model.score(context, text)
-    run.spend(scored.usage)
-    run.emit(Asked(role, "score", prompt, text, scored.usage))
+    (scored,) = await score_all(model, context, [text], run, role=role, prompt=prompt)
     return scored
+
+
+async def score_all(
+    model: Likelihood,
+    context: Sequence[Message] | str,
+    texts: Sequence[str],
+    run: Run,
+    *,
+    role: str,
+    prompt: str = "",
+) -> tuple[Scored, ...]:
+    """Scores several texts after one context, each paid for and traced."""
+    every = await base.score_all(model, context, texts)
+    for text, scored in zip(texts, every, strict=True):
+        run.spend(scored.usage)
+        run.emit(Asked(role, "score", prompt, text, scored.usage))
+    return every
 
 
 async def ask(
@@ -71,14 +103,54 @@ async def ask(
         try:
             return parse(completion)
         except MalformedOutput as error:
+            told = _explained(error, completion, sampling)
             if attempt == REPAIRS:
-                raise
-            wrong = error.message
-            # Another seed: at temperature 0 as above it the same reply would come again.
-            sampling = replace(sampling, seed=sampling.seed + 1)
-            said = [
-                *messages,
-                Message("assistant", completion.text),
-                Message("user", f"That reply could not be read: {wrong}. Write it again."),
-            ]
+                raise told from error
+        wrong = told.message
+        said = _again(messages, completion, wrong, sampling)
+        # Another seed: at temperature 0 as above it the same reply would come again.
+        sampling = replace(sampling, seed=sampling.seed + 1)
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _explained(
+    error: MalformedOutput, completion: Completion, sampling: Sampling
+) -> MalformedOutput:
+    """The error with what is known of its reason."""
+    limit = f"{sampling.max_tokens} tokens"
+    cut, text = completion.finish == "length", completion.text
+    if completion.thinking and not text.strip():
+        why = f"thinking took all {limit}" if cut else "there was thinking, and then no reply"
+    elif cut:
+        why = f"it was cut at {limit}"
+    elif sampling.grammar and not sampling.grammar.begins(text):
+        why = f"the model was not held to the format {sampling.grammar.name}"
+    else:
+        return error
+    return MalformedOutput(error.reply, expected=error.expected, why=why)
+
+
+def _again(
+    messages: Sequence[Message], completion: Completion, wrong: str, sampling: Sampling
+) -> list[Message]:
+    """The conversation with the bad reply and a complaint; no two turns of one speaker."""
+    asked = next((m.content for m in reversed(messages) if m.role == "user"), "")
+    complaint = render(
+        "llm/repair",
+        language_of(asked),
+        wrong=wrong,
+        thought=bool(completion.thinking) and not completion.text.strip(),
+        limit=sampling.max_tokens if completion.finish == "length" else 0,
+    )
+    said = list(messages)
+    if completion.text.strip():
+        # A last message of the assistant's was continued, so the reply is more of the same.
+        _say(said, Message("assistant", completion.text), between="")
+    _say(said, Message("user", complaint.text), between="\n\n")
+    return said
+
+
+def _say(said: list[Message], message: Message, *, between: str) -> None:
+    if said and said[-1].role == message.role:
+        message = replace(message, content=said.pop().content + between + message.content)
+    said.append(message)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
+from osler.llm.grammar import Grammar
 from osler.types import Usage
 
 Role = Literal["system", "user", "assistant"]
@@ -31,8 +32,8 @@ class Sampling:
     seed: int = 0
     top: int = 1
     """How many of the likeliest tokens to report at each place; 0 = no log-probabilities."""
-    grammar: str = ""
-    """GBNF; empty = unconstrained. A model that cannot constrain must raise `CapabilityMissing`."""
+    grammar: Grammar | None = None
+    """The format that the reply is held to. A model that cannot must raise `CapabilityMissing`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class Completion:
     """Empty when the model gives no log-probabilities."""
     finish: Literal["stop", "length"] = "stop"
     usage: Usage = field(default_factory=Usage)
+    thinking: str = ""
+    """What a reasoning model said before its reply; never a part of `text`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +101,23 @@ class Likelihood(Protocol):
         tokens' offsets are into `text`.
         """
         ...
+
+
+@runtime_checkable
+class BatchLikelihood(Likelihood, Protocol):
+    """What can weigh several texts after one context, and reads that context once."""
+
+    async def score_all(
+        self, context: Sequence[Message] | str, texts: Sequence[str]
+    ) -> tuple[Scored, ...]:
+        """As `score`, one result a text, in order; no text's score depends on the others."""
+        ...
+
+
+async def score_all(
+    model: Likelihood, context: Sequence[Message] | str, texts: Sequence[str]
+) -> tuple[Scored, ...]:
+    """The texts' scores, in one batch where the model offers it, else one by one."""
+    if isinstance(model, BatchLikelihood):
+        return await model.score_all(context, texts)
+    return tuple([await model.score(context, text) for text in texts])

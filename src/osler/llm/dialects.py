@@ -86,11 +86,11 @@ def chat(
     match dialect:
         case Dialect.LLAMA_CPP:
             body |= {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
-            body |= {"grammar": sampling.grammar} if sampling.grammar else {}
+            body |= {"grammar": sampling.grammar.gbnf} if sampling.grammar else {}
         case Dialect.VLLM:
             body |= {"top_k": -1, "top_p": 1.0, "min_p": 0.0, **turn(messages)}
             if sampling.grammar:
-                body["structured_outputs"] = {"grammar": sampling.grammar}
+                body["structured_outputs"] = {"grammar": sampling.grammar.gbnf}
         case Dialect.GENERIC:
             pass
     return body
@@ -119,6 +119,9 @@ def read_chat(
     choice = _first_choice(reply)
     message = _get(choice, "message", Mapping, "the first choice")
     said = message.get("content")
+    thought = message.get("reasoning_content") or message.get("reasoning")
+    if said is None and thought:
+        said = ""  # the thinking took all the tokens
     if not isinstance(said, str):
         refusal = message.get("refusal") or choice.get("finish_reason")
         raise BadReply(f"the reply's content is no text but {said!r} (finish: {refusal})")
@@ -132,9 +135,9 @@ def read_chat(
     masked = bool(sampling.grammar) and server.dialect is Dialect.VLLM
     if masked or not _all_told(choice, text, usage):
         tokens = ()
-    thought = message.get("reasoning_content") or message.get("reasoning")
     unreported = bool(sampling.top and text and not thought and not tokens)
-    completion = Completion(text, tokens, "length" if cut else "stop", usage)
+    thinking = thought if isinstance(thought, str) else ""
+    completion = Completion(text, tokens, "length" if cut else "stop", usage, thinking)
     return Reply(completion, unreported and (masked or not text.isascii()))
 
 

@@ -76,7 +76,7 @@ class LlamaCpp:
                 "min_p": 0.0,
                 "seed": sampling.seed,
                 "stop": list(sampling.stop),
-                "grammar": sampling.grammar,
+                "grammar": sampling.grammar.gbnf if sampling.grammar else "",
                 "id_slot": _CONVERSATION,
             }
         )

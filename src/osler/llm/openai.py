@@ -26,7 +26,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -37,6 +37,7 @@ from osler.errors import BadConfig, CapabilityMissing, ModelError, ModelUnreacha
 from osler.llm import dialects
 from osler.llm.base import Completion, Message, Sampling, Scored, TokenScore
 from osler.llm.dialects import BadReply, Dialect, Server
+from osler.llm.grammar import Grammar, lit
 from osler.types import Usage
 
 _WORD = "osler"
@@ -156,7 +157,7 @@ class ScoringOpenAIModel(OpenAIModel):
     async def _told(self, messages: Sequence[Message], completion: Completion) -> Completion:
         scored = await self.score(messages, completion.text)
         usage = completion.usage + scored.usage + Usage(calls=-1)  # one completion to the caller
-        return Completion(completion.text, scored.tokens, completion.finish, usage)
+        return replace(completion, tokens=scored.tokens, usage=usage)
 
     async def _echoed(
         self, line: _Line, context: Sequence[Message] | str, text: str
@@ -230,7 +231,7 @@ async def _dialect(line: _Line, model: str) -> Dialect:
 
 async def _constrains(model: OpenAIModel) -> bool:
     """A word that nobody would say, asked for by grammar alone."""
-    held = Sampling(temperature=0.0, max_tokens=8, top=0, grammar=f'root ::= "{_WORD}"')
+    held = Sampling(temperature=0.0, max_tokens=8, top=0, grammar=Grammar("word", lit(_WORD)))
     reply = await _unless_refused(model.complete([Message("user", "Name one vitamin.")], held))
     return reply is not None and reply.text == _WORD
 

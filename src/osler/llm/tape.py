@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,15 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun, TapeMiss
-from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
+from osler.llm.base import (
+    Completion,
+    LanguageModel,
+    Likelihood,
+    Message,
+    Sampling,
+    Scored,
+    score_all,
+)
 from osler.types import Hit, Relevance, Retriever
 
 Kind = Literal["complete", "score", "search", "relevance"]
@@ -90,7 +98,7 @@ class RecordingModel:
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         reply = await self.model.complete(messages, sampling)
-        self.tape.add("complete", (self.name, tuple(messages), sampling), reply)
+        self.tape.add("complete", (self.name, tuple(messages), _decoding(sampling)), reply)
         return reply
 
 
@@ -104,6 +112,15 @@ class RecordingScorer(RecordingModel):
         reply = await self.scorer.score(context, text)
         self.tape.add("score", (self.name, _context(context), text), reply)
         return reply
+
+    async def score_all(
+        self, context: Sequence[Message] | str, texts: Sequence[str]
+    ) -> tuple[Scored, ...]:
+        """On the tape a batch is so many single scores, so it replays without one."""
+        replies = await score_all(self.scorer, context, texts)
+        for text, reply in zip(texts, replies, strict=True):
+            self.tape.add("score", (self.name, _context(context), text), reply)
+        return replies
 
 
 def recording(model: LanguageModel, tape: Tape) -> RecordingModel:
@@ -172,7 +189,8 @@ class ReplayingModel:
         return self.player.model
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        reply: Completion = self.player.take("complete", (self.name, tuple(messages), sampling))
+        asked = (self.name, tuple(messages), _decoding(sampling))
+        reply: Completion = self.player.take("complete", asked)
         return reply
 
 
@@ -211,6 +229,12 @@ class ReplayingRelevance:
 
 def _context(context: Sequence[Message] | str) -> str | tuple[Message, ...]:
     return context if isinstance(context, str) else tuple(context)
+
+
+def _decoding(sampling: Sampling) -> dict[str, Any]:
+    """A grammar is on the tape as GBNF: that is what the engine saw."""
+    plain = asdict(replace(sampling, grammar=None))
+    return plain | {"grammar": sampling.grammar.gbnf if sampling.grammar else ""}
 
 
 def _canonical(parts: Sequence[Any]) -> str:

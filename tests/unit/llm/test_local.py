@@ -8,6 +8,7 @@ import pytest
 
 from osler.errors import ModelError, ModelMissing
 from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
+from osler.llm.grammar import Grammar, lit
 from osler.llm.local import LlamaCpp
 from osler.llm.quantise import default_gguf
 from osler.tcrag.actions import Move, grammar, parse_action
@@ -100,9 +101,17 @@ async def test_scoring_does_not_throw_the_conversation_out_of_the_cache(model: L
     assert again.usage.cached_tokens > 0.9 * again.usage.prompt_tokens
 
 
+class Broken(Grammar):
+    """What no engine can read; a grammar of ours cannot be written so."""
+
+    @property
+    def gbnf(self) -> str:
+        return "root ::= nowhere"
+
+
 async def test_a_bad_grammar_is_an_error_not_free_text(model: LlamaCpp) -> None:
     with pytest.raises(ModelError):
-        await model.complete(QUERY, Sampling(max_tokens=4, grammar="root ::= nowhere"))
+        await model.complete(QUERY, Sampling(max_tokens=4, grammar=Broken("broken", lit(""))))
 
 
 async def test_too_long_a_prompt_says_how_long(model: LlamaCpp) -> None:

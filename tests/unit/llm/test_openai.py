@@ -14,6 +14,7 @@ import pytest
 from osler.errors import BadConfig, CapabilityMissing, ModelError, ModelMissing, ModelUnreachable
 from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.dialects import BadReply, Dialect, spans_of
+from osler.llm.grammar import Grammar, alt, lit
 from osler.llm.local import LlamaCpp
 from osler.llm.openai import Endpoint, OpenAIModel, ScoringOpenAIModel, connect
 from osler.llm.quantise import default_gguf
@@ -403,7 +404,7 @@ async def test_a_generic_server_refuses_a_grammar_and_has_no_score() -> None:
     async with loopback(plain(said(chat("x")))) as place:
         model = await reach(place)
         with pytest.raises(CapabilityMissing, match="grammar"):
-            await model.complete(QUERY, Sampling(grammar='root ::= "a"'))
+            await model.complete(QUERY, Sampling(grammar=Grammar("a", lit("a"))))
     assert isinstance(model, LanguageModel)
     assert not isinstance(model, Likelihood)
     assert not model.constrains
@@ -480,7 +481,8 @@ async def test_vllm_s_masked_zeroes_under_a_grammar_are_replaced_by_the_raw_mode
     async with loopback(PlayedVllm()) as place:
         model = await reach(place)
         reply = await model.complete(
-            [Message("user", "q"), Message("assistant", "so")], Sampling(grammar='root ::= "ab"')
+            [Message("user", "q"), Message("assistant", "so")],
+            Sampling(grammar=Grammar("ab", lit("ab"))),
         )
         body = place.bodies("/v1/chat/completions")[-1]
     assert [t.logprob for t in reply.tokens] == [-0.3, -0.4]
@@ -572,14 +574,23 @@ async def test_a_real_server_continues_what_the_assistant_began(
     assert there.tokens
 
 
+class Broken(Grammar):
+    """What no engine can read; a grammar of ours cannot be written so."""
+
+    @property
+    def gbnf(self) -> str:
+        return "root ::= nowhere"
+
+
 async def test_a_real_server_holds_a_grammar_and_refuses_a_bad_one(
     served: ScoringOpenAIModel,
 ) -> None:
     for seed in range(4):
-        held = Sampling(max_tokens=8, seed=seed, temperature=1.0, grammar='root ::= "yes" | "no"')
+        rule = Grammar("word", alt("yes", "no"))
+        held = Sampling(max_tokens=8, seed=seed, temperature=1.0, grammar=rule)
         assert (await served.complete(QUERY, held)).text in {"yes", "no"}
     with pytest.raises(ModelError):
-        await served.complete(QUERY, Sampling(max_tokens=4, grammar="root ::= nowhere"))
+        await served.complete(QUERY, Sampling(max_tokens=4, grammar=Broken("broken", lit(""))))
 
 
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE])

@@ -1,0 +1,135 @@
+"""The parts of a format, and short ways to write them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+
+_CONTROL = (("\x00", "\x1f"), ("\x7f", "\x9f"), ("\u2028", "\u2029"))
+"""What ends a line, or shows nothing."""
+_SPACES = (
+    *((" ", " "), ("\u00a0", "\u00a0"), ("\u1680", "\u1680"), ("\u2000", "\u200a")),
+    *(("\u202f", "\u202f"), ("\u205f", "\u205f"), ("\u3000", "\u3000")),
+)
+_HIDDEN = (
+    *(("\u00ad", "\u00ad"), ("\u061c", "\u061c"), ("\u180e", "\u180e"), ("\u200b", "\u200f")),
+    *(("\u202a", "\u202e"), ("\u2060", "\u206f"), ("\ufe00", "\ufe0f"), ("\ufeff", "\ufeff")),
+    ("\U000e0000", "\U000e01ef"),
+)
+"""Characters without a glyph: no text of ours has them (`osler.text.clean`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """Exactly this text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character inside (`negated`: outside) of the ranges, ends included."""
+
+    ranges: tuple[tuple[str, str], ...]
+    negated: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.ranges or any(first > last for first, last in self.ranges):
+            raise ValueError(f"no characters: {self.ranges}")
+
+    def has(self, char: str) -> bool:
+        return any(a <= char <= b for a, b in self.ranges) is not self.negated
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """The parts, one after the other."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alt:
+    """One of the arms."""
+
+    arms: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        if not self.arms:
+            raise ValueError("a choice of nothing")
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The part, from `least` to `most` times."""
+
+    part: Node
+    least: int
+    most: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least <= self.most or self.most < 1:
+            raise ValueError(f"no repetition: {{{self.least},{self.most}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A part with a name: a rule of its own in GBNF, written once however often it is used."""
+
+    name: str
+    part: Node
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name) or self.name == "root":
+            raise ValueError(f"no name for a rule: {self.name!r}")
+
+
+Node = Lit | Chars | Seq | Alt | Repeat | Named
+
+
+def lit(text: str) -> Lit:
+    return Lit(text)
+
+
+def seq(*parts: Node | str) -> Seq:
+    return Seq(tuple(map(_node, parts)))
+
+
+def alt(*arms: Node | str) -> Node:
+    """One of the arms; a single arm is itself."""
+    return Alt(tuple(map(_node, arms))) if len(arms) != 1 else _node(arms[0])
+
+
+def repeat(part: Node | str, least: int, most: int) -> Repeat:
+    return Repeat(_node(part), least, most)
+
+
+def maybe(*parts: Node | str) -> Repeat:
+    return Repeat(seq(*parts) if len(parts) != 1 else _node(parts[0]), 0, 1)
+
+
+def named(name: str, part: Node | str) -> Named:
+    return Named(name, _node(part))
+
+
+def chars(members: str, *ranges: tuple[str, str]) -> Chars:
+    """Any of these characters or ranges."""
+    return Chars((*((c, c) for c in members), *ranges))
+
+
+def free(longest: int, *, without: str = "", least: int = 1) -> Node:
+    """One line of free text of `least` to `longest` characters, `without` some characters.
+
+    It does not begin with a space, so that a reader who strips it finds something.
+    """
+    barred = tuple((c, c) for c in without)
+    inner = Chars((*_CONTROL, *_HIDDEN, *barred), negated=True)
+    first = Chars((*_CONTROL, *_HIDDEN, *_SPACES, *barred), negated=True)
+    text = Seq((first, Repeat(inner, 0, longest - 1))) if longest > 1 else first
+    return text if least else Repeat(text, 0, 1)
+
+
+def _node(part: Node | str) -> Node:
+    return Lit(part) if isinstance(part, str) else part
