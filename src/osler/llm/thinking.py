@@ -95,8 +95,10 @@ def _with_space(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]
     grown: list[tuple[int, int]] = []
     lead = 0
     for start, end in spans:
-        if not text[lead:start].strip():
-            end += len(text[end:]) - len(text[end:].lstrip())
-            start, lead = lead, end
-        grown.append((start, end))
+        if text[lead:start].strip():
+            grown.append((start, end))
+            continue
+        after = len(text) - len(text[end:].lstrip())
+        grown.append((lead, after))
+        lead = after
     return grown

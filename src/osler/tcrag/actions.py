@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from osler.errors import MalformedOutput
+from osler.llm.grammar import Grammar, Node, alt, free, named, seq
 
 
 class Move(StrEnum):
@@ -190,15 +191,20 @@ def render(action: Action) -> str:
 
 def grammar(
     moves: Collection[Move], tools: Collection[str], *, argument: bool, longest: int = 600
-) -> str:
-    """GBNF of one action out of `moves`, on one line of at most `longest` characters.
+) -> Grammar:
+    """One action out of `moves`, on one line of at most `longest` characters.
 
     `argument` asks for a Tool_Input line.
     """
-    tool = '"Tool_Use: " tool' + (' "\\nTool_Input: " line' if argument else "")
-    arms = [tool if m is Move.TOOL_USE else f'"{m.value}: " line' for m in Move if m in moves]
-    names = " | ".join(f'"{name}"' for name in sorted(tools))
-    rules = [f"root ::= {' | '.join(arms)}", rf"line ::= [^\n\r\t ] [^\n\r]{{0,{longest - 1}}}"]
-    if Move.TOOL_USE in moves:
-        rules.append(f"tool ::= {names}")
-    return "\n".join(rules)
+    line = named("line", free(longest))
+    arms = [
+        _call(tools, line, argument=argument) if move is Move.TOOL_USE else seq(f"{move}: ", line)
+        for move in Move
+        if move in moves
+    ]
+    return Grammar("tcrag-action", alt(*arms))
+
+
+def _call(tools: Collection[str], line: Node, *, argument: bool) -> Node:
+    tool = seq("Tool_Use: ", named("tool", alt(*sorted(tools))))
+    return seq(tool, "\nTool_Input: ", line) if argument else tool

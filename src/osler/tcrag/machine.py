@@ -13,6 +13,7 @@ from osler.answer.base import Composer, plain, spoken
 from osler.errors import MalformedOutput
 from osler.llm.ask import ask
 from osler.llm.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.grammar import Grammar
 from osler.prompts import Rendered, render
 from osler.tcrag import actions
 from osler.tcrag.actions import Backtrack, Conclusion, Move, Parsed, Summary, Thought, ToolUse
@@ -128,9 +129,9 @@ class TuringMachine:
         if move not in offer.moves:
             raise MalformedOutput(reply, expected=f"one of {', '.join(sorted(offer.moves))}")
 
-    def _grammar(self, offer: Offer, language: Language) -> str:
+    def _grammar(self, offer: Offer, language: Language) -> Grammar | None:
         if not self.constrained:
-            return ""
+            return None
         longest = self.longest if language == "en" else self.longest // 3
         return actions.grammar(offer.moves, offer.tools, argument=self.argument, longest=longest)
 

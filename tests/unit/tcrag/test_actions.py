@@ -77,9 +77,9 @@ def test_json_that_is_no_json_is_taken_as_text() -> None:
 
 
 def test_the_grammar_names_only_the_moves_and_tools_on_offer() -> None:
-    text = grammar({Move.THOUGHT, Move.TOOL_USE}, {"DOC_RAG"}, argument=False)
+    text = grammar({Move.THOUGHT, Move.TOOL_USE}, {"DOC_RAG"}, argument=False).gbnf
     assert '"Thought: "' in text
     assert '"DOC_RAG"' in text
     assert "Conclusion" not in text
     assert "Tool_Input" not in text
-    assert "tool ::=" not in grammar({Move.THOUGHT}, set(), argument=True)
+    assert "tool ::=" not in grammar({Move.THOUGHT}, set(), argument=True).gbnf
