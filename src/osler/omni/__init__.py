@@ -1,0 +1,1 @@
+"""Omni-RAG: which source is asked, and in which words (the third paper)."""
