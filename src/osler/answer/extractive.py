@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev
 
 from osler.answer.base import NOTHING_SAID
-from osler.answer.options import LikeliestOption
+from osler.answer.options import OptionChooser, OptionTexts
 from osler.answer.sentences import Candidate, candidates
-from osler.llm.ask import score
+from osler.llm.ask import score_all
 from osler.llm.base import Likelihood, Message
 from osler.prompts import render
 from osler.trace import Run
@@ -25,10 +25,6 @@ from osler.types import Answer, Authorship, Hit, Language, Question, Relevance, 
 NOTE = {
     "en": "Quoted sentences, not a written answer: no model that may word medicine is configured.",
     "zh": "以下为原文摘句，并非撰写的答案：未配置可以撰写医学内容的模型。",
-}
-_CHOSEN = {
-    "en": "The option was chosen by its likelihood under a small model; do not rely on it.",
-    "zh": "选项由小模型按似然选出，不可依赖。",
 }
 
 
@@ -83,6 +79,8 @@ class Extractive:
     """How many of the most relevant sentences are weighed by likelihood."""
     reasoned: bool = False
     """Whether the draft is reasoning that the option is weighed after (chain of thought)."""
+    options: OptionChooser | None = None
+    """Who chooses among options; `None` = `model`, by their texts."""
 
     @property
     def drafts(self) -> bool:
@@ -94,8 +92,9 @@ class Extractive:
         chosen = await self._option(question, hits, draft, run)
         quotes = await self._quotes(question, chosen, hits, run)
         notes = [NOTE[question.language]] if quotes else [NOTHING_SAID[question.language]]
-        if chosen is not None:
-            notes.append(_CHOSEN[question.language])
+        chooser = self._chooser
+        if chosen is not None and chooser is not None:
+            notes.append(chooser.note(question.language))
         return Answer(
             statements=tuple(Statement(q.text, (n,)) for n, q in enumerate(quotes, 1)),
             evidence=tuple(q.evidence("answer") for q in quotes),
@@ -108,11 +107,16 @@ class Extractive:
     async def _option(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
     ) -> str | None:
-        if not question.options or self.model is None:
+        if not question.options or self._chooser is None:
             return None
-        return await LikeliestOption(self.model).choose(
-            question, hits, run, said=draft if self.reasoned else ""
-        )
+        said = draft if self.reasoned else ""
+        return await self._chooser.choose(question, hits, run, said=said)
+
+    @property
+    def _chooser(self) -> OptionChooser | None:
+        if self.options is None and self.model is not None:
+            return OptionTexts(self.model)
+        return self.options
 
     async def _quotes(
         self, question: Question, chosen: str | None, hits: Sequence[Hit], run: Run
@@ -133,12 +137,9 @@ class Extractive:
         """Best first by relevance and likelihood, each in its own standard deviations."""
         prompt = render("answer/documents", question.language, question=question.text, documents=[])
         context = [Message("user", prompt.text)]
-        means = []
-        for candidate in short:
-            scored = await score(
-                model, context, candidate.text, run, role="reader", prompt=prompt.identity
-            )
-            means.append(fmean(token.logprob for token in scored.tokens))
+        texts = [candidate.text for candidate in short]
+        scored = await score_all(model, context, texts, run, role="reader", prompt=prompt.identity)
+        means = [fmean(token.logprob for token in one.tokens) for one in scored]
         relevant, likely = _standard([c.relevance for c in short]), _standard(means)
         return [
             short[i] for i in sorted(range(len(short)), key=lambda i: -(relevant[i] + likely[i]))

@@ -1,23 +1,43 @@
-"""Choosing an option: by what a model wrote, or by the likelihood of the option's text.
+"""Choosing an option: by what a model wrote, or by likelihood.
 
-Letters tell nothing on a small model; texts do, by mean log-probability per token.
+On a small model letters tell nothing and texts do, by mean log-probability per token
+(10 of 12 against 3 of 12, chance 3); a strong model knows its letters.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import Protocol
 
-from osler.llm.ask import score
-from osler.llm.base import Likelihood, Message
+from osler.errors import MalformedOutput
+from osler.llm.ask import ask, score_all
+from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
+from osler.llm.grammar import Grammar, Node, alt, maybe, seq
+from osler.llm.verdict import after_reasoning
 from osler.prompts import render
-from osler.trace import Run
-from osler.types import Hit, Question
+from osler.trace import Noted, Run
+from osler.types import Hit, Language, Question
 
 _TAGGED = re.compile(r"<answer>\s*\(?([A-Za-z])\b[^<]*(?:</answer>|$)")
 _LEADING = re.compile(r"^\s*\(?([A-Z])\s*[).,:、：．]")
 _NAMED = re.compile(r"(?:answer|答案)\s*(?:is|:|：|是|为)\s*\(?([A-Z])\b", re.IGNORECASE)
+
+_TAGGED_SEVERAL = re.compile(r"<answer>([^<]*)(?:</answer>|$)")
+_NAMED_SEVERAL = re.compile(r"(?:[Aa]nswer|答案)\s*(?:is|are|:|：|是|为)\s*([^\n.。]*)")
+_CAPITALS = re.compile(r"(?<![A-Za-z])[A-Z]+(?![A-Za-z])")
+_JOINERS = frozenset({"AND", "OR"})
+
+_TEXTS_NOTE = {
+    "en": "The option was chosen by its likelihood under a small model; do not rely on it.",
+    "zh": "选项由小模型按似然选出，不可依赖。",
+}
+_LETTERS_NOTE = {
+    "en": "The option is the model's choice of a letter; it is not led back to the quotes.",
+    "zh": "选项是模型所选的字母，并未与引文逐一对应。",
+}
 
 
 def written_option(text: str, question: Question) -> str | None:
@@ -39,8 +59,57 @@ def written_option(text: str, question: Question) -> str | None:
     )
 
 
+def written_options(text: str, question: Question) -> tuple[str, ...]:
+    """The letters that a reply chose where several may be right: "ABD", "A、B", "A and D".
+
+    In the order of the question; empty when none is named, or one that is not offered.
+    """
+    for pattern in (_TAGGED_SEVERAL, _NAMED_SEVERAL):
+        found = pattern.search(text)
+        runs = _CAPITALS.findall(found.group(1)) if found else []
+        letters = {letter for run in runs if run not in _JOINERS for letter in run}
+        if letters and letters <= set(question.letters):
+            return tuple(letter for letter in question.letters if letter in letters)
+    return ()
+
+
+def letter_grammar(letters: Sequence[str], *, several: bool = False, reason: int = 0) -> Grammar:
+    """`<answer>B</answer>`, or with `several` `<answer>ABD</answer>` in the letters' order.
+
+    `reason`: characters of reasoning that may come first. Raises `ValueError` without letters.
+    """
+    chosen = _several(list(letters)) if several else alt(*letters)
+    answer = seq("<answer>", chosen, "</answer>")
+    return Grammar("letters" if several else "letter", after_reasoning(answer, reason))
+
+
+def _several(letters: list[str]) -> Node:
+    """One letter or more, each at most once."""
+    arms = [
+        seq(first, *(maybe(later) for later in letters[i + 1 :])) for i, first in enumerate(letters)
+    ]
+    return alt(*arms)
+
+
+class OptionChooser(Protocol):
+    """Chooses an option when nobody words the answer."""
+
+    async def choose(
+        self, question: Question, hits: Sequence[Hit], run: Run, *, said: str = ""
+    ) -> str | None:
+        """The letter; `None` when the model would not say one.
+
+        `said` is reasoning that stands before the option (chain of thought).
+        """
+        ...
+
+    def note(self, language: Language) -> str:
+        """What the reader must know of how it was chosen."""
+        ...
+
+
 @dataclass(frozen=True)
-class LikeliestOption:
+class OptionTexts:
     """The option whose text the model finds likeliest after the documents and the question."""
 
     model: Likelihood
@@ -49,21 +118,89 @@ class LikeliestOption:
 
     async def choose(
         self, question: Question, hits: Sequence[Hit], run: Run, *, said: str = ""
-    ) -> str:
-        """The letter. `said` is reasoning that stands before the option (chain of thought)."""
+    ) -> str | None:
         prompt = render(
             "answer/documents",
             question.language,
             question=question.text,
             documents=[hit.passage.text for hit in hits[: self.documents]],
         )
-        context = [Message("user", prompt.text)]
-        if said:
-            context.append(Message("assistant", f"{said}\n"))
-        means = []
-        for option in question.options:
-            scored = await score(
-                self.model, context, option, run, role="reader", prompt=prompt.identity
+        scored = await score_all(
+            self.model,
+            _context(prompt.text, said),
+            question.options,
+            run,
+            role="reader",
+            prompt=prompt.identity,
+        )
+        return _likeliest(question, scored)
+
+    def note(self, language: Language) -> str:
+        return _TEXTS_NOTE[language]
+
+
+@dataclass(frozen=True)
+class OptionLetters:
+    """The option whose letter the model finds likeliest; or says, where it cannot be scored."""
+
+    model: LanguageModel
+    constrains: bool = True
+    """Whether the model takes a grammar."""
+    documents: int = 10
+    """How many passages go into the prompt (Omni-RAG §5.1.2)."""
+    sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.0))
+    """Of a letter that is said; a likelihood has none."""
+
+    async def choose(
+        self, question: Question, hits: Sequence[Hit], run: Run, *, said: str = ""
+    ) -> str | None:
+        prompt = render(
+            "answer/letters",
+            question.language,
+            question=question.text,
+            options=list(zip(question.letters, question.options, strict=True)),
+            documents=[hit.passage.text for hit in hits[: self.documents]],
+        )
+        context = _context(prompt.text, said)
+        if not isinstance(self.model, Likelihood):
+            return await self._said(question, context, run, prompt.identity)
+        begun = _context(prompt.text, f"{said}\n<answer>" if said else "<answer>", end="")
+        scored = await score_all(
+            self.model, begun, question.letters, run, role="reader", prompt=prompt.identity
+        )
+        return _likeliest(question, scored)
+
+    async def _said(
+        self, question: Question, context: list[Message], run: Run, prompt: str
+    ) -> str | None:
+        def parse(completion: Completion) -> str:
+            letter = written_option(completion.text, question)
+            if letter is None:
+                offered = ", ".join(question.letters)
+                expected = f"<answer>X</answer> with one of {offered}"
+                raise MalformedOutput(completion.text, expected=expected)
+            return letter
+
+        grammar = letter_grammar(question.letters) if self.constrains else None
+        sampling = replace(self.sampling, grammar=grammar)
+        try:
+            return await ask(
+                self.model, context, parse, sampling, run, role="reader", prompt=prompt
             )
-            means.append(sum(t.logprob for t in scored.tokens) / len(scored.tokens))
-        return question.letters[means.index(max(means))]
+        except MalformedOutput as error:
+            run.emit(Noted(f"no option was chosen: {error.message}"))
+            return None
+
+    def note(self, language: Language) -> str:
+        return _LETTERS_NOTE[language]
+
+
+def _context(prompt: str, said: str, *, end: str = "\n") -> list[Message]:
+    context = [Message("user", prompt)]
+    return [*context, Message("assistant", f"{said}{end}")] if said else context
+
+
+def _likeliest(question: Question, scored: Sequence[Scored]) -> str:
+    """By the mean over a text's tokens: a sum would punish long options."""
+    means = [fmean(token.logprob for token in one.tokens) for one in scored]
+    return question.letters[means.index(max(means))]

@@ -191,6 +191,11 @@ class AnswerSettings(Section):
     candidates: Whole = Field(
         default=8, ge=1, le=1_000, description="Sentences that are weighed for an answer."
     )
+    options: Literal["texts", "letters"] = Field(
+        default="texts",
+        description="How an option is chosen where answers are quoted: by the likelihood of its"
+        " text, or by its letter, which only a strong model knows.",
+    )
 
 
 _PASSAGES = Field(default=5, ge=1, le=200, description="Passages a search gives to the model.")

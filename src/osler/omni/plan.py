@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.llm.grammar import Grammar, Node, free, maybe, named, repeat, seq
+from osler.omni.terms import term_part
 from osler.text import clean, one_line
 from osler.trace import PlannedQuery
 from osler.types import ALL_SOURCES, GRAPH, SOURCES
@@ -28,6 +29,9 @@ MOST = 3
 """Queries for a source (§4.1)."""
 LONGEST = 300
 """Characters of a query or term; what is longer is cut."""
+
+TERM_WORDS = 8
+"""Words of a graph term under the grammar."""
 
 _OWN_SEPARATORS = str.maketrans({";": ",", "；": "，", "{": " ", "}": " "})
 # What E.2 writes where the model should write its own words.
@@ -263,9 +267,9 @@ def _rank(source: str) -> tuple[int, str]:
 def grammar(
     sources: Sequence[str] = SOURCES, *, at_most: int = MOST, longest: int = 120
 ) -> Grammar:
-    """The wire form with a tag for each source, `longest` characters a query or term."""
+    """The wire form with a tag for each source; a query has up to `longest` characters."""
     query = named("query", free(longest, without=";；<>＜＞{}"))
-    item = named("item", seq(query, " , ", query))
+    item = named("item", seq(term_part(TERM_WORDS), " , ", query))
     parts: list[Node | str] = []
     for source in sources:
         parts += ["\n\n"] if parts else []

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from osler.answer.base import Composer
 from osler.answer.extractive import Extractive, Gate, Least
+from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.written import Written
 from osler.config import Cot, Direct, Rag, Settings, TcRag
 from osler.errors import CapabilityMissing
@@ -56,7 +57,15 @@ def composer(settings: Settings, parts: Parts) -> Composer:
         settings.answer.statements,
         settings.answer.candidates,
         reasoned=isinstance(settings.strategy, Cot),
+        options=_options(settings, parts),
     )
+
+
+def _options(settings: Settings, parts: Parts) -> OptionChooser | None:
+    """Who chooses an option; nobody by texts that cannot be scored."""
+    if settings.answer.options == "letters":
+        return OptionLetters(parts.model, constrains=parts.constrains)
+    return OptionTexts(parts.model) if isinstance(parts.model, Likelihood) else None
 
 
 def writes(settings: Settings) -> bool:

@@ -27,6 +27,7 @@ from osler.llm.grammar.nodes import (
     named,
     repeat,
     seq,
+    visible,
 )
 from osler.llm.grammar.schema import BadSchema, from_schema
 
@@ -49,4 +50,5 @@ __all__ = [
     "named",
     "repeat",
     "seq",
+    "visible",
 ]

@@ -119,16 +119,19 @@ def chars(members: str, *ranges: tuple[str, str]) -> Chars:
     return Chars((*((c, c) for c in members), *ranges))
 
 
-def free(longest: int, *, without: str = "", least: int = 1) -> Node:
-    """One line of free text of `least` to `longest` characters, `without` some characters.
+def free(longest: int, *, without: str = "") -> Node:
+    """One line of free text of 1 to `longest` characters, `without` some characters.
 
     It does not begin with a space, so that a reader who strips it finds something.
     """
-    barred = tuple((c, c) for c in without)
-    inner = Chars((*_CONTROL, *_HIDDEN, *barred), negated=True)
-    first = Chars((*_CONTROL, *_HIDDEN, *_SPACES, *barred), negated=True)
-    text = Seq((first, Repeat(inner, 0, longest - 1))) if longest > 1 else first
-    return text if least else Repeat(text, 0, 1)
+    first = visible(without, spaces=False)
+    return Seq((first, Repeat(visible(without), 0, longest - 1))) if longest > 1 else first
+
+
+def visible(without: str = "", *, spaces: bool = True) -> Chars:
+    """One character of a line, with or without spaces, but none of `without`."""
+    barred = (*_CONTROL, *_HIDDEN, *(() if spaces else _SPACES), *((c, c) for c in without))
+    return Chars(barred, negated=True)
 
 
 def _node(part: Node | str) -> Node:

@@ -7,7 +7,6 @@ from typing import assert_never
 
 from osler.llm.grammar.nodes import Alt, Chars, Lit, Named, Node, Repeat, Seq
 
-_SHORT = {(0, 1): "?"}
 _PLAIN = re.compile(r"[0-9A-Za-z]")
 
 
@@ -88,7 +87,9 @@ def _grouped(node: Node) -> str:
 
 
 def _times(least: int, most: int) -> str:
-    return _SHORT.get((least, most), f"{{{least},{most}}}")
+    if (least, most) == (0, 1):
+        return "?"
+    return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
 def _quoted(char: str) -> str:
