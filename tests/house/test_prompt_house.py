@@ -66,6 +66,9 @@ def example(name: str, language: Language) -> dict[str, object]:
         "summary": True,
         "backtrack": True,
         "input": True,
+        "wrong": "expected a whole number, got 'three'",
+        "thought": False,
+        "limit": 500,
     }
     return {key: values[key] for key in load(name, language).variables}
 

@@ -66,7 +66,15 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         TEXT,
     ),
     st.builds(StateValued, st.integers(0, 9), TEXT, REAL, REAL, st.booleans(), st.booleans(), TEXT),
-    st.builds(Asked, TEXT, st.sampled_from(["complete", "score"]), TEXT, TEXT, st.builds(Usage)),
+    st.builds(
+        Asked,
+        TEXT,
+        st.sampled_from(["complete", "score"]),
+        TEXT,
+        TEXT,
+        st.builds(Usage),
+        thinking=TEXT,
+    ),
     st.builds(Noted, TEXT),
 )
 
@@ -118,3 +126,13 @@ def test_a_budget_says_which_bound_is_reached() -> None:
     assert run.exhausted is None
     run.spend(Usage(searches=1))
     assert run.exhausted == "searches 1 of 1"
+
+
+def test_an_event_from_before_thinking_was_told_apart_still_loads() -> None:
+    line = (
+        '{"role":"reader","kind":"complete","prompt":"p","reply":"B","usage":{"calls":1},'
+        '"repaired":"","type":"model.asked"}'
+    )
+    event = from_line(line)
+    assert isinstance(event, Asked)
+    assert event.thinking == ""

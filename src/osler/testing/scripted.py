@@ -30,6 +30,8 @@ class ScriptedModel:
     scores: dict[str, float] = field(default_factory=dict)
     """Text → probability of each of its tokens when scored; `probability` for others."""
     name: str = "scripted"
+    cut: frozenset[int] | set[int] = frozenset()
+    """Which replies, from 0, were cut at the token limit."""
     seen: list[tuple[Message, ...]] = field(default_factory=list)
     samplings: list[Sampling] = field(default_factory=list)
 
@@ -37,9 +39,11 @@ class ScriptedModel:
         self.seen.append(tuple(messages))
         self.samplings.append(sampling)
         assert len(self.seen) <= len(self.replies), f"asked once too often: {messages[-1]}"
-        text = self.replies[len(self.seen) - 1]
+        number = len(self.seen) - 1
+        text = self.replies[number]
         tokens = tokens_of(text, self.probability)
-        return Completion(text, tokens, "stop", Usage(calls=1, completion_tokens=len(tokens)))
+        usage = Usage(calls=1, completion_tokens=len(tokens))
+        return Completion(text, tokens, "length" if number in self.cut else "stop", usage)
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
         tokens = tokens_of(text, self.scores.get(text, self.probability))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelError, ModelMissing
-from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
+from osler.llm.base import BatchLikelihood, LanguageModel, Message, Sampling
 from osler.llm.grammar import Grammar, lit
 from osler.llm.local import LlamaCpp
 from osler.llm.quantise import default_gguf
@@ -29,7 +29,7 @@ def model() -> LlamaCpp:
 
 def test_it_completes_and_it_scores(model: LlamaCpp) -> None:
     assert isinstance(model, LanguageModel)
-    assert isinstance(model, Likelihood)
+    assert isinstance(model, BatchLikelihood)
 
 
 async def test_the_same_seed_gives_the_same_words(model: LlamaCpp) -> None:
@@ -124,6 +124,30 @@ async def test_a_fresh_engine_scores_chinese_at_once(model: LlamaCpp) -> None:
     fresh = LlamaCpp(model.path, name="fresh", context=512)
     scored = await asyncio.wait_for(fresh.score("抗坏血酸", "抗坏"), timeout=60)
     assert {(t.start, t.end) for t in scored.tokens} == {(0, 1), (1, 2)}
+
+
+async def test_a_batch_reads_its_context_once_and_no_text_counts_on_the_others(
+    model: LlamaCpp,
+) -> None:
+    context = [Message("user", "The heart pumps blood. " * 30 + "What does the heart do?")]
+    texts = ["It pumps blood.", "It pumps bile.", CHINESE]
+    batch = await model.score_all(context, texts)
+    turned = await model.score_all(context, texts[::-1])
+    for one, other in zip(batch, turned[::-1], strict=True):
+        assert [t.logprob for t in one.tokens] == pytest.approx([t.logprob for t in other.tokens])
+    # Texts that begin alike share what was said of their beginning.
+    assert [t.logprob for t in batch[0].tokens[:2]] == [t.logprob for t in batch[1].tokens[:2]]
+    for text, one in zip(texts, batch, strict=True):
+        alone = await model.score(context, text)
+        assert [(t.start, t.end) for t in alone.tokens] == [(t.start, t.end) for t in one.tokens]
+        assert (
+            max(abs(a.logprob - b.logprob) for a, b in zip(alone.tokens, one.tokens, strict=True))
+            < 0.5
+        )
+
+
+async def test_a_batch_of_nothing_is_nothing(model: LlamaCpp) -> None:
+    assert await model.score_all("context", []) == ()
 
 
 async def test_nothing_to_score_is_an_error(model: LlamaCpp) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun, TapeMiss
-from osler.llm.base import Likelihood, Message, Sampling
+from osler.llm.base import Likelihood, Message, Sampling, score_all
+from osler.llm.grammar import Grammar, alt
 from osler.llm.tape import (
     Player,
     RecordingRelevance,
@@ -98,3 +99,50 @@ async def test_a_model_that_cannot_score_is_recorded_and_replayed_as_one(tmp_pat
     played = replaying(Player(again))
     assert not isinstance(played, Likelihood)
     assert (await played.complete(ASKED, Sampling())).text == "一"
+
+
+OLD = (
+    '{"tape": 1, "model": "scripted", "made": "recorded", "scores": true, "constrains": true}\n'
+    '{"kind":"complete","key":"KEY","asked":"…","reply":{"text":"一","tokens":[],'
+    '"finish":"stop","usage":{"calls":1,"prompt_tokens":0,"completion_tokens":1,'
+    '"cached_tokens":0,"scored_tokens":0,"searches":0,"seconds":0.0}}}\n'
+)
+"""As the version before grammars became values wrote it, with the keys it made."""
+
+
+@pytest.mark.parametrize(
+    ("grammar", "key"),
+    [
+        (None, "f009b1b6690d480ec64906a13f7cb3cd73479eb9bf86b47fa0d6943184ce7a95"),
+        (
+            Grammar("yes-no", alt("yes", "no")),
+            "b99d118992a49a6e064bf2785867c6cd8801f408e25e8809ac99281c5e1b7fab",
+        ),
+    ],
+)
+async def test_an_older_tape_still_plays(tmp_path: Path, grammar: Grammar | None, key: str) -> None:
+    path = tmp_path / "tape.jsonl"
+    path.write_text(OLD.replace("KEY", key), encoding="utf-8")
+    model = replaying(Player(Tape.read(path)))
+    reply = await model.complete(ASKED, Sampling(grammar=grammar))
+    assert (reply.text, reply.thinking) == ("一", "")
+
+
+async def test_another_grammar_than_the_recorded_one_is_a_miss(tmp_path: Path) -> None:
+    tape = Tape("scripted")
+    held = Sampling(grammar=Grammar("x", alt("a", "b")))
+    await recording(ScriptedModel(["a"]), tape).complete(ASKED, held)
+    model = replaying(Player(written(tape, tmp_path / "tape.jsonl")))
+    with pytest.raises(TapeMiss):
+        await model.complete(ASKED, Sampling(grammar=Grammar("x", alt("a", "c"))))
+
+
+async def test_a_batch_is_replayed_text_by_text(tmp_path: Path) -> None:
+    tape = Tape("scripted")
+    model = recording(ScriptedModel([]), tape)
+    assert isinstance(model, Likelihood)
+    batch = await score_all(model, ASKED, ["缺铁", "茶"])
+    again = replaying(Player(written(tape, tmp_path / "tape.jsonl")))
+    assert isinstance(again, Likelihood)
+    assert await again.score(ASKED, "茶") == batch[1]
+    assert await score_all(again, ASKED, ["缺铁"]) == batch[:1]

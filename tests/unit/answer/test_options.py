@@ -1,0 +1,100 @@
+"""Choosing an option by texts, by letters, or by what was written."""
+
+import pytest
+
+from osler.answer.extractive import Extractive, Gate, Least
+from osler.answer.options import (
+    OptionLetters,
+    OptionTexts,
+    letter_grammar,
+    written_options,
+)
+from osler.llm.base import Message, Sampling
+from osler.retrieve.relevance import Coverage, Overlap
+from osler.testing.scripted import ScriptedModel, TextOnly
+from osler.trace import Asked, Noted, Run
+from osler.types import Hit, Language, Passage, Question
+
+QUESTION = Question(
+    "q", "Which drug treats anaphylaxis first?", ("cetirizine", "adrenaline", "x y")
+)
+HITS = [Hit(Passage("book:a#0", "Adrenaline is first.", "book", "t"), 1.0, 1, "q", "book")]
+
+
+async def test_texts_are_compared_by_their_mean_so_that_length_does_not_count() -> None:
+    model = ScriptedModel([], scores={"x y": 0.5, "adrenaline": 0.4, "cetirizine": 0.3})
+    run = Run()
+    assert await OptionTexts(model).choose(QUESTION, HITS, run) == "C"
+    assert [e.reply for e in run.events if isinstance(e, Asked)] == list(QUESTION.options)
+
+
+async def test_letters_are_compared_where_the_model_scores() -> None:
+    model = ScriptedModel([], scores={"A": 0.1, "B": 0.6, "C": 0.2})
+    run = Run()
+    assert await OptionLetters(model).choose(QUESTION, HITS, run) == "B"
+    (prompt,) = {e.prompt for e in run.events if isinstance(e, Asked)}
+    assert prompt.startswith("answer/letters@")
+
+
+async def test_a_model_that_cannot_score_says_a_letter_under_its_grammar() -> None:
+    script = ScriptedModel(["<answer>C</answer>"])
+    assert await OptionLetters(TextOnly(script)).choose(QUESTION, HITS, Run()) == "C"
+    assert script.samplings[0].grammar == letter_grammar("ABC")
+    assert "A. cetirizine" in script.seen[0][0].content
+    assert "Adrenaline is first." in script.seen[0][0].content
+
+
+async def test_one_that_takes_no_grammar_is_asked_again_until_it_names_one() -> None:
+    script = ScriptedModel(["I would say adrenaline perhaps", "<answer>B</answer>"])
+    chooser = OptionLetters(TextOnly(script), constrains=False)
+    assert await chooser.choose(QUESTION, HITS, Run(), said="It is urgent.") == "B"
+    assert script.samplings[0].grammar is None
+    assert script.seen[0][1] == Message("assistant", "It is urgent.\n")
+
+
+async def test_no_letter_is_no_option_and_it_is_said() -> None:
+    run = Run()
+    chooser = OptionLetters(TextOnly(ScriptedModel(["none"] * 3)), constrains=False)
+    assert await chooser.choose(QUESTION, HITS, run) is None
+    assert [e.text for e in run.events if isinstance(e, Noted)][0].startswith("no option")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_an_answer_says_how_its_option_was_chosen(language: Language) -> None:
+    least: dict[Language, Least] = {"en": Least(0.0, 0.0), "zh": Least(0.0, 0.0)}
+    gate = Gate(Coverage(lambda terms: dict.fromkeys(terms, 1.0)), Overlap(), least)
+    question = Question("q", "Which drug?", ("a", "b"), language)
+    model = ScriptedModel([], scores={"B": 0.9})
+    quoting = Extractive(gate, model, options=OptionLetters(model))
+    answer = await quoting.conclude(question, HITS, "", Run())
+    assert answer.option == "B"
+    assert OptionLetters(model).note(language) in answer.note
+
+
+@pytest.mark.parametrize(
+    ("reply", "letters"),
+    [
+        ("<answer>AC</answer>", ("A", "C")),
+        ("<answer>C、A</answer>", ("A", "C")),
+        ("<answer>A and C</answer>", ("A", "C")),
+        ("<answer>A AND C", ("A", "C")),
+        ("<answer>选AC</answer>", ("A", "C")),
+        ("答案是ABC。", ("A", "B", "C")),
+        ("The answers are many. Answer: B", ("B",)),
+        ("<answer>E</answer>", ()),
+        ("<answer>Adrenaline</answer>", ()),
+        ("", ()),
+    ],
+)
+def test_several_letters_are_read_in_the_question_s_order(
+    reply: str, letters: tuple[str, ...]
+) -> None:
+    assert written_options(reply, QUESTION) == letters
+
+
+def test_every_answer_of_several_letters_is_a_choice() -> None:
+    several = letter_grammar("ABC", several=True)
+    assert set(several.choices) == {
+        f"<answer>{chosen}</answer>" for chosen in ("A", "B", "C", "AB", "AC", "BC", "ABC")
+    }
+    assert Sampling(grammar=several) == Sampling(grammar=letter_grammar("ABC", several=True))
