@@ -12,7 +12,7 @@ from osler.baselines.direct import Direct
 from osler.baselines.rag import RetrieveAndRead
 from osler.errors import ModelMissing
 from osler.kb.base import KnowledgeBase
-from osler.llm.base import LanguageModel, Likelihood
+from osler.llm.base import BatchLikelihood, LanguageModel, Likelihood
 from osler.llm.local import LlamaCpp
 from osler.llm.quantise import default_gguf
 from osler.llm.tape import RecordingRetriever, Tape, recording
@@ -25,6 +25,7 @@ from osler.tcrag.monitor import Cppl, Unmonitored
 from osler.tcrag.moves import AnyMove, Guided
 from osler.tcrag.tools import DOC_RAG, Tool
 from osler.testing.conformance import (
+    BatchLikelihoodKit,
     LanguageModelKit,
     LikelihoodKit,
     RelevanceKit,
@@ -105,13 +106,17 @@ def engine() -> LlamaCpp:
         pytest.skip(f"the packaged model is not there: {error}")
 
 
-class TestEmbeddedEngine(LanguageModelKit, LikelihoodKit):
+class TestEmbeddedEngine(LanguageModelKit, BatchLikelihoodKit):
     @pytest.fixture
     def model(self, engine: LlamaCpp) -> LanguageModel:
         return engine
 
     @pytest.fixture
     def scorer(self, engine: LlamaCpp) -> Likelihood:
+        return engine
+
+    @pytest.fixture
+    def batch(self, engine: LlamaCpp) -> BatchLikelihood:
         return engine
 
 

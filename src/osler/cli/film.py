@@ -144,6 +144,7 @@ def asked(event: Asked) -> str:
     counts += [f"{usage.scored_tokens:,} scored"] if usage.scored_tokens else []
     told = f"{event.role} {event.kind} {event.prompt}: {', '.join(counts) or 'no tokens'}"
     told += f" (asked again: {event.repaired})" if event.repaired else ""
+    told += f" (thought {len(event.thinking):,} characters)" if event.thinking else ""
     return f"{told}: {event.reply}" if event.reply else told
 
 

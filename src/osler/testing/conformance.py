@@ -13,7 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from osler.llm.base import LanguageModel, Likelihood, Message, Sampling, TokenScore
+from osler.llm.base import (
+    BatchLikelihood,
+    LanguageModel,
+    Likelihood,
+    Message,
+    Sampling,
+    TokenScore,
+)
 from osler.trace import Answered, Run, Solver, Started, from_line, to_line
 from osler.types import Grounding, Halt, Question, Relevance, Retriever
 
@@ -97,6 +104,24 @@ class LikelihoodKit:
     async def test_the_same_text_scores_the_same(self, scorer: Likelihood) -> None:
         first, again = [await scorer.score("A vitamin:", " C") for _ in range(2)]
         assert [t.logprob for t in first.tokens] == [t.logprob for t in again.tokens]
+
+
+class BatchLikelihoodKit(LikelihoodKit):
+    """Needs the fixture `batch`, a model that weighs several texts at once, and `scorer`."""
+
+    async def test_one_result_a_text_in_order_whatever_the_others(
+        self, batch: BatchLikelihood
+    ) -> None:
+        texts = ["ascorbic acid", "抗坏血酸", "ascorbic oxide"]
+        every = await batch.score_all(ASKED, texts)
+        turned = await batch.score_all(ASKED, texts[::-1])
+        assert len(every) == len(texts)
+        for text, one, other in zip(texts, every, turned[::-1], strict=True):
+            _lie_in(text, one.tokens)
+            assert [t.logprob for t in one.tokens] == [t.logprob for t in other.tokens]
+
+    async def test_no_texts_no_results(self, batch: BatchLikelihood) -> None:
+        assert await batch.score_all("A vitamin:", []) == ()
 
 
 class SolverKit:

@@ -56,7 +56,7 @@ async def test_no_letter_is_no_option_and_it_is_said() -> None:
     run = Run()
     chooser = OptionLetters(TextOnly(ScriptedModel(["none"] * 3)), constrains=False)
     assert await chooser.choose(QUESTION, HITS, run) is None
-    assert [e.text for e in run.events if isinstance(e, Noted)][0].startswith("no option")
+    assert next(e.text for e in run.events if isinstance(e, Noted)).startswith("no option")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -140,10 +140,8 @@ async def test_a_batch_reads_its_context_once_and_no_text_counts_on_the_others(
     for text, one in zip(texts, batch, strict=True):
         alone = await model.score(context, text)
         assert [(t.start, t.end) for t in alone.tokens] == [(t.start, t.end) for t in one.tokens]
-        assert (
-            max(abs(a.logprob - b.logprob) for a, b in zip(alone.tokens, one.tokens, strict=True))
-            < 0.5
-        )
+        pairs = zip(alone.tokens, one.tokens, strict=True)
+        assert max(abs(a.logprob - b.logprob) for a, b in pairs) < 0.5
 
 
 async def test_a_batch_of_nothing_is_nothing(model: LlamaCpp) -> None:

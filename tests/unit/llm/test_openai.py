@@ -387,6 +387,23 @@ async def test_a_character_told_as_one_token_that_was_three_is_not_taken_for_one
     assert (await answered(told)).tokens == ()
 
 
+async def test_thinking_that_the_server_tells_apart_is_kept_apart() -> None:
+    told = chat("B")
+    told["choices"][0]["message"]["reasoning_content"] = "Is it B?"
+    reply = await answered(told)
+    assert (reply.text, reply.thinking) == ("B", "Is it B?")
+
+
+async def test_thinking_that_took_all_the_tokens_leaves_an_empty_reply_cut_short() -> None:
+    told = chat("")
+    told["choices"][0] |= {
+        "message": {"role": "assistant", "content": None, "reasoning": "Is it"},
+        "finish_reason": "length",
+    }
+    reply = await answered(told)
+    assert (reply.text, reply.thinking, reply.finish) == ("", "Is it", "length")
+
+
 async def test_no_tokens_are_asked_for_where_none_are_wanted() -> None:
     async with loopback(plain(said(chat("x", [token("x")])))) as place:
         reply = await (await reach(place)).complete(QUERY, Sampling(top=0, stop=("\n",)))
