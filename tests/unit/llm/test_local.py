@@ -144,6 +144,18 @@ async def test_a_batch_reads_its_context_once_and_no_text_counts_on_the_others(
         assert max(abs(a.logprob - b.logprob) for a, b in pairs) < 0.5
 
 
+async def test_a_reply_that_begins_inside_a_think_block_is_thought_until_it_ends(
+    model: LlamaCpp,
+) -> None:
+    """As with templates that open the block themselves."""
+    begun = [*QUERY, Message("assistant", "<think>\n")]
+    reply = await model.complete(begun, Sampling(max_tokens=8, temperature=0))
+    assert (reply.text, reply.tokens, reply.finish) == ("", (), "length")
+    assert reply.thinking
+    held = Sampling(max_tokens=8, grammar=Grammar("yes", lit("yes")))
+    assert (await model.complete(begun, held)).text == "yes"
+
+
 async def test_a_batch_of_nothing_is_nothing(model: LlamaCpp) -> None:
     assert await model.score_all("context", []) == ()
 

@@ -1,0 +1,29 @@
+"""`answer.options` reaches the composer."""
+
+from osler import wiring
+from osler.answer.extractive import Extractive
+from osler.answer.options import OptionLetters, OptionTexts
+from osler.config import Settings
+from osler.retrieve.relevance import Overlap
+from osler.testing.scripted import ScriptedModel, TextOnly
+
+
+def chooser(options: str, *, scores: bool = True) -> object:
+    script = ScriptedModel([])
+    model = script if scores else TextOnly(script)
+    parts = wiring.Parts(model, wiring._no_retriever, Overlap(), Overlap(), ())
+    settings = Settings.model_validate({"answer": {"options": options}})
+    composer = wiring.composer(settings, parts)
+    assert isinstance(composer, Extractive)
+    return composer.options
+
+
+def test_texts_are_the_default_and_need_a_model_that_scores() -> None:
+    assert Settings().answer.options == "texts"
+    assert isinstance(chooser("texts"), OptionTexts)
+    assert chooser("texts", scores=False) is None
+
+
+def test_letters_need_only_a_model_that_replies() -> None:
+    assert isinstance(chooser("letters"), OptionLetters)
+    assert isinstance(chooser("letters", scores=False), OptionLetters)
