@@ -23,6 +23,8 @@ from pydantic import BaseModel, Field
 from osler.answer.options import letter_grammar, written_option, written_options
 from osler.errors import MalformedOutput
 from osler.kag.grammar import form_grammar, plan_grammar
+from osler.kag.parse import read_plan
+from osler.kag.reader import read_form
 from osler.llm.base import Completion, Message, Sampling
 from osler.llm.grammar import Grammar, from_schema
 from osler.llm.local import LlamaCpp
@@ -61,17 +63,6 @@ def _reads(parse: Callable[[str], object]) -> Callable[[str], bool]:
         return True
 
     return read
-
-
-def _form(grammar: Grammar) -> Case:
-    """A format whose parser comes later: its matcher stands in."""
-    ask = "Write the logical form: Retrieval(s=s1:type['name'], p=p1:edge, o=o1:type)"
-    return Case("logical form (no parser yet)", ask, grammar, grammar.accepts)
-
-
-def _forms(grammar: Grammar) -> Case:
-    ask = "Take the question apart: <answer>Step1: …\nAction1: Retrieval(…)</answer>"
-    return Case("plan of logical forms (no parser yet)", ask, grammar, grammar.accepts)
 
 
 CASES = [
@@ -115,8 +106,18 @@ CASES = [
         letter_grammar(LETTERS.letters, several=True),
         lambda reply: bool(written_options(reply, LETTERS)),
     ),
-    _form(form_grammar(longest=16)),
-    _forms(plan_grammar(steps=2, longest=8)),
+    Case(
+        "logical form",
+        "Write the logical form: Retrieval(s=s1:type['name'], p=p1:edge, o=o1:type)",
+        form_grammar(longest=16),
+        _reads(read_form),
+    ),
+    Case(
+        "plan of logical forms",
+        "Take the question apart: <answer>Step1: …\nAction1: Retrieval(…)</answer>",
+        plan_grammar(steps=2, longest=8),
+        _reads(read_plan),
+    ),
     Case(
         "JSON by schema",
         'Write the drug as JSON: {"drug": "…", "dose_mg": 10, "certain": true}',

@@ -16,7 +16,10 @@ from pydantic import BaseModel, Field
 
 from osler.answer.options import letter_grammar, written_option, written_options
 from osler.errors import ModelMissing
+from osler.kag.forms import Form, Plan
 from osler.kag.grammar import form_grammar, plan_grammar, search_grammar
+from osler.kag.parse import read_plan, read_search
+from osler.kag.reader import read_form
 from osler.llm.base import Message, Sampling
 from osler.llm.grammar import Grammar, from_schema
 from osler.llm.local import LlamaCpp
@@ -49,8 +52,8 @@ class Format:
     grammar: Grammar
     golden: tuple[str, ...]
     broken: tuple[str, ...]
-    read: Callable[[str], object] | None = None
-    """Reads a reply or raises; `None`: its parser comes later, the strings alone prove it."""
+    read: Callable[[str], object]
+    """Reads a reply, or raises."""
 
 
 def _option(reply: str) -> str:
@@ -69,6 +72,18 @@ def _plan(reply: str) -> plan.Reading:
     reading = plan.expect(reply)
     assert not reading.missing
     return reading
+
+
+def _form(reply: str) -> Form:
+    form, end = read_form(reply)
+    assert end == len(reply)
+    return form
+
+
+def _steps(reply: str) -> Plan:
+    read = read_plan(reply)
+    assert len(read.steps) == reply.count("\nAction")
+    return read
 
 
 HIT_PARADE = (
@@ -193,6 +208,7 @@ FORMATS = [
             "Math(content=['o1'], target='x')",
             "Search(s=s1, p=p1, o=o1)",
         ),
+        _form,
     ),
     Format(
         "plan of logical forms",
@@ -204,6 +220,7 @@ FORMATS = [
             HIT_PARADE.replace("Step2", "Step3"),
             HIT_PARADE.replace("\nAction2: Retrieval(s=o1, p=p2:deathtime, o=o2:deathtime)", ""),
         ),
+        _steps,
     ),
     Format(
         "search",
@@ -214,6 +231,7 @@ FORMATS = [
             "<search>Step1: Who?\nAction1: Retrieval(s=s1, p=p1, o=o1)</search>",
         ),
         ("<search>Step1: Who?\nAction1: Retrieval(s=s1, p=p1, o=o1)", "<search>who</search>"),
+        read_search,
     ),
     Format(
         "JSON by schema",
@@ -246,8 +264,7 @@ DERIVED = {f.name: derivations(f.grammar) for f in FORMATS}
 @pytest.mark.parametrize(("form", "text"), GOLDEN)
 def test_a_golden_string_is_accepted_and_read(form: Format, text: str) -> None:
     assert form.grammar.accepts(text)
-    if form.read is not None:
-        form.read(text)
+    form.read(text)
 
 
 @pytest.mark.parametrize(("form", "text"), BROKEN)
@@ -255,11 +272,10 @@ def test_a_broken_string_is_refused(form: Format, text: str) -> None:
     assert not form.grammar.accepts(text)
 
 
-@pytest.mark.parametrize("form", [f for f in FORMATS if f.read], ids=lambda f: f.name)
+@pytest.mark.parametrize("form", FORMATS, ids=NAMES)
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_the_grammar_lets_through_is_read(form: Format, data: st.DataObject) -> None:
-    assert form.read is not None
     form.read(data.draw(DERIVED[form.name]))
 
 

@@ -5,13 +5,15 @@ from osler.answer.extractive import Extractive
 from osler.answer.options import OptionLetters, OptionTexts
 from osler.config import Settings
 from osler.retrieve.relevance import Overlap
-from osler.testing.scripted import ScriptedModel, TextOnly
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 
 
 def chooser(options: str, *, scores: bool = True) -> object:
     script = ScriptedModel([])
     model = script if scores else TextOnly(script)
-    parts = wiring.Parts(model, wiring._no_retriever, Overlap(), Overlap(), ())
+    parts = wiring.Parts(
+        model, lambda name, sources: ScriptedRetriever({}), Overlap(), Overlap(), ()
+    )
     settings = Settings.model_validate({"answer": {"options": options}})
     composer = wiring.composer(settings, parts)
     assert isinstance(composer, Extractive)

@@ -11,12 +11,11 @@ quote inside quotes is an apostrophe: a letter follows it.
 
 from __future__ import annotations
 
+from osler.kag.forms import Operation
 from osler.llm.grammar import Grammar, Node, alt, chars, free, maybe, named, repeat, seq, visible
 
-OPS = ("judgement", "entailment", "extract", "choice", "multiChoice", "rule")
-"""What Deduce does (Table 11)."""
-
-_MARKS = "()[]'’‘`\"<>"
+_MARKS = "!\"#$&'()*+,.:;<=>?@[\\]^`{|}~，。；：、．！？（）［］＝＜＞≠≤≥→‘’“”「」"
+"""What means something in a logical form, or ends a bare word to a tolerant reader."""
 _APOSTROPHE = seq("'", chars("", ("a", "z")))
 
 
@@ -58,7 +57,7 @@ def _form(longest: int) -> Node:
     items = seq("[", _item(longest), repeat(seq(",", maybe(" "), _item(longest)), 0, 7), "]")
     content = named("content", items)
     result = seq(")->", alias)
-    op = named("op", alt(*OPS))
+    op = named("op", alt(*Operation))
     forms = alt(
         _retrieval(alias, longest),
         seq("Math(content=", content, ", target=", text, result),
@@ -70,11 +69,11 @@ def _form(longest: int) -> Node:
 
 def _retrieval(alias: Node, longest: int) -> Node:
     """Table 11; an alias that was used before stands alone."""
-    kind = named("kind", free(longest, without=f"{_MARKS},=:;"))
+    kind = named("kind", free(longest, without=_MARKS))
     name = seq("[", alt(_quoted(longest), free(longest, without="[]'’‘`\"<>")), "]")
     entity = named("entity", seq(alias, maybe(":", maybe(" "), kind, maybe(name))))
     edge = named("edge", seq(alias, maybe(":", maybe(" "), kind)))
-    value = alt(_quoted(longest), free(longest, without=f"{_MARKS},="))
+    value = alt(_quoted(longest), free(longest, without=_MARKS))
     constraint = named("constraint", seq(", ", chars("spo"), ".", kind, "=", value))
     parts = seq("Retrieval(s=", entity, ", p=", edge, ", o=", entity)
     return seq(parts, repeat(constraint, 0, 3), ")")
