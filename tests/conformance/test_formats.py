@@ -20,6 +20,7 @@ from osler.kag.forms import Form, Plan
 from osler.kag.grammar import form_grammar, plan_grammar, search_grammar
 from osler.kag.parse import read_plan, read_search
 from osler.kag.reader import read_form
+from osler.kag.wire import render_plan
 from osler.llm.base import Message, Sampling
 from osler.llm.grammar import Grammar, from_schema
 from osler.llm.local import LlamaCpp
@@ -311,3 +312,8 @@ def test_a_schema_is_kept_for_servers_that_take_schemas() -> None:
     schema = Finding.model_json_schema()
     assert from_schema(schema).json_schema == json.loads(json.dumps(schema))
     assert letter_grammar(CHOICE.letters).json_schema is None
+
+
+def test_a_plan_that_we_write_is_one_that_a_model_may_write() -> None:
+    written = render_plan(read_plan(HIT_PARADE))
+    assert plan_grammar(longest=100).accepts(f"<answer>{written}</answer>")
