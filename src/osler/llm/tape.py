@@ -247,7 +247,8 @@ def _key(kind: Kind, parts: Sequence[Any]) -> str:
 
 def _asked(parts: Sequence[Any]) -> str:
     """The end of what was asked: conversations differ in their last words."""
-    return _canonical(parts)[-300:]
+    short = [{**p, "grammar": p["grammar"][:60]} if isinstance(p, dict) else p for p in parts]
+    return _canonical(short)[-300:]
 
 
 @cache

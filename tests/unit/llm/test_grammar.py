@@ -1,6 +1,8 @@
 """Formats written from parts: what engines are given, and what is refused."""
 
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,3 +157,11 @@ def test_numbers_have_at_most_four_decimals_within_their_bounds() -> None:
 def test_equal_formats_are_equal_values() -> None:
     assert Grammar("a", lit("x")) == Grammar("a", seq("x").parts[0])
     assert hash(from_schema(SCHEMA)) == hash(from_schema(SCHEMA))
+
+
+def test_the_guide_s_own_form_is_one() -> None:
+    guide = Path(__file__).parents[3] / "docs" / "guide" / "replies.md"
+    (code,) = re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+    made: dict[str, Any] = {}
+    exec(code, made)  # noqa: S102 - what the page tells its reader to run
+    assert made["triage"].accepts("<level>red</level> chest pain")

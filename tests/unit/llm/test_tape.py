@@ -133,8 +133,9 @@ async def test_another_grammar_than_the_recorded_one_is_a_miss(tmp_path: Path) -
     held = Sampling(grammar=Grammar("x", alt("a", "b")))
     await recording(ScriptedModel(["a"]), tape).complete(ASKED, held)
     model = replaying(Player(written(tape, tmp_path / "tape.jsonl")))
-    with pytest.raises(TapeMiss):
-        await model.complete(ASKED, Sampling(grammar=Grammar("x", alt("a", "c"))))
+    long = Grammar("x", alt(*(f"{i} is another word" for i in range(99))))
+    with pytest.raises(TapeMiss, match="为什么.*the nearest recorded one: .*为什么"):
+        await model.complete(ASKED, Sampling(grammar=long))
 
 
 async def test_a_batch_is_replayed_text_by_text(tmp_path: Path) -> None:
