@@ -134,7 +134,7 @@ async def test_another_grammar_than_the_recorded_one_is_a_miss(tmp_path: Path) -
     await recording(ScriptedModel(["a"]), tape).complete(ASKED, held)
     model = replaying(Player(written(tape, tmp_path / "tape.jsonl")))
     long = Grammar("x", alt(*(f"{i} is another word" for i in range(99))))
-    with pytest.raises(TapeMiss, match="为什么.*the nearest recorded one: .*为什么"):
+    with pytest.raises(TapeMiss, match=r"为什么.*the nearest recorded one: .*为什么"):
         await model.complete(ASKED, Sampling(grammar=long))
 
 
