@@ -121,9 +121,11 @@ class TestEmbeddedEngine(LanguageModelKit, BatchLikelihoodKit):
 
 
 class TestScriptedModel(LanguageModelKit, LikelihoodKit):
+    limited = False
+
     @pytest.fixture
     def model(self) -> LanguageModel:
-        return ScriptedModel(["Vitamin C."])
+        return ScriptedModel(["Vitamin C."] * 12)
 
     @pytest.fixture
     def scorer(self) -> Likelihood:
@@ -131,9 +133,11 @@ class TestScriptedModel(LanguageModelKit, LikelihoodKit):
 
 
 class TestRecordingModel(LanguageModelKit, LikelihoodKit):
+    limited = False
+
     @pytest.fixture
     def model(self) -> LanguageModel:
-        return recording(ScriptedModel(["Vitamin C."]), Tape("scripted"))
+        return recording(ScriptedModel(["Vitamin C."] * 12), Tape("scripted"))
 
     @pytest.fixture
     def scorer(self) -> Likelihood:

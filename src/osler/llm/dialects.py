@@ -1,54 +1,65 @@
 """What the servers that call themselves OpenAI-compatible say differently.
 
-Requests are made and replies are read here; whoever needs to send several is handed
-a way to ask. What the servers have in common is that they ignore fields they do not
-know, so a reply is never taken to have obeyed: entries are counted, texts compared.
+A request is made and a reply is read here, for each kind of server; `scoring.py` does
+so for the scoring of given texts. What the servers have in common is that they ignore
+fields they do not know, so a reply is never taken to have obeyed: entries are counted,
+texts compared, and what a server can do is what it was seen to do (`openai.connect`).
+`docs/guide/servers.md` has the table, and where each line of it is from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
-from math import isfinite
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
-from osler.llm.align import decode
-from osler.llm.base import Completion, Message, Sampling, TokenScore
-from osler.types import Usage
-
-_ROUNDING = 1e-4
-"""A log-probability above 0 by no more than this is a sum of rounding errors."""
-_STRAY = "\ufffd"
-_FORCE = 1_000.0
-"""Logit bias that no raw logit reaches."""
-_LOOKUPS = (300, 3_000, 1_000_000)
-"""How many of the likeliest tokens to ask for until the wanted one is among them."""
-
-
-class Ask(Protocol):
-    """A request and the JSON of its reply; POST with a body, else GET."""
-
-    async def __call__(
-        self, path: str, body: dict[str, Any] | None = None, *, root: bool = False
-    ) -> Any:
-        """`root`: the path is not under `/v1`."""
-        ...
-
-
-_Step = Callable[[int, int], Awaitable[Mapping[str, Any]]]
-"""A forced token, how many of the likeliest to tell → what the server tells."""
-
-
-class BadReply(ValueError):
-    """A reply that is not what the interface promises; its text says what is wrong."""
+from osler.llm import replies
+from osler.llm.base import Completion, Message, Sampling
+from osler.llm.stream import Gathered
+from osler.llm.wire import BadReply
 
 
 class Dialect(StrEnum):
     LLAMA_CPP = "llama.cpp"
     VLLM = "vLLM"
+    SGLANG = "SGLang"
+    OLLAMA = "Ollama"
+    OPENROUTER = "OpenRouter"
     GENERIC = "generic"
+
+
+class Kind(StrEnum):
+    """How a reply may be held to a form, the most exact first."""
+
+    GRAMMAR = "grammar"
+    REGEX = "regex"
+    CHOICE = "choice"
+    SCHEMA = "schema"
+
+
+class Scoring(StrEnum):
+    """How a given text is scored."""
+
+    ECHO = "echo"
+    PROMPT = "prompt_logprobs"
+    GENERATE = "generate"
+    FORCED = "forced"
+
+
+KINDS: Mapping[Dialect, tuple[Kind, ...]] = {
+    Dialect.LLAMA_CPP: (Kind.GRAMMAR, Kind.SCHEMA),
+    Dialect.VLLM: (Kind.GRAMMAR, Kind.REGEX, Kind.CHOICE, Kind.SCHEMA),
+    Dialect.SGLANG: (Kind.GRAMMAR, Kind.REGEX, Kind.SCHEMA),
+}
+"""What each kind of server is asked to prove; of the others a schema alone."""
+
+SCORINGS: Mapping[Dialect, tuple[Scoring, ...]] = {
+    Dialect.LLAMA_CPP: (Scoring.FORCED,),
+    Dialect.VLLM: (Scoring.ECHO, Scoring.PROMPT),
+    Dialect.SGLANG: (Scoring.GENERATE,),
+}
+"""The ways to score that are tried, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +67,124 @@ class Server:
     """What was found out about a server when it was connected to."""
 
     dialect: Dialect = Dialect.GENERIC
-    constrains: bool = False
-    """Whether a grammar was seen to hold."""
+    kinds: frozenset[Kind] = frozenset()
+    """The kinds of constraint that were seen to hold."""
+    logprobs: bool = False
+    """Whether generated tokens were seen to come with log-probabilities."""
+    scoring: Scoring | None = None
+    """The way of scoring that was seen to work."""
     echoes: bool = False
     """Whether a continued message comes back with its beginning in front."""
+    thinks: bool = False
+    """Whether it tells of thought before a reply."""
+    without: frozenset[str] = frozenset()
+    """Fields that it refuses, which are left out since."""
+
+
+class Rule(Protocol):
+    """What a reply is held to, in the forms that servers take; each may be absent."""
+
+    @property
+    def gbnf(self) -> str: ...
+    @property
+    def regex(self) -> str | None: ...
+    @property
+    def choices(self) -> tuple[str, ...]: ...
+    @property
+    def schema(self) -> Mapping[str, Any] | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A `Rule` as plain values."""
+
+    gbnf: str = ""
+    regex: str | None = None
+    choices: tuple[str, ...] = ()
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     completion: Completion
+    told: int
+    """Tokens that the reply tells something of."""
     unreported: bool
     """Whether there are log-probabilities of these words that the reply does not tell."""
 
 
+def rule_of(sampling: Sampling) -> Rule | None:
+    return Held(gbnf=sampling.grammar) if sampling.grammar else None
+
+
+def constraint(server: Server, rule: Rule) -> dict[str, Any] | None:
+    """The fields that hold a reply to the rule; None where this server cannot."""
+    match server.dialect:
+        case Dialect.LLAMA_CPP:
+            names = {Kind.GRAMMAR: "grammar", Kind.SCHEMA: "json_schema"}
+            return _field(server, rule, names)
+        case Dialect.VLLM:
+            names = {Kind.GRAMMAR: "grammar", Kind.REGEX: "regex"}
+            names |= {Kind.CHOICE: "choice", Kind.SCHEMA: "json"}
+            held = _field(server, rule, names)
+            return held and {"structured_outputs": held}
+        case Dialect.SGLANG:
+            held = _field(server, rule, {Kind.GRAMMAR: "ebnf", Kind.REGEX: "regex"})
+            return held or _response_format(server, rule)
+        case Dialect.OLLAMA:
+            return _field(server, rule, {Kind.SCHEMA: "format"})
+        case Dialect.OPENROUTER | Dialect.GENERIC:
+            return _response_format(server, rule)
+        case _:
+            assert_never(server.dialect)
+
+
+def _field(server: Server, rule: Rule, names: Mapping[Kind, str]) -> dict[str, Any] | None:
+    forms = {
+        Kind.GRAMMAR: rule.gbnf,
+        Kind.REGEX: rule.regex,
+        Kind.CHOICE: list(rule.choices),
+        Kind.SCHEMA: rule.schema,
+    }
+    for kind, name in names.items():
+        if forms[kind] and kind in server.kinds:
+            return {name: forms[kind]}
+    return None
+
+
+def _response_format(server: Server, rule: Rule) -> dict[str, Any] | None:
+    if rule.schema is None or Kind.SCHEMA not in server.kinds:
+        return None
+    named = {"name": "reply", "strict": True, "schema": rule.schema}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def chat_path(dialect: Dialect) -> tuple[str, bool]:
+    """Where to send a chat, and whether that is at the root.
+
+    Ollama's own door is used because its OpenAI one cuts a prompt that is too long without
+    a word and has no field against it.
+    """
+    return ("/api/chat", True) if dialect is Dialect.OLLAMA else ("/chat/completions", False)
+
+
+def gatherer(dialect: Dialect, sampling: Sampling) -> Gathered:
+    """What puts a streamed chat together."""
+    if dialect is Dialect.OLLAMA:
+        return Gathered(sampling.max_tokens, translate=from_ollama)
+    return Gathered(sampling.max_tokens)
+
+
 def chat(
-    dialect: Dialect, model: str, messages: Sequence[Message], sampling: Sampling
+    server: Server,
+    model: str,
+    messages: Sequence[Message],
+    sampling: Sampling,
+    held: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The body for `/chat/completions`."""
+    """The body of a chat; `held` is what `constraint` gave."""
+    if server.dialect is Dialect.OLLAMA:
+        return {**to_ollama(model, messages, sampling), **held}
     body = {
         "model": model,
         "messages": listed(messages),
@@ -81,19 +193,33 @@ def chat(
         "seed": sampling.seed,
         **({"stop": list(sampling.stop)} if sampling.stop else {}),
         **({"logprobs": True, "top_logprobs": sampling.top} if sampling.top else {}),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **_untailed(server.dialect, messages),
+        **held,
     }
-    # The paper samples by temperature alone; the servers' own defaults would cut tails.
+    if "max_tokens" in server.without:
+        body["max_completion_tokens"] = sampling.max_tokens
+    return {name: value for name, value in body.items() if name not in server.without}
+
+
+def _untailed(dialect: Dialect, messages: Sequence[Message]) -> dict[str, Any]:
+    """The paper samples by temperature alone; the servers' own defaults would cut tails."""
     match dialect:
         case Dialect.LLAMA_CPP:
-            body |= {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
-            body |= {"grammar": sampling.grammar.gbnf} if sampling.grammar else {}
+            return {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
         case Dialect.VLLM:
-            body |= {"top_k": -1, "top_p": 1.0, "min_p": 0.0, **turn(messages)}
-            if sampling.grammar:
-                body["structured_outputs"] = {"grammar": sampling.grammar.gbnf}
-        case Dialect.GENERIC:
-            pass
-    return body
+            return {"top_k": -1, "top_p": 1.0, "min_p": 0.0, **turn(messages)}
+        case Dialect.SGLANG:
+            goes_on = {"continue_final_message": bool(begun(messages))}
+            return {"top_k": -1, "top_p": 1.0, "min_p": 0.0, **goes_on}
+        case Dialect.OPENROUTER:
+            # Else a provider that knows none of the fields may be chosen, and ignores them.
+            return {"provider": {"require_parameters": True}}
+        case Dialect.GENERIC | Dialect.OLLAMA:
+            return {}
+        case _:
+            assert_never(dialect)
 
 
 def listed(messages: Sequence[Message]) -> list[dict[str, str]]:
@@ -112,260 +238,109 @@ def begun(messages: Sequence[Message]) -> str:
     return last.content if last.role == "assistant" else ""
 
 
+def to_ollama(model: str, messages: Sequence[Message], sampling: Sampling) -> dict[str, Any]:
+    options = {
+        "temperature": sampling.temperature,
+        "num_predict": sampling.max_tokens,
+        "seed": sampling.seed,
+        "stop": list(sampling.stop),
+        "top_k": 0,
+        "top_p": 1.0,
+        "min_p": 0.0,
+        "repeat_penalty": 1.0,
+    }
+    return {
+        "model": model,
+        "messages": listed(messages),
+        "stream": True,
+        "options": options,
+        # Without these a prompt that is too long loses its beginning, and nobody is told.
+        "truncate": False,
+        "shift": False,
+        **({"logprobs": True, "top_logprobs": sampling.top} if sampling.top else {}),
+    }
+
+
+def from_ollama(told: Any) -> Any:
+    """A line of Ollama's stream as a chunk of the OpenAI interface's."""
+    if not isinstance(told, Mapping) or not isinstance(told.get("message"), Mapping):
+        return told
+    said, done = told["message"], bool(told.get("done"))
+    choice: dict[str, Any] = {
+        "delta": {"content": said.get("content"), "reasoning_content": said.get("thinking")},
+        "finish_reason": (told.get("done_reason") or "stop") if done else None,
+    }
+    if isinstance(told.get("logprobs"), list):
+        choice["logprobs"] = {"content": told["logprobs"]}
+    chunk: dict[str, Any] = {"choices": [{**choice, "message": choice["delta"]}]}
+    if done:
+        counts = told.get("prompt_eval_count"), told.get("eval_count")
+        chunk["usage"] = {"prompt_tokens": counts[0], "completion_tokens": counts[1]}
+    return chunk
+
+
 def read_chat(
     reply: Any, server: Server, messages: Sequence[Message], sampling: Sampling, seconds: float
 ) -> Reply:
-    """The completion in a `/chat/completions` reply. Raises `BadReply`."""
-    choice = _first_choice(reply)
-    message = _get(choice, "message", Mapping, "the first choice")
-    said = message.get("content")
-    thought = message.get("reasoning_content") or message.get("reasoning")
-    if said is None and thought:
-        said = ""  # the thinking took all the tokens
-    if not isinstance(said, str):
-        refusal = message.get("refusal") or choice.get("finish_reason")
-        raise BadReply(f"the reply's content is no text but {said!r} (finish: {refusal})")
-    if choice.get("finish_reason") == "content_filter":
+    """The completion in the reply to a chat. Raises `BadReply`."""
+    choice = replies.first_choice(reply)
+    message = replies.get(choice, "message", Mapping, "the first choice")
+    finish, thought = choice.get("finish_reason"), _thought(message)
+    cut, most = finish == "length", replies.longest(sampling.max_tokens)
+    said = _said(message, thought, finish)
+    if finish == "content_filter":
         raise BadReply("the server's content filter cut the reply")
-    cut = choice.get("finish_reason") == "length"
     text = said.removeprefix(begun(messages)) if server.echoes else said
-    text = text.rstrip(_STRAY) if cut else text
-    usage = _usage(reply, seconds)
-    tokens = read_tokens(choice, text) if sampling.top else ()
-    masked = bool(sampling.grammar) and server.dialect is Dialect.VLLM
-    if masked or not _all_told(choice, text, usage):
+    cut, text = cut or len(text) > most, text[:most]
+    text = text.rstrip(replies.STRAY) if cut else text
+    text = _stopped(text, sampling.stop) if "stop" in server.without else text
+    usage = replies.read_usage(reply, seconds)
+    entries = replies.entries(choice) if sampling.top else ()
+    tokens = replies.read_tokens(choice, text) if sampling.top else ()
+    raw = _raw(server.dialect, sampling)
+    if not raw or not _all_told(text, len(entries), usage.completion_tokens):
         tokens = ()
     unreported = bool(sampling.top and text and not thought and not tokens)
-    thinking = thought if isinstance(thought, str) else ""
-    completion = Completion(text, tokens, "length" if cut else "stop", usage, thinking)
-    return Reply(completion, unreported and (masked or not text.isascii()))
+    finished: Any = "length" if cut else "stop"
+    completion = Completion(text, tokens, finished, usage, thought)
+    return Reply(completion, len(entries), unreported and (not raw or not text.isascii()))
 
 
-def _all_told(choice: Mapping[str, Any], text: str, usage: Usage) -> bool:
+def _thought(message: Mapping[str, Any]) -> str:
+    told = message.get("reasoning_content") or message.get("reasoning")
+    return told if isinstance(told, str) and replies.is_text(told) else ""
+
+
+def _said(message: Mapping[str, Any], thought: str, finish: object) -> str:
+    """The content; none is a reply only where a model used up its tokens in thought."""
+    said = message.get("content")
+    if said is None and thought and finish in {"length", "stop"}:
+        return ""
+    if not isinstance(said, str):
+        refusal = message.get("refusal") or finish
+        raise BadReply(f"the reply's content is no text but {said!r} (finish: {refusal})")
+    if not replies.is_text(said):
+        raise BadReply("the reply's content is no text: it has half a surrogate pair")
+    return said
+
+
+def _stopped(text: str, stops: Sequence[str]) -> str:
+    """The text up to the first of the strings, for a server that does not stop at them."""
+    return text[: min((at for at in map(text.find, stops) if at >= 0), default=len(text))]
+
+
+def _raw(dialect: Dialect, sampling: Sampling) -> bool:
+    """Whether told log-probabilities are the raw model's, before grammar and temperature.
+
+    Under a grammar vLLM tells them after the mask, so that every token is certain; of the
+    servers for which nothing is known that is assumed. SGLang tells those that it sampled by.
+    """
+    if dialect is Dialect.LLAMA_CPP:
+        return True
+    sampled_raw = dialect is not Dialect.SGLANG or sampling.temperature in {0.0, 1.0}
+    return sampled_raw and not sampling.grammar
+
+
+def _all_told(text: str, told: int, tokens: int) -> bool:
     """False when tokens that share a character were reported as one, as llama.cpp does."""
-    return text.isascii() or len(_entries(choice)) >= usage.completion_tokens
-
-
-def read_tokens(choice: Mapping[str, Any], text: str) -> tuple[TokenScore, ...]:
-    """The entries with offsets into `text`; none when they do not spell it.
-
-    Entries past the text, such as a stop string's or the end of the turn, are left out.
-    Raises `BadReply` for what is no log-probability.
-    """
-    entries = _entries(choice)
-    spelt, spans = decode([_bytes(entry) for entry in entries])
-    if not spelt.startswith(text):
-        return ()
-    return tuple(
-        TokenScore(text[start:end], start, min(end, len(text)), logprob(entry), _top(entry))
-        for entry, (start, end) in zip(entries, spans, strict=True)
-        if start < len(text)
-    )
-
-
-def read_echo(reply: Any, count: int) -> list[tuple[str, float]]:
-    """The last tokens' texts and log-probabilities in a `/completions` reply with `echo`.
-
-    `count` is how many tokens the prompt had, and a reply with another number of
-    them is a `BadReply`. The first has no log-probability and is left out.
-    """
-    told = _get(_first_choice(reply), "logprobs", Mapping, "the first choice")
-    values, pieces = told.get("token_logprobs"), told.get("tokens")
-    if not isinstance(values, list) or not isinstance(pieces, list):
-        raise BadReply("the echo has no token_logprobs")
-    if not len(values) == len(pieces) == count:
-        raise BadReply(f"the echo of {count} tokens has {len(values)} log-probabilities")
-    told_of = zip(pieces[1:], values[1:], strict=True)
-    return [(str(piece), _finite(value, piece)) for piece, value in told_of]
-
-
-def first_entry(reply: Any) -> Mapping[str, Any]:
-    """What is told of the first token in llama.cpp's `/completions` reply."""
-    entries = _entries(_first_choice(reply))
-    if not entries:
-        raise BadReply("the reply has no log-probabilities")
-    return entries[0]
-
-
-def spans_of(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
-    """Where in `text` each token lies, of tokens that are told as text.
-
-    A token that is part of a character is told as a replacement character. A run of
-    such shares the span of all the characters that it makes. Raises `BadReply` when
-    the tokens do not spell the text.
-    """
-    spans: list[tuple[int, int]] = []
-    at, waiting = 0, 0
-    for piece in pieces:
-        if not piece or _STRAY in piece:
-            waiting += 1
-            continue
-        start = text.find(piece, at + 1) if waiting else at
-        if start < 0 or not text.startswith(piece, start):
-            raise BadReply(f"the server's tokens do not spell the text: {piece!r}")
-        spans += [(at, start)] * waiting + [(start, start + len(piece))]
-        at, waiting = start + len(piece), 0
-    if bool(waiting) != (at < len(text)):
-        raise BadReply("the server's tokens do not spell the text to its end")
-    return spans + [(at, len(text))] * waiting
-
-
-def scores(
-    text: str, spans: Sequence[tuple[int, int]], logprobs: Sequence[float]
-) -> tuple[TokenScore, ...]:
-    return tuple(
-        TokenScore(text[start:end], start, end, logprob)
-        for (start, end), logprob in zip(spans, logprobs, strict=True)
-    )
-
-
-async def forced(ask: Ask, context: Sequence[Message] | str, text: str) -> tuple[TokenScore, ...]:
-    """Scores a text on llama.cpp's server, a request for each token. Raises `BadReply`."""
-    if isinstance(context, str):
-        before = await _tokenise(ask, context, add_special=True)
-    else:
-        templated = await ask("/apply-template", {"messages": listed(context)}, root=True)
-        prompt = _get(templated, "prompt", str, "/apply-template")
-        before = await _tokenise(ask, prompt, add_special=True, parse_special=True)
-    prompt_ids = [token for token, _ in before]
-    letter, tokens = await _tokenise(ask, "a"), await _tokenise(ask, text)
-    if not letter or not tokens:
-        raise BadReply("/tokenize gave no tokens")
-    logprobs: list[float] = []
-    for token, piece in tokens:
-        # A prefix that others left in the server's cache was read in other batches, which moved
-        # a token by as much as 0.8 nats; so the first step reads all of it, and the rest reuse it.
-        step = partial(_step, ask, prompt_ids, cached=bool(logprobs))
-        logprobs.append(await _forced_token(step, token, piece, plain=letter[0][0]))
-        prompt_ids.append(token)
-    spelt, spans = decode([piece for _, piece in tokens])
-    if spelt != text:
-        raise BadReply("the server's tokens do not spell the text")
-    return scores(text, spans, logprobs)
-
-
-async def _tokenise(ask: Ask, text: str, **special: bool) -> list[tuple[int, bytes]]:
-    """Ids with their bytes; a piece that is no text is told as a list of its bytes."""
-    asked = {"content": text, "with_pieces": True, "parse_special": False, **special}
-    reply = await ask("/tokenize", asked, root=True)
-    try:
-        told = [(token["id"], token["piece"]) for token in reply["tokens"]]
-        return [(i, p.encode() if isinstance(p, str) else bytes(p)) for i, p in told]
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadReply("/tokenize gave no tokens with pieces") from error
-
-
-async def _forced_token(step: _Step, token: int, piece: bytes, *, plain: int) -> float:
-    """The raw model's log-probability of `token`.
-
-    A token that is only part of a character is never reported as the chosen one: it
-    is looked up among the likeliest while the token `plain` is forced.
-    """
-    try:
-        piece.decode("utf-8")
-    except UnicodeDecodeError:
-        return await _looked_up(step, token, plain)
-    entry = await step(token, 1)
-    if entry.get("id") != token:
-        raise BadReply(f"the server did not take the forced token {token}")
-    return logprob(entry)
-
-
-async def _looked_up(step: _Step, token: int, plain: int) -> float:
-    for count in _LOOKUPS:
-        for other in _top_entries(await step(plain, count)):
-            if other.get("id") == token:
-                return logprob(other)
-    raise BadReply(f"the token {token} has no log-probability")
-
-
-async def _step(
-    ask: Ask, prompt: list[int], token: int, count: int, *, cached: bool
-) -> Mapping[str, Any]:
-    body = {
-        "prompt": prompt,
-        "n_predict": 1,
-        "n_probs": count,
-        "temperature": 0.0,
-        "logit_bias": [[token, _FORCE]],
-        "cache_prompt": cached,
-    }
-    return first_entry(await ask("/completions", body))
-
-
-def logprob(entry: Mapping[str, Any]) -> float:
-    return _finite(entry.get("logprob"), entry.get("token"))
-
-
-def _finite(value: Any, token: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadReply(f"the token {token!r} has no log-probability but {value!r}")
-    if not isfinite(value) or value > _ROUNDING:
-        raise BadReply(f"{value} is no log-probability (token {token!r})")
-    return min(0.0, float(value))
-
-
-def _entries(choice: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    told = choice.get("logprobs")
-    entries = told.get("content") if isinstance(told, Mapping) else None
-    if not isinstance(entries, list):
-        return ()
-    if not all(isinstance(entry, Mapping) for entry in entries):
-        raise BadReply("the reply's log-probabilities are no list of objects")
-    return entries
-
-
-def _bytes(entry: Mapping[str, Any]) -> bytes:
-    told = entry.get("bytes")
-    if told is None:
-        return str(entry.get("token", "")).encode()
-    try:
-        return bytes(told)
-    except (TypeError, ValueError) as error:
-        raise BadReply(f"a token's bytes are no bytes: {told!r}") from error
-
-
-def _top(entry: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-    return tuple((str(o.get("token", "")), logprob(o)) for o in _top_entries(entry))
-
-
-def _top_entries(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    told = entry.get("top_logprobs") or []
-    if not isinstance(told, list) or not all(isinstance(other, Mapping) for other in told):
-        raise BadReply("top_logprobs is no list of objects")
-    return told
-
-
-def _first_choice(reply: Any) -> Mapping[str, Any]:
-    if not isinstance(reply, Mapping):
-        raise BadReply("the reply is no JSON object")
-    choices = reply.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        raise BadReply(f"the reply has no choices: {str(reply)[:200]}")
-    return choices[0]
-
-
-def _get(holder: Any, key: str, kind: type[Any], where: str) -> Any:
-    value = holder.get(key) if isinstance(holder, Mapping) else None
-    if not isinstance(value, kind):
-        raise BadReply(f"{where} has no {key}: {str(holder)[:200]}")
-    return value
-
-
-def _usage(reply: Mapping[str, Any], seconds: float) -> Usage:
-    """Servers may leave any of it out: what is not told is 0."""
-    told = reply.get("usage")
-    told = told if isinstance(told, Mapping) else {}
-    details = told.get("prompt_tokens_details")
-    details = details if isinstance(details, Mapping) else {}
-    return Usage(
-        calls=1,
-        prompt_tokens=_count(told.get("prompt_tokens")),
-        completion_tokens=_count(told.get("completion_tokens")),
-        cached_tokens=_count(details.get("cached_tokens")),
-        seconds=round(seconds, 3),
-    )
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return text.isascii() or told >= tokens

@@ -11,7 +11,12 @@ the Protocol is asked for. pytest collects the subclasses, not the kits.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from math import isfinite
+from typing import ClassVar
+
+import pytest
 
 from osler.llm.base import (
     BatchLikelihood,
@@ -25,6 +30,12 @@ from osler.trace import Answered, Run, Solver, Started, from_line, to_line
 from osler.types import Grounding, Halt, Question, Relevance, Retriever
 
 ASKED = [Message("user", "Name one vitamin.")]
+ASKED_IN_CHINESE = [Message("user", "请说出一种维生素。")]
+BEGUN = [*ASKED, Message("assistant", "One vitamin is")]
+LISTS = [
+    [Message("user", "Count on."), Message("assistant", begun)]
+    for begun in ("1, 2, 3,", "a, b, c,", "Monday, Tuesday,")
+]
 
 
 class RetrieverKit:
@@ -78,32 +89,93 @@ class RelevanceKit:
 
 
 class LanguageModelKit:
-    """Needs the fixture `model`; it may answer whatever it likes."""
+    """Needs the fixture `model`; it may answer whatever it likes, but at least 12 times.
+
+    What a double or a server does not do is said by the subclass, and not asked of it:
+    `limited`, that it holds to `max_tokens`; `seeded`, that a seed gives the same reply again.
+    """
+
+    limited: ClassVar[bool] = True
+    seeded: ClassVar[bool] = True
 
     def test_its_name_is_stable(self, model: LanguageModel) -> None:
         assert model.name == model.name != ""
 
-    async def test_a_reply_s_tokens_lie_in_its_text(self, model: LanguageModel) -> None:
-        reply = await model.complete(ASKED, Sampling(max_tokens=8))
-        _lie_in(reply.text, reply.tokens)
+    @pytest.mark.parametrize("asked", [ASKED, ASKED_IN_CHINESE, BEGUN])
+    async def test_a_reply_s_tokens_tile_its_text(
+        self, model: LanguageModel, asked: Sequence[Message]
+    ) -> None:
+        reply = await model.complete(asked, Sampling(max_tokens=8))
+        if reply.tokens:
+            _tile(reply.text, reply.tokens)
         assert reply.usage.calls == 1
         assert reply.finish in {"stop", "length"}
+
+    async def test_no_log_probabilities_where_none_are_wanted(self, model: LanguageModel) -> None:
+        reply = await model.complete(ASKED, Sampling(max_tokens=4, top=0))
+        assert reply.tokens == ()
+
+    async def test_a_reply_that_was_cut_says_so(self, model: LanguageModel) -> None:
+        if not self.limited:
+            pytest.skip("it does not hold to max_tokens")
+        reply = await model.complete(ASKED, Sampling(max_tokens=2, temperature=0))
+        assert reply.finish == "length"
+        assert reply.usage.completion_tokens in {0, 2}
+
+    async def test_the_same_seed_says_the_same(self, model: LanguageModel) -> None:
+        if not self.seeded:
+            pytest.skip("its seeds promise nothing")
+        sampling = Sampling(max_tokens=8, temperature=1.0, seed=5)
+        first, again = [await model.complete(ASKED, sampling) for _ in range(2)]
+        assert first.text == again.text
+
+    async def test_requests_at_once_do_not_mix(self, model: LanguageModel) -> None:
+        """Each continues its own list, and no two of these lists go on alike."""
+        sampling = Sampling(max_tokens=6, temperature=0)
+        alone = [(await model.complete(asked, sampling)).text for asked in LISTS]
+        together = await asyncio.gather(*(model.complete(asked, sampling) for asked in LISTS))
+        for mine, reply in zip(alone, together, strict=True):
+            others = {text for text in alone if text != mine}
+            assert reply.text not in others
+            if reply.tokens:
+                _tile(reply.text, reply.tokens)
+
+    async def test_a_cancelled_call_ends_at_once_and_harms_no_other(
+        self, model: LanguageModel
+    ) -> None:
+        """One that was quicker than its cancellation has ended too."""
+        call = asyncio.create_task(model.complete(ASKED, Sampling(max_tokens=64)))
+        await asyncio.sleep(0)
+        call.cancel()
+        done, _ = await asyncio.wait([call], timeout=1)
+        assert done == {call}
+        assert call.cancelled() or not call.exception()
+        assert (await model.complete(ASKED, Sampling(max_tokens=4, top=0))).usage.calls == 1
 
 
 class LikelihoodKit:
     """Needs the fixture `scorer`, a model that scores."""
 
-    async def test_the_tokens_tile_the_given_text(self, scorer: Likelihood) -> None:
-        for context in ("A vitamin:", ASKED):
-            for text in ("ascorbic acid", "抗坏血酸，即维生素C。"):
-                scored = await scorer.score(context, text)
-                _lie_in(text, scored.tokens)
-                covered = {i for t in scored.tokens for i in range(t.start, t.end)}
-                assert covered == set(range(len(text)))
+    @pytest.mark.parametrize("context", ["A vitamin:", ASKED, BEGUN])
+    @pytest.mark.parametrize("text", ["ascorbic acid", "抗坏血酸，即维生素C。", "🩺 10 µg"])
+    async def test_the_tokens_tile_the_given_text(
+        self, scorer: Likelihood, context: Sequence[Message] | str, text: str
+    ) -> None:
+        """Chinese and signs are made of tokens that are only part of a character."""
+        scored = await scorer.score(context, text)
+        _tile(text, scored.tokens)
+        assert scored.usage.scored_tokens == len(scored.tokens)
+        assert any(token.logprob < 0 for token in scored.tokens)
 
     async def test_the_same_text_scores_the_same(self, scorer: Likelihood) -> None:
         first, again = [await scorer.score("A vitamin:", " C") for _ in range(2)]
         assert [t.logprob for t in first.tokens] == [t.logprob for t in again.tokens]
+
+    async def test_scores_at_once_do_not_mix(self, scorer: Likelihood) -> None:
+        texts = ("ascorbic acid", " C", "抗坏血酸，即维生素C。")
+        together = await asyncio.gather(*(scorer.score("A vitamin:", text) for text in texts))
+        for text, scored in zip(texts, together, strict=True):
+            _tile(text, scored.tokens)
 
 
 class BatchLikelihoodKit(LikelihoodKit):
@@ -163,8 +235,12 @@ class SolverKit:
         assert repr(solver) == before
 
 
-def _lie_in(text: str, tokens: Sequence[TokenScore]) -> None:
+def _tile(text: str, tokens: Sequence[TokenScore]) -> None:
+    """Every character is some token's, in order; tokens of one character share its span."""
     for token in tokens:
-        assert 0 <= token.start <= token.end <= len(text)
+        assert 0 <= token.start < token.end <= len(text)
+        assert token.text == text[token.start : token.end]
+        assert isfinite(token.logprob)
         assert token.logprob <= 0
     assert [t.start for t in tokens] == sorted(t.start for t in tokens)
+    assert {i for t in tokens for i in range(t.start, t.end)} == set(range(len(text)))

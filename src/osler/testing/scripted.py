@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log
+from typing import Literal
 
 from osler.llm.base import Completion, Message, Sampling, Scored, TokenScore
 from osler.types import Hit, Passage, Usage
@@ -43,7 +44,8 @@ class ScriptedModel:
         text = self.replies[number]
         tokens = tokens_of(text, self.probability)
         usage = Usage(calls=1, completion_tokens=len(tokens))
-        return Completion(text, tokens, "length" if number in self.cut else "stop", usage)
+        finish: Literal["stop", "length"] = "length" if number in self.cut else "stop"
+        return Completion(text, tokens if sampling.top else (), finish, usage)
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
         tokens = tokens_of(text, self.scores.get(text, self.probability))

@@ -1,0 +1,71 @@
+"""Where a model is served, and what a server may refuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import httpx2
+
+from osler.errors import BadConfig, ModelError, ModelUnreachable
+
+ADDRESS = 'set model.url = "http://HOST:PORT/v1"'
+MODEL = "set model.name to a model that the server has"
+KEY = "set the environment variable OPENAI_API_KEY, or model.key_file"
+
+
+class KeyRefused(ModelError):
+    """The server wants another key."""
+
+
+class ServerBusy(ModelUnreachable):
+    """The server answers, again and again, only that it cannot now."""
+
+
+class Refused(ModelError):
+    """The server answers that it will not: `status`, and the request's `field` if it names one."""
+
+    def __init__(self, message: str, *, status: int, field: str = "", fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.status = status
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a model is served. Raises `BadConfig` for an address or a key that cannot be one."""
+
+    base_url: str
+    """Ends in `/v1` as a rule."""
+    model: str
+    api_key: str | None = field(default=None, repr=False)
+    timeout_s: float = 120.0
+    """Seconds for one call, from its sending to its last byte, other tries and waits included."""
+    connect_s: float = 10.0
+    """Seconds for a connection to come about."""
+    stall_s: float = 60.0
+    """Seconds that a streamed reply may pause, its beginning included."""
+    max_parallel: int = 8
+    """Requests under way at once; more wait for their turn, which costs them no time."""
+    retries: int = 3
+    max_bytes: int = 64 * 1024 * 1024
+    """Of one reply, after decompression."""
+
+    def __post_init__(self) -> None:
+        try:
+            url = httpx2.URL(self.base_url)
+        except httpx2.InvalidURL as error:
+            raise BadConfig("the server's address is no URL", fix=ADDRESS) from error
+        if url.scheme not in {"http", "https"} or not url.host or url.userinfo or url.query:
+            raise BadConfig("the server's address is no plain http(s) URL", fix=ADDRESS)
+        key = self.api_key or ""
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise BadConfig("the key has characters that no header can carry", fix=KEY)
+
+    @property
+    def host(self) -> str:
+        return httpx2.URL(self.base_url).netloc.decode("ascii")
+
+    def url(self, path: str, *, root: bool = False) -> str:
+        """The address of a path; `root`: not under `/v1`."""
+        base = self.base_url.rstrip("/")
+        return (base.removesuffix("/v1") if root else base) + path

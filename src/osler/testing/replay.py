@@ -1,0 +1,105 @@
+"""Recorded servers: what was asked of one, byte for byte what it said, and saying it again.
+
+A recording is a JSON file that says where it is from ("from life", or "from documentation"
+where the server could not be had) and holds one exchange for each request. It is matched
+by method, path and body; a request that was never recorded is refused with these words.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from osler.testing.servers import JSON, Answer, Answers, Asked, said
+
+Source = Literal["from life", "from documentation"]
+
+
+class Recording:
+    """What a server was asked and answered. `about` says which server, and by which pages."""
+
+    def __init__(self, source: Source, about: str, exchanges: list[dict[str, Any]]) -> None:
+        self.source = source
+        self.about = about
+        self.exchanges = exchanges
+
+    @classmethod
+    def read(cls, path: Path) -> Recording:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return cls(told["source"], told["about"], told["exchanges"])
+
+    def write(self, path: Path) -> None:
+        exchanges = [json.dumps(one, ensure_ascii=False) for one in self.exchanges]
+        head = {"source": self.source, "about": self.about}
+        opening = json.dumps(head, ensure_ascii=False, indent=1)[:-2]
+        listed = ",\n".join(exchanges)
+        path.write_text(f'{opening},\n "exchanges": [\n{listed}\n]}}\n', encoding="utf-8")
+
+    def add(self, asked: Asked, answer: bytes) -> None:
+        """Writes an exchange down, once for equal requests."""
+        if self._find(asked) is None:
+            kind, status, body = _parts(answer)
+            told = {"json": json.loads(body)} if kind == JSON else {"text": body}
+            request = {"method": asked.method, "path": asked.path, "body": asked.body}
+            self.exchanges.append({**request, "status": status, "kind": kind, **told})
+
+    def __call__(self, asked: Asked) -> Answer | bytes:
+        """As a server's `Answers`."""
+        found = self._find(asked)
+        if found is None:
+            words = f"never recorded: {asked.method} {asked.path} {json.dumps(asked.body)[:300]}"
+            return said({"error": {"message": words}}, 501)
+        body = found["json"] if "json" in found else found["text"].encode()
+        return said(body, found["status"], kind=found["kind"])
+
+    def _find(self, asked: Asked) -> dict[str, Any] | None:
+        wanted = (asked.method, asked.path, asked.body)
+        exchanges = self.exchanges
+        same = (one for one in exchanges if (one["method"], one["path"], one["body"]) == wanted)
+        return next(same, None)
+
+
+def recorded(answer: Answers, recording: Recording) -> Answers:
+    """The same server, with what it says written down."""
+
+    def answers(asked: Asked) -> Answer | bytes:
+        told = answer(asked)
+        assert isinstance(told, bytes), "only whole replies are recorded"
+        recording.add(asked, told)
+        return told
+
+    return answers
+
+
+async def rehearse(kit: Any, **given: Any) -> None:
+    """Runs a kit's tests on what is given in place of its fixtures, to record what they ask."""
+    for name in sorted(dir(kit)):
+        if name.startswith("test_"):
+            test = getattr(kit, name)
+            for case in _cases(test):
+                try:
+                    done = test(**given, **case)
+                    if inspect.isawaitable(done):
+                        await done
+                except pytest.skip.Exception:
+                    continue
+
+
+def _cases(test: Any) -> Iterator[Mapping[str, Any]]:
+    """Each way in which `parametrize` would call it."""
+    marks = [mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"]
+    for values in product(*(mark.args[1] for mark in marks)):
+        yield {mark.args[0]: value for mark, value in zip(marks, values, strict=True)}
+
+
+def _parts(answer: bytes) -> tuple[str, int, str]:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    kinds = [line.split(": ", 1)[1] for line in lines if line.lower().startswith("content-type")]
+    return kinds[0].partition(";")[0], int(first.split(" ")[1]), body.decode()

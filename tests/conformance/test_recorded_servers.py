@@ -1,0 +1,118 @@
+"""The client passes the kits on a recording of every kind of server, and knows what each can."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from osler.errors import CapabilityMissing
+from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
+from osler.llm.dialects import Dialect, Kind, Scoring, Server
+from osler.llm.openai import Endpoint, OpenAIModel, ScoringOpenAIModel, connect
+from osler.llm.tape import Player, Tape, recording, replaying
+from osler.testing.conformance import ASKED, LanguageModelKit, LikelihoodKit
+from osler.testing.replay import Recording, rehearse
+from osler.testing.scripted import ScriptedModel
+from osler.testing.servers import loopback
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "servers"
+NAMES = sorted(path.stem for path in FIXTURES.glob("*.json"))
+SCHEMA = frozenset({Kind.SCHEMA})
+WITHOUT = frozenset({"logprobs", "top_logprobs"})
+ABLE = {
+    "llama-cpp": Server(
+        Dialect.LLAMA_CPP, SCHEMA | {Kind.GRAMMAR}, logprobs=True, scoring=Scoring.FORCED
+    ),
+    "lm-studio": Server(Dialect.GENERIC, SCHEMA),
+    "ollama": Server(Dialect.OLLAMA, SCHEMA, logprobs=True),
+    "openai": Server(Dialect.GENERIC, SCHEMA, logprobs=True, without=frozenset({"max_tokens"})),
+    "openrouter": Server(Dialect.OPENROUTER, SCHEMA, without=WITHOUT),
+    "sglang": Server(
+        Dialect.SGLANG,
+        SCHEMA | {Kind.GRAMMAR, Kind.REGEX},
+        logprobs=True,
+        scoring=Scoring.GENERATE,
+    ),
+    "vllm": Server(Dialect.VLLM, frozenset(Kind), logprobs=True, scoring=Scoring.ECHO),
+}
+
+
+@pytest.fixture(params=NAMES)
+async def served(request: pytest.FixtureRequest) -> AsyncIterator[OpenAIModel]:
+    async with loopback(Recording.read(FIXTURES / f"{request.param}.json")) as place:
+        yield await connect(Endpoint(base_url=place.url, model="packaged"))
+
+
+class TestRecordedModels(LanguageModelKit):
+    @pytest.fixture
+    def model(self, served: OpenAIModel) -> LanguageModel:
+        return served
+
+
+class TestRecordedScorers(LikelihoodKit):
+    @pytest.fixture(params=["sglang", "vllm"])
+    async def scorer(self, request: pytest.FixtureRequest) -> AsyncIterator[Likelihood]:
+        async with loopback(Recording.read(FIXTURES / f"{request.param}.json")) as place:
+            model = await connect(Endpoint(base_url=place.url, model="packaged"))
+            assert isinstance(model, ScoringOpenAIModel)
+            yield model
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_server_is_known_for_what_it_is_and_can(name: str) -> None:
+    async with loopback(Recording.read(FIXTURES / f"{name}.json")) as place:
+        model = await connect(Endpoint(base_url=place.url, model="packaged"))
+    assert model.server == ABLE[name]
+    assert isinstance(model, Likelihood) == (ABLE[name].scoring is not None)
+    assert model.constrains == (Kind.GRAMMAR in ABLE[name].kinds)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recording_says_where_it_is_from(name: str) -> None:
+    told = json.loads((FIXTURES / f"{name}.json").read_text(encoding="utf-8"))
+    assert told["source"] == ("from life" if name == "llama-cpp" else "from documentation")
+    assert len(told["about"]) > 20
+
+
+async def test_what_was_never_recorded_is_refused_and_not_made_up() -> None:
+    async with loopback(Recording.read(FIXTURES / "vllm.json")) as place:
+        model = await connect(Endpoint(base_url=place.url, model="packaged"))
+        with pytest.raises(Exception, match="never recorded: POST /v1/chat/completions"):
+            await model.complete([Message("user", "something else")], Sampling())
+
+
+async def test_a_grammar_that_a_server_cannot_hold_is_refused_before_it_is_asked() -> None:
+    async with loopback(Recording.read(FIXTURES / "ollama.json")) as place:
+        model = await connect(Endpoint(base_url=place.url, model="packaged"))
+        before = len(place.asked)
+        with pytest.raises(CapabilityMissing, match="grammar"):
+            await model.complete(ASKED, Sampling(grammar='root ::= "a"'))
+    assert len(place.asked) == before
+
+
+@pytest.fixture
+async def taped() -> Tape:
+    """A tape of all that the kits ask."""
+    tape = Tape("scripted")
+    model = recording(ScriptedModel(["Vitamin C."] * 99), tape)
+    assert isinstance(model, Likelihood)
+    kit = LanguageModelKit()
+    kit.limited = False  # type: ignore[misc]  # as of the double below
+    await rehearse(kit, model=model)
+    await rehearse(LikelihoodKit(), scorer=model)
+    return tape
+
+
+class TestReplayingModel(LanguageModelKit, LikelihoodKit):
+    limited = False
+
+    @pytest.fixture
+    def model(self, taped: Tape) -> LanguageModel:
+        return replaying(Player(taped))
+
+    @pytest.fixture
+    def scorer(self, taped: Tape) -> Likelihood:
+        made = replaying(Player(taped))
+        assert isinstance(made, Likelihood)
+        return made

@@ -1,0 +1,526 @@
+"""What is sent to each kind of server, what is read back, and what is not believed."""
+
+import json
+from collections.abc import Callable, Mapping
+from math import log
+from typing import Any
+
+import pytest
+
+from osler.errors import CapabilityMissing, ModelError
+from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.dialects import Dialect, Held, Kind, Scoring, Server, chat, constraint
+from osler.llm.door import Door, Endpoint
+from osler.llm.openai import OpenAIModel, ScoringOpenAIModel, connect
+from osler.llm.scoring import read_echo, read_generated, read_prompt, spans_of
+from osler.llm.wire import BadReply
+from osler.testing.servers import (
+    EVENTS,
+    LINES,
+    Answers,
+    Asked,
+    FakeTime,
+    chunk,
+    event,
+    head,
+    loopback,
+    only_chats,
+    said,
+    streamed,
+    token,
+)
+from osler.testing.servers import chat as chatted
+
+QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]
+CHATS = "/v1/chat/completions"
+RULE = Held('root ::= "a"', "a", ("a",), {"type": "string"})
+
+
+# Requests
+
+
+@pytest.mark.parametrize(
+    ("dialect", "kinds", "held"),
+    [
+        (Dialect.LLAMA_CPP, {*Kind}, {"grammar": RULE.gbnf}),
+        (Dialect.LLAMA_CPP, {Kind.SCHEMA}, {"json_schema": RULE.schema}),
+        (Dialect.VLLM, {*Kind}, {"structured_outputs": {"grammar": RULE.gbnf}}),
+        (Dialect.VLLM, {Kind.REGEX}, {"structured_outputs": {"regex": "a"}}),
+        (Dialect.VLLM, {Kind.CHOICE}, {"structured_outputs": {"choice": ["a"]}}),
+        (Dialect.VLLM, {Kind.SCHEMA}, {"structured_outputs": {"json": RULE.schema}}),
+        (Dialect.SGLANG, {*Kind}, {"ebnf": RULE.gbnf}),
+        (Dialect.SGLANG, {Kind.REGEX}, {"regex": "a"}),
+        (Dialect.OLLAMA, {*Kind}, {"format": RULE.schema}),
+        *((dialect, set(), None) for dialect in Dialect),
+    ],
+)
+def test_a_rule_goes_in_the_most_exact_form_that_was_seen_to_hold(
+    dialect: Dialect, kinds: set[Kind], held: Mapping[str, Any] | None
+) -> None:
+    assert constraint(Server(dialect, frozenset(kinds)), RULE) == held
+
+
+@pytest.mark.parametrize("dialect", [Dialect.SGLANG, Dialect.OPENROUTER, Dialect.GENERIC])
+def test_a_schema_goes_as_a_response_format_elsewhere(dialect: Dialect) -> None:
+    held = constraint(Server(dialect, frozenset({Kind.SCHEMA})), RULE)
+    assert held
+    told = held["response_format"]
+    assert told["type"] == "json_schema"
+    assert told["json_schema"]["schema"] == RULE.schema
+    assert told["json_schema"]["strict"] is True
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_a_rule_without_the_form_that_a_server_takes_is_none(dialect: Dialect) -> None:
+    server = Server(dialect, frozenset(Kind) - {Kind.GRAMMAR})
+    assert constraint(server, Held(gbnf='root ::= "a"')) is None
+
+
+@pytest.mark.parametrize("dialect", [Dialect.LLAMA_CPP, Dialect.VLLM, Dialect.SGLANG])
+def test_tails_are_not_cut(dialect: Dialect) -> None:
+    body = chat(Server(dialect), "m", QUERY, Sampling(), {})
+    assert (body["top_p"], body["min_p"]) == (1.0, 0.0)
+    assert body["top_k"] in {0, -1}
+    assert (body["temperature"], body["max_tokens"], body["seed"]) == (0.6, 500, 0)
+
+
+def test_ollama_is_told_not_to_cut_a_prompt_and_not_to_cut_tails() -> None:
+    body = chat(Server(Dialect.OLLAMA), "m", QUERY, Sampling(stop=("\n",), seed=3), {"format": {}})
+    assert (body["truncate"], body["shift"]) == (False, False)
+    options = body["options"]
+    assert (options["num_predict"], options["seed"], options["stop"]) == (500, 3, ["\n"])
+    assert (options["top_k"], options["top_p"], options["min_p"]) == (0, 1.0, 0.0)
+    assert options["repeat_penalty"] == 1.0
+    assert body["logprobs"] is True
+    assert "format" in body
+
+
+def test_no_tokens_are_asked_for_where_none_are_wanted() -> None:
+    for dialect in Dialect:
+        body = chat(Server(dialect), "m", QUERY, Sampling(top=0), {})
+        assert "logprobs" not in body
+
+
+def test_a_message_is_continued_in_each_server_s_own_way() -> None:
+    begun = [*QUERY, Message("assistant", "so")]
+    vllm = chat(Server(Dialect.VLLM), "m", begun, Sampling(), {})
+    assert (vllm["continue_final_message"], vllm["add_generation_prompt"]) == (True, False)
+    assert chat(Server(Dialect.SGLANG), "m", begun, Sampling(), {})["continue_final_message"]
+    fresh = chat(Server(Dialect.VLLM), "m", QUERY, Sampling(), {})
+    assert (fresh["continue_final_message"], fresh["add_generation_prompt"]) == (False, True)
+
+
+# Replies
+
+
+async def answered(
+    reply: object, sampling: Sampling | None = None, server: Server | None = None
+) -> Completion:
+    sent = reply if isinstance(reply, bytes) else said(reply)
+    async with loopback(only_chats(sent)) as place:
+        door = Door(Endpoint(base_url=place.url, model="m"), clock=FakeTime().clock)
+        return await OpenAIModel(door, server or Server()).complete(QUERY, sampling or Sampling())
+
+
+async def test_tokens_come_with_offsets_and_the_server_s_counts() -> None:
+    used = {
+        "prompt_tokens": 9,
+        "completion_tokens": 3,
+        "prompt_tokens_details": {"cached_tokens": 4},
+    }
+    entries = [token("A", log(0.5)), token(" B"), token("<eos>")]
+    reply = await answered(chatted("A B", entries, usage=used))
+    assert [(t.text, t.start, t.end) for t in reply.tokens] == [("A", 0, 1), (" B", 1, 3)]
+    assert reply.tokens[0].logprob == log(0.5)
+    usage = reply.usage
+    assert (usage.calls, usage.prompt_tokens, usage.cached_tokens) == (1, 9, 4)
+    assert (usage.completion_tokens, usage.seconds > 0) == (3, True)
+
+
+async def test_a_streamed_reply_reads_as_a_whole_one() -> None:
+    used = {"prompt_tokens": 9, "completion_tokens": 2}
+    entries = [token("抗"), token(" B", -2.0)]
+    whole = await answered(chatted("抗 B", entries, usage=used))
+    pieces = [
+        chunk(),
+        chunk("抗", logprobs={"content": entries[:1]}),
+        chunk(" B", logprobs={"content": entries[1:]}),
+        chunk(finish="stop"),
+        {"choices": [], "usage": used},
+    ]
+    parted = await answered(streamed(pieces))
+    assert (parted.text, parted.tokens, parted.finish) == (whole.text, whole.tokens, whole.finish)
+    assert parted.usage.prompt_tokens == 9
+
+
+async def test_a_stream_may_end_without_its_last_word() -> None:
+    """Some send `[DONE]` alone, some a finish alone; with neither it broke off."""
+    ended = streamed([chunk("x", finish="length")], done=False)
+    reply = await answered(ended)
+    assert (reply.text, reply.finish) == ("x", "length")
+
+
+async def test_comments_and_odd_line_ends_in_a_stream_are_no_matter() -> None:
+    sent = head(kind=f"{EVENTS}; charset=utf-8") + b": PROCESSING\r\n\r\n"
+    sent += event(chunk("a\u2028b")).replace(b"\n", b"\r\n") + event(chunk(finish="stop"))
+    assert (await answered(sent)).text == "a\u2028b"
+
+
+async def test_tokens_that_share_a_character_share_its_span() -> None:
+    first, second = "抗".encode()[:2], "抗".encode()[2:]
+    reply = await answered(chatted("抗", [token("\ufffd", raw=first), token("\ufffd", raw=second)]))
+    assert [(t.start, t.end) for t in reply.tokens] == [(0, 1), (0, 1)]
+
+
+async def test_tokens_that_do_not_spell_the_reply_are_dropped() -> None:
+    assert (await answered(chatted("Hello", [token("Hel"), token("p")]))).tokens == ()
+    assert (await answered(chatted("抗", [token("\ufffd"), token("\ufffd")]))).tokens == ()
+
+
+async def test_a_character_told_as_one_token_that_was_three_is_not_taken_for_one() -> None:
+    told = chatted("素", [token("素")], usage={"completion_tokens": 3})
+    assert (await answered(told)).tokens == ()
+
+
+async def test_a_rounding_error_above_nought_is_nought() -> None:
+    assert (await answered(chatted("x", [token("x", 1e-7)]))).tokens[0].logprob == 0
+
+
+@pytest.mark.parametrize(
+    ("entries", "wrong"),
+    [
+        ([token("x", float("nan"))], "nan is no log-probability"),
+        ([token("x", 0.7)], "0.7 is no log-probability"),
+        ([token("x", float("-inf"))], "-inf is no log-probability"),
+        ([token("x", None)], "'x' has no log-probability"),
+        ([token("x", True)], "'x' has no log-probability"),
+        ([3], "no list of objects"),
+        ([{**token("x"), "bytes": [300]}], "no bytes"),
+        ([{**token("x"), "bytes": 10**12}], "no bytes"),
+        ([{**token("x"), "top_logprobs": "x"}], "top_logprobs"),
+        ([{**token("x"), "top_logprobs": [token("y", 2.0)]}], "2.0 is no"),
+    ],
+)
+async def test_log_probabilities_that_cannot_be_are_an_error_and_no_zero(
+    entries: list[Any], wrong: str
+) -> None:
+    with pytest.raises(ModelError, match=wrong):
+        await answered(chatted("x", entries))
+    piece = chunk("x", logprobs={"content": entries})
+    with pytest.raises(ModelError, match=wrong):
+        await answered(streamed([piece, chunk(finish="stop")]))
+
+
+async def test_a_filtered_reply_is_no_reply() -> None:
+    with pytest.raises(ModelError, match="content filter"):
+        await answered(streamed([chunk("half a"), chunk(finish="content_filter")]))
+
+
+async def test_a_refusal_is_told_in_its_words() -> None:
+    refused = {"choices": [{"message": {"content": None, "refusal": "I will not"}}]}
+    with pytest.raises(ModelError, match="I will not"):
+        await answered(refused)
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+async def test_thought_is_passed_on_apart_from_the_words(field: str) -> None:
+    pieces = [{"choices": [{"delta": {field: part}}]} for part in ("so ", "then")]
+    reply = await answered(streamed([*pieces, chunk("Iron."), chunk(finish="stop")]))
+    assert (reply.text, reply.reasoning) == ("Iron.", "so then")
+    whole = {"choices": [{"message": {"content": "Iron.", field: "so then"}}]}
+    assert (await answered(whole)).reasoning == "so then"
+
+
+async def test_a_model_that_spent_all_its_tokens_in_thought_said_nothing() -> None:
+    thought = {"choices": [{"delta": {"content": None, "reasoning_content": "hm"}}]}
+    reply = await answered(streamed([thought, chunk(finish="length")]))
+    assert (reply.text, reply.reasoning, reply.finish) == ("", "hm", "length")
+
+
+async def test_a_reply_goes_no_further_than_a_stop_that_the_server_refused() -> None:
+    server = Server(without=frozenset({"stop"}))
+    entries = [token("a"), token("\n"), token("b")]
+    reply = await answered(chatted("a\nb", entries), Sampling(stop=("X", "\n")), server)
+    assert (reply.text, [t.text for t in reply.tokens]) == ("a", ["a"])
+
+
+async def test_ollama_s_lines_read_as_any_other_s() -> None:
+    def line(said_now: str, **more: object) -> bytes:
+        told = {"message": {"role": "assistant", "content": said_now}, "done": False, **more}
+        return json.dumps(told, ensure_ascii=False).encode() + b"\n"
+
+    end = {"done": True, "done_reason": "length", "prompt_eval_count": 7, "eval_count": 2}
+    body = line("抗", logprobs=[token("抗")]) + line("\x85b", logprobs=[token("\x85b")])
+    thought = {"message": {"content": "", "thinking": "hm"}, "done": False}
+    sent = head(kind=LINES) + json.dumps(thought).encode() + b"\n" + body + line("", **end)
+
+    async with loopback(lambda _: sent) as place:
+        door = Door(Endpoint(base_url=place.url, model="m"), clock=FakeTime().clock)
+        reply = await OpenAIModel(door, Server(Dialect.OLLAMA)).complete(QUERY, Sampling())
+        assert place.asked[0].path == "/api/chat"
+    assert (reply.text, reply.finish, reply.reasoning) == ("抗\x85b", "length", "hm")
+    assert [t.text for t in reply.tokens] == ["抗", "\x85b"]
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (7, 2)
+
+
+# Servers that only say so
+
+
+def server(
+    chats: Callable[[Any], bytes],
+    *,
+    doors: Mapping[str, Any] = {},  # never written to
+    models: Any = None,
+) -> Answers:
+    """A server with these doors outside chats; what is not among them is 404."""
+
+    def answer(asked: Asked) -> bytes:
+        if asked.path == CHATS:
+            return chats(asked.body)
+        if asked.path == "/v1/models" and models is not None:
+            return said(models)
+        told = doors.get(asked.path)
+        told = told(asked.body) if callable(told) else told
+        return said({"detail": "Not Found"}, 404) if told is None else said(told)
+
+    return answer
+
+
+async def connected(answer: Answers, model: str = "m") -> OpenAIModel:
+    async with loopback(answer) as place:
+        endpoint = Endpoint(base_url=place.url, model=model)
+        return await connect(endpoint, clock=FakeTime().clock)
+
+
+def free(body: Any) -> bytes:
+    """Says what it likes, whatever it was asked."""
+    return said(chatted("Vitamin C, of course.", [token("Vitamin C, of course.", 0.0)]))
+
+
+def idle_tokenizer(body: Any) -> Any:
+    text = body.get("prompt") or "".join(one["content"] for one in body["messages"])
+    return {"tokens": [ord(char) for char in text]}
+
+
+VLLM = {"/version": {"version": "0.32.0"}, "/tokenize": idle_tokenizer}
+
+
+def echo(body: Any) -> Any:
+    """The log-probability of the n-th token is -n / 10."""
+    ids = body["prompt"]
+    told = {"tokens": [*map(chr, ids)], "token_logprobs": [None, *_tenths(len(ids) - 1)]}
+    return {"choices": [{"text": "", "logprobs": told}]}
+
+
+def _tenths(count: int) -> list[float]:
+    return [-n / 10 for n in range(1, count + 1)]
+
+
+def obedient(body: Any) -> bytes:
+    rule = body.get("structured_outputs", {}).get("grammar", "")
+    text = rule.split('"')[1] if rule else "free"
+    return said(chatted(text, [token(char, 0.0) for char in text]))
+
+
+async def test_a_server_that_says_nothing_of_itself_is_a_plain_one() -> None:
+    model = await connected(server(free))
+    assert model.server == Server(logprobs=True)
+    assert isinstance(model, LanguageModel)
+    assert not isinstance(model, Likelihood)
+    with pytest.raises(CapabilityMissing, match="grammar"):
+        await model.complete(QUERY, Sampling(grammar='root ::= "a"'))
+
+
+@pytest.mark.parametrize("way", [None, "zeroes", "short", "none"])
+async def test_what_a_vllm_ignores_it_is_not_said_to_do(way: str | None) -> None:
+    """An echo without log-probabilities, of zeroes alone, or of other tokens than were sent."""
+
+    def broken(body: Any) -> Any:
+        told = {"tokens": [*map(chr, body["prompt"])], "token_logprobs": [0.0] * 99}
+        if way == "zeroes":
+            told["token_logprobs"] = [None, *[0.0] * (len(body["prompt"]) - 1)]
+        if way == "none":
+            return {"choices": [{"text": "x", "logprobs": None}]}
+        return {"choices": [{"text": "", "logprobs": told}]}
+
+    doors = VLLM | ({"/v1/completions": broken} if way else {})
+    model = await connected(server(free, doors=doors))
+    assert model.server == Server(Dialect.VLLM, logprobs=True)
+    assert not model.constrains
+    assert not isinstance(model, Likelihood)
+
+
+async def test_a_schema_that_is_ignored_is_not_taken_to_hold() -> None:
+    """It is JSON, but of another form."""
+    model = await connected(server(lambda _: said(chatted('{"vitamin": "C"}'))))
+    assert model.server.kinds == frozenset()
+
+
+async def test_vllm_scores_a_text_by_echo_in_one_request() -> None:
+    async with loopback(server(obedient, doors=VLLM | {"/v1/completions": echo})) as place:
+        model = await connect(Endpoint(base_url=place.url, model="m"))
+        assert isinstance(model, ScoringOpenAIModel)
+        probed = len(place.bodies("/v1/completions"))
+        scored = await model.score("ab", "cd")
+        assert len(place.bodies("/v1/completions")) == probed + 1
+        body = place.bodies("/v1/completions")[-1]
+    assert [(t.text, t.start, t.end, t.logprob) for t in scored.tokens] == [
+        ("c", 0, 1, -0.2),
+        ("d", 1, 2, -0.3),
+    ]
+    assert (body["echo"], body["logprobs"], body["max_tokens"]) == (True, 0, 0)
+    assert scored.usage.scored_tokens == 2
+
+
+async def test_vllm_without_echo_scores_by_prompt_logprobs() -> None:
+    def prompted(body: Any) -> Any:
+        if "echo" in body:
+            return {"choices": [{"text": "", "logprobs": None}]}
+        ids = body["prompt"]
+        told: list[Any] = [None]
+        for token_id, value in zip(ids[1:], _tenths(len(ids) - 1), strict=True):
+            place = {"logprob": value, "rank": 1, "decoded_token": chr(token_id)}
+            told.append({str(token_id): place, "1": {"logprob": -0.01, "decoded_token": "?"}})
+        return {"choices": [{"text": ".", "prompt_logprobs": told}]}
+
+    async with loopback(server(obedient, doors=VLLM | {"/v1/completions": prompted})) as place:
+        model = await connect(Endpoint(base_url=place.url, model="m"))
+        assert isinstance(model, ScoringOpenAIModel)
+        assert model.server.scoring is Scoring.PROMPT
+        scored = await model.score("ab", "抗d")
+    assert [(t.text, t.logprob) for t in scored.tokens] == [("抗", -0.2), ("d", -0.3)]
+
+
+async def test_vllm_s_masked_zeroes_under_a_grammar_are_replaced_by_the_raw_model_s() -> None:
+    async with loopback(server(obedient, doors=VLLM | {"/v1/completions": echo})) as place:
+        model = await connect(Endpoint(base_url=place.url, model="m"))
+        reply = await model.complete(
+            [Message("user", "q"), Message("assistant", "so")], Sampling(grammar='root ::= "ab"')
+        )
+        body = place.bodies(CHATS)[-1]
+    assert [t.logprob for t in reply.tokens] == [-0.3, -0.4]
+    assert reply.usage.calls == 1
+    assert body["structured_outputs"] == {"grammar": 'root ::= "ab"'}
+
+
+async def test_log_probabilities_of_another_distribution_are_left_out_where_none_can_score() -> (
+    None
+):
+    sampled = Server(Dialect.SGLANG)
+    told = chatted("x", [token("x")])
+    assert (await answered(told, Sampling(temperature=0.6), sampled)).tokens == ()
+    assert (await answered(told, Sampling(temperature=1.0), sampled)).tokens
+    assert (await answered(told, Sampling(temperature=0.0), sampled)).tokens
+    held = Server(kinds=frozenset({Kind.GRAMMAR}), dialect=Dialect.VLLM)
+    assert (await answered(told, Sampling(grammar='root ::= "x"'), held)).tokens == ()
+
+
+async def test_an_unknown_model_is_told_before_the_first_question() -> None:
+    models = {"data": [{"id": "m", "owned_by": "vllm"}]}
+    with pytest.raises(ModelError, match="no model other, but m") as caught:
+        await connected(server(obedient, doors=VLLM, models=models), "other")
+    assert caught.value.fix == "set model.name to one of them"
+
+
+async def test_ollama_s_models_are_known_without_their_tag() -> None:
+    end = b'{"message": {"content": "x"}, "done": true}\n'
+    doors = {"/api/version": {"version": "0.34.0"}}
+    plain = server(free, doors=doors, models={"data": [{"id": "qwen:latest"}]})
+
+    def answer(asked: Asked) -> Any:
+        return head(kind=LINES) + end if asked.path == "/api/chat" else plain(asked)
+
+    model = await connected(answer, "qwen")
+    assert model.server.dialect is Dialect.OLLAMA
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 502, 301])
+async def test_a_gateway_that_guards_other_doors_hides_no_model(status: int) -> None:
+    def answer(asked: Asked) -> bytes:
+        return free(asked.body) if asked.path.startswith("/v1/") else said({}, status)
+
+    assert (await connected(answer)).server.dialect is Dialect.GENERIC
+
+
+async def test_fields_that_a_server_refuses_are_done_without() -> None:
+    def fussy(body: Any) -> bytes:
+        for name in ("max_tokens", "temperature", "logprobs", "top_logprobs", "stop"):
+            if name in body:
+                told = {"message": f"Unsupported parameter: '{name}'", "param": name}
+                return said({"error": told}, 400)
+        return said(chatted("x"))
+
+    async with loopback(server(fussy)) as place:
+        model = await connect(Endpoint(base_url=place.url, model="m"))
+        await model.complete(QUERY, Sampling(max_tokens=7))
+        body = place.bodies(CHATS)[-1]
+    refused = {"max_tokens", "temperature", "logprobs", "top_logprobs"}
+    assert model.server.without == refused
+    assert body["max_completion_tokens"] == 7
+    assert not refused & body.keys()
+
+
+async def test_a_server_that_refuses_the_same_field_for_ever_is_an_error() -> None:
+    told = {"message": "Unsupported parameter: 'seed'", "param": "seed"}
+    with pytest.raises(ModelError, match="Unsupported parameter"):
+        await connected(server(lambda _: said({"error": told}, 400)))
+
+
+async def test_a_server_that_refuses_the_question_itself_is_an_error() -> None:
+    told = {"message": "no messages here", "param": "messages"}
+    with pytest.raises(ModelError, match="no messages here"):
+        await connected(server(lambda _: said({"error": told}, 400)))
+
+
+# Scores
+
+
+ECHO = {"tokens": ["a", "b"], "token_logprobs": [None, -1.0]}
+
+
+@pytest.mark.parametrize(
+    ("told", "wrong"),
+    [
+        (None, "no logprobs"),
+        ({**ECHO, "tokens": None}, "no token_logprobs"),
+        ({**ECHO, "token_logprobs": [None]}, "2 tokens has 1"),
+        ({**ECHO, "token_logprobs": [None, None]}, "'b' has no log-probability"),
+        ({**ECHO, "token_logprobs": [None, float("nan")]}, "nan is no"),
+        ({**ECHO, "token_logprobs": [None, 0.5]}, "0.5 is no"),
+    ],
+)
+def test_an_echo_that_is_missing_misaligned_or_impossible_is_refused(told: Any, wrong: str) -> None:
+    assert read_echo({"choices": [{"logprobs": ECHO}]}, 2) == [("b", -1.0)]
+    with pytest.raises(BadReply, match=wrong):
+        read_echo({"choices": [{"logprobs": told}]}, 2)
+
+
+@pytest.mark.parametrize(
+    "told", [None, [None], [None, None], [None, {"8": {"logprob": -1.0}}], [None, {"7": -1.0}]]
+)
+def test_prompt_logprobs_of_other_tokens_are_refused(told: Any) -> None:
+    good = [None, {"7": {"logprob": -1.0, "decoded_token": "b"}}]
+    assert read_prompt({"choices": [{"prompt_logprobs": good}]}, [5, 7]) == [("b", -1.0)]
+    with pytest.raises(BadReply):
+        read_prompt({"choices": [{"prompt_logprobs": told}]}, [5, 7])
+
+
+@pytest.mark.parametrize(
+    "told", [None, [], [[-1.0, 8, "b"]], [[-1.0, 7]], [3], [[None, 7, "b"]], [[1.0, 7, "b"]]]
+)
+def test_sglang_s_triples_must_be_of_the_tokens_that_were_sent(told: Any) -> None:
+    def reply(triples: Any) -> Any:
+        return {"meta_info": {"input_token_logprobs": triples}}
+
+    assert read_generated(reply([[None, 5, "a"], [-1.0, 7, "b"]]), [7]) == [("b", -1.0)]
+    with pytest.raises(BadReply):
+        read_generated(reply(told), [7])
+
+
+def test_pieces_told_as_text_find_their_places() -> None:
+    assert spans_of(["a", "b"], "ab") == [(0, 1), (1, 2)]
+    assert spans_of(["\ufffd", "\ufffd", ","], "抗,") == [(0, 1), (0, 1), (1, 2)]
+    assert spans_of(["a", "\ufffd", "\ufffd"], "a抗坏") == [(0, 1), (1, 3), (1, 3)]
+    for pieces, text in ((["a"], "ab"), (["b"], "ab"), (["a", "\ufffd"], "a"), ([], "a")):
+        with pytest.raises(BadReply):
+            spans_of(pieces, text)
