@@ -314,7 +314,7 @@ def _thought(message: Mapping[str, Any]) -> str:
 def _said(message: Mapping[str, Any], thought: str, finish: object) -> str:
     """The content; none is a reply only where a model used up its tokens in thought."""
     said = message.get("content")
-    if said is None and thought and finish in {"length", "stop"}:
+    if said is None and thought and finish in ("length", "stop"):
         return ""
     if not isinstance(said, str):
         refusal = message.get("refusal") or finish

@@ -17,6 +17,7 @@ from osler.llm.base import Completion, Message, Sampling
 from osler.llm.dialects import Server
 from osler.llm.door import Door, Endpoint, KeyRefused, Refused, ServerBusy
 from osler.llm.openai import OpenAIModel, connect
+from osler.llm.tape import Tape, recording
 from osler.llm.wire import retry_after
 from osler.testing.servers import (
     EVENTS,
@@ -460,6 +461,17 @@ async def test_a_key_in_a_reply_s_words_does_not_reach_the_run(split: bool) -> N
     reply = await answers(streamed([chunk("Key: "), *pieces, chunk(finish="stop")]))
     assert reply.text == "Key: [key]"
     assert KEY not in repr(reply)
+
+
+async def test_the_key_is_on_no_tape() -> None:
+    """Nor in what a run writes down of a model, whatever the server says."""
+    told = chat(f"Your key is {KEY}", [token("Your key is "), token(KEY)], note=KEY)
+    async with loopback(only_chats(said(told))) as place:
+        model = model_at(place)
+        tape = Tape(model.name)
+        await recording(model, tape).complete(QUERY, Sampling())
+    assert len(tape.entries) == 1
+    assert KEY not in "".join(tape.lines())
 
 
 @pytest.mark.parametrize(
