@@ -65,7 +65,7 @@ def test_any_json_is_a_completion_or_a_bad_reply(reply: Any, server: Server) -> 
         read = read_chat(reply, server, [Message("user", "q")], SAMPLING, 0.1)
         completion = read.completion
         completion.text.encode()
-        completion.reasoning.encode()
+        completion.thinking.encode()
         assert all(t.logprob <= 0 and t.start < t.end for t in completion.tokens)
 
 

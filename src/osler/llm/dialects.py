@@ -91,7 +91,7 @@ class Rule(Protocol):
     @property
     def choices(self) -> tuple[str, ...]: ...
     @property
-    def schema(self) -> Mapping[str, Any] | None: ...
+    def json_schema(self) -> Mapping[str, Any] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Held:
     gbnf: str = ""
     regex: str | None = None
     choices: tuple[str, ...] = ()
-    schema: Mapping[str, Any] | None = None
+    json_schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _field(server: Server, rule: Rule, names: Mapping[Kind, str]) -> dict[str, A
         Kind.GRAMMAR: rule.gbnf,
         Kind.REGEX: rule.regex,
         Kind.CHOICE: list(rule.choices),
-        Kind.SCHEMA: rule.schema,
+        Kind.SCHEMA: rule.json_schema,
     }
     for kind, name in names.items():
         if forms[kind] and kind in server.kinds:
@@ -153,9 +153,9 @@ def _field(server: Server, rule: Rule, names: Mapping[Kind, str]) -> dict[str, A
 
 
 def _response_format(server: Server, rule: Rule) -> dict[str, Any] | None:
-    if rule.schema is None or Kind.SCHEMA not in server.kinds:
+    if rule.json_schema is None or Kind.SCHEMA not in server.kinds:
         return None
-    named = {"name": "reply", "strict": True, "schema": rule.schema}
+    named = {"name": "reply", "strict": True, "schema": rule.json_schema}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 

@@ -36,7 +36,7 @@ import httpx2
 
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm import wire
-from osler.llm.endpoint import ADDRESS, KEY, MODEL, Endpoint, KeyRefused, Refused, ServerBusy
+from osler.llm.endpoint import Endpoint, KeyRefused, Refused, ServerBusy
 from osler.llm.wire import BadReply
 
 __all__ = ["Clock", "Door", "Endpoint", "Gatherer", "KeyRefused", "Line", "Refused", "ServerBusy"]
@@ -144,7 +144,7 @@ class Door:
 
     def gate(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
-        return self._gates.setdefault(loop, asyncio.Semaphore(self.endpoint.max_parallel))
+        return self._gates.setdefault(loop, asyncio.Semaphore(self.endpoint.max_concurrency))
 
     def wait_of(self, asked: float | None, attempt: int) -> float:
         """Seconds before the next try: what the server asks, else longer each time, by chance.
@@ -170,7 +170,8 @@ class Door:
 
     @property
     def _reachable(self) -> str:
-        return f"check that a model server runs at {self.endpoint.base_url} (model.url)"
+        at = f"{self.endpoint.base_url} ({self.endpoint.section}.url)"
+        return f"check that a model server runs at {at}"
 
 
 class Line:
@@ -244,13 +245,13 @@ class Line:
     async def _timed(
         self, url: str, once: Callable[[], Awaitable[T | _Busy]], seconds: float
     ) -> T | _Busy:
-        door = self._door
+        door, limit = self._door, self._door.endpoint.timeout_s
         try:
             async with asyncio.timeout(seconds):
                 return await once()
         except TimeoutError as error:
-            limit = door.endpoint.timeout_s
-            raise door.unreachable(url, f"no reply within {limit:g} s (model.timeout_s)") from error
+            why = f"no reply within {limit:g} s ({door.endpoint.section}.timeout_s)"
+            raise door.unreachable(url, why) from error
         except httpx2.ReadTimeout as error:
             why = f"the reply stalled for {door.endpoint.stall_s:g} s"
             raise door.unreachable(url, why) from error
@@ -267,10 +268,13 @@ class Line:
         cause: BaseException | None = error
         while cause:
             if isinstance(cause, ssl.SSLError):
-                raise unreachable(url, f"TLS failed: {cause}", fix=_tls_fix(cause)) from error
+                what, section = f"TLS failed: {cause}", self._door.endpoint.section
+                raise unreachable(url, what, fix=_tls_fix(cause, section)) from error
             if isinstance(cause, socket.gaierror):
                 what = f"no such host: {cause.strerror}"
-                raise unreachable(url, what, fix=f"check the host; {ADDRESS}") from error
+                raise unreachable(
+                    url, what, fix=f"check the host; {self._door.endpoint.address_fix}"
+                ) from error
             cause = cause.__cause__ or cause.__context__
         return _Busy(f"no connection: {str(error) or type(error).__name__}", absent=True)
 
@@ -301,8 +305,10 @@ class Line:
             wait = wire.retry_after(asked, now=self._door.clock.now())
             return _Busy(f"the server answers {told}", wait)
         if status in {401, 403}:
-            raise KeyRefused(f"{url}: key refused ({told})", fix=KEY)
-        fix = MODEL if status == httpx2.codes.NOT_FOUND else ""
+            raise KeyRefused(f"{url}: key refused ({told})", fix=self._door.endpoint.key_fix)
+        section = self._door.endpoint.section
+        known = f"set {section}.name to a model that the server has"
+        fix = known if status == httpx2.codes.NOT_FOUND else ""
         field = wire.refused_field(words)
         raise Refused(f"{url} answered {told}", status=status, field=field, fix=fix)
 
@@ -318,7 +324,7 @@ class Line:
         return Refused(
             f"{url} answered {status}, a redirect to {named}, which is not followed",
             status=status,
-            fix="if you trust that address, set model.url to it",
+            fix=f"if you trust that address, set {self._door.endpoint.section}.url to it",
         )
 
     async def _whole(self, url: str, response: httpx2.Response) -> Any:
@@ -356,10 +362,10 @@ class Line:
         raise Refused(f"{url} answered with an error: {words}", status=code or 200)
 
 
-def _tls_fix(error: ssl.SSLError) -> str:
+def _tls_fix(error: ssl.SSLError, section: str) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return (
             "give the server a certificate that this machine trusts, or name the file of its"
             " authority in the environment variable SSL_CERT_FILE"
         )
-    return 'if the server speaks plain http, set model.url = "http://…"'
+    return f'if the server speaks plain http, set {section}.url = "http://…"'

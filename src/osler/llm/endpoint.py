@@ -8,10 +8,6 @@ import httpx2
 
 from osler.errors import BadConfig, ModelError, ModelUnreachable
 
-ADDRESS = 'set model.url = "http://HOST:PORT/v1"'
-MODEL = "set model.name to a model that the server has"
-KEY = "set the environment variable OPENAI_API_KEY, or model.key_file"
-
 
 class KeyRefused(ModelError):
     """The server wants another key."""
@@ -44,22 +40,32 @@ class Endpoint:
     """Seconds for a connection to come about."""
     stall_s: float = 60.0
     """Seconds that a streamed reply may pause, its beginning included."""
-    max_parallel: int = 8
+    max_concurrency: int = 8
     """Requests under way at once; more wait for their turn, which costs them no time."""
     retries: int = 3
     max_bytes: int = 64 * 1024 * 1024
     """Of one reply, after decompression."""
+    section: str = "model"
+    """Of the settings, for what to mend."""
 
     def __post_init__(self) -> None:
         try:
             url = httpx2.URL(self.base_url)
         except httpx2.InvalidURL as error:
-            raise BadConfig("the server's address is no URL", fix=ADDRESS) from error
+            raise BadConfig("the server's address is no URL", fix=self.address_fix) from error
         if url.scheme not in {"http", "https"} or not url.host or url.userinfo or url.query:
-            raise BadConfig("the server's address is no plain http(s) URL", fix=ADDRESS)
+            raise BadConfig("the server's address is no plain http(s) URL", fix=self.address_fix)
         key = self.api_key or ""
         if not key.isascii() or not key.isprintable() or " " in key:
-            raise BadConfig("the key has characters that no header can carry", fix=KEY)
+            raise BadConfig("the key has characters that no header can carry", fix=self.key_fix)
+
+    @property
+    def address_fix(self) -> str:
+        return f'set {self.section}.url = "http://HOST:PORT/v1"'
+
+    @property
+    def key_fix(self) -> str:
+        return f"set the environment variable OPENAI_API_KEY, or {self.section}.key_file"
 
     @property
     def host(self) -> str:

@@ -35,7 +35,7 @@ _PROOFS = {
     Kind.GRAMMAR: Held(gbnf=f'root ::= "{_WORD}"'),
     Kind.REGEX: Held(regex=_WORD),
     Kind.CHOICE: Held(choices=(_WORD,)),
-    Kind.SCHEMA: Held(schema=_SCHEMA),
+    Kind.SCHEMA: Held(json_schema=_SCHEMA),
 }
 """A word that nobody would say, asked for by a constraint alone."""
 _ASKED = Message("user", "Name one vitamin.")
@@ -101,17 +101,17 @@ class OpenAIModel:
     def _without_key(self, read: dialects.Reply) -> dialects.Reply:
         """A key that came in pieces is whole only here."""
         said, scrub = read.completion, self._door.without_key
-        text, reasoning = scrub(said.text), scrub(said.reasoning)
-        if (text, reasoning) == (said.text, said.reasoning):
+        text, thinking = scrub(said.text), scrub(said.thinking)
+        if (text, thinking) == (said.text, said.thinking):
             return read
-        return replace(read, completion=replace(said, text=text, reasoning=reasoning, tokens=()))
+        return replace(read, completion=replace(said, text=text, thinking=thinking, tokens=()))
 
     async def _explain(self, line: Line, error: Refused) -> None:
         """Raises an error that names the models there are, where the model is what is wrong."""
         if error.status == 404:
             models = await unless_refused(line.ask("/models"))
             try:
-                probe.check_model(models, self._door.model)
+                probe.check_model(models, self._door.endpoint)
             except ModelError as named:
                 raise ModelError(f"{error.message}; {named.message}", fix=named.fix) from error
 
@@ -154,7 +154,7 @@ async def connect(
     """
     door = Door(endpoint, rng=rng, clock=clock)
     async with door.open() as line:
-        server = await probe.identify(line, endpoint.model)
+        server = await probe.identify(line, endpoint)
     server = await _spoken(door, server)
     server = replace(server, kinds=await _kinds(door, server))
     for way in SCORINGS.get(server.dialect, ()):
@@ -181,7 +181,7 @@ async def _spoken(door: Door, server: Server) -> Server:
                 raise
             server = replace(server, without=server.without | {error.field})
             continue
-        said, thought = read.completion.text, read.completion.reasoning
+        said, thought = read.completion.text, read.completion.thinking
         echoes = continues and said.startswith(_BEGUN.content)
         return replace(server, logprobs=read.told > 0, echoes=echoes, thinks=bool(thought))
 

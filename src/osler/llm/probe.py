@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.dialects import Dialect, Server
-from osler.llm.door import KeyRefused, Line, ServerBusy
+from osler.llm.door import Endpoint, KeyRefused, Line, ServerBusy
 from osler.llm.wire import BadReply
 
 T = TypeVar("T")
@@ -18,7 +18,6 @@ DROPPABLE = frozenset(
 """Fields of a chat that are done without where a server refuses them."""
 _LISTED = 10
 """Models that a message names."""
-_FIX = "set model.name to one of them"
 
 
 async def unless_refused(asked: Awaitable[T]) -> T | None:
@@ -34,7 +33,7 @@ async def unless_refused(asked: Awaitable[T]) -> T | None:
         return None
 
 
-async def identify(line: Line, model: str) -> Server:
+async def identify(line: Line, endpoint: Endpoint) -> Server:
     """The kind of server, and what its list of models tells of this one.
 
     Raises `ModelError` that names the models there are where this one is not among them,
@@ -43,8 +42,8 @@ async def identify(line: Line, model: str) -> Server:
     models = await unless_refused(line.ask("/models", hasty=True))
     dialect = await _kind(line, _entries(models))
     if dialect in {Dialect.VLLM, Dialect.OLLAMA}:
-        check_model(models, model)
-    entry = next((one for one in _entries(models) if one.get("id") == model), {})
+        check_model(models, endpoint)
+    entry = next((one for one in _entries(models) if one.get("id") == endpoint.model), {})
     known = entry.get("supported_parameters")
     without = DROPPABLE - set(known) if isinstance(known, list) else frozenset()
     return Server(dialect, without=frozenset(without - {"max_tokens", "stream_options"}))
@@ -82,10 +81,13 @@ def _entries(models: Any) -> list[Mapping[str, Any]]:
     return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
 
 
-def check_model(models: Any, model: str) -> None:
+def check_model(models: Any, endpoint: Endpoint) -> None:
     """Raises `ModelError` that names the models of a list in which this one is not."""
-    known = [str(one.get("id")) for one in _entries(models)]
+    known, model = [str(one.get("id")) for one in _entries(models)], endpoint.model
     if known and model not in known and f"{model}:latest" not in known:
         more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
         named = ", ".join(known[:_LISTED])
-        raise ModelError(f"the server has no model {model}, but {named}{more}", fix=_FIX)
+        raise ModelError(
+            f"the server has no model {model}, but {named}{more}",
+            fix=f"set {endpoint.section}.name to one of them",
+        )

@@ -43,14 +43,14 @@ RULE = Held('root ::= "a"', "a", ("a",), {"type": "string"})
     ("dialect", "kinds", "held"),
     [
         (Dialect.LLAMA_CPP, {*Kind}, {"grammar": RULE.gbnf}),
-        (Dialect.LLAMA_CPP, {Kind.SCHEMA}, {"json_schema": RULE.schema}),
+        (Dialect.LLAMA_CPP, {Kind.SCHEMA}, {"json_schema": RULE.json_schema}),
         (Dialect.VLLM, {*Kind}, {"structured_outputs": {"grammar": RULE.gbnf}}),
         (Dialect.VLLM, {Kind.REGEX}, {"structured_outputs": {"regex": "a"}}),
         (Dialect.VLLM, {Kind.CHOICE}, {"structured_outputs": {"choice": ["a"]}}),
-        (Dialect.VLLM, {Kind.SCHEMA}, {"structured_outputs": {"json": RULE.schema}}),
+        (Dialect.VLLM, {Kind.SCHEMA}, {"structured_outputs": {"json": RULE.json_schema}}),
         (Dialect.SGLANG, {*Kind}, {"ebnf": RULE.gbnf}),
         (Dialect.SGLANG, {Kind.REGEX}, {"regex": "a"}),
-        (Dialect.OLLAMA, {*Kind}, {"format": RULE.schema}),
+        (Dialect.OLLAMA, {*Kind}, {"format": RULE.json_schema}),
         *((dialect, set(), None) for dialect in Dialect),
     ],
 )
@@ -66,7 +66,7 @@ def test_a_schema_goes_as_a_response_format_elsewhere(dialect: Dialect) -> None:
     assert held
     told = held["response_format"]
     assert told["type"] == "json_schema"
-    assert told["json_schema"]["schema"] == RULE.schema
+    assert told["json_schema"]["schema"] == RULE.json_schema
     assert told["json_schema"]["strict"] is True
 
 
@@ -226,15 +226,15 @@ async def test_a_refusal_is_told_in_its_words() -> None:
 async def test_thought_is_passed_on_apart_from_the_words(field: str) -> None:
     pieces = [{"choices": [{"delta": {field: part}}]} for part in ("so ", "then")]
     reply = await answered(streamed([*pieces, chunk("Iron."), chunk(finish="stop")]))
-    assert (reply.text, reply.reasoning) == ("Iron.", "so then")
+    assert (reply.text, reply.thinking) == ("Iron.", "so then")
     whole = {"choices": [{"message": {"content": "Iron.", field: "so then"}}]}
-    assert (await answered(whole)).reasoning == "so then"
+    assert (await answered(whole)).thinking == "so then"
 
 
 async def test_a_model_that_spent_all_its_tokens_in_thought_said_nothing() -> None:
     thought = {"choices": [{"delta": {"content": None, "reasoning_content": "hm"}}]}
     reply = await answered(streamed([thought, chunk(finish="length")]))
-    assert (reply.text, reply.reasoning, reply.finish) == ("", "hm", "length")
+    assert (reply.text, reply.thinking, reply.finish) == ("", "hm", "length")
 
 
 async def test_a_reply_goes_no_further_than_a_stop_that_the_server_refused() -> None:
@@ -258,7 +258,7 @@ async def test_ollama_s_lines_read_as_any_other_s() -> None:
         door = Door(Endpoint(base_url=place.url, model="m"), clock=FakeTime().clock)
         reply = await OpenAIModel(door, Server(Dialect.OLLAMA)).complete(QUERY, Sampling())
         assert place.asked[0].path == "/api/chat"
-    assert (reply.text, reply.finish, reply.reasoning) == ("抗\x85b", "length", "hm")
+    assert (reply.text, reply.finish, reply.thinking) == ("抗\x85b", "length", "hm")
     assert [t.text for t in reply.tokens] == ["抗", "\x85b"]
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (7, 2)
 

@@ -256,7 +256,7 @@ async def test_without_a_number_the_waits_are_by_chance_and_their_bounds_grow() 
     """Full jitter: anywhere from nought to a bound that doubles, up to half a minute."""
     time = FakeTime()
     error = await fails(
-        ServerBusy, said({}, 429), time=time, retries=9, timeout_s=1e4, max_parallel=1
+        ServerBusy, said({}, 429), time=time, retries=9, timeout_s=1e4, max_concurrency=1
     )
     assert "429: {}, 10 of 10 tries" in error.message
     assert len(time.naps) == 9
@@ -405,7 +405,7 @@ async def test_a_cancelled_call_hangs_up_and_leaves_nothing_running() -> None:
 
 async def test_no_more_requests_run_at_once_than_allowed_and_waiting_costs_no_time() -> None:
     async with loopback(only_chats(WHOLE), pause_s=0.1) as place:
-        model = model_at(place, max_parallel=2, timeout_s=1.0)
+        model = model_at(place, max_concurrency=2, timeout_s=1.0)
         await asyncio.gather(*(model.complete(QUERY, Sampling()) for _ in range(24)))
     assert place.most_at_once == 2
 
@@ -413,7 +413,7 @@ async def test_no_more_requests_run_at_once_than_allowed_and_waiting_costs_no_ti
 def test_one_model_serves_several_event_loops() -> None:
     async def once(model: OpenAIModel | None) -> OpenAIModel:
         async with loopback(only_chats(WHOLE)) as place:
-            model = model or model_at(place, max_parallel=1)
+            model = model or model_at(place, max_concurrency=1)
             object.__setattr__(model._door.endpoint, "base_url", place.url)
             await asyncio.gather(*(model.complete(QUERY, Sampling()) for _ in range(3)))
             return model
@@ -431,6 +431,14 @@ async def test_a_door_serves_other_clients_too() -> None:
         assert place.asked[0].path == "/v1/embeddings"
         with pytest.raises(ModelError, match="/embeddings answered no JSON object"):
             await door.post("/embeddings", {"input": "y"})
+
+
+async def test_a_fix_names_the_settings_of_whose_door_it_is() -> None:
+    async with loopback(lambda _: said({}, 401)) as place:
+        door = Door(Endpoint(base_url=place.url, model="m", section="embedder"))
+        with pytest.raises(KeyRefused) as caught:
+            await door.post("/embeddings", {"input": "x"})
+    assert "embedder.key_file" in caught.value.fix
 
 
 # The key
