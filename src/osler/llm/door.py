@@ -6,7 +6,7 @@
 | refused connection, none within `connect_s`    | again, up to `retries`, `ModelUnreachable`    |
 | 408, 429, 500, 502, 503, 504, also in a stream | the same, and not before `Retry-After`        |
 | hung up, in mid-reply too                      | the same: asking again changes nothing there  |
-| no byte of a stream for `stall_s`              | `ModelUnreachable`: it is still at work on it |
+| a stream that has begun pauses for `stall_s`   | `ModelUnreachable`: it is still at work on it |
 | all of it not done within `timeout_s`          | `ModelUnreachable`                            |
 | 401, 403                                       | `KeyRefused`                                  |
 | a redirect                                     | `ModelError` that names where to              |
@@ -25,8 +25,8 @@ import json
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol, TypeVar
@@ -196,7 +196,7 @@ class Line:
         url = self._door.endpoint.url(path, root=root)
 
         async def once() -> Any:
-            async with self._sent(url, body, stall=None) as response:
+            async with self._sent(url, body) as response:
                 if told := await self._turned_away(url, response):
                     return told
                 return await self._whole(url, response)
@@ -213,7 +213,7 @@ class Line:
         url = self._door.endpoint.url(path, root=root)
 
         async def once() -> G | _Busy:
-            async with self._sent(url, body, stall=self._door.endpoint.stall_s) as response:
+            async with self._sent(url, body) as response:
                 if told := await self._turned_away(url, response):
                     return told
                 return await self._streamed(url, response, make())
@@ -252,9 +252,6 @@ class Line:
         except TimeoutError as error:
             why = f"no reply within {limit:g} s ({door.endpoint.section}.timeout_s)"
             raise door.unreachable(url, why) from error
-        except httpx2.ReadTimeout as error:
-            why = f"the reply stalled for {door.endpoint.stall_s:g} s"
-            raise door.unreachable(url, why) from error
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             return self._unconnected(url, error)
         except httpx2.TransportError as error:
@@ -279,11 +276,9 @@ class Line:
         return _Busy(f"no connection: {str(error) or type(error).__name__}", absent=True)
 
     @asynccontextmanager
-    async def _sent(
-        self, url: str, body: dict[str, Any] | None, *, stall: float | None
-    ) -> AsyncIterator[httpx2.Response]:
+    async def _sent(self, url: str, body: dict[str, Any] | None) -> AsyncIterator[httpx2.Response]:
         method, connect = ("GET" if body is None else "POST"), self._door.endpoint.connect_s
-        timeout = httpx2.Timeout(connect=connect, read=stall, write=stall, pool=None)
+        timeout = httpx2.Timeout(None, connect=connect)
         async with self._client.stream(method, url, json=body, timeout=timeout) as response:
             yield response
 
@@ -327,11 +322,15 @@ class Line:
             fix=f"if you trust that address, set {self._door.endpoint.section}.url to it",
         )
 
+    @property
+    def _most(self) -> int:
+        return self._door.endpoint.max_bytes
+
     async def _whole(self, url: str, response: httpx2.Response) -> Any:
         kind = wire.kind_of(response)
         if "json" not in kind:
             raise BadReply(f"{url} answered {kind}, not JSON: it may be a proxy or a web page")
-        text = await wire.body(response, most=self._door.endpoint.max_bytes)
+        text = await wire.body(response, most=self._most)
         told = wire.parsed(self._door.without_key(text), f"the reply of {url}")
         return self._trouble(url, told) or told
 
@@ -342,15 +341,32 @@ class Line:
                 return told
             gathered.take_whole(told)
             return gathered
-        async for data in wire.events(response, most=self._door.endpoint.max_bytes):
-            if data.strip() == wire.DONE:
-                break
-            told = wire.parsed(self._door.without_key(data), f"an event of {url}")
-            if trouble := self._trouble(url, told):
-                return trouble
-            if gathered.take(told):
-                return gathered
+        async with aclosing(self._unstalled(url, response)) as events:
+            async for data in events:
+                if data.strip() == wire.DONE:
+                    break
+                told = wire.parsed(self._door.without_key(data), f"an event of {url}")
+                if trouble := self._trouble(url, told):
+                    return trouble
+                if gathered.take(told):
+                    return gathered
         return _Busy("the reply broke off") if gathered.broken_off() else gathered
+
+    async def _unstalled(self, url: str, response: httpx2.Response) -> AsyncGenerator[str, None]:
+        """The events, while they come. The first may take long: a prompt is read before it."""
+        stall, waits = self._door.endpoint.stall_s, None
+        async with aclosing(wire.events(response, most=self._most)) as told:
+            while True:
+                try:
+                    async with asyncio.timeout(waits):
+                        data = await anext(told, None)
+                except TimeoutError as error:
+                    why = f"the reply stalled for {stall:g} s"
+                    raise self._door.unreachable(url, why) from error
+                if data is None:
+                    return
+                waits = stall
+                yield data
 
     def _trouble(self, url: str, told: Any) -> _Busy | None:
         """An error that a server only thought of after it had answered 200."""

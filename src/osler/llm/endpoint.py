@@ -39,7 +39,7 @@ class Endpoint:
     connect_s: float = 10.0
     """Seconds for a connection to come about."""
     stall_s: float = 60.0
-    """Seconds that a streamed reply may pause, its beginning included."""
+    """Seconds that a streamed reply may pause once it has begun."""
     max_concurrency: int = 8
     """Requests under way at once; more wait for their turn, which costs them no time."""
     retries: int = 3

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -44,21 +45,22 @@ async def body(response: httpx2.Response, *, most: int) -> str:
     return b"".join(pieces).decode(response.encoding or "utf-8", errors="replace")
 
 
-async def events(response: httpx2.Response, *, most: int) -> AsyncIterator[str]:
+async def events(response: httpx2.Response, *, most: int) -> AsyncGenerator[str, None]:
     """The data of each event (or line, of newline-delimited JSON), as it comes.
 
     Raises `BadReply` when all of them together are longer than `most` bytes.
     """
     read = 0
-    stream = _lines(response) if kind_of(response) == STREAMS[1] else _data(response)
-    async for told in stream:
-        read += len(told)
-        if read > most:
-            raise BadReply(f"the reply is longer than {most:,} bytes")
-        yield told
+    lines = kind_of(response) == STREAMS[1]
+    async with aclosing(_lines(response) if lines else _data(response)) as stream:
+        async for told in stream:
+            read += len(told)
+            if read > most:
+                raise BadReply(f"the reply is longer than {most:,} bytes")
+            yield told
 
 
-async def _data(response: httpx2.Response) -> AsyncIterator[str]:
+async def _data(response: httpx2.Response) -> AsyncGenerator[str, None]:
     try:
         async for event in httpx2.EventSource(response, max_event_size=_LONGEST_EVENT):
             if event.data:
@@ -67,7 +69,7 @@ async def _data(response: httpx2.Response) -> AsyncIterator[str]:
         raise BadReply(f"the event stream is broken: {error}") from error
 
 
-async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
+async def _lines(response: httpx2.Response) -> AsyncGenerator[str, None]:
     """Lines end at a line feed alone: inside a JSON text other breaks may stand as they are."""
     left = b""
     async for piece in response.aiter_bytes():
