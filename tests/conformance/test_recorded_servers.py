@@ -9,6 +9,7 @@ import pytest
 from osler.errors import CapabilityMissing
 from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.dialects import Dialect, Kind, Scoring, Server
+from osler.llm.grammar import Grammar, lit
 from osler.llm.openai import Endpoint, OpenAIModel, ScoringOpenAIModel, connect
 from osler.llm.tape import Player, Tape, recording, replaying
 from osler.testing.conformance import ASKED, LanguageModelKit, LikelihoodKit
@@ -87,7 +88,7 @@ async def test_a_grammar_that_a_server_cannot_hold_is_refused_before_it_is_asked
         model = await connect(Endpoint(base_url=place.url, model="packaged"))
         before = len(place.asked)
         with pytest.raises(CapabilityMissing, match="grammar"):
-            await model.complete(ASKED, Sampling(grammar='root ::= "a"'))
+            await model.complete(ASKED, Sampling(grammar=Grammar("a", lit("a"))))
     assert len(place.asked) == before
 
 

@@ -114,7 +114,7 @@ class Reply:
 
 
 def rule_of(sampling: Sampling) -> Rule | None:
-    return Held(gbnf=sampling.grammar) if sampling.grammar else None
+    return sampling.grammar
 
 
 def constraint(server: Server, rule: Rule) -> dict[str, Any] | None:

@@ -61,7 +61,7 @@ class OpenAIModel:
     @property
     def constrains(self) -> bool:
         """Whether any grammar may be asked for; else `complete` refuses those it cannot hold."""
-        return Kind.GRAMMAR in self.server.kinds
+        return bool(self.server.kinds & {Kind.GRAMMAR, Kind.REGEX})
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """As `LanguageModel.complete`.

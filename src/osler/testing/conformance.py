@@ -189,7 +189,7 @@ class BatchLikelihoodKit(LikelihoodKit):
         turned = await batch.score_all(ASKED, texts[::-1])
         assert len(every) == len(texts)
         for text, one, other in zip(texts, every, turned[::-1], strict=True):
-            _lie_in(text, one.tokens)
+            _tile(text, one.tokens)
             assert [t.logprob for t in one.tokens] == [t.logprob for t in other.tokens]
 
     async def test_no_texts_no_results(self, batch: BatchLikelihood) -> None:

@@ -11,6 +11,7 @@ from osler.errors import CapabilityMissing, ModelError
 from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.dialects import Dialect, Held, Kind, Scoring, Server, chat, constraint
 from osler.llm.door import Door, Endpoint
+from osler.llm.grammar import Grammar, lit
 from osler.llm.openai import OpenAIModel, ScoringOpenAIModel, connect
 from osler.llm.scoring import read_echo, read_generated, read_prompt, spans_of
 from osler.llm.wire import BadReply
@@ -328,7 +329,7 @@ async def test_a_server_that_says_nothing_of_itself_is_a_plain_one() -> None:
     assert isinstance(model, LanguageModel)
     assert not isinstance(model, Likelihood)
     with pytest.raises(CapabilityMissing, match="grammar"):
-        await model.complete(QUERY, Sampling(grammar='root ::= "a"'))
+        await model.complete(QUERY, Sampling(grammar=Grammar("a", lit("a"))))
 
 
 @pytest.mark.parametrize("way", [None, "zeroes", "short", "none"])
@@ -395,7 +396,8 @@ async def test_vllm_s_masked_zeroes_under_a_grammar_are_replaced_by_the_raw_mode
     async with loopback(server(obedient, doors=VLLM | {"/v1/completions": echo})) as place:
         model = await connect(Endpoint(base_url=place.url, model="m"))
         reply = await model.complete(
-            [Message("user", "q"), Message("assistant", "so")], Sampling(grammar='root ::= "ab"')
+            [Message("user", "q"), Message("assistant", "so")],
+            Sampling(grammar=Grammar("ab", lit("ab"))),
         )
         body = place.bodies(CHATS)[-1]
     assert [t.logprob for t in reply.tokens] == [-0.3, -0.4]
@@ -412,7 +414,7 @@ async def test_log_probabilities_of_another_distribution_are_left_out_where_none
     assert (await answered(told, Sampling(temperature=1.0), sampled)).tokens
     assert (await answered(told, Sampling(temperature=0.0), sampled)).tokens
     held = Server(kinds=frozenset({Kind.GRAMMAR}), dialect=Dialect.VLLM)
-    assert (await answered(told, Sampling(grammar='root ::= "x"'), held)).tokens == ()
+    assert (await answered(told, Sampling(grammar=Grammar("x", lit("x"))), held)).tokens == ()
 
 
 async def test_an_unknown_model_is_told_before_the_first_question() -> None:

@@ -7,6 +7,7 @@ import pytest
 from osler.errors import ModelError, ModelMissing
 from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.dialects import Dialect
+from osler.llm.grammar import Grammar, alt, lit
 from osler.llm.local import LlamaCpp
 from osler.llm.openai import Endpoint, ScoringOpenAIModel, connect
 from osler.llm.quantise import default_gguf
@@ -83,14 +84,23 @@ async def test_a_real_server_continues_what_the_assistant_began(
     assert there.tokens
 
 
+class Broken(Grammar):
+    """What no engine can read; a grammar of ours cannot be written so."""
+
+    @property
+    def gbnf(self) -> str:
+        return "root ::= nowhere"
+
+
 async def test_a_real_server_holds_a_grammar_and_refuses_a_bad_one(
     served: ScoringOpenAIModel,
 ) -> None:
+    rule = Grammar("verdict", alt("yes", "no"))
     for seed in range(4):
-        held = Sampling(max_tokens=8, seed=seed, temperature=1.0, grammar='root ::= "yes" | "no"')
+        held = Sampling(max_tokens=8, seed=seed, temperature=1.0, grammar=rule)
         assert (await served.complete(QUERY, held)).text in {"yes", "no"}
     with pytest.raises(ModelError):
-        await served.complete(QUERY, Sampling(max_tokens=4, grammar="root ::= nowhere"))
+        await served.complete(QUERY, Sampling(max_tokens=4, grammar=Broken("broken", lit(""))))
 
 
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE])
