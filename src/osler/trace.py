@@ -33,6 +33,11 @@ class Budget:
     searches: int | None = None
     seconds: float | None = None
 
+    @property
+    def bounded(self) -> bool:
+        """Whether anything can run out."""
+        return self != Budget()
+
 
 @dataclass(frozen=True, slots=True)
 class Started:
@@ -132,6 +137,83 @@ class StateValued:
 
 
 @dataclass(frozen=True, slots=True)
+class FormNode:
+    """A step of a plan of logical forms (KAG-Thinker §3.1.1)."""
+
+    n: int
+    fn: str
+    """Retrieval, Math, Deduce or Output."""
+    step: str
+    action: str
+    needs: tuple[int, ...]
+    """The steps whose results it waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormsPlanned:
+    nodes: tuple[FormNode, ...]
+    warnings: tuple[str, ...] = ()
+    """Broken references and cycles; why there is no plan of the model's."""
+    origin: Literal["planner", "user", "fallback"] = "planner"
+    type: Literal["lf.parsed"] = "lf.parsed"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryChecked:
+    """Whether the model knows by itself (KAG-Thinker §3.2)."""
+
+    n: int
+    question: str
+    answer: str
+    """What it said before anything was looked up; empty where it would not say."""
+    known: bool
+    self_check: bool | None
+    """Whether it stood by its answer; `None` = not asked."""
+    probability: float | None
+    """The least probability inside the box; `None` = not weighed, or not told."""
+    tau: float
+    exact: bool = True
+    type: Literal["lf.boundary"] = "lf.boundary"
+
+
+@dataclass(frozen=True, slots=True)
+class Focused:
+    """Whether what was found answers the sub-question (KAG-Thinker §3.3)."""
+
+    n: int
+    turn: int
+    """From 1."""
+    enough: bool
+    reason: str
+    type: Literal["lf.focus"] = "lf.focus"
+
+
+@dataclass(frozen=True, slots=True)
+class Calculated:
+    n: int
+    engine: Literal["formula", "python"]
+    code: str
+    """The program, or the formula with its inputs."""
+    value: str
+    """Empty when it failed."""
+    error: str = ""
+    type: Literal["math.run"] = "math.run"
+
+
+@dataclass(frozen=True, slots=True)
+class FormSolved:
+    n: int
+    status: Literal["done", "failed"]
+    answer: str
+    own_knowledge: bool = False
+    """Answered without looking anything up."""
+    confidence: float | None = None
+    passages: tuple[str, ...] = ()
+    """Ids of what the answer rests on."""
+    type: Literal["lf.node"] = "lf.node"
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """One model call: a completion or the scoring of a given text."""
 
@@ -170,6 +252,11 @@ Event = Annotated[
     | Pushed
     | Popped
     | StateValued
+    | FormsPlanned
+    | BoundaryChecked
+    | Focused
+    | Calculated
+    | FormSolved
     | Asked
     | Noted
     | Answered,

@@ -69,6 +69,17 @@ def example(name: str, language: Language) -> dict[str, object]:
         "wrong": "expected a whole number, got 'three'",
         "thought": False,
         "limit": 500,
+        "answer": "adrenaline" if language == "en" else "肾上腺素",
+        "references": ["Anaphylaxis: Adrenaline is given first.", "Tea: Tea is a drink."],
+        "known": ["#1 Which illness is it? anaphylaxis"],
+        "asked": ["Which drug treats it?"],
+        "reason": "Reference 1 is about tea.",
+        "op": "choice",
+        "content": ["o1 = adrenaline", "weight=16kg"],
+        "target": "the first drug",
+        "formulas": [{"id": "parkland", "title": "Parkland", "inputs": "weight (kg)"}],
+        "lacking": "numpy, sympy",
+        "steps": ["#1 Which illness is it? anaphylaxis"],
     }
     return {key: values[key] for key in load(name, language).variables}
 

@@ -11,11 +11,17 @@ from typing import assert_never
 
 from rich.text import Text
 
+from osler.cli import forms
 from osler.cli.session import printable
 from osler.trace import (
     Answered,
     Asked,
+    BoundaryChecked,
+    Calculated,
     Event,
+    Focused,
+    FormSolved,
+    FormsPlanned,
     Noted,
     Popped,
     Pushed,
@@ -59,6 +65,9 @@ class Film:
             case Asked():
                 if not self._stacked or event.repaired:
                     yield self._inside("*", asked(event), "dim")
+            case FormsPlanned() | BoundaryChecked() | Focused() | Calculated() | FormSolved():
+                for mark, words, style in forms.told(event):
+                    yield _line(mark, words, style)
             case Noted():
                 yield self._inside("!", event.text, "yellow")
             case Answered():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -54,6 +55,34 @@ class ScriptedModel:
     def finish(self) -> None:
         left = self.replies[len(self.seen) :]
         assert not left, f"never asked for: {left}"
+
+
+@dataclass
+class KeyedModel:
+    """Replies by what is asked: for methods that ask several things at once.
+
+    The first key that stands in the last message names the replies, which come in order;
+    the last of them is repeated. A message without a key fails.
+    """
+
+    replies: dict[str, Sequence[str]]
+    probability: float = 0.9
+    """Of each generated token."""
+    delay_s: float = 0.0
+    name: str = "keyed"
+    asked: list[str] = field(default_factory=list)
+    """Keys, in the order of the calls."""
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        content = messages[-1].content
+        key = next((key for key in self.replies if key in content), None)
+        assert key is not None, f"nothing is scripted for: {content}"
+        self.asked.append(key)
+        await asyncio.sleep(self.delay_s)
+        replies = self.replies[key]
+        text = replies[min(self.asked.count(key), len(replies)) - 1]
+        tokens = tokens_of(text, self.probability)
+        return Completion(text, tokens, "stop", Usage(calls=1, completion_tokens=len(tokens)))
 
 
 @dataclass(frozen=True)

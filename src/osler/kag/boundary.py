@@ -1,0 +1,109 @@
+r"""The knowledge boundary: generate first, then assess (KAG-Thinker §3.2).
+
+The model answers out of its own head. It is believed when it stands by its answer
+(Table 3) *and* the least sure token inside `\boxed{}` has probability tau or more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from osler.errors import MalformedOutput
+from osler.kag.speaker import Speaker, said
+from osler.llm.base import Completion
+from osler.llm.spans import Probability, answer_span, least_probability
+from osler.llm.verdict import parse_verdict, verdict_grammar
+from osler.prompts import render
+from osler.trace import BoundaryChecked, Noted, Run
+from osler.types import Language
+
+TAU = 0.5
+"""DESIGN "Logical forms"; the paper names a threshold and gives no value."""
+REASONING = 400
+"""Characters of reasoning before a verdict, under a grammar."""
+
+
+class Boundary(Protocol):
+    async def assess(
+        self, n: int, question: str, language: Language, run: Run
+    ) -> BoundaryChecked | None:
+        """The verdict on sub-problem `n`, told in the run; `None` = nobody was asked."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoBoundary:
+    """Everything is looked up: the ablation without a boundary."""
+
+    async def assess(
+        self, n: int, question: str, language: Language, run: Run
+    ) -> BoundaryChecked | None:
+        return None
+
+
+@dataclass(frozen=True)
+class GenerateThenAssess:
+    """Both signals by default; either can be taken away for an ablation, not both."""
+
+    speaker: Speaker
+    tau: float = TAU
+    self_check: bool = True
+    likelihood: bool = True
+
+    def __post_init__(self) -> None:
+        if not (self.self_check or self.likelihood):
+            raise ValueError("a boundary without a signal is no boundary: use NoBoundary")
+
+    async def assess(
+        self, n: int, question: str, language: Language, run: Run
+    ) -> BoundaryChecked | None:
+        answer, confidence = await self._attempt(question, language, run)
+        surely, checked = True, None
+        if answer and self.likelihood:
+            surely = confidence is not None and confidence.value >= self.tau
+        if answer and surely and self.self_check:  # the costlier signal only where it can matter
+            checked = await self._stands_by(question, answer, language, run)
+        verdict = BoundaryChecked(
+            n,
+            question,
+            answer,
+            known=bool(answer) and surely and checked is not False,
+            self_check=checked,
+            probability=confidence.value if confidence else None,
+            tau=self.tau,
+            exact=confidence.exact if confidence else True,
+        )
+        run.emit(verdict)
+        return verdict
+
+    async def _attempt(
+        self, question: str, language: Language, run: Run
+    ) -> tuple[str, Probability | None]:
+        """The answer out of the model's own head, "" where it has none (Table 2)."""
+        prompt = render("kag/attempt", language, question=question)
+        reply = await self.speaker.ask(prompt, lambda reply: reply, run, top=int(self.likelihood))
+        try:
+            answer = said(reply)
+        except MalformedOutput:  # "I can't answer this question": no box is the paper's refusal
+            return "", None
+        return answer, self._confidence(reply, run) if self.likelihood else None
+
+    def _confidence(self, reply: Completion, run: Run) -> Probability | None:
+        if not reply.tokens:
+            run.emit(Noted("no log-probabilities: the boundary takes nothing for known"))
+            return None
+        span = answer_span(reply.text)
+        return least_probability(reply.tokens, span) if span else None
+
+    async def _stands_by(self, question: str, answer: str, language: Language, run: Run) -> bool:
+        prompt = render("kag/self_check", language, question=question, answer=answer)
+        try:
+            return await self.speaker.ask(
+                prompt,
+                lambda reply: parse_verdict(reply.text),
+                run,
+                grammar=verdict_grammar(boxed=True, reason=REASONING),
+            )
+        except MalformedOutput:  # who cannot say "True" does not stand by it
+            return False

@@ -1,0 +1,46 @@
+"""Steps that run at once tell their events in the order of the plan.
+
+Each step has a run of its own, whose events wait until those of the steps before it
+are all told. So a run's event stream does not depend on which reply came first, and a
+replay tells the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from osler.trace import Event, Run
+
+
+class Lanes:
+    """One lane a step, in the order in which they are to be told."""
+
+    def __init__(self, run: Run, steps: Sequence[int]) -> None:
+        self._run = run
+        self._waiting: dict[int, list[Event]] = {n: [] for n in steps}
+        self._open = list(steps)
+        self._done: set[int] = set()
+
+    def begin(self, n: int) -> Run:
+        """The run of step `n`: same bounds, its own chance, its events in its lane."""
+        seed = (self._run.seed * 1_000_003 + n) % 2**32
+        return Run(self._run.id, seed, self._run.budget, sink=lambda event: self._tell(n, event))
+
+    def end(self, n: int, lane: Run) -> None:
+        """The step is done: what it cost counts, and the next lane may speak."""
+        self._run.spend(lane.usage)
+        self._done.add(n)
+        while self._open and self._open[0] in self._done:
+            self._open.pop(0)
+            if self._open:
+                self._flush(self._open[0])
+
+    def _tell(self, n: int, event: Event) -> None:
+        if self._open and self._open[0] == n:
+            self._run.emit(event)
+        else:
+            self._waiting[n].append(event)
+
+    def _flush(self, n: int) -> None:
+        for event in self._waiting.pop(n):
+            self._run.emit(event)

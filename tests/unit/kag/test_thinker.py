@@ -1,0 +1,363 @@
+"""KAG-Thinker on the paper's own cases, with scripted replies and the real sandbox."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from osler.answer.written import Written
+from osler.errors import SourceUnavailable
+from osler.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
+from osler.kag.depth import DepthSolver
+from osler.kag.executors import Calculator, Deducer, nearest
+from osler.kag.focus import Focuser, compressed
+from osler.kag.forms import Plan, Retrieval
+from osler.kag.formulas import FORMULAS
+from osler.kag.output import Finisher
+from osler.kag.planner import Decomposer, GivenPlan, Planner
+from osler.kag.solver import Thinker
+from osler.kag.speaker import Speaker
+from osler.llm.base import LanguageModel
+from osler.testing.scripted import KeyedModel, ScriptedRetriever
+from osler.trace import (
+    BoundaryChecked,
+    Budget,
+    Calculated,
+    Focused,
+    FormSolved,
+    FormsPlanned,
+    Retrieved,
+    Run,
+    Searched,
+)
+from osler.types import Grounding, Halt, Hit, Passage, Question, Retriever
+
+YES = "<answer>Yes</answer><reason>Reference 0 says it.</reason>"
+NO = "<answer>No</answer><reason>Reference 0 is about adults.</reason>"
+
+
+def box(answer: str) -> str:
+    return rf"<answer>\boxed{{{answer}}}</answer>"
+
+
+def passage(id: str, text: str) -> Passage:
+    return Passage(f"book:{id}#0", text, "book", "Surgery")
+
+
+def thinker(
+    model: LanguageModel,
+    retriever: Retriever,
+    *,
+    boundary: Boundary | None = None,
+    planner: Planner | None = None,
+    programs_only: bool = False,
+    turns: int = 10,
+) -> Thinker:
+    speaker = Speaker(model, "reader")
+    return Thinker(
+        planner or Decomposer(speaker),
+        DepthSolver(speaker, retriever, boundary or NoBoundary(), Focuser(speaker), turns=turns),
+        Calculator(speaker, {} if programs_only else None),
+        Deducer(speaker),
+        Finisher(speaker),
+        Written(),
+    )
+
+
+BURN = Question(
+    "burn",
+    "Boy, 3 years old, weighing 16kg, scald burns of both lower limbs including buttocks, second"
+    " degree. The amount of colloid fluid that should be administered in the first 24 hours is",
+    ("500ml", "800ml", "400ml", "600ml", "700ml"),
+)
+BURN_PLAN = """<think>Area, then ratio, then fluid.</think>
+
+<answer>Step1: Which percentage of the body are both lower limbs with buttocks in children?
+Action1: Retrieval(s=s2:BodyParts['Both Lower Limbs (Including the Buttocks)'], p=p3:AreaRatio, \
+o=o3:AreaRatio)
+Step2: Which share is colloid in second-degree burns of children?
+Action2: Retrieval(s=s3:TreatmentPlan['Burn fluid replacement'], p=p5:Colloidal liquid ratio, \
+o=o5:Colloidal liquid ratio, p.Degree of burn=II∘)
+Step3: Based on #1 and #2, calculate the colloid fluid of the first 24 hours.
+Action3: Math(content=['o3', 'o5', 'weight=16kg'], target='The amount of colloid fluid')->math6
+Step4: Output #3.
+Action4: Output(math6)</answer>"""
+AREA = passage("area", "Both lower limbs with buttocks are 46 - (12 - age) percent in children.")
+RATIO = passage("ratio", "Children get 2.0 ml per kg and percent, colloid to electrolytes 1:1.")
+
+
+def burn_model(calculation: str) -> KeyedModel:
+    return KeyedModel(
+        {
+            "decompose the user question": [BURN_PLAN],
+            "Answer the last question": [f"{RATIO.text} [2] {box('D')}"],
+            "analyze the relationship": [YES],
+            "Which percentage of the body": [box("37 percent")],
+            "Which share is colloid": [box("1 ml per kg and percent")],
+            "Which of these formulas": ['{"formula": "none", "inputs": {}}'],
+            "Write a short Python program": [calculation],
+        }
+    )
+
+
+async def test_the_burn_case_computes_592_ml_in_the_sandbox_and_chooses_600() -> None:
+    pytest.importorskip("pydantic_monty", reason="written calculations need the extra math")
+    model = burn_model("<Python>\narea = 46 - (12 - 3)\n16 * area * 1\n</Python>")
+    found = ScriptedRetriever({"percentage": [AREA], "colloid": [RATIO]})
+    run = Run()
+    solution = await thinker(model, found, programs_only=True).solve(BURN, run)
+    (calculated,) = [event for event in run.events if isinstance(event, Calculated)]
+    assert (calculated.engine, calculated.value) == ("python", "592")
+    assert solution.answer.option == "D"
+    assert solution.halt is Halt.CONVERGED
+    assert solution.answer.evidence[0].passage == RATIO
+    solved = {e.n: e.answer for e in run.events if isinstance(e, FormSolved)}
+    assert solved == {1: "37 percent", 2: "1 ml per kg and percent", 3: "592", 4: "592"}
+
+
+async def test_a_verified_formula_is_tried_before_any_program() -> None:
+    pytest.importorskip("pint", reason="units need the extra math")
+    model = burn_model("never asked for")
+    model.replies["Which of these formulas"] = [
+        '{"formula": "burn-colloid-zh", "inputs":'
+        ' {"weight": "16kg", "burned": 37, "group": "infant", "ratio": "1:1"}}'
+    ]
+    found = ScriptedRetriever({"percentage": [AREA], "colloid": [RATIO]})
+    run = Run()
+    solution = await thinker(model, found).solve(BURN, run)
+    (calculated,) = [event for event in run.events if isinstance(event, Calculated)]
+    assert (calculated.engine, calculated.value) == ("formula", "592 ml")
+    assert "Write a short Python program" not in model.asked
+    assert solution.answer.option == "D"
+
+
+async def test_a_program_that_fails_is_shown_its_error_three_times_at_most() -> None:
+    pytest.importorskip("pydantic_monty", reason="written calculations need the extra math")
+    model = burn_model("")
+    model.replies["Write a short Python program"] = ["<Python>1/0</Python>"] * 3
+    found = ScriptedRetriever({"percentage": [AREA], "colloid": [RATIO]})
+    run = Run()
+    await thinker(model, found, programs_only=True).solve(BURN, run)
+    tried = [event for event in run.events if isinstance(event, Calculated)]
+    assert len(tried) == 3
+    assert all("ZeroDivisionError" in event.error for event in tried)
+    failed = [e for e in run.events if isinstance(e, FormSolved) and e.status == "failed"]
+    assert [event.n for event in failed] == [3, 4]
+
+
+def test_the_formula_of_burns_is_among_those_offered_for_a_burn() -> None:
+    text = "The amount of colloid fluid in burns in the first 24 hours weight=16kg"
+    assert "burn-colloid-zh" in [formula.id for formula in nearest(FORMULAS, text)]
+    assert "burn-colloid-zh" in [f.id for f in nearest(FORMULAS, "烧伤第一个 24 小时胶体液量")]
+    assert nearest(FORMULAS, "who wrote it") == []
+
+
+FILMS = Question("films", "Which film has the director who died first, Hit Parade or Khiladi 420?")
+FILM_PLAN = """<answer>Step1: Who is the director of Hit Parade?
+Action1: Retrieval(s=s1:film['Hit Parade'], p=p1:director, o=o1:director)
+Step2: When did #1 die?
+Action2: Retrieval(s=o1, p=p2:deathtime, o=o2:deathtime)
+Step3: Who is the director of Khiladi 420?
+Action3: Retrieval(s=s2:film['Khiladi 420'], p=p3:director, o=o3:director)
+Step4: When did #3 die?
+Action4: Retrieval(s=o3, p=p4:deathtime, o=o4:deathtime)
+Step5: Which film was directed by the director who died first according to #2 and #4?
+Action5: Deduce(op=choice, content=['o2','o4'], target='which film')->o5</answer>"""
+
+
+def film_model(delay_s: float = 0.0) -> KeyedModel:
+    return KeyedModel(
+        {
+            "decompose the user question": [FILM_PLAN],
+            "Answer the last question": [f"Ann died in 1988 [1]. {box('Hit Parade')}"],
+            "analyze the relationship": [YES],
+            "Question: Who is the director of Hit Parade?": [box("Ann")],
+            "Question: When did Ann die?": [box("1988")],
+            "Question: Who is the director of Khiladi 420?": [box("Bob")],
+            "Question: When did Bob die?": [box("2019")],
+            "Choose the one that fits": [box("Hit Parade")],
+        },
+        delay_s=delay_s,
+    )
+
+
+ANYTHING = ScriptedRetriever({"": [passage("film", "Ann died in 1988.")]})
+
+
+async def test_answers_are_filled_into_the_steps_that_wait_for_them() -> None:
+    run = Run()
+    solution = await thinker(film_model(), ANYTHING).solve(FILMS, run)
+    solved = {e.n: e.answer for e in run.events if isinstance(e, FormSolved)}
+    assert solved == {1: "Ann", 2: "1988", 3: "Bob", 4: "2019", 5: "Hit Parade"}
+    assert solution.answer.grounding is Grounding.GROUNDED
+    assert solution.why == "5 of 5 steps answered"
+
+
+async def test_events_of_concurrent_steps_are_told_in_the_order_of_the_plan() -> None:
+    quick, slow = Run(), Run()
+    await thinker(film_model(), ANYTHING).solve(FILMS, quick)
+    await thinker(film_model(0.01), ANYTHING).solve(FILMS, slow)
+    assert quick.events == slow.events
+    told = [event.n for event in quick.events if isinstance(event, FormSolved)]
+    assert told == [1, 3, 2, 4, 5]
+    assert quick.usage == slow.usage
+
+
+async def test_under_a_budget_steps_run_one_by_one_and_what_is_left_is_said() -> None:
+    run = Run(budget=Budget(calls=4))
+    solution = await thinker(film_model(), ANYTHING).solve(FILMS, run)
+    assert solution.halt is not Halt.CONVERGED
+    assert any("was not begun: calls" in getattr(event, "text", "") for event in run.events)
+
+
+async def test_what_the_model_knows_is_not_looked_up() -> None:
+    model = film_model()
+    model.replies = {
+        "Analyze whether": [box("True")],
+        "Can you answer": [box("Ann"), box("Bob"), box("1988"), box("2019")],
+        **model.replies,
+    }
+    found = ScriptedRetriever({"": [passage("film", "Ann died in 1988.")]})
+    run = Run()
+    boundary = GenerateThenAssess(Speaker(model, "reader"))
+    solution = await thinker(model, found, boundary=boundary).solve(FILMS, run)
+    checked = [event for event in run.events if isinstance(event, BoundaryChecked)]
+    assert len(checked) == 4
+    assert all(event.known for event in checked)
+    assert found.asked == []
+    assert "out of the model's own knowledge" in solution.why
+    assert solution.answer.grounding is Grounding.UNGROUNDED
+
+
+ONE = GivenPlan()
+SUB = Question("sub", "How much of the body are the legs in children?")
+
+
+async def test_it_searches_again_with_a_new_form_until_the_references_suffice() -> None:
+    model = KeyedModel(
+        {
+            "analyze the relationship": [NO, YES],
+            "Write one new search": [
+                "<search>Step: the rule of nines by age. Action: Retrieval(s=s1:rule['nines'],"
+                " p=p1:by age, o=o1)</search>"
+            ],
+            "Answer the question from the references": [box("37 percent")],
+            "Answer the last question": [f"{AREA.text} [1] {box('37')}"],
+        }
+    )
+    found = ScriptedRetriever({"": [AREA]})
+    run = Run()
+    await thinker(model, found, planner=ONE).solve(SUB, run)
+    assert found.asked == [SUB.text, "the rule of nines by age."]
+    assert [e.enough for e in run.events if isinstance(e, Focused)] == [False, True]
+
+
+async def test_the_same_search_twice_ends_the_depth() -> None:
+    model = KeyedModel(
+        {
+            "analyze the relationship": [NO],
+            "Write one new search": [
+                f"<search>Step: {SUB.text} Action: Retrieval(s=s1:a['b'], p=p1, o=o1)</search>"
+            ],
+            "Answer the question from the references": [box("unknown")],
+            "Answer the last question": ["The evidence does not say."],
+        }
+    )
+    run = Run()
+    solution = await thinker(model, ANYTHING, planner=ONE).solve(SUB, run)
+    assert sum(isinstance(event, Searched) for event in run.events) == 1
+    assert solution.halt is Halt.NO_EVIDENCE
+
+
+async def test_turns_are_bounded() -> None:
+    searches = [
+        f"<search>Step: try {i} Action: Retrieval(s=s1:a['b'], p=p1, o=o1)</search>"
+        for i in range(20)
+    ]
+    model = KeyedModel(
+        {
+            "analyze the relationship": [NO],
+            "Write one new search": searches,
+            "Answer the question from the references": [box("unknown")],
+            "Answer the last question": ["The evidence does not say."],
+        }
+    )
+    run = Run()
+    await thinker(model, ANYTHING, planner=ONE, turns=4).solve(SUB, run)
+    assert sum(isinstance(event, Searched) for event in run.events) == 4
+
+
+async def test_a_reply_that_is_no_plan_becomes_one_retrieval_and_the_trace_says_so() -> None:
+    model = KeyedModel(
+        {
+            "decompose the user question": ["I would rather not."],
+            "could not be read": ["I would rather not."],
+            "analyze the relationship": [YES],
+            "Answer the question from the references": [box("37 percent")],
+            "Answer the last question": [f"{AREA.text} [1] {box('37')}"],
+            "": ["I would rather not."],
+        }
+    )
+    run = Run()
+    solution = await thinker(model, ScriptedRetriever({"": [AREA]})).solve(SUB, run)
+    (planned,) = [event for event in run.events if isinstance(event, FormsPlanned)]
+    assert planned.origin == "fallback"
+    assert planned.warnings[0].startswith("no plan could be read")
+    assert solution.halt is Halt.CONVERGED
+
+
+@dataclass
+class Graph:
+    """What a graph would find for a form."""
+
+    hits: list[Passage]
+    forms: list[Retrieval] = field(default_factory=list)
+    down: bool = False
+
+    async def find(self, form: Retrieval, known: object, *, k: int) -> list[Hit]:
+        self.forms.append(form)
+        if self.down:
+            raise SourceUnavailable("the graph is down")
+        return [Hit(p, 1.0, n, form.s.name, "graph") for n, p in enumerate(self.hits[:k], 1)]
+
+
+@pytest.mark.parametrize("down", [False, True])
+async def test_the_words_go_to_the_texts_and_the_form_to_the_graph(down: bool) -> None:
+    fact = Passage("graph:legs#0", "legs, area in children, 37 percent", "graph", "legs")
+    graph = Graph([fact], down=down)
+    model = KeyedModel(
+        {
+            "analyze the relationship": ["<answer>Yes</answer><reason>all</reason>"],
+            "Answer the question from the references": [box("37 percent")],
+        }
+    )
+    speaker = Speaker(model, "reader")
+    texts = ScriptedRetriever({"": [AREA]})
+    solver = DepthSolver(speaker, texts, NoBoundary(), Focuser(speaker), graph)
+    (step,) = Plan.single(SUB.text).steps
+    run = Run()
+    answer = await solver.solve(step, step.question, (), "en", run)
+    assert texts.asked == [SUB.text]
+    assert graph.forms == [step.action]
+    expected = {AREA.id} if down else {AREA.id, fact.id}
+    assert {hit.passage.id for hit in answer.hits} == expected
+    failed = [reason for e in run.events if isinstance(e, Retrieved) for reason in e.failed]
+    assert failed == (["the graph is down"] if down else [])
+
+
+def test_a_long_reference_is_cut_to_whole_sentences_that_bear_on_the_question() -> None:
+    filler = "Tea is a drink made from leaves. " * 40
+    text = f"{filler}The colloid share is one half in children. {filler}"
+    short = compressed(text, "Which share is colloid in children?", 200)
+    assert "The colloid share is one half in children." in short
+    assert len(short) <= 200
+    assert compressed("short", "anything", 200) == "short"
+
+
+async def test_a_cancelled_run_stops_its_steps() -> None:
+    run = Run()
+    task = asyncio.create_task(thinker(film_model(0.2), ANYTHING).solve(FILMS, run))
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
