@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from osler.cli.session import Json, session
+
+if TYPE_CHECKING:
+    from osler.cli.render import Report
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -32,6 +36,10 @@ def ls(
 def show(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or a file.')],
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write one page that needs nothing else: no script, ready to print."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """A recorded run: answer, evidence and film. With --json: its events, as JSON Lines."""
@@ -44,6 +52,27 @@ def show(
 
         sys.stdout.writelines(f"{to_line(event)}\n" for event in found.events)
         return
+    if html is not None:
+        _write(html, found)
+        here.console().print(f"written to {html}")
+        return
     from osler.cli.render import page
 
     here.console().print(page(found))
+
+
+def _write(path: Path, report: Report) -> None:
+    """The page, wholly or not at all. Raises `BadConfig` where it cannot be written."""
+    from osler.cli.page import render_page
+    from osler.errors import BadConfig
+
+    text = render_page(report)
+    partial = path.with_name(f"{path.name}.part")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise BadConfig(
+            f"{path} cannot be written: {error}", fix="choose another --html"
+        ) from error

@@ -1,0 +1,98 @@
+"""Report → HTML. Everything a model or a passage wrote is escaped; nothing is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from osler.cli.film import film
+from osler.cli.page.dag import plan_dag
+from osler.cli.page.plot import state_plot
+from osler.cli.render import Report
+from osler.types import Answer, Evidence, Passage
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of an answer's text, with the numbers that are cited after it."""
+
+    text: str
+    cites: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A cited passage cut into plain and quoted pieces."""
+
+    numbers: tuple[int, ...]
+    passage: Passage
+    pieces: tuple[tuple[str, bool], ...]
+
+
+def render_page(report: Report) -> str:
+    """One self-contained page: answer, evidence, plan, state value, film, facts."""
+    answer = report.solution.answer if report.solution else None
+    return _template().render(
+        report=report,
+        solution=report.solution,
+        answer=answer,
+        parts=[Part(s.text, s.cites) for s in answer.statements] if answer else [],
+        sources=_sources(answer) if answer else [],
+        option=report.question.option(answer.option) if answer and answer.option else "",
+        film=[(line.plain, _tone(line.style)) for line in film(report.events)],
+        plot=state_plot(report.events),
+        dag=plan_dag(report.events),
+    )
+
+
+def _tone(style: object) -> str:
+    """The film's colour as a class: green, red, …; plain for anything else."""
+    known = {"green", "red", "yellow", "blue", "cyan", "magenta", "dim"}
+    return str(style) if str(style) in known else "plain"
+
+
+def _sources(answer: Answer) -> list[Source]:
+    """Each cited passage once, in the order of its first number."""
+    grouped: dict[str, list[tuple[int, Evidence]]] = {}
+    for number, evidence in enumerate(answer.evidence, 1):
+        grouped.setdefault(evidence.passage.id, []).append((number, evidence))
+    return [
+        Source(
+            tuple(number for number, _ in group),
+            group[0][1].passage,
+            _pieces(group[0][1].passage.text, [(e.start, e.end) for _, e in group]),
+        )
+        for group in grouped.values()
+    ]
+
+
+def _pieces(text: str, spans: list[tuple[int, int]]) -> tuple[tuple[str, bool], ...]:
+    """The text in order, each piece with whether it is quoted; overlaps count once."""
+    pieces, at = [], 0
+    for begin, end in sorted(spans):
+        start = max(begin, at)
+        if start >= end:
+            continue
+        if start > at:
+            pieces.append((text[at:start], False))
+        pieces.append((text[start:end], True))
+        at = end
+    if at < len(text):
+        pieces.append((text[at:], False))
+    return tuple(pieces)
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    source = files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(source)

@@ -1,0 +1,80 @@
+"""The state value against sigma, step by step, as an inline SVG (TC-RAG Fig. 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log10
+
+from osler.trace import Event, StateValued
+
+WIDTH, HEIGHT = 640, 220
+LEFT, RIGHT, TOP, BOTTOM = 56, 96, 16, 36
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    x: float
+    y: float
+    value: str
+    step: int
+    halted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """What the template draws. Values lie on a logarithmic axis: they span decades."""
+
+    metric: str
+    points: tuple[Point, ...]
+    sigma: str
+    sigma_y: float
+    ticks: tuple[tuple[float, str], ...]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+    bottom: int = HEIGHT - BOTTOM
+
+    @property
+    def line(self) -> str:
+        return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
+
+
+def state_plot(events: Sequence[Event]) -> Plot | None:
+    """`None` for a run whose state nobody valued, or without a positive value."""
+    valued = [event for event in events if isinstance(event, StateValued)]
+    shown = [event for event in valued if 0 < event.value < float("inf") and event.sigma > 0]
+    if not shown:
+        return None
+    sigma = shown[-1].sigma
+    heights = [log10(event.value) for event in shown] + [log10(sigma)]
+    low, high = min(heights), max(heights)
+    if high - low < 0.5:
+        low, high = low - 0.25, high + 0.25
+
+    def y(value: float) -> float:
+        share = (log10(value) - low) / (high - low)
+        return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
+
+    last = max(event.i for event in shown)
+    first = min(event.i for event in shown)
+    span = max(1, last - first)
+
+    def x(step: int) -> float:
+        return LEFT + (step - first) / span * (WIDTH - RIGHT - LEFT)
+
+    points = tuple(Point(x(e.i), y(e.value), f"{e.value:.3g}", e.i, e.halted) for e in shown)
+    ticks = tuple((y(tick), f"{tick:g}") for tick in _ticks(low, high))
+    return Plot(shown[-1].metric, points, f"{sigma:.3g}", y(sigma), ticks)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 of each decade that lies in the axis; every other one when they are many."""
+    found = [
+        step * 10.0**decade
+        for decade in range(int(low) - 2, int(high) + 3)
+        for step in (1, 2, 5)
+        if low <= log10(step * 10.0**decade) <= high
+    ]
+    return found if len(found) <= 7 else found[:: len(found) // 6]

@@ -1,0 +1,140 @@
+"""A run as one HTML page: whole, hostile texts and all, and safe to open."""
+
+from html.parser import HTMLParser
+
+import pytest
+from lxml import etree
+
+from osler.cli.page import render_page
+from osler.cli.page.dag import plan_dag
+from osler.cli.page.plot import state_plot
+from osler.cli.render import Report
+from osler.trace import (
+    BoundaryChecked,
+    Event,
+    FormNode,
+    FormSolved,
+    FormsPlanned,
+    Popped,
+    Pushed,
+    StateValued,
+)
+from osler.types import Answer, Evidence, Halt, Hit, Passage, Question, Solution, Statement
+
+HOSTILE = "<script>alert(1)</script><img src=http://example.org/x onerror=alert(2)>\"'&{{ 7*7 }}"
+TEXT = f"The INR rises. {HOSTILE} Lower the dose."
+PASSAGE = Passage("guideline:inr#0", TEXT, "guideline", HOSTILE, illustrative=True)
+HIT = Hit(PASSAGE, 1.0, 1, "q", "guideline")
+ANSWER = Answer(
+    (Statement("The INR rises.", (1, 2)), Statement(HOSTILE)),
+    (Evidence(HIT, 0, 14), Evidence(HIT, 4, 14)),
+    note=HOSTILE,
+)
+EVENTS: tuple[Event, ...] = (
+    Pushed(0, "User_Query", HOSTILE, 1),
+    StateValued(1, "cppl", 60.0, 10.0, exact=True, halted=False),
+    Pushed(1, "Thought", "hm", 2),
+    Popped(2, "Thought", "Backtrack", 1, None, HOSTILE),
+    StateValued(3, "cppl", 4.2, 10.0, exact=True, halted=True),
+)
+NODES = (
+    FormNode(1, "Retrieval", f"Who? {HOSTILE}", "Retrieval(…)", ()),
+    FormNode(
+        2, "Retrieval", "谁是《白鲸》的作者，他是在哪一年出生、哪一年去世的，享年多少岁，葬在哪里？", "…", ()
+    ),
+    FormNode(3, "Deduce", "Which of #1 and #2?", "Deduce(…)", (1, 2)),
+)
+PLANNED: tuple[Event, ...] = (
+    FormsPlanned(NODES),
+    BoundaryChecked(1, "Who?", "Ann", True, True, 0.91, 0.5),
+    FormSolved(1, "done", "Ann", True, 0.91),
+    FormSolved(2, "failed", ""),
+)
+
+
+def report(events: tuple[Event, ...] = EVENTS, answer: Answer = ANSWER) -> Report:
+    question = Question("q", HOSTILE, (HOSTILE, "no"))
+    solution = Solution(answer, Halt.CONVERGED, HOSTILE)
+    return Report("run1", "tc-rag", "snap", {"reader": HOSTILE}, solution, events, question, 1.0)
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def parsed(page: str) -> Tags:
+    tags = Tags()
+    tags.feed(page)
+    return tags
+
+
+@pytest.mark.parametrize("events", [EVENTS, PLANNED, ()])
+def test_a_page_has_no_script_and_loads_nothing(events: tuple[Event, ...]) -> None:
+    page = render_page(report(events))
+    tags = parsed(page)
+    names = {name for name, _ in tags.found}
+    assert not names & {"script", "img", "iframe", "link", "object", "embed", "form"}
+    for _, attributes in tags.found:
+        assert not any(name.startswith("on") for name in attributes)
+        assert not any(name == "src" for name in attributes)
+        href = attributes.get("href")
+        assert href is None or href.startswith("#")
+    assert "{{ 7*7 }}" in "".join(tags.words)
+    assert ">49<" not in page
+
+
+def test_each_citation_opens_its_passage_with_the_quote_marked() -> None:
+    page = render_page(report())
+    tags = parsed(page)
+    ids = [attributes["id"] for _, attributes in tags.found if "id" in attributes]
+    assert {"e1", "e2"} <= set(ids)
+    assert len(ids) == len(set(ids))
+    assert "<mark>The INR rises.</mark>" in page
+    assert "illustrative sample text" in page
+
+
+def test_an_abstention_says_so() -> None:
+    assert "The evidence does not say." in render_page(report(answer=Answer()))
+
+
+def test_the_plot_is_drawn_on_a_logarithmic_axis_with_sigma_between() -> None:
+    plot = state_plot(EVENTS)
+    assert plot is not None
+    first, last = plot.points
+    assert first.y < plot.sigma_y < last.y
+    assert (first.value, last.value, last.halted) == ("60", "4.2", True)
+    assert first.x < last.x
+    assert state_plot(()) is None
+
+
+def test_a_state_too_large_to_write_is_not_drawn() -> None:
+    assert state_plot((StateValued(1, "cppl", float("inf"), 10.0, True, False),)) is None
+
+
+def test_the_plan_is_drawn_with_what_each_step_waits_for() -> None:
+    dag = plan_dag(PLANNED)
+    assert dag is not None
+    assert len(dag.edges) == 2
+    known, failed, waiting = dag.boxes
+    assert (known.how, failed.how, waiting.how) == ("own knowledge 0.91", "no answer", "not run")
+    assert known.x == failed.x < waiting.x
+    assert len(failed.lines) == 2
+    assert failed.lines[-1].endswith("…")
+    assert plan_dag(EVENTS) is None
+
+
+def test_the_drawings_are_well_formed() -> None:
+    page = render_page(report((*EVENTS, *PLANNED)))
+    drawings = page.split("<svg")[1:]
+    assert len(drawings) == 2
+    for drawing in drawings:
+        etree.fromstring("<svg" + drawing.partition("</svg>")[0] + "</svg>")
