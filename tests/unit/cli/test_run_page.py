@@ -40,7 +40,11 @@ EVENTS: tuple[Event, ...] = (
 NODES = (
     FormNode(1, "Retrieval", f"Who? {HOSTILE}", "Retrieval(…)", ()),
     FormNode(
-        2, "Retrieval", "谁是《白鲸》的作者，他是在哪一年出生、哪一年去世的，享年多少岁，葬在哪里？", "…", ()
+        2,
+        "Retrieval",
+        "谁是《白鲸》的作者，他是在哪一年出生、哪一年去世的，享年多少岁，葬在哪里？",
+        "…",
+        (),
     ),
     FormNode(3, "Deduce", "Which of #1 and #2?", "Deduce(…)", (1, 2)),
 )
