@@ -7,15 +7,19 @@ whole job, so that a second writer is refused at once and not after an hour.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from enum import StrEnum
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseError
 
 FILE, LOCK = "kb.sqlite", "kb.lock"
-WAIT = 10.0
+WAIT = 60.0
 """Seconds a connection waits for SQLite's own short locks."""
+_AGAIN = 0.1
+"""Seconds between two tries for the writer's lock."""
 
 
 def connect(folder: Path, *, writable: bool = False) -> sqlite3.Connection:
@@ -64,23 +68,59 @@ def still(db: sqlite3.Connection) -> Iterator[None]:
         yield
 
 
+class Mode(StrEnum):
+    """How a job holds the writer's lock."""
+
+    ALONE = "EXCLUSIVE"
+    """Nobody else writes or builds."""
+    TOGETHER = "SHARED"
+    """Others may build as well; nobody adds or removes."""
+
+
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(
+    folder: Path,
+    mode: Mode = Mode.ALONE,
+    *,
+    wait: float = 0.0,
+    waiting: Callable[[], None] | None = None,
+) -> Iterator[None]:
     """Holds the writer's lock. The system lets go of it when the process dies.
 
-    Raises `KnowledgeBaseError` when somebody else holds it.
+    While somebody else holds it, `waiting` is called once and it is tried again for
+    `wait` seconds. Raises `KnowledgeBaseError` when that was not long enough.
     """
     with closing(_lock_file(folder)) as lock:
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                raise _not_writable(folder, error) from error
-            raise KnowledgeBaseError(
-                f"another process is writing to {folder}",
-                fix="wait until it has ended, then run the command again",
-            ) from error
+        until = time.monotonic() + wait
+        told = False
+        while not _take(lock, folder, mode):
+            if not told and waiting and wait > 0:
+                waiting()
+            told = True
+            if time.monotonic() >= until:
+                raise KnowledgeBaseError(
+                    f"another process is writing to {folder}",
+                    fix="wait until it has ended, then run the command again",
+                )
+            time.sleep(_AGAIN)
         yield
+
+
+def _take(lock: sqlite3.Connection, folder: Path, mode: Mode) -> bool:
+    """Whether it is held now; false when it is somebody else's."""
+    try:
+        if mode is Mode.ALONE:
+            lock.execute("BEGIN EXCLUSIVE")
+        else:
+            lock.execute("BEGIN")
+            lock.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            raise _not_writable(folder, error) from error
+        if lock.in_transaction:
+            lock.rollback()
+        return False
+    return True
 
 
 def _lock_file(folder: Path) -> sqlite3.Connection:
@@ -97,11 +137,22 @@ def _not_writable(folder: Path, error: sqlite3.Error) -> KnowledgeBaseError:
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The one writing connection of a job, with SQLite's errors in our words."""
-    with locked(folder), translated(folder), closing(connect(folder, writable=True)) as db:
+def writing(
+    folder: Path,
+    mode: Mode = Mode.ALONE,
+    *,
+    wait: float = 0.0,
+    waiting: Callable[[], None] | None = None,
+) -> Iterator[sqlite3.Connection]:
+    """A writing connection, with SQLite's errors in our words; see `locked`."""
+    with (
+        locked(folder, mode, wait=wait, waiting=waiting),
+        translated(folder),
+        closing(connect(folder, writable=True)) as db,
+    ):
         # In WAL mode NORMAL loses no consistency on power failure, at most the last commits.
         db.execute("PRAGMA synchronous=NORMAL")
+        db.execute("PRAGMA cache_size=-65536")
         yield db
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from osler.errors import UnknownPassage
+from osler.errors import KnowledgeBaseError, UnknownPassage
 from osler.kb import access, check, filed, index, ingest, lexicon, schema, vectors
 from osler.kb.check import Info
 from osler.kb.index import Built
-from osler.kb.ingest import Added
+from osler.kb.ingest import Added, Care
+from osler.kb.prepare import How
 from osler.kb.store import (
     Progress,
     Scope,
@@ -42,28 +44,29 @@ class KnowledgeBase:
     `KnowledgeBaseError` when the file is damaged or gone.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, wait: float = 0.0) -> None:
         """Use `create` or `open`."""
         self.path = path
+        self._wait = wait
         self._readers = access.Readers(path)
         self._held: _Held | None = None
         self._loading = threading.Lock()
 
     @classmethod
-    def create(cls, path: Path) -> Self:
+    def create(cls, path: Path, *, wait: float = 0.0) -> Self:
         """A new, empty one. Raises `KnowledgeBaseError` when there is one already."""
         schema.create(path)
-        return cls(path)
+        return cls(path, wait=wait)
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """One that exists.
+    def open(cls, path: Path, *, wait: float = 0.0) -> Self:
+        """One that exists; what writes waits up to `wait` seconds for another writer.
 
         Raises `KnowledgeBaseMissing` (no folder, or nothing in it) and
         `KnowledgeBaseMismatch` (another schema, or a file that is none of ours).
         """
         schema.check(path)
-        return cls(path)
+        return cls(path, wait=wait)
 
     def close(self) -> None:
         self._readers.close()
@@ -89,19 +92,45 @@ class KnowledgeBase:
         fmt: str | None = None,
         licence: str = "",
         illustrative: bool = False,
+        trust: int | None = None,
         progress: Progress | None = None,
     ) -> Added:
         """Reads files, folders and archives into `source`; each file wholly or not at all.
 
-        A file with the content that it had is skipped; one whose content changed takes
-        the place of what it held. `fmt` names the format instead of finding it out;
-        `licence` holds where a document states none; `illustrative` marks all as samples.
+        A file with the content that it had is skipped; of one whose content changed, the
+        documents that changed are replaced. The paths are remembered, with these terms, for
+        `update`. `fmt` names the format instead of finding it out; `licence` holds where a
+        document states none; `illustrative` marks all as samples; `trust` (1 least, to 5)
+        stands in place of the source's own (`osler.kb.store.trust_of`).
         Raises `KnowledgeBaseError` for a bad source name or while another process writes.
         """
         check_source(source)
-        how = ingest.How(source, fmt, licence, illustrative)
-        with access.writing(self.path) as db:
+        if trust is not None and not 1 <= trust <= 5:
+            raise KnowledgeBaseError(f"{trust} is no trust", fix="give a number from 1 to 5")
+        how = How(source, fmt, licence, illustrative, trust)
+        with self._writing(progress) as db:
             return ingest.add(db, list(paths), how, progress or _silent)
+
+    def update(
+        self,
+        *,
+        source: str | None = None,
+        checksum: bool = False,
+        retry: bool = False,
+        prune: bool = False,
+        progress: Progress | None = None,
+    ) -> Added:
+        """Reads again what was added, into one source or all: the files that are new or changed.
+
+        A file of the same size and time as when it was read is not opened; `checksum`
+        compares contents instead. Files that could not be read are tried again, and those
+        with records that could not be read when this version reads more, or with `retry`.
+        Files that are gone are listed in `vanished`; `prune` takes their documents out.
+        Raises `KnowledgeBaseError` when nothing was added, or while another process writes.
+        """
+        with self._writing(progress) as db:
+            care = Care(checksum=checksum, retry=retry, prune=prune)
+            return ingest.update(db, source, care, progress or _silent)
 
     def build(
         self,
@@ -118,7 +147,7 @@ class KnowledgeBase:
         raises `KnowledgeBaseMismatch`. Raises `ModelError` for vectors that are not
         finite, of length 1 and of the encoder's dimension.
         """
-        with access.writing(self.path) as db:
+        with self._writing(progress) as db:
             return index.build(
                 db, encoder, rebuild=rebuild, progress=progress or _silent, batch=batch
             )
@@ -129,7 +158,7 @@ class KnowledgeBase:
         Adding its file again brings a document back. Raises `KnowledgeBaseError` when
         there is no such thing.
         """
-        with access.writing(self.path) as db, access.transaction(db):
+        with self._writing(None) as db, access.transaction(db):
             gone = filed.remove(db, source, document)
             set_meta(db, built="")
         return gone
@@ -222,6 +251,14 @@ class KnowledgeBase:
         with self._readers.borrow() as db:
             passages = by_number(db, [number for number, _ in found])
         return [(passages[number], score) for number, score in found if number in passages]
+
+    @contextmanager
+    def _writing(self, progress: Progress | None) -> Iterator[sqlite3.Connection]:
+        say = progress or _silent
+        with access.writing(
+            self.path, wait=self._wait, waiting=lambda: say("waiting", 0, None)
+        ) as db:
+            yield db
 
     def _vectors_of(self, encoder: str) -> vectors.Vectors:
         """Held in memory, and read again when a build has ended since."""

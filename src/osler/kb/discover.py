@@ -49,12 +49,18 @@ class FoundFolder:
 Found = FoundFile | FoundFolder
 
 
-def discover(paths: Sequence[Path], *, fmt: str | None = None) -> Iterator[Found | Drop]:
+def discover(
+    paths: Sequence[Path],
+    *,
+    fmt: str | None = None,
+    settled: Callable[[Path], bool] | None = None,
+) -> Iterator[Found | Drop]:
     """Everything at the paths: files, folders (in sorted order, all levels) and archives.
 
     A folder with the tables of UMLS (MRCONSO.RRF) or MIMIC (patients, admissions,
     diagnoses_icd) is taken as one unit, and so is MRCONSO.RRF when it is named
     itself. `fmt` names the format of all files instead of letting each be sniffed.
+    A regular file for which `settled` is true is not opened and not yielded.
     Links are not followed and hidden files are not read. Read each `Found` before the
     next is asked for: a member of an archive is open only until then.
 
@@ -68,7 +74,7 @@ def discover(paths: Sequence[Path], *, fmt: str | None = None) -> Iterator[Found
                 f"{path} is not a folder",
                 fix=f"{parser.name} is read from the folder of its tables",
             )
-    return _all([_unit(_existing(path)) for path in paths], parser)
+    return _all([_unit(_existing(path)) for path in paths], parser, settled or _never)
 
 
 def read(found: Found) -> Iterator[Record]:
@@ -127,17 +133,25 @@ def _unit(path: Path) -> Path:
     return path.parent if _CONCEPTS.fullmatch(path.name) else path
 
 
-def _all(paths: Sequence[Path], parser: Parser | FolderParser | None) -> Iterator[Found | Drop]:
+def _never(path: Path) -> bool:
+    return False
+
+
+def _all(
+    paths: Sequence[Path],
+    parser: Parser | FolderParser | None,
+    settled: Callable[[Path], bool],
+) -> Iterator[Found | Drop]:
     for path in paths:
         if isinstance(parser, FolderParser):
             yield FoundFolder(SourceFile(path), _shown(path, path.parent), parser)
         elif path.is_dir():
             for found in _walk(path, path, sniff_folder if parser is None else _no_unit):
-                if isinstance(found, Path):
-                    yield from _in_file(found, _shown(found, path.parent), parser)
-                else:
+                if not isinstance(found, Path):
                     yield found
-        else:
+                elif not settled(found):
+                    yield from _in_file(found, _shown(found, path.parent), parser)
+        elif not settled(path):
             yield from _in_file(path, _shown(path, path.parent.parent), parser)
 
 

@@ -1,44 +1,45 @@
-"""Files into the store: each wholly or not at all, each record counted or dropped with a reason."""
+"""Files into the store: each wholly or not at all, each record counted or dropped with a reason.
+
+What was added is remembered with its terms. Adding it again, or `update`, reads what
+changed, keeps the documents that stayed as they were, and finds what is gone.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from osler.kb import filed
+from osler.errors import KnowledgeBaseError
+from osler.kb import aside, dropped, filed
 from osler.kb.access import transaction
-from osler.kb.chunk import passages
-from osler.kb.discover import Found, discover, fingerprint, read
-from osler.kb.records import Deleted, Document, Drop, Record
-from osler.kb.store import Progress, insert_document, set_meta
+from osler.kb.discover import Found, FoundFolder, discover, fingerprint
+from osler.kb.incoming import Incoming
+from osler.kb.prepare import How, Outcome, Prepared
+from osler.kb.records import Drop
+from osler.kb.store import Progress, set_meta
+
+READER = "1"
+"""Raised when parsers read what they could not read before: dead letters are then tried again."""
 
 _REPORT_EVERY = 100
 
 
 @dataclass(frozen=True, slots=True)
-class How:
-    """Under which name and terms files are added."""
-
-    source: str
-    fmt: str | None = None
-    licence: str = ""
-    illustrative: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Added:
-    """What `add` did."""
+    """What `add` or `update` did."""
 
     files: int
     """Read now, to their end; each member of an archive is one."""
     unchanged: int
     """Skipped: their content is there already."""
     documents: int
+    """New, or with other passages than before."""
     passages: int
     drops: dict[str, int]
     """Files and records that became no document, by reason, most frequent first."""
@@ -46,6 +47,12 @@ class Added:
     """Files that no parser knows; nothing of them was read."""
     failed: tuple[str, ...]
     """Files that could not be read to their end, each with why. What they held before stays."""
+    kept: int = 0
+    """Documents of changed files that stayed as they were, with their vectors."""
+    gone: int = 0
+    """Documents that were taken out: withdrawn, replaced by a newer version, no longer there."""
+    vanished: tuple[str, ...] = ()
+    """Files that are no longer where they were; their documents stay unless they are pruned."""
 
 
 @dataclass
@@ -56,22 +63,41 @@ class _Tally:
     unchanged: int = 0
     documents: int = 0
     passages: int = 0
+    kept: int = 0
+    gone: int = 0
     drops: Counter[str] = field(default_factory=Counter)
     unknown: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    vanished: list[str] = field(default_factory=list)
 
     def drop(self, drop: Drop) -> None:
         self.drops[drop.reason] += 1
-        if drop.reason == filed.UNKNOWN:
+        if drop.reason == dropped.UNKNOWN:
             self.unknown.append(drop.where)
-        if drop.reason in filed.BROKEN:
+        if drop.reason in dropped.BROKEN:
             self.failed.append(f"{drop.where}: {drop.reason}")
 
     def take(self, file: _Tally) -> None:
         self.files += 1
         self.documents += file.documents
         self.passages += file.passages
+        self.kept += file.kept
+        self.gone += file.gone
         self.drops += file.drops
+
+    def added(self) -> Added:
+        return Added(
+            files=self.files,
+            unchanged=self.unchanged,
+            documents=self.documents,
+            passages=self.passages,
+            drops=dict(self.drops.most_common()),
+            unknown=tuple(self.unknown),
+            failed=tuple(self.failed),
+            kept=self.kept,
+            gone=self.gone,
+            vanished=tuple(self.vanished),
+        )
 
 
 class _Broken(Exception):
@@ -82,89 +108,227 @@ class _Broken(Exception):
         self.drop = drop
 
 
+@dataclass(frozen=True, slots=True)
+class Care:
+    """How closely to look, and what to do with what is gone."""
+
+    checksum: bool = False
+    """Compare contents, even where size and time are those of the last reading."""
+    retry: bool = False
+    """Read files with dead letters again, also those that this version has read."""
+    prune: bool = False
+    """Take out the documents of files that are gone."""
+    by_hand: bool = False
+    """The user names the files: documents that were taken out by hand come back."""
+
+
 def add(db: sqlite3.Connection, paths: Sequence[Path], how: How, progress: Progress) -> Added:
     """See `KnowledgeBase.add`."""
+    discover(paths, fmt=how.fmt)  # a bad path or format is told before anything is written
     tally = _Tally()
-    content = lru_cache(maxsize=1)(fingerprint)  # an archive is hashed once for all its members
-    for number, item in enumerate(discover(paths, fmt=how.fmt)):
+    for path in paths:
+        root, other_terms = filed.note_root(db, _named(path), how)
+        _bring_back(db, root)
+        _read_root(db, root, Care(checksum=other_terms, by_hand=True), tally, progress)
+    return tally.added()
+
+
+def update(db: sqlite3.Connection, source: str | None, care: Care, progress: Progress) -> Added:
+    """See `KnowledgeBase.update`."""
+    roots, tally = filed.roots(db, source), _Tally()
+    if not roots:
+        raise KnowledgeBaseError(
+            f"nothing was added to {source}" if source else "nothing was added yet",
+            fix="run `osler kb add PATH --source SOURCE`",
+        )
+    filed.retry(db, source, READER, all=care.retry)
+    for root in roots:
+        if root.path.exists():
+            _read_root(db, root, care, tally, progress)
+        else:
+            _note_vanished(db, root, set(), care, tally)
+    _read_reconsidered(db, roots, care, tally, progress)
+    return tally.added()
+
+
+def _named(path: Path) -> Path:
+    path = Path(os.path.abspath(path))
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise KnowledgeBaseError(
+            f"the name of {str(path)!r} is not text", fix="rename it, then add it"
+        ) from error
+    return path
+
+
+def _bring_back(db: sqlite3.Connection, root: filed.Root) -> None:
+    with transaction(db):
+        db.execute(
+            "UPDATE file SET complete = 0 WHERE root = ?"
+            " AND id IN (SELECT file FROM dropped WHERE reason = ?)",
+            (root.id, dropped.REMOVED),
+        )
+
+
+def _read_reconsidered(
+    db: sqlite3.Connection,
+    roots: Sequence[filed.Root],
+    care: Care,
+    tally: _Tally,
+    progress: Progress,
+) -> None:
+    """Documents that had given way to one that went now come in; what is left waits its turn."""
+    waiting = (
+        "SELECT 1 FROM file WHERE root = ? AND NOT complete AND id NOT IN"
+        " (SELECT file FROM dropped WHERE reason IN (SELECT value FROM json_each(?)))"
+    )
+    broken = "[" + ",".join(f'"{reason}"' for reason in sorted(dropped.BROKEN)) + "]"
+    for root in roots:
+        if root.path.exists() and db.execute(waiting, (root.id, broken)).fetchone():
+            again = _Tally()
+            _read_root(db, root, replace(care, checksum=False), again, progress)
+            tally.files += again.files
+            tally.documents += again.documents
+            tally.passages += again.passages
+
+
+def _read_root(
+    db: sqlite3.Connection, root: filed.Root, care: Care, tally: _Tally, progress: Progress
+) -> None:
+    """Everything below one path that was added."""
+    seen = _queue(db, root, care)
+    content = _checksums(db, root.how.source, care)
+
+    def settled(path: Path) -> bool:
+        if care.checksum or not filed.is_settled(db, root, path):
+            return False
+        tally.unchanged += 1
+        return True
+
+    found = discover([root.path], fmt=root.how.fmt, settled=settled)
+    for number, item in enumerate(found):
         progress("files", number, None)
         if isinstance(item, Drop):
-            filed.note_passed_over(db, how.source, item)
+            dropped.note_passed_over(db, root.how.source, item)
             tally.drop(item)
             continue
-        entry = _entry(item, how, content(item.file.path))
+        entry = _entry(item, root, content)
         if filed.is_known(db, entry):
             tally.unchanged += 1
             continue
         try:
-            tally.take(_add_file(db, item, entry, how, progress))
+            tally.take(_read_file(db, item, entry, root.how, care, progress))
         except _Broken as broken:
             filed.note_broken(db, entry, broken.drop)
             tally.drop(broken.drop)
-    return Added(
-        files=tally.files,
-        unchanged=tally.unchanged,
-        documents=tally.documents,
-        passages=tally.passages,
-        drops=dict(tally.drops.most_common()),
-        unknown=tuple(tally.unknown),
-        failed=tuple(tally.failed),
+    with transaction(db):
+        filed.unqueue(db, root)
+    _note_vanished(db, root, seen, care, tally)
+
+
+def _queue(db: sqlite3.Connection, root: filed.Root, care: Care) -> set[str]:
+    """Writes down every file that waits, so that what a kill interrupts is known; all files."""
+    seen: set[str] = set()
+
+    def queue(path: Path) -> bool:
+        seen.add(str(path))
+        if care.checksum or not filed.is_settled(db, root, path):
+            filed.queue(db, root, path)
+        return True
+
+    with transaction(db):
+        for item in discover([root.path], fmt=root.how.fmt, settled=queue):
+            if isinstance(item, FoundFolder):
+                queue(item.file.path)
+    return seen
+
+
+def _checksums(
+    db: sqlite3.Connection, source: str, care: Care
+) -> Callable[[Path, filed.Stamp], str]:
+    @lru_cache(maxsize=1)  # an archive is hashed once for all its members
+    def checksum(path: Path, stamp: filed.Stamp) -> str:
+        known = "" if care.checksum else filed.known_checksum(db, source, path, stamp)
+        return known or fingerprint(path)
+
+    return checksum
+
+
+def _entry(
+    item: Found, root: filed.Root, content: Callable[[Path, filed.Stamp], str]
+) -> filed.Entry:
+    file, name, how = item.file, item.parser.name, root.how
+    stamp = filed.stamp_of(file.path)
+    checksum = content(file.path, stamp)
+    terms = [checksum, file.member, name, how.licence, str(how.illustrative)]
+    terms += [] if how.trust is None else [str(how.trust)]
+    return filed.Entry(
+        root=root.id,
+        source=how.source,
+        path=f"{file.path}!{file.member}" if file.member else str(file.path),
+        member=file.member,
+        fingerprint=hashlib.sha256("\n".join(terms).encode()).hexdigest(),
+        format=name,
+        checksum=checksum,
+        stamp=stamp,
     )
 
 
-def _entry(item: Found, how: How, content: str) -> filed.Entry:
-    file, name = item.file, item.parser.name
-    terms = "\n".join((content, file.member, name, how.licence, str(how.illustrative)))
-    path = f"{file.path}!{file.member}" if file.member else str(file.path)
-    return filed.Entry(how.source, path, hashlib.sha256(terms.encode()).hexdigest(), name)
-
-
-def _add_file(
-    db: sqlite3.Connection, item: Found, entry: filed.Entry, how: How, progress: Progress
+def _read_file(
+    db: sqlite3.Connection,
+    item: Found,
+    entry: filed.Entry,
+    how: How,
+    care: Care,
+    progress: Progress,
 ) -> _Tally:
     """Reads one file in one transaction; it takes the place of what the path held before."""
     tally = _Tally()
     with transaction(db):
-        gone = filed.forget(db, entry, item.name)
-        file = filed.insert(db, entry, complete=True)
-        for record in read(item):
-            outcome = _take(db, file, record, how)
-            if isinstance(outcome, Drop):
-                if outcome.reason in filed.BROKEN:
-                    raise _Broken(outcome)
-                filed.insert_drop(db, how.source, file, outcome)
-                tally.drop(outcome)
-                continue
-            tally.documents += 1
-            tally.passages += outcome
-            if tally.documents % _REPORT_EVERY == 0:
-                progress("documents", tally.documents, None)
-        if gone or tally.documents:
+        incoming = Incoming(db, entry, item.name, READER, by_hand=care.by_hand)
+        for record, outcome in enumerate(_outcomes(item, how), 1):
+            result = incoming.take(outcome, record)
+            if isinstance(result, Drop):
+                if result.reason in dropped.BROKEN:
+                    raise _Broken(result)
+                tally.drop(result)
+            elif isinstance(outcome, Prepared):
+                _count(tally, result, progress)
+        tally.gone = incoming.end()
+        if tally.documents or tally.gone or incoming.changed:
             set_meta(db, built="")
     return tally
 
 
-def _take(db: sqlite3.Connection, file: int, record: Record, how: How) -> int | Drop:
-    """How many passages a record gave, or why it gave none."""
-    match record:
-        case Document():
-            return _add_document(db, file, record, how)
-        case Deleted():
-            return Drop(record.where or record.document, filed.WITHDRAWN)
-        case Drop():
-            return record
+def _count(tally: _Tally, passages: int, progress: Progress) -> None:
+    if not passages:
+        tally.kept += 1
+        return
+    tally.documents += 1
+    tally.passages += passages
+    if tally.documents % _REPORT_EVERY == 0:
+        progress("documents", tally.documents, None)
 
 
-def _add_document(db: sqlite3.Connection, file: int, document: Document, how: How) -> int | Drop:
-    """How many passages it gave, or why it is left out."""
-    if how.illustrative:
-        # Identifiers of sample texts are invented: an address made of one leads nowhere.
-        document = replace(document, illustrative=True, url="")
-    held = "SELECT 1 FROM document WHERE source = ? AND id = ?"
-    if db.execute(held, (how.source, document.id)).fetchone():
-        return Drop(document.id, filed.DUPLICATE)
-    texts = list(passages(document, how.source, how.licence))
-    if not texts:
-        return Drop(document.id, filed.EMPTY)
-    insert_document(db, file, document, texts)
-    return len(texts)
+def _outcomes(item: Found, how: How) -> Iterator[Outcome]:
+    for batch in aside.outcomes(item, how):
+        yield from batch
+
+
+def _note_vanished(
+    db: sqlite3.Connection, root: filed.Root, seen: set[str], care: Care, tally: _Tally
+) -> None:
+    rows = db.execute("SELECT id, path, member FROM file WHERE root = ?", (root.id,)).fetchall()
+    gone = [
+        (id, path)
+        for id, path, member in rows
+        if (disk := path.removesuffix(f"!{member}") if member else path) not in seen
+        and not Path(disk).exists()
+    ]
+    if gone and care.prune:
+        with transaction(db):
+            tally.gone += filed.prune(db, [id for id, _ in gone])
+            set_meta(db, built="")
+    else:
+        tally.vanished += [path for _, path in gone]

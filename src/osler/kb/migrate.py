@@ -7,7 +7,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import Final
 
-from osler.kb.store import mark_of, trust_of
+from osler.kb.prepare import mark_of
+from osler.kb.store import trust_of
 
 _MEMBER = re.compile(r"(.+?\.(?:tar|tar\.\w+|tgz|tbz2?|txz|zip))!(.+)", re.IGNORECASE | re.DOTALL)
 
@@ -40,6 +41,7 @@ ALTER TABLE dropped ADD COLUMN first TEXT NOT NULL DEFAULT '';
 ALTER TABLE dropped ADD COLUMN record INTEGER;
 ALTER TABLE dropped ADD COLUMN line INTEGER;
 ALTER TABLE dropped ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX dropped_first ON dropped(source, first) WHERE first != '';
 CREATE TABLE deleted(
   source TEXT NOT NULL, document TEXT NOT NULL,
   file INTEGER NOT NULL REFERENCES file(id) ON DELETE CASCADE,
@@ -49,7 +51,8 @@ CREATE TABLE lease(
   passage INTEGER PRIMARY KEY REFERENCES passage(number) ON DELETE CASCADE,
   worker TEXT NOT NULL, expires REAL NOT NULL);
 UPDATE document SET (year, lang, kinds) = (
-  SELECT year, language, kind FROM passage WHERE document = document.number AND n = 0)
+  SELECT year, language, kind FROM passage WHERE document = document.number AND n = 0);
+UPDATE dropped SET document = place, first = place WHERE reason = 'duplicate document id'
 """
 
 
@@ -97,7 +100,7 @@ def _give_root(db: sqlite3.Connection, source: str, path: str) -> None:
 def _mark(db: sqlite3.Connection) -> None:
     for number, title in db.execute("SELECT number, title FROM document"):
         texts = db.execute("SELECT text FROM passage WHERE document = ? ORDER BY n", (number,))
-        mark = mark_of(title, (text for (text,) in texts))
+        mark = mark_of(title, [text for (text,) in texts])
         db.execute("UPDATE document SET mark = ? WHERE number = ?", (mark, number))
 
 

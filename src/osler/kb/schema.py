@@ -65,6 +65,7 @@ CREATE TABLE dropped(
   document TEXT NOT NULL DEFAULT '', first TEXT NOT NULL DEFAULT '',
   record INTEGER, line INTEGER, at INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX dropped_file ON dropped(file);
+CREATE INDEX dropped_first ON dropped(source, first) WHERE first != '';
 CREATE INDEX dropped_place ON dropped(source, place) WHERE file IS NULL;
 CREATE TABLE deleted(
   source TEXT NOT NULL, document TEXT NOT NULL,

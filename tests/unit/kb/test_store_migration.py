@@ -8,7 +8,7 @@ import pytest
 
 from osler.kb import access, migrate, schema
 from osler.kb.base import KnowledgeBase
-from osler.kb.store import mark_of
+from osler.kb.prepare import mark_of
 from osler.testing.encoders import HashingEncoder
 from osler.text import words
 

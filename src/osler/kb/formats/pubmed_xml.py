@@ -8,16 +8,18 @@ says no more than its title does. One without a title is a drop.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from lxml import etree
 
 from osler.kb.formats.reading import year_in
 from osler.kb.formats.safe_xml import elements, root_tag, text_of
+from osler.kb.formats.trim import Trimmed
 from osler.kb.records import Document, Drop, Record, Section
 from osler.text import language_of
 
 _RECORDS = ("PubmedArticle", "PubmedBookArticle", "DeleteCitation")
+_UNREAD = ("ReferenceList", "AuthorList")
 _NOT_A_TITLE = frozenset({"", "[Not Available].", "[Not Available]"})
 _UNLABELLED = frozenset({"", "UNLABELLED", "UNASSIGNED"})
 
@@ -63,7 +65,8 @@ class PubmedXml:
         return root_tag(head) in {"PubmedArticleSet", "PubmedBookArticleSet"}
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        for element in elements(stream, name, _RECORDS):
+        trimmed = cast(BinaryIO, Trimmed(stream, _UNREAD))
+        for element in elements(trimmed, name, _RECORDS):
             if element.tag == "DeleteCitation":
                 for pmid in element.iterfind("PMID"):
                     yield Drop(f"{name}: PMID {text_of(pmid)}", "withdrawn by PubMed")

@@ -1,0 +1,76 @@
+"""What did not become a document, and why: drops on purpose, and dead letters.
+
+A dead letter is what was to be read and could not be. Both are rows of one table.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable
+
+from osler.kb.access import transaction
+from osler.kb.records import Drop
+
+DUPLICATE, UNKNOWN = "duplicate document id", "unknown format"
+DOUBLE = "same title and text as another document"
+REMOVED = "taken out by hand"
+OLDER, WITHDRAWN = "a newer version is there", "withdrawn by its publisher"
+BROKEN = frozenset({"malformed file", "truncated or damaged", "decompression bomb", "not readable"})
+"""Reasons for which a whole file, and not one record of it, is dropped."""
+_UNREADABLE = BROKEN | {
+    *("unknown format", "unknown compression", "encrypted", "unsafe path in an archive"),
+    *("archive in an archive", "name is not text", "line too long", "no record", "no id"),
+    *("no PMID", "no citation", "malformed row", "not JSON", "not UTF-8", "not a JSON object"),
+}
+
+
+def is_dead(reason: str) -> bool:
+    """Whether it was to be read and could not be, rather than left out on purpose."""
+    return reason in _UNREADABLE or reason.startswith("malformed")
+
+
+def insert(
+    db: sqlite3.Connection,
+    source: str,
+    file: int | None,
+    drop: Drop,
+    *,
+    document: str = "",
+    first: str = "",
+    record: int | None = None,
+) -> None:
+    """`first` is the id of the document that stands where `document` does not."""
+    db.execute(
+        "INSERT INTO dropped(source, file, place, reason, document, first, record, line, at)"
+        " VALUES (?,?,?,?, ?,?,?,?,?)",
+        (
+            *(source, file, drop.where, drop.reason),
+            *(document, first, record, drop.line, int(time.time())),
+        ),
+    )
+
+
+def note_passed_over(db: sqlite3.Connection, source: str, drop: Drop) -> None:
+    """Writes down a file of which nothing was read; once, however often it is met."""
+    known = "SELECT 1 FROM dropped WHERE file IS NULL AND source = ? AND place = ? AND reason = ?"
+    if db.execute(known, (source, drop.where, drop.reason)).fetchone():
+        return
+    with transaction(db):
+        forget_place(db, source, drop.where)
+        insert(db, source, None, drop)
+
+
+def forget_place(db: sqlite3.Connection, source: str, place: str) -> None:
+    db.execute(
+        "DELETE FROM dropped WHERE file IS NULL AND source = ? AND place = ?", (source, place)
+    )
+
+
+def reconsider(db: sqlite3.Connection, source: str, gone: Iterable[str]) -> None:
+    """Files with a document that gave way to one of those that are `gone` are read again."""
+    db.executemany(
+        "UPDATE file SET complete = 0 WHERE id IN"
+        " (SELECT file FROM dropped WHERE source = ? AND first = ?)",
+        [(source, id) for id in gone],
+    )
