@@ -21,6 +21,8 @@ _CJK = re.compile(f"[{_HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(rf"[{_HAN}]+|\d+(?:\.\d+)+|(?:(?![{_HAN}])[^\W_])+")
 
+_WORD_WITHOUT_HAN = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
+
 _NEWLINE = re.compile("\r\n?|[\x0b\x0c\u0085\u2028\u2029]")
 # Control characters, and characters without a glyph: they carry hidden instructions
 # (zero width, bidirectional, tag block, variation selectors) or break storage
@@ -44,7 +46,7 @@ def is_cjk(char: str) -> bool:
 
 def language_of(text: str) -> Language:
     """Chinese when at least a fifth of the letters are Han characters, else English."""
-    if _CJK.search(text) is None:
+    if text.isascii() or _CJK.search(text) is None:
         return "en"
     han = len(_CJK.findall(text))
     letters = len(_LETTER.findall(text))
@@ -88,9 +90,12 @@ def words(text: str) -> list[str]:
 
     "CD4 1.5 糖尿病" gives cd4, 1.5, 糖, 糖尿, 尿, 尿病, 病.
     """
+    folded = unicodedata.normalize("NFKC", text).lower()
+    if folded.isascii() or _CJK.search(folded) is None:
+        return _WORD_WITHOUT_HAN.findall(folded)
     found: list[str] = []
-    for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower()):
-        if is_cjk(word[0]):
+    for word in _WORD.findall(folded):
+        if word[0] >= "\u3005" and is_cjk(word[0]):
             found += _unigrams_and_bigrams(word)
         else:
             found.append(word)

@@ -91,6 +91,6 @@ def raw_text(element: etree._Element | None) -> str:
     """All text inside, markup left out, white space as it stands; "" for no element."""
     if element is None:
         return ""
-    text = "".join(map(str, element.itertext()))
+    text = "".join(map(str, element.itertext())) if len(element) else element.text or ""
     # References to entities of a DTD that is not read (&nbsp;) come through as they are written.
     return html.unescape(text) if "&" in text else text

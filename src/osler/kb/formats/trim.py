@@ -19,7 +19,7 @@ _AFTER_A_NAME = (b">", b" ", b"/", b"\n", b"\r", b"\t", b"")
 
 
 class Trimmed(io.BufferedIOBase):
-    """What `stream` holds, without the elements of these names; line numbers stay true.
+    """What `stream` holds, without the elements of these names.
 
     A name that stands in a comment or a CDATA section is no element: where the file has one,
     the rest of it is passed on as it is. So is what is not encoded like ASCII.
@@ -50,7 +50,7 @@ class Trimmed(io.BufferedIOBase):
 
     def _cut(self, data: bytes, *, last: bool) -> tuple[bytes, bytes]:
         """What may be read, and what must wait for more."""
-        self._plain = self._plain or b"<!--" in data or b"<![CDATA[" in data
+        self._plain = self._plain or _has_hidden(data)
         if self._plain or last:
             return data, b""
         ready, waiting = data, b""
@@ -66,6 +66,16 @@ class Trimmed(io.BufferedIOBase):
         return ready, waiting
 
 
+def _has_hidden(data: bytes) -> bool:
+    """Whether a comment or a CDATA section begins here. "!" is rare, so it is looked for first."""
+    place = data.find(b"!")
+    while place >= 0:
+        if data[place - 1 : place] == b"<" and data[place + 1 : place + 2] in (b"-", b"[", b""):
+            return True
+        place = data.find(b"!", place + 1)
+    return False
+
+
 def _without(data: bytes, opener: bytes, closer: bytes) -> tuple[bytes, bytes]:
     """Everything outside the closed elements up to the first that is still open, and that one."""
     kept: list[bytes] = []
@@ -74,7 +84,7 @@ def _without(data: bytes, opener: bytes, closer: bytes) -> tuple[bytes, bytes]:
         end = _end(data, start, opener, closer)
         if end < 0:
             return b"".join((*kept, data[place:start])), data[start:]
-        kept += [data[place:start], b"\n" * data.count(b"\n", start, end)]
+        kept.append(data[place:start])
         place = end
     return b"".join((*kept, data[place:])), b""
 
