@@ -5,6 +5,7 @@
     ├── BadConfig                   exit 3   a setting or an osler.toml
     │   └── UnknownStrategy         exit 3
     ├── KnowledgeBaseError          exit 4
+    │   ├── KnowledgeBaseBusy       exit 4   another process is writing to it
     │   ├── KnowledgeBaseMissing    exit 4   no folder, or nothing in it
     │   ├── KnowledgeBaseMismatch   exit 4   another schema, another encoder
     │   ├── KnowledgeBaseUnbuilt    exit 4   half-built: passages without an index
@@ -58,6 +59,10 @@ class UnknownStrategy(BadConfig):
 
 class KnowledgeBaseError(OslerError):
     exit_code = 4
+
+
+class KnowledgeBaseBusy(KnowledgeBaseError):
+    pass
 
 
 class KnowledgeBaseMissing(KnowledgeBaseError):

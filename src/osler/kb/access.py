@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
 
-from osler.errors import KnowledgeBaseError
+from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
 
 FILE, LOCK = "kb.sqlite", "kb.lock"
 WAIT = 60.0
@@ -88,7 +88,7 @@ def locked(
     """Holds the writer's lock. The system lets go of it when the process dies.
 
     While somebody else holds it, `waiting` is called once and it is tried again for
-    `wait` seconds. Raises `KnowledgeBaseError` when that was not long enough.
+    `wait` seconds. Raises `KnowledgeBaseBusy` when that was not long enough.
     """
     with closing(_lock_file(folder)) as lock:
         until = time.monotonic() + wait
@@ -98,12 +98,16 @@ def locked(
                 waiting()
             told = True
             if time.monotonic() >= until:
-                raise KnowledgeBaseError(
-                    f"another process is writing to {folder}",
-                    fix="wait until it has ended, then run the command again",
-                )
+                raise busy(folder)
             time.sleep(_AGAIN)
         yield
+
+
+def busy(folder: Path) -> KnowledgeBaseBusy:
+    return KnowledgeBaseBusy(
+        f"another process is writing to {folder}",
+        fix="wait until it has ended, then run the command again",
+    )
 
 
 def _take(lock: sqlite3.Connection, folder: Path, mode: Mode) -> bool:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from osler.errors import KnowledgeBaseError, UnknownPassage
-from osler.kb import access, check, filed, index, ingest, lexicon, schema, vectors
+from osler.kb import access, building, check, filed, index, ingest, lexicon, schema, vectors
 from osler.kb.check import Info
 from osler.kb.index import Built
 from osler.kb.ingest import Added, Care
@@ -143,14 +143,20 @@ class KnowledgeBase:
         """Gives each passage that wants one its vector, then takes the snapshot.
 
         `None` builds for search by words alone. A build that was killed goes on where
-        it stopped. `rebuild` throws away what another encoder made; without it that
-        raises `KnowledgeBaseMismatch`. Raises `ModelError` for vectors that are not
-        finite, of length 1 and of the encoder's dimension.
+        it stopped, and several at a time share the work. `rebuild` throws away what
+        another encoder made; without it that raises `KnowledgeBaseMismatch`. Raises
+        `ModelError` for vectors that are not finite, of length 1 and of the encoder's
+        dimension.
         """
-        with self._writing(progress) as db:
-            return index.build(
-                db, encoder, rebuild=rebuild, progress=progress or _silent, batch=batch
-            )
+        return building.build(
+            building.Site(self.path, self._wait, progress or _silent),
+            lambda db: index.build(
+                db, encoder, rebuild=False, progress=progress or _silent, batch=batch
+            ),
+            encoder,
+            rebuild=rebuild,
+            batch=batch,
+        )
 
     def remove(self, *, source: str, document: str | None = None) -> int:
         """Takes out one document, or a whole source; returns how many passages went.

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt, ModelError
+from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.kb.access import transaction
-from osler.kb.store import Progress, index_words, indexed_text, meta, numbered, set_meta
-from osler.kb.vectors import unit_problem
+from osler.kb.leases import clear, encode_batch
+from osler.kb.store import Progress, index_words, meta, numbered, set_meta
 from osler.types import Passage
 
 if TYPE_CHECKING:
@@ -48,13 +48,29 @@ def build(
 ) -> Built:
     """See `KnowledgeBase.build`."""
     start = time.perf_counter()
-    _adopt(db, encoder, rebuild)
-    _mend_lexical(db, afresh=rebuild)
-    encoded = _encode_missing(db, encoder, progress, batch) if encoder else 0
+    begin(db, encoder, rebuild=rebuild)
+    # What other builds left behind when they died; see `building`.
+    encoded = _encode_missing(db, encoder, progress, batch) if encoder and pending(db) else 0
     passages = count(db)
     if not is_built(db):
         _finish(db)
     return Built(passages, encoded, time.perf_counter() - start, meta(db, "snapshot"))
+
+
+def begin(db: sqlite3.Connection, encoder: Encoder | None, *, rebuild: bool) -> None:
+    """What must be done before the first passage is encoded, by one process alone."""
+    _adopt(db, encoder, rebuild)
+    _mend_lexical(db, afresh=rebuild)
+    clear(db)
+
+
+def is_of(db: sqlite3.Connection, encoder: Encoder) -> bool:
+    """Whether the vectors that are made now are this encoder's."""
+    return (meta(db, "encoder"), meta(db, "dimension"), meta(db, "languages")) == (
+        encoder.identity,
+        str(encoder.dimension),
+        " ".join(sorted(encoder.languages)),
+    )
 
 
 def _adopt(db: sqlite3.Connection, encoder: Encoder | None, rebuild: bool) -> None:
@@ -113,10 +129,7 @@ def _encode_missing(
     total, done = pending(db), 0
     progress("encode", 0, total)
     for rows in _batches(db, batch):
-        texts = [indexed_text(passage) for _, passage in rows]
-        vectors = encoder.encode(texts, kind="passage")
-        if problem := unit_problem(vectors, (len(rows), encoder.dimension)):
-            raise ModelError(f"encoder {encoder.identity} gave vectors {problem}")
+        vectors = encode_batch(encoder, [passage for _, passage in rows])
         with transaction(db):
             db.executemany(
                 "INSERT INTO vector VALUES (?, ?)",
