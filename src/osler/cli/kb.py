@@ -13,44 +13,72 @@ from osler.cli.progress import progress
 from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, session
 
 if TYPE_CHECKING:
+    from osler.cli.session import Session
     from osler.config import Settings
     from osler.kb.base import Added, Info, KnowledgeBase
 
 app = typer.Typer(no_args_is_help=True)
 
 Source = Annotated[str, typer.Option("--source", "-s", help="Name of the source.")]
+Wait = Annotated[
+    float, typer.Option(min=0, help="Seconds to wait while another process is writing.")
+]
+PATIENCE = 30.0
+"""Seconds that a command waits for another writer unless it is told otherwise."""
 
 
 @app.command()
 def add(
     context: typer.Context,
     paths: Annotated[list[Path], typer.Argument(help="Files, folders and archives.")],
-    source: Source,
+    source: Annotated[
+        str | None,
+        typer.Option("--source", "-s", help="Name of the source; an export brings its own."),
+    ] = None,
     fmt: Annotated[
         str | None, typer.Option("--format", help="Format of the files, where it is not plain.")
     ] = None,
     licence: Annotated[
         str, typer.Option(help="Licence of the documents that state none.", show_default=False)
     ] = "",
+    trust: Annotated[
+        int | None,
+        typer.Option(min=1, max=5, help="How far to trust them, 5 most; else as the source."),
+    ] = None,
+    wait: Wait = PATIENCE,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Read files into a source. Files with the content that they had are skipped.
 
-    Exit code 6: some files could not be read.
+    They are remembered: `osler kb update` reads them again. Exit code 6: some files could
+    not be read.
     """
     here = session(context, as_json=as_json, quiet=quiet)
-    from osler.cli.tables import added_page
     from osler.wiring import open_or_create
 
     settings = here.settings()
     with open_or_create(settings) as kb, progress(here) as report:
-        added = kb.add(paths, source=source, fmt=fmt, licence=licence, progress=report)
+        kb.wait = wait
+        if source is None:
+            added = kb.add_export(paths, licence=licence, trust=trust, progress=report)
+        else:
+            added = kb.add(
+                paths, source=source, fmt=fmt, licence=licence, trust=trust, progress=report
+            )
+    show_added(here, added)
+
+
+def show_added(here: Session, added: Added) -> None:
+    """What came in. Ends with exit code 6 when some files could not be read."""
+    from osler.cli.tables import added_page
+
     if here.json or not here.quiet:
         here.show(added_page(added), asdict(added))
-    if _partial(added):
+    if added.failed or added.unknown:
         raise typer.Exit(PARTIAL)
-    here.say("next: osler kb build")
+    if added.documents or added.gone:
+        here.say("next: osler kb build")
 
 
 @app.command()
@@ -62,10 +90,14 @@ def build(
     sample: Annotated[
         bool, typer.Option("--sample", help="Add the sample texts that come with Osler first.")
     ] = False,
+    wait: Wait = PATIENCE,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make what is searched. A build that was interrupted goes on where it stopped."""
+    """Make what is searched. A build that was interrupted goes on where it stopped.
+
+    Several at a time share the work.
+    """
     here = session(context, as_json=as_json, quiet=quiet)
     settings = here.settings()
     from osler.wiring import build_sample, encoder
@@ -74,7 +106,7 @@ def build(
         if sample:
             built = build_sample(settings, report)
         if rebuild or not sample:
-            with _opened(settings) as kb:
+            with opened(settings, wait) as kb:
                 built = kb.build(encoder(settings), rebuild=rebuild, progress=report)
     from osler.cli.tables import built_page
 
@@ -88,7 +120,7 @@ def info(context: typer.Context, as_json: Json = False) -> None:
     here = session(context, as_json=as_json)
     from osler.cli.tables import info_page
 
-    with _opened(here.settings()) as kb:
+    with opened(here.settings()) as kb:
         found = kb.info()
     here.show(info_page(found), _info_document(found))
 
@@ -97,7 +129,7 @@ def info(context: typer.Context, as_json: Json = False) -> None:
 def verify(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
     """Read everything and say what is wrong. Exit code 1: something is."""
     here = session(context, as_json=as_json, quiet=quiet)
-    with _opened(here.settings()) as kb:
+    with opened(here.settings()) as kb:
         problems = kb.verify()
     from rich.text import Text
 
@@ -147,16 +179,21 @@ def get(
 ) -> None:
     """One passage, and what stands around it in its document."""
     here = session(context, as_json=as_json)
+    from rich.console import Group
+
     from osler.cli.document import passage_document
     from osler.cli.render import passages_page
+    from osler.cli.tables import provenance_line
 
-    with _opened(here.settings()) as kb:
+    with opened(here.settings()) as kb:
         passages = kb.neighbours(id, around)
+        provenance = kb.provenance(id)
     wanted = next(passage for passage in passages if passage.id == id)
-    document = passage_document(wanted)
+    document = passage_document(wanted) | {"provenance": asdict(provenance)}
     if around:
         document["context"] = [passage_document(passage) for passage in passages]
-    here.show(passages_page(passages, id), document)
+    page = Group(passages_page(passages, id), provenance_line(provenance))
+    here.show(page, document)
 
 
 @app.command()
@@ -166,26 +203,29 @@ def rm(
     document: Annotated[
         str | None, typer.Option("--document", "-d", help="Only this document of it.")
     ] = None,
+    wait: Wait = PATIENCE,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Take out a source, or one document of it."""
+    """Take out a source, or one document of it.
+
+    An update does not bring a document back; adding its file again does.
+    """
     here = session(context, as_json=as_json, quiet=quiet)
-    with _opened(here.settings()) as kb:
+    with opened(here.settings(), wait) as kb:
         gone = kb.remove(source=source, document=document)
     if here.json:
         here.show("", {"passages": gone})
     here.say(f"passages taken out: {gone:,}; next: osler kb build")
 
 
-def _opened(settings: Settings) -> KnowledgeBase:
+def opened(settings: Settings, wait: float = 0.0) -> KnowledgeBase:
+    """The knowledge base of the settings; what writes waits so many seconds for another."""
     from osler.kb.base import KnowledgeBase
 
-    return KnowledgeBase.open(settings.kb.path)
-
-
-def _partial(added: Added) -> bool:
-    return bool(added.failed or added.unknown)
+    kb = KnowledgeBase.open(settings.kb.path)
+    kb.wait = wait
+    return kb
 
 
 def _info_document(info: Info) -> dict[str, object]:

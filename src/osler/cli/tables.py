@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from osler.cli.runs import Listed
     from osler.doctor import Check
     from osler.kb.base import Added, Built, Info
-    from osler.kb.check import SourceInfo
+    from osler.kb.check import Provenance, SourceInfo
+    from osler.kb.dropped import DeadLetter
+    from osler.kb.snapshots import Snapshot
 
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
 
@@ -25,9 +28,14 @@ def added_page(added: Added) -> Group:
         f"{added.files:,} files read, {added.unchanged:,} unchanged;"
         f" {added.documents:,} documents, {added.passages:,} passages"
     )
+    if added.kept or added.gone:
+        counts += f"; {added.kept:,} documents as before, {added.gone:,} gone"
     lines: list[RenderableType] = [_text(counts), *_dropped(added.drops)]
     lines += [_text(f"no parser knows {file}", "yellow") for file in added.unknown]
     lines += [_text(f"could not be read: {why}", "red") for why in added.failed]
+    lines += [_text(f"no longer there: {file}", "yellow") for file in added.vanished]
+    if added.vanished:
+        lines.append(_text("their documents stay until `osler kb update --prune`"))
     return Group(*lines)
 
 
@@ -47,6 +55,9 @@ def info_page(info: Info) -> Group:
         _text(f"snapshot  {_snapshot(info)}"),
         _text(f"encoder   {info.encoder or 'none: search by words alone'}"),
     ]
+    if info.size:
+        kept = f", {info.snapshots:,} snapshots" if info.snapshots else ""
+        head.append(_text(f"size      {_size(info.size)}{kept}"))
     if info.pending:
         head.append(_text(f"pending   {info.pending:,} passages want a vector", "yellow"))
     if not info.sources:
@@ -57,8 +68,68 @@ def info_page(info: Info) -> Group:
     )
     for source in info.sources:
         table.add_row(*_source_row(source))
-    drops = [line for source in info.sources for line in _dropped(source.drops, source.source)]
-    return Group(*head, table, *drops)
+    notes = [line for source in info.sources for line in _notes(source)]
+    return Group(*head, table, *notes)
+
+
+def snapshots_page(snapshots: Sequence[Snapshot]) -> RenderableType:
+    if not snapshots:
+        return _text("no snapshots yet; next: osler kb snapshot NAME")
+    table = _table(
+        ("name", "taken", "documents", "passages", "size", "build"),
+        numeric={"documents", "passages", "size"},
+    )
+    for one in snapshots:
+        numbers = (f"{one.documents:,}", f"{one.passages:,}", _size(one.size))
+        table.add_row(*map(_text, (one.name, _when(one.taken), *numbers, one.snapshot or "-")))
+    return table
+
+
+def dead_page(letters: Sequence[DeadLetter]) -> RenderableType:
+    if not letters:
+        return _text("no dead letters: all that was to be read was read")
+    table = _table(("source", "file", "record", "line", "reason", "when"), cut="file")
+    for letter in letters:
+        file = f"{letter.path}!{letter.member}" if letter.member else letter.path
+        cells = (_some(letter.record), _some(letter.line), letter.reason, _when(letter.at))
+        table.add_row(_text(letter.source), _cut(file), *map(_text, cells))
+    return table
+
+
+def provenance_line(found: Provenance) -> Text:
+    """Where a passage comes from, below it."""
+    parts = [f"from {found.origin}", f"sha256 {found.checksum[:12]}" if found.checksum else ""]
+    parts += [f"in since {_when(found.added)}" if found.added else "", f"trust {found.trust}"]
+    parts += ["RETRACTED" if found.retracted else "", *found.kinds, found.state]
+    return _text("; ".join(filter(None, parts)), "red" if found.retracted else "dim")
+
+
+def _notes(source: SourceInfo) -> list[Text]:
+    """What the row of a source has no column for."""
+    name, notes = source.source, []
+    if source.waiting:
+        notes.append(f"{name}: {source.waiting:,} files wait to be read; next: osler kb update")
+    if source.failed:
+        notes.append(f"{name}: {source.failed:,} dead letters; see: osler kb dead")
+    if source.retracted:
+        notes.append(f"{name}: {source.retracted:,} documents are retracted")
+    if source.origins:
+        tiers = ", ".join(f"{n:,} of trust {tier}" for tier, n in source.trust.items())
+        paths = f"{source.origins:,} {'path' if source.origins == 1 else 'paths'}"
+        notes.append(f"{name}: from {paths}, the latest of {_when(source.latest)}; {tiers}")
+    return [*(_text(note) for note in notes), *_dropped(source.drops, name)]
+
+
+def _when(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _some(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
 def checks_page(checks: Sequence[Check]) -> Group:

@@ -7,16 +7,34 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from osler.errors import KnowledgeBaseError, UnknownPassage
-from osler.kb import access, building, check, filed, index, ingest, lexicon, schema, vectors
-from osler.kb.check import Info
+from osler.kb import (
+    access,
+    building,
+    check,
+    dropped,
+    filed,
+    index,
+    ingest,
+    lexicon,
+    schema,
+    snapshots,
+    vectors,
+)
+from osler.kb import export as exporting
+from osler.kb.check import Info, Provenance
+from osler.kb.dropped import DeadLetter
+from osler.kb.export import Exported, Form
+from osler.kb.formats.osler_jsonl import OslerJsonl, sources_of
 from osler.kb.index import Built
 from osler.kb.ingest import Added, Care
 from osler.kb.prepare import How
+from osler.kb.snapshots import Snapshot
 from osler.kb.store import (
     Progress,
     Scope,
@@ -44,29 +62,30 @@ class KnowledgeBase:
     `KnowledgeBaseError` when the file is damaged or gone.
     """
 
-    def __init__(self, path: Path, *, wait: float = 0.0) -> None:
+    def __init__(self, path: Path) -> None:
         """Use `create` or `open`."""
         self.path = path
-        self._wait = wait
+        self.wait = 0.0
+        """Seconds for which a method that writes waits while another process does."""
         self._readers = access.Readers(path)
         self._held: _Held | None = None
         self._loading = threading.Lock()
 
     @classmethod
-    def create(cls, path: Path, *, wait: float = 0.0) -> Self:
+    def create(cls, path: Path) -> Self:
         """A new, empty one. Raises `KnowledgeBaseError` when there is one already."""
         schema.create(path)
-        return cls(path, wait=wait)
+        return cls(path)
 
     @classmethod
-    def open(cls, path: Path, *, wait: float = 0.0) -> Self:
-        """One that exists; what writes waits up to `wait` seconds for another writer.
+    def open(cls, path: Path) -> Self:
+        """One that exists.
 
         Raises `KnowledgeBaseMissing` (no folder, or nothing in it) and
         `KnowledgeBaseMismatch` (another schema, or a file that is none of ours).
         """
         schema.check(path)
-        return cls(path, wait=wait)
+        return cls(path)
 
     def close(self) -> None:
         self._readers.close()
@@ -111,6 +130,28 @@ class KnowledgeBase:
         with self._writing(progress) as db:
             return ingest.add(db, list(paths), how, progress or _silent)
 
+    def add_export(
+        self,
+        paths: Iterable[Path],
+        *,
+        licence: str = "",
+        trust: int | None = None,
+        progress: Progress | None = None,
+    ) -> Added:
+        """Adds exports of Osler's, each document to the source that it came from.
+
+        Raises `KnowledgeBaseError` for a file that is none, and while another process writes.
+        """
+        each = [(path, source) for path in paths for source in _sources_of(path)]
+        for _, source in each:
+            check_source(source)
+        added = []
+        with self._writing(progress) as db:
+            for path, source in each:
+                how = How(source, OslerJsonl.name, licence, trust=trust, only=True)
+                added.append(ingest.add(db, [path], how, progress or _silent))
+        return ingest.together(added)
+
     def update(
         self,
         *,
@@ -149,7 +190,7 @@ class KnowledgeBase:
         dimension.
         """
         return building.build(
-            building.Site(self.path, self._wait, progress or _silent),
+            building.Site(self.path, self.wait, progress or _silent),
             lambda db: index.build(
                 db, encoder, rebuild=False, progress=progress or _silent, batch=batch
             ),
@@ -169,7 +210,69 @@ class KnowledgeBase:
             set_meta(db, built="")
         return gone
 
+    def take_snapshot(self, name: str, *, progress: Progress | None = None) -> Snapshot:
+        """A consistent copy of it all under a name, checked before it gets it.
+
+        Raises `KnowledgeBaseError` for a bad or used name, when there is no room, and while
+        another process writes.
+        """
+        return snapshots.take(self.path, name, progress or _silent, wait=self.wait)
+
+    @classmethod
+    def restore(
+        cls, path: Path, name: str, *, wait: float = 0.0, progress: Progress | None = None
+    ) -> Snapshot:
+        """Makes the knowledge base in `path` what it was when the snapshot was taken.
+
+        In one transaction: readers see the one or the other, and whoever holds its vectors
+        reads them again. Works also where the file is damaged or lost. Raises
+        `KnowledgeBaseError` when there is no such snapshot and while another process writes.
+        """
+        return snapshots.restore(path, name, progress or _silent, wait=wait)
+
     # Reading
+
+    def export(
+        self,
+        path: Path,
+        *,
+        form: Form | None = None,
+        source: str | None = None,
+        since: datetime | None = None,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Writes every passage with its provenance; the file is whole or not there.
+
+        `form` is told by the name's ending where it is not given; only of one `source`, and
+        only of documents that came in at or after `since`. JSON Lines may be added again,
+        under the same ids. Raises `BadConfig` for an unknown ending or without the extra
+        `parquet`, `KnowledgeBaseError` when it cannot be written.
+        """
+        chosen = exporting.form_of(path, form)
+        first = 0 if since is None else int(since.timestamp())
+        with self._readers.borrow() as db, access.still(db):
+            return exporting.export(
+                db, path, chosen, source=source, since=first, progress=progress or _silent
+            )
+
+    def dead_letters(self, source: str | None = None) -> list[DeadLetter]:
+        """What was to be read and could not be, the latest first."""
+        with self._readers.borrow() as db, access.still(db):
+            return list(dropped.dead(db, source))
+
+    def provenance(self, id: str) -> Provenance:
+        """Where the passage's document comes from. Raises `UnknownPassage` as `get` does."""
+        self.get(id)
+        with self._readers.borrow() as db:
+            return check.provenance(db, id)
+
+    def snapshots(self) -> list[Snapshot]:
+        """All named copies, the oldest first."""
+        return snapshots.listed(self.path)
+
+    def drop_snapshot(self, name: str) -> None:
+        """Deletes a named copy. Raises `KnowledgeBaseError` when there is none."""
+        snapshots.drop(self.path, name)
 
     @property
     def snapshot(self) -> str:
@@ -262,7 +365,7 @@ class KnowledgeBase:
     def _writing(self, progress: Progress | None) -> Iterator[sqlite3.Connection]:
         say = progress or _silent
         with access.writing(
-            self.path, wait=self._wait, waiting=lambda: say("waiting", 0, None)
+            self.path, wait=self.wait, waiting=lambda: say("waiting", 0, None)
         ) as db:
             yield db
 
@@ -286,6 +389,14 @@ class _Held:
     """Its number; the snapshot does not tell a passage from one taken out and added again."""
     encoder: str
     vectors: vectors.Vectors
+
+
+def _sources_of(path: Path) -> tuple[str, ...]:
+    if found := sources_of(path) if path.exists() else ("",):
+        return found
+    raise KnowledgeBaseError(
+        f"{path} does not say to which source it belongs", fix="give it with --source"
+    )
 
 
 def _silent(what: str, done: int, total: int | None) -> None:

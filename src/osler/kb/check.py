@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from osler.kb import index
+from osler.kb import dropped, index
 from osler.kb.store import meta
 from osler.kb.vectors import unit_problem
 from osler.types import Language
@@ -31,6 +33,46 @@ class SourceInfo:
     """Passages written as samples."""
     drops: dict[str, int]
     """Records that became no document, by reason, most frequent first."""
+    waiting: int = 0
+    """Files that are known and not yet read: `add` or `update` was interrupted."""
+    stored: int = 0
+    """Documents with a passage that wants a vector, or that came after the last build."""
+    indexed: int = 0
+    """The other documents."""
+    failed: int = 0
+    """Dead letters: files and records that could not be read."""
+    trust: dict[int, int] = field(default_factory=dict)
+    """Documents by trust, the highest first."""
+    retracted: int = 0
+    origins: int = 0
+    """Paths that were added."""
+    latest: int = 0
+    """When the youngest document came in: seconds since 1970, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a document comes from."""
+
+    document: str
+    origin: str
+    """Path or address of the file that it was read from first."""
+    checksum: str
+    """SHA-256 of that file, in hexadecimal; empty where it is not known."""
+    format: str
+    added: int
+    """When it came in: seconds since 1970, UTC."""
+    trust: int
+    """1 (least) to 5."""
+    kinds: tuple[str, ...]
+    """Publication types."""
+    retracted: bool
+    version: int
+    state: State
+
+
+State = Literal["stored", "indexed"]
+"""Of a document. A file that waits to be read is "queued" and one that cannot be "failed"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +89,10 @@ class Info:
     built: bool
     pending: int
     """Passages that still want a vector."""
+    size: int = 0
+    """Bytes of all files of the knowledge base, without its snapshots."""
+    snapshots: int = 0
+    """Named copies."""
 
     @property
     def documents(self) -> int:
@@ -66,6 +112,38 @@ def info(db: sqlite3.Connection, path: Path) -> Info:
         snapshot=meta(db, "snapshot"),
         built=index.is_built(db),
         pending=index.pending(db),
+        size=sum(file.stat().st_size for file in path.glob("*") if file.is_file()),
+        snapshots=len(list((path / "snapshots").glob("*.sqlite"))),
+    )
+
+
+_PROVENANCE = """
+SELECT document.id, iif(origin = '', path, origin),
+  iif(origin = '', file.checksum, document.checksum), format, added, trust, kinds, retracted,
+  version, EXISTS (SELECT 1 FROM passage WHERE document = document.number
+    AND language IN (SELECT value FROM json_each(?1))
+    AND number NOT IN (SELECT passage FROM vector))
+FROM document JOIN file ON file.id = document.file
+WHERE document.number = (SELECT document FROM passage WHERE id = ?2)
+"""
+
+
+def provenance(db: sqlite3.Connection, id: str) -> Provenance:
+    """Of the passage `id`, which is there."""
+    languages = json.dumps(meta(db, "languages").split())
+    row = db.execute(_PROVENANCE, (languages, id)).fetchone()
+    document, origin, checksum, format, added, trust, kinds, retracted, version, waits = row
+    return Provenance(
+        document=document,
+        origin=origin,
+        checksum=checksum,
+        format=format,
+        added=added,
+        trust=trust,
+        kinds=tuple(kinds.split("\n")) if kinds else (),
+        retracted=bool(retracted),
+        version=version,
+        state="indexed" if index.is_begun(db) and not waits else "stored",
     )
 
 
@@ -73,13 +151,17 @@ def _sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
     names = db.execute(
         "SELECT source FROM file UNION SELECT source FROM dropped ORDER BY source"
     ).fetchall()
-    files = _counts(db, "SELECT source, count(*) FROM file GROUP BY source")
+    files = _counts(
+        db, "SELECT source, count(*) FROM file WHERE read > 0 OR complete GROUP BY source"
+    )
     documents = _counts(db, "SELECT source, count(*) FROM document GROUP BY source")
     # One reading of the passages, which are most of the file.
     passages = db.execute(
         "SELECT source, language, licence, count(*), sum(size), sum(illustrative)"
         " FROM passage GROUP BY source, language, licence ORDER BY source, language, licence"
     ).fetchall()
+    stored = _stored(db, documents)
+    failed = Counter(letter.source for letter in dropped.dead(db, None))
     for (name,) in names:
         groups = [group for group in passages if group[0] == name]
         yield SourceInfo(
@@ -91,7 +173,47 @@ def _sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
             licences=tuple(sorted({group[2] for group in groups} - {""})),
             illustrative=sum(group[5] for group in groups),
             drops=_drops(db, name),
+            stored=stored.get(name, 0),
+            indexed=documents.get(name, 0) - stored.get(name, 0),
+            failed=failed[name],
+            **_provenance_of(db, name),
         )
+
+
+def _stored(db: sqlite3.Connection, documents: dict[str, int]) -> dict[str, int]:
+    """By source, the documents that no build has finished."""
+    if not index.is_begun(db):
+        return documents
+    rows = db.execute(
+        "SELECT source, count(DISTINCT document) FROM passage WHERE language IN"
+        " (SELECT value FROM json_each(?)) AND number NOT IN (SELECT passage FROM vector)"
+        " GROUP BY source",
+        (json.dumps(meta(db, "languages").split()),),
+    )
+    return dict(rows.fetchall())
+
+
+def _provenance_of(db: sqlite3.Connection, source: str) -> dict[str, Any]:
+    tiers = db.execute(
+        "SELECT trust, count(*) FROM document WHERE source = ? GROUP BY trust ORDER BY trust DESC",
+        (source,),
+    )
+    retracted, latest = db.execute(
+        "SELECT coalesce(sum(retracted), 0), coalesce(max(added), 0) FROM document"
+        " WHERE source = ?",
+        (source,),
+    ).fetchone()
+    (origins,) = db.execute("SELECT count(*) FROM root WHERE source = ?", (source,)).fetchone()
+    (waiting,) = db.execute(
+        "SELECT count(*) FROM file WHERE source = ? AND NOT complete AND read = 0", (source,)
+    ).fetchone()
+    return {
+        "trust": dict(tiers.fetchall()),
+        "retracted": retracted,
+        "latest": latest,
+        "origins": origins,
+        "waiting": waiting,
+    }
 
 
 def _counts(db: sqlite3.Connection, sql: str) -> dict[str, int]:

@@ -5,9 +5,11 @@ A dead letter is what was to be read and could not be. Both are rows of one tabl
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from osler.kb.access import transaction
 from osler.kb.records import Drop
@@ -28,6 +30,38 @@ _UNREADABLE = BROKEN | {
 def is_dead(reason: str) -> bool:
     """Whether it was to be read and could not be, rather than left out on purpose."""
     return reason in _UNREADABLE or reason.startswith("malformed")
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A file or a record of it that was to be read and could not be."""
+
+    source: str
+    path: str
+    """Of the file on disk; of what has no row of its own, its place."""
+    member: str
+    """In an archive; empty for a plain file."""
+    place: str
+    record: int | None
+    """Number of the record in the file, from 1; `None` = the file as a whole."""
+    line: int | None
+    reason: str
+    at: int
+    """Seconds since 1970, UTC."""
+
+
+def dead(db: sqlite3.Connection, source: str | None) -> Iterator[DeadLetter]:
+    """The latest first."""
+    reasons = [row[0] for row in db.execute("SELECT DISTINCT reason FROM dropped")]
+    rows = db.execute(
+        "SELECT dropped.source, coalesce(path, place), coalesce(member, ''), place, record, line,"
+        " reason, at FROM dropped LEFT JOIN file ON file.id = dropped.file"
+        " WHERE (?1 IS NULL OR dropped.source = ?1)"
+        " AND reason IN (SELECT value FROM json_each(?2)) ORDER BY at DESC, dropped.rowid",
+        (source, json.dumps(list(filter(is_dead, reasons)))),
+    )
+    for where, path, member, *rest in rows:
+        yield DeadLetter(where, path.removesuffix(f"!{member}") if member else path, member, *rest)
 
 
 def insert(

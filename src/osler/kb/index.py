@@ -215,7 +215,7 @@ def require(db: sqlite3.Connection, encoder: str | None) -> None:
         raise other_encoder(stored, encoder)
     if not is_built(db):
         # Before the first build nobody has said which languages get vectors: all are missing.
-        missing = pending(db) if _begun(db) else total
+        missing = pending(db) if is_begun(db) else total
         what = (
             f"{missing:,} of {total:,} passages are not indexed"
             if missing
@@ -224,5 +224,6 @@ def require(db: sqlite3.Connection, encoder: str | None) -> None:
         raise KnowledgeBaseUnbuilt(what, fix="run `osler kb build`")
 
 
-def _begun(db: sqlite3.Connection) -> bool:
+def is_begun(db: sqlite3.Connection) -> bool:
+    """Whether a build has ever said which languages get vectors."""
     return db.execute("SELECT 1 FROM meta WHERE key = 'encoder'").fetchone() is not None

@@ -100,6 +100,23 @@ class _Tally:
         )
 
 
+def together(parts: Sequence[Added]) -> Added:
+    """The sum of several."""
+    total = _Tally()
+    for part in parts:
+        total.files += part.files
+        total.unchanged += part.unchanged
+        total.documents += part.documents
+        total.passages += part.passages
+        total.kept += part.kept
+        total.gone += part.gone
+        total.drops.update(part.drops)
+        total.unknown += part.unknown
+        total.failed += part.failed
+        total.vanished += part.vanished
+    return total.added()
+
+
 class _Broken(Exception):
     """A file broke off: what was read of it must not stay."""
 
@@ -262,7 +279,9 @@ def _entry(
     stamp = filed.stamp_of(file.path)
     checksum = content(file.path, stamp)
     terms = [checksum, file.member, name, how.licence, str(how.illustrative)]
+    # What the first version did not know is left out where it says nothing: it knew files so.
     terms += [] if how.trust is None else [str(how.trust)]
+    terms += ["only"] if how.only else []
     return filed.Entry(
         root=root.id,
         source=how.source,

@@ -80,15 +80,17 @@ Outcome = Prepared | Deleted | Drop
 
 def prepare_batch(records: Iterable[Record], how: How) -> list[Outcome]:
     """Each record ready for the store, in order. Pure: no file, no clock, no chance."""
-    return [prepare(record, how) for record in records]
+    return [prepare(record, how) for record in records if not _is_foreign(record, how)]
+
+
+def _is_foreign(record: Record, how: How) -> bool:
+    return how.only and isinstance(record, Document) and record.source != how.source
 
 
 def prepare(record: Record, how: How) -> Outcome:
     """A document's rows, or why it gives none; other records as they are."""
     if not isinstance(record, Document):
         return record
-    if how.only and record.source != how.source:
-        return Drop(record.id, "of another source")
     if how.illustrative:
         # Identifiers of sample texts are invented: an address made of one leads nowhere.
         record = replace(record, illustrative=True, url="")

@@ -74,13 +74,15 @@ def test_options_of_add_reach_the_knowledge_base(
         return Added(0, 0, 0, 0, {}, (), ())
 
     monkeypatch.setattr(KnowledgeBase, "add", add)
-    osler("kb", "add", "a", "b", "-s", "wiki", "--format", "markdown", "--licence", "CC0-1.0")
+    terms = ("--format", "markdown", "--licence", "CC0-1.0", "--trust", "4")
+    osler("kb", "add", "a", "b", "-s", "wiki", *terms)
     del seen["progress"]
     assert seen == {
         "paths": [Path("a"), Path("b")],
         "source": "wiki",
         "fmt": "markdown",
         "licence": "CC0-1.0",
+        "trust": 4,
     }
 
 

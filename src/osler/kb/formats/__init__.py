@@ -16,6 +16,7 @@ from osler.kb.formats.medquad_xml import MedquadXml
 from osler.kb.formats.medrag_jsonl import MedragJsonl
 from osler.kb.formats.mimic import Mimic
 from osler.kb.formats.obo import Obo
+from osler.kb.formats.osler_jsonl import OslerJsonl
 from osler.kb.formats.plain import Plain
 from osler.kb.formats.pubmed_xml import PubmedXml
 from osler.kb.formats.rrf import Rrf
@@ -41,6 +42,7 @@ class FolderParser(Protocol):
 
 
 PARSERS: tuple[Parser, ...] = (
+    OslerJsonl(),
     PubmedXml(),
     MedquadXml(),
     Fhir(),
