@@ -1,0 +1,175 @@
+"""Several builds at a time: each batch once, and a dead builder's batch by another."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from osler.errors import KnowledgeBaseBusy, KnowledgeBaseMismatch
+from osler.kb import access, index, leases
+from osler.kb.base import KnowledgeBase
+from osler.kb.embed import Kind
+from osler.kb.vectors import Floats
+from osler.testing.encoders import HashingEncoder
+
+
+class Watched(HashingEncoder):
+    """Notes what it encodes, slowly enough that another gets its turn."""
+
+    def __init__(self, gate: threading.Barrier | None = None) -> None:
+        self.texts: list[str] = []
+        self._gate = gate
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Floats:
+        if self._gate is not None and not self.texts:
+            self._gate.wait(timeout=20)
+        self.texts += texts
+        return super().encode(texts, kind=kind)
+
+
+def corpus(path: Path, count: int) -> Path:
+    rows = [
+        {"id": f"d{i}", "title": f"Title {i}", "content": f"Text {i} on iron.", "contents": ""}
+        for i in range(count)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    return path
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.create(tmp_path / "kb") as made:
+        made.add([corpus(tmp_path / "iron.jsonl", 40)], source="book")
+        yield made
+
+
+def test_two_builds_at_once_share_the_work_and_do_nothing_twice(kb: KnowledgeBase) -> None:
+    gate = threading.Barrier(2)
+    encoders = [Watched(gate), Watched(gate)]
+    builds = [
+        threading.Thread(target=KnowledgeBase.open(kb.path).build, args=(one,), kwargs={"batch": 4})
+        for one in encoders
+    ]
+    for build in builds:
+        build.start()
+    for build in builds:
+        build.join(timeout=30)
+    both = [text for one in encoders for text in one.texts]
+    assert len(both) == len(set(both)) == 40
+    assert all(len(one.texts) >= 4 for one in encoders), "the barrier lets both begin"
+    assert kb.info().built
+    assert kb.verify() == []
+
+
+def test_what_a_live_builder_has_claimed_is_left_to_it(kb: KnowledgeBase) -> None:
+    with access.writing(kb.path) as db:
+        index.begin(db, HashingEncoder(), rebuild=False)
+        first = leases._claim(db, "a", 0, 30, 60.0)
+        second = leases._claim(db, "b", 0, 30, 60.0)
+        assert (len(first), len(second)) == (30, 10)
+        assert not {number for number, _ in first} & {number for number, _ in second}
+
+
+@pytest.mark.parametrize("expires", [-1.0, 10_000.0], ids=["over", "of a clock set back"])
+def test_a_claim_that_is_over_is_free(kb: KnowledgeBase, expires: float) -> None:
+    with access.writing(kb.path) as db:
+        index.begin(db, HashingEncoder(), rebuild=False)
+        leases._claim(db, "dead", 0, 30, 60.0)
+        db.execute("UPDATE lease SET expires = ?", (time.time() + expires,))
+        assert len(leases._claim(db, "alive", 0, 40, 60.0)) == 40
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from osler.kb.base import KnowledgeBase
+from osler.testing.encoders import HashingEncoder
+
+class Killed(HashingEncoder):
+    batches = 0
+    def encode(self, texts, *, kind):
+        Killed.batches += 1
+        if Killed.batches == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().encode(texts, kind=kind)
+
+KnowledgeBase.open(Path(sys.argv[1])).build(Killed(), batch=5)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_what_a_dead_builder_had_claimed_is_done_at_once_by_the_next(kb: KnowledgeBase) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(kb.path)], check=False)  # noqa: S603
+    assert killed.returncode == -signal.SIGKILL
+    with closing(access.connect(kb.path)) as db:
+        assert db.execute("SELECT count(*) FROM lease").fetchone() == (5,)
+    assert kb.build(HashingEncoder()).encoded == 30
+    assert kb.verify() == []
+
+
+def test_a_batch_that_somebody_else_did_meanwhile_is_not_counted(kb: KnowledgeBase) -> None:
+    with access.writing(kb.path) as db:
+        index.begin(db, HashingEncoder(), rebuild=False)
+        rows = leases._claim(db, "slow", 0, 40, 60.0)
+        vectors = leases.encode_batch(HashingEncoder(), [passage for _, passage in rows])
+        assert leases._store(db, "fast", rows, vectors) == 40
+        assert leases._store(db, "slow", rows, vectors) == 0
+
+
+def test_while_some_build_nobody_adds(kb: KnowledgeBase, tmp_path: Path) -> None:
+    with access.locked(kb.path, access.Mode.TOGETHER), pytest.raises(KnowledgeBaseBusy):
+        kb.add([corpus(tmp_path / "b.jsonl", 2)], source="wiki")
+
+
+def test_another_encoder_does_not_join(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other(HashingEncoder):
+        identity = "other-64"
+
+    monkeypatch.setattr("osler.kb.building._PATIENCE", 0.2)
+    with access.writing(kb.path) as db:
+        index.begin(db, HashingEncoder(), rebuild=False)
+    with access.locked(kb.path, access.Mode.TOGETHER), pytest.raises(KnowledgeBaseBusy):
+        kb.build(Other())
+    with pytest.raises(KnowledgeBaseMismatch):
+        kb.build(Other())
+
+
+# Two writers
+
+
+def test_a_second_writer_waits_says_so_and_goes_on(kb: KnowledgeBase, tmp_path: Path) -> None:
+    held, said = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with access.locked(kb.path):
+            held.set()
+            said.wait(20)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait(20)
+    seen: list[str] = []
+
+    def report(what: str, done: int, total: int | None) -> None:
+        seen.append(what)
+        said.set()
+
+    kb.wait = 20.0
+    added = kb.add([corpus(tmp_path / "b.jsonl", 2)], source="wiki", progress=report)
+    other.join()
+    assert seen[0] == "waiting"
+    assert seen.count("waiting") == 1
+    assert added.documents == 2
+
+
+def test_who_has_waited_long_enough_is_told_so(kb: KnowledgeBase, tmp_path: Path) -> None:
+    kb.wait = 0.3
+    with access.locked(kb.path), pytest.raises(KnowledgeBaseBusy, match="another process"):
+        kb.add([corpus(tmp_path / "b.jsonl", 2)], source="wiki")
