@@ -73,11 +73,12 @@ def snapshots(
     """The copies that were kept."""
     here = session(context, as_json=as_json)
     from osler.cli.tables import snapshots_page
+    from osler.kb import snapshots as kept
 
-    with opened(here.settings()) as kb:
-        if drop:
-            kb.drop_snapshot(drop)
-        found = kb.snapshots()
+    path = here.settings().kb.path  # not opened: it may be damaged, and this the way out
+    if drop:
+        kept.drop(path, drop)
+    found = kept.listed(path)
     here.show(snapshots_page(found), [asdict(one) for one in found])
 
 

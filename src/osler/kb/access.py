@@ -63,9 +63,11 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 @contextmanager
 def still(db: sqlite3.Connection) -> Iterator[None]:
     """All that is read in the block is of one moment, whatever others write meanwhile."""
-    with db:
-        db.execute("BEGIN")
+    db.execute("BEGIN")
+    try:
         yield
+    finally:
+        db.rollback()  # nothing was written, and after damage there is no commit
 
 
 class Mode(StrEnum):
@@ -160,7 +162,13 @@ def writing(
         yield db
 
 
+_DAMAGED = (
+    "go back with `osler kb rollback NAME` (`osler kb snapshots` lists them), or make it anew"
+)
 _FIXES = {
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_IOERR: "check that the disk is there, has room and works",
     sqlite3.SQLITE_FULL: "free some disk space",
     sqlite3.SQLITE_CANTOPEN: "check the rights of the folder and of the file in it",
     sqlite3.SQLITE_READONLY: "check the rights of the folder and of the file in it",
@@ -173,10 +181,11 @@ def translated(folder: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", -1)
+        # The lowest byte is the error; what is above it tells the kind.
+        code = getattr(error, "sqlite_errorcode", -1) & 0xFF
         raise KnowledgeBaseError(
             f"the knowledge base in {folder} failed: {error}",
-            fix=_FIXES.get(code, "run `osler kb verify`; restore or make anew what is damaged"),
+            fix=_FIXES.get(code, "run `osler kb verify`"),
         ) from error
 
 

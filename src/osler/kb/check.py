@@ -235,16 +235,34 @@ def _drops(db: sqlite3.Connection, source: str) -> dict[str, int]:
 
 
 def verify(db: sqlite3.Connection) -> Iterator[str]:
-    """Every problem, in words; nothing when the knowledge base is whole."""
+    """Every problem, in words; nothing when the knowledge base is whole.
+
+    Damage does not end it: what else can still be read is looked at too.
+    """
+    for look in (_damage, _orphans, _bad_lexical, _bad_vectors, _bad_build):
+        try:
+            yield from look(db)
+        except sqlite3.DatabaseError as error:
+            yield f"the file is damaged: {error}"
+
+
+def _damage(db: sqlite3.Connection) -> Iterator[str]:
     for (line,) in db.execute("PRAGMA integrity_check(20)"):
         if line != "ok":
             yield f"the file is damaged: {line}"
+
+
+def _orphans(db: sqlite3.Connection) -> Iterator[str]:
     for table, row, parent, _ in db.execute("PRAGMA foreign_key_check"):
         yield f"row {row} of {table} belongs to no {parent}"
+    empty = "SELECT source, id FROM document WHERE number NOT IN (SELECT document FROM passage)"
+    for source, id in db.execute(empty):
+        yield f"document {id} of {source} has no passage"
+
+
+def _bad_lexical(db: sqlite3.Connection) -> Iterator[str]:
     if differing := index.lexical_differs(db):
         yield f"{differing:,} passages are not in both store and full-text index"
-    yield from _bad_vectors(db)
-    yield from _bad_build(db)
 
 
 def _bad_vectors(db: sqlite3.Connection) -> Iterator[str]:

@@ -221,7 +221,7 @@ def _draft(target: Path) -> Iterator[Path]:
             f"{target.parent} cannot be written to: {error.strerror}",
             fix="check the rights of the folder",
         ) from error
-    draft = target.parent / f".draft-{target.name}"
+    draft = target.parent / f".draft-{target.name}.part"
     try:
         yield draft
     finally:

@@ -1,0 +1,174 @@
+"""An export holds every passage with where it comes from, and goes in again as it was."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from osler.errors import BadConfig, KnowledgeBaseError, MalformedSource
+from osler.kb import access
+from osler.kb.base import KnowledgeBase
+from osler.testing.encoders import HashingEncoder
+
+LONG = " ".join(f"Sentence {i} on anaemia, iron and 铁." for i in range(200))
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    (tmp_path / "a.md").write_text(f"# Anaemia\n\n## Causes\n\n{LONG}\n\n## Care\n\nIron.\n")
+    (tmp_path / "z.md").write_text("# 糖尿病\n\n二甲双胍是首选药物。\n", encoding="utf-8")
+    with KnowledgeBase.create(tmp_path / "kb") as made:
+        made.add([tmp_path / "a.md"], source="book", licence="CC0", trust=5)
+        made.add([tmp_path / "z.md"], source="wiki")
+        made.build(HashingEncoder())
+        yield made
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_what_is_exported_and_added_again_has_the_same_ids_and_texts(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    done = kb.export(tmp_path / "all.jsonl")
+    assert (done.documents, done.passages) == (2, kb.info().passages)
+    with KnowledgeBase.create(tmp_path / "again") as again:
+        added = again.add_export([done.path])
+        assert (added.documents, added.drops) == (2, {})
+        assert again.build(HashingEncoder()).snapshot == kb.snapshot
+        for passage in kb.neighbours("book:" + _document(kb, "book") + "#0", 99):
+            assert again.get(passage.id) == passage
+        assert again.update().unchanged == 2
+
+
+def _document(kb: KnowledgeBase, source: str) -> str:
+    with closing(access.connect(kb.path)) as db:
+        row = db.execute("SELECT id FROM document WHERE source = ?", (source,)).fetchone()
+    return str(row[0])
+
+
+def test_where_it_comes_from_survives_the_journey(kb: KnowledgeBase, tmp_path: Path) -> None:
+    kb.export(tmp_path / "all.jsonl")
+    id = f"book:{_document(kb, 'book')}#0"
+    before = kb.provenance(id)
+    with KnowledgeBase.create(tmp_path / "again") as again:
+        again.add_export([tmp_path / "all.jsonl"])
+        after = again.provenance(id)
+        assert (after.origin, after.checksum) == (before.origin, before.checksum)
+        assert (after.trust, after.format) == (5, "osler-jsonl")
+        again.export(tmp_path / "twice.jsonl")
+    first, second = lines(tmp_path / "all.jsonl"), lines(tmp_path / "twice.jsonl")
+    changing = ("format", "added", "snapshot", "encoder")
+    for line in (*first, *second):
+        for key in changing:
+            line.pop(key, None)
+    assert first == second
+
+
+def test_each_line_names_all_that_is_known(kb: KnowledgeBase, tmp_path: Path) -> None:
+    kb.export(tmp_path / "wiki.jsonl", source="wiki")
+    header, line = lines(tmp_path / "wiki.jsonl")
+    assert header["sources"] == ["wiki"]
+    assert line["text"] == "二甲双胍是首选药物。"
+    assert line["origin"] == str(tmp_path / "z.md")
+    assert len(str(line["checksum"])) == 64
+    assert (line["trust"], line["language"], line["n"]) == (2, "zh", 0)
+
+
+def test_only_what_came_in_since_is_exported(kb: KnowledgeBase, tmp_path: Path) -> None:
+    with access.writing(kb.path) as db:
+        db.execute("UPDATE document SET added = 1000 WHERE source = 'book'")
+    since = datetime(2020, 1, 1, tzinfo=UTC)
+    assert kb.export(tmp_path / "new.jsonl", since=since).documents == 1
+
+
+def test_explicitly_named_it_all_goes_into_one_source(kb: KnowledgeBase, tmp_path: Path) -> None:
+    kb.export(tmp_path / "all.jsonl")
+    with KnowledgeBase.create(tmp_path / "again") as again:
+        again.add([tmp_path / "all.jsonl"], source="mine")
+        assert again.sources == ("mine",)
+        assert again.info().passages == kb.info().passages
+
+
+def test_an_update_reads_a_newer_export_into_its_sources(kb: KnowledgeBase, tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    kb.export(path)
+    os.utime(path, (1_600_000_000, 1_600_000_000))
+    with KnowledgeBase.create(tmp_path / "again") as again:
+        again.add_export([path])
+        kb.remove(source="wiki")
+        kb.export(path)
+        again.update()
+        assert again.sources == ("book",)
+
+
+def test_parquet_holds_the_same(kb: KnowledgeBase, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `parquet` is not installed")
+    done = kb.export(tmp_path / "all.parquet")
+    kb.export(tmp_path / "all.jsonl")
+    table = parquet.read_table(done.path)
+    assert table.to_pylist() == lines(tmp_path / "all.jsonl")[1:]
+    assert json.loads(table.schema.metadata[b"sources"]) == ["book", "wiki"]
+
+
+def test_an_ending_that_tells_no_form_is_refused(kb: KnowledgeBase, tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match="does not tell its form"):
+        kb.export(tmp_path / "all.xls")
+    assert kb.export(tmp_path / "all.txt", form="jsonl").documents == 2
+
+
+def test_an_export_that_cannot_be_written_leaves_what_was_there(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    target = tmp_path / "all.jsonl"
+    target.write_text("before")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("osler.kb.export._ROWS", 1)
+        with pytest.raises(KeyboardInterrupt):
+            kb.export(target, progress=interrupt)
+    assert target.read_text() == "before"
+    assert not list(tmp_path.glob(".*.part"))
+    with pytest.raises(KnowledgeBaseError, match="cannot be written"):
+        kb.export(tmp_path / "no" / "such" / "folder.jsonl")
+    with pytest.raises(KnowledgeBaseError, match="is a folder"):
+        kb.export(tmp_path, form="jsonl")
+
+
+# Reading one
+
+
+def test_a_file_that_says_no_source_must_be_given_one(kb: KnowledgeBase, tmp_path: Path) -> None:
+    with pytest.raises(KnowledgeBaseError, match="--source"):
+        kb.add_export([tmp_path / "a.md"])
+    with pytest.raises(KnowledgeBaseError):
+        kb.add_export([tmp_path])
+
+
+def test_an_export_of_a_newer_version_is_refused(kb: KnowledgeBase, tmp_path: Path) -> None:
+    path = tmp_path / "new.jsonl"
+    path.write_text('{"osler-passages": 9, "sources": ["book"]}\n')
+    with pytest.raises(MalformedSource, match="newer version"):
+        kb.add_export([path])
+
+
+def test_a_bad_line_is_a_drop_and_the_rest_goes_in(kb: KnowledgeBase, tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    kb.export(path, source="book")
+    header, *rows = path.read_text(encoding="utf-8").splitlines()
+    hostile = json.dumps({**json.loads(rows[0]), "document": "../../etc"})
+    path.write_text("\n".join((header, rows[0], '{"id": 1}', hostile, *rows[1:])) + "\n")
+    with KnowledgeBase.create(tmp_path / "again") as again:
+        added = again.add_export([path])
+        assert added.documents == 1
+        assert added.drops == {"malformed row": 1, "no id": 1}
+        assert again.info().passages == len(rows)
+        assert {letter.line for letter in again.dead_letters()} == {3, 4}
