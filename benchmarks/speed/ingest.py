@@ -62,8 +62,9 @@ def child(kb_path: Path, data: Path) -> None:
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     parser = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
     size = sum(file.stat().st_size for file in kb_path.iterdir()) >> 20
+    rate = added.documents / took
     print(
-        f"{added.documents:>9,}  {added.passages:>9,}  {took:>7.1f}  {added.documents / took:>9,.0f}"
+        f"{added.documents:>9,}  {added.passages:>9,}  {took:>7.1f}  {rate:>9,.0f}"
         f"  {own:>6} MB  {parser:>6} MB  {size:>6} MB",
         flush=True,
     )

@@ -25,8 +25,10 @@ class Trimmed(io.BufferedIOBase):
     the rest of it is passed on as it is. So is what is not encoded like ASCII.
     """
 
-    def __init__(self, stream: BinaryIO, names: Iterable[str]) -> None:
+    def __init__(self, stream: BinaryIO, names: Iterable[str], *, block: int = _BLOCK) -> None:
+        """`block` bytes are read and cut at a time."""
         self._stream = stream
+        self._block = block
         self._marks = [(f"<{name}".encode(), f"</{name}>".encode()) for name in names]
         self._held = b""
         self._ready = b""
@@ -38,7 +40,7 @@ class Trimmed(io.BufferedIOBase):
 
     def read(self, size: int | None = -1, /) -> bytes:
         while self._place == len(self._ready):
-            block = self._stream.read(_BLOCK)
+            block = self._stream.read(self._block)
             self._ready, self._held = self._cut(self._held + block, last=not block)
             self._place = 0
             if not block:
