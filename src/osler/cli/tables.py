@@ -108,15 +108,17 @@ def _notes(source: SourceInfo) -> list[Text]:
     """What the row of a source has no column for."""
     name, notes = source.source, []
     if source.waiting:
-        notes.append(f"{name}: {source.waiting:,} files wait to be read; next: osler kb update")
+        notes.append(f"{name}: waiting to be read {source.waiting:,}; next: osler kb update")
     if source.failed:
-        notes.append(f"{name}: {source.failed:,} dead letters; see: osler kb dead")
+        notes.append(f"{name}: dead letters {source.failed:,}; see: osler kb dead")
     if source.retracted:
-        notes.append(f"{name}: {source.retracted:,} documents are retracted")
+        notes.append(f"{name}: retracted {source.retracted:,}")
     if source.origins:
-        tiers = ", ".join(f"{n:,} of trust {tier}" for tier, n in source.trust.items())
-        paths = f"{source.origins:,} {'path' if source.origins == 1 else 'paths'}"
-        notes.append(f"{name}: from {paths}, the latest of {_when(source.latest)}; {tiers}")
+        tiers = ", ".join(f"{tier} ({n:,})" for tier, n in source.trust.items())
+        notes.append(
+            f"{name}: paths added {source.origins:,}; latest document {_when(source.latest)};"
+            f" trust {tiers}"
+        )
     return [*(_text(note) for note in notes), *_dropped(source.drops, name)]
 
 

@@ -1,0 +1,119 @@
+"""`osler kb update`, `snapshot`, `rollback`, `export`, `dead` on a real knowledge base."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler.kb import access
+
+TEXTS = {"gout.md": "# Gout\n\nUrate crystals form.\n", "scurvy.md": "# Scurvy\n\nVitamin C.\n"}
+
+
+@pytest.fixture
+def books(folder: Path) -> Path:
+    books = folder / "books"
+    books.mkdir()
+    for name, text in TEXTS.items():
+        (books / name).write_text(text)
+    return books
+
+
+@pytest.fixture
+def kb(osler: Any, books: Path) -> Path:
+    assert osler("kb", "add", str(books), "--source", "book", "--trust", "5").exit_code == 0
+    return Path(json.loads(osler("kb", "info", "--json").stdout)["path"])
+
+
+def test_what_is_gone_is_listed_until_it_is_pruned(osler: Any, kb: Path, books: Path) -> None:
+    (books / "gout.md").unlink()
+    shown = osler("kb", "update").stdout
+    assert "0 files read, 1 unchanged" in shown
+    assert f"no longer there: {books / 'gout.md'}" in shown
+    assert "osler kb update --prune" in shown
+    pruned = json.loads(osler("kb", "update", "--prune", "--json").stdout)
+    assert (pruned["gone"], pruned["vanished"]) == (1, [])
+
+
+def test_an_update_that_changed_something_says_what_comes_next(
+    osler: Any, kb: Path, books: Path
+) -> None:
+    assert "next:" not in osler("kb", "update").stdout
+    (books / "new.md").write_text("# Anaemia\n\nIron.\n")
+    assert osler("kb", "update", "--source", "book").stdout.endswith("next: osler kb build\n")
+
+
+def test_an_update_of_nothing_ends_with_4(osler: Any, kb: Path) -> None:
+    result = osler("kb", "update", "--source", "wiki")
+    assert result.exit_code == 4
+    assert "nothing was added to wiki" in result.stderr
+
+
+def test_a_snapshot_is_taken_listed_gone_back_to_and_deleted(osler: Any, kb: Path) -> None:
+    assert osler("kb", "snapshots").stdout == "no snapshots yet; next: osler kb snapshot NAME\n"
+    assert osler("kb", "snapshot", "monday").stdout == "snapshot monday: 2 documents, 2 passages\n"
+    osler("kb", "rm", "--source", "book")
+    assert osler("kb", "rollback", "monday").stdout == "back at monday: 2 documents, 2 passages\n"
+    assert "Urate" in osler("kb", "get", "book:books-gout#0").stdout
+    (row,) = [line for line in osler("kb", "snapshots").stdout.splitlines() if "monday" in line]
+    assert row.split()[4:6] == ["2", "2"]
+    assert json.loads(osler("kb", "snapshots", "--drop", "monday", "--json").stdout) == []
+
+
+def test_a_damaged_one_is_gone_back_from(osler: Any, kb: Path) -> None:
+    osler("kb", "snapshot", "monday")
+    (kb / access.FILE).write_bytes(b"nothing that SQLite knows" * 100)
+    assert osler("kb", "info").exit_code == 4
+    assert "monday" in osler("kb", "snapshots").stdout
+    assert osler("kb", "rollback", "monday").exit_code == 0
+    assert osler("kb", "verify").exit_code == 1, "it is whole, but not built"
+
+
+def test_an_export_goes_in_again_without_a_source(osler: Any, kb: Path, folder: Path) -> None:
+    done = json.loads(osler("kb", "export", str(folder / "all.jsonl"), "--json").stdout)
+    assert (done["documents"], done["passages"]) == (2, 2)
+    osler("kb", "rm", "--source", "book")
+    assert osler("kb", "add", str(folder / "all.jsonl")).exit_code == 0
+    provenance = json.loads(osler("kb", "get", "book:books-gout#0", "--json").stdout)["provenance"]
+    assert provenance["trust"] == 5
+    assert provenance["origin"].endswith("gout.md")
+
+
+def test_a_day_is_a_time(osler: Any, kb: Path, folder: Path) -> None:
+    target = str(folder / "all.jsonl")
+    assert "0 documents" in osler("kb", "export", target, "--since", "2999-01-01").stdout
+    assert "2 documents" in osler("kb", "export", target, "--since", "2000-01-01").stdout
+
+
+def test_an_unknown_form_of_export_ends_with_3(osler: Any, kb: Path, folder: Path) -> None:
+    result = osler("kb", "export", str(folder / "all.jsonl"), "--format", "xml")
+    assert result.exit_code == 3
+    assert "use jsonl or parquet" in result.stderr
+
+
+def test_without_a_source_only_an_export_can_be_added(osler: Any, books: Path) -> None:
+    result = osler("kb", "add", str(books / "gout.md"))
+    assert result.exit_code == 4
+    assert "give it with --source" in result.stderr
+
+
+def test_dead_letters_are_listed_with_their_place(osler: Any, kb: Path, books: Path) -> None:
+    assert osler("kb", "dead").stdout.startswith("no dead letters")
+    row = '{"id": "a", "title": "A", "content": "Iron.", "contents": ""}'
+    (books / "rows.jsonl").write_text(f"{row}\n{{broken\n")
+    osler("kb", "update")
+    (row,) = osler("kb", "dead").stdout.splitlines()[1:]
+    assert "not JSON" in row
+    (letter,) = json.loads(osler("kb", "dead", "--source", "book", "--json").stdout)
+    assert (letter["path"], letter["record"]) == (str(books / "rows.jsonl"), 2)
+    assert "book: dead letters 1; see: osler kb dead" in osler("kb", "info").stdout
+
+
+def test_who_will_not_wait_for_another_writer_is_told_at_once(osler: Any, kb: Path) -> None:
+    with access.locked(kb):
+        result = osler("kb", "rm", "--source", "book", "--wait", "0")
+    assert result.exit_code == 4
+    assert "another process is writing" in result.stderr
