@@ -16,7 +16,6 @@ _TO_2 = """
 CREATE TABLE root(
   id INTEGER PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, format TEXT NOT NULL,
   licence TEXT NOT NULL, illustrative INTEGER NOT NULL, trust INTEGER,
-  only INTEGER NOT NULL DEFAULT 0,
   UNIQUE(source, path));
 ALTER TABLE file ADD COLUMN root INTEGER REFERENCES root(id) ON DELETE SET NULL;
 ALTER TABLE file ADD COLUMN member TEXT NOT NULL DEFAULT '';
@@ -42,7 +41,6 @@ ALTER TABLE dropped ADD COLUMN first TEXT NOT NULL DEFAULT '';
 ALTER TABLE dropped ADD COLUMN record INTEGER;
 ALTER TABLE dropped ADD COLUMN line INTEGER;
 ALTER TABLE dropped ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX dropped_first ON dropped(source, first) WHERE first != '';
 CREATE TABLE deleted(
   source TEXT NOT NULL, document TEXT NOT NULL,
   file INTEGER NOT NULL REFERENCES file(id) ON DELETE CASCADE,
@@ -52,7 +50,12 @@ CREATE TABLE lease(
   passage INTEGER PRIMARY KEY REFERENCES passage(number) ON DELETE CASCADE,
   worker TEXT NOT NULL, expires REAL NOT NULL);
 UPDATE document SET (year, lang, kinds) = (
-  SELECT year, language, kind FROM passage WHERE document = document.number AND n = 0);
+  SELECT year, language, kind FROM passage WHERE document = document.number AND n = 0)
+"""
+
+_TO_3 = """
+ALTER TABLE root ADD COLUMN only INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX dropped_first ON dropped(source, first) WHERE first != '';
 UPDATE dropped SET document = place, first = place WHERE reason = 'duplicate document id'
 """
 
@@ -67,6 +70,12 @@ def to_2(db: sqlite3.Connection) -> None:
     for (source,) in db.execute("SELECT DISTINCT source FROM document").fetchall():
         db.execute("UPDATE document SET trust = ? WHERE source = ?", (trust_of(source), source))
     _mark(db)
+
+
+def to_3(db: sqlite3.Connection) -> None:
+    """Roots that take only their own source from an export; what a drop gave way to."""
+    for statement in _TO_3.split(";\n"):
+        db.execute(statement)
 
 
 def _name_members(db: sqlite3.Connection) -> None:
@@ -105,5 +114,5 @@ def _mark(db: sqlite3.Connection) -> None:
         db.execute("UPDATE document SET mark = ? WHERE number = ?", (mark, number))
 
 
-STEPS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {1: to_2}
+STEPS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {1: to_2, 2: to_3}
 """What leads from a schema to the one after it."""

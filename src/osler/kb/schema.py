@@ -10,7 +10,7 @@ from osler.errors import KnowledgeBaseError, KnowledgeBaseMismatch, KnowledgeBas
 from osler.kb import migrate
 from osler.kb.access import FILE, connect, locked, transaction, translated, writing
 
-SCHEMA = 2
+SCHEMA = 3
 """Raised when a table changes, or when `osler.text.words` does: the index holds its tokens.
 
 `migrate` brings the older ones up to it.

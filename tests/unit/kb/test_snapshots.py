@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
-from osler.kb import access, snapshots
+from osler.kb import access
 from osler.kb.base import KnowledgeBase
 from osler.testing.encoders import HashingEncoder
 
@@ -96,7 +96,7 @@ def test_snapshots_are_listed_the_oldest_first(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for moment, name in enumerate(("b", "a", "c")):
-        monkeypatch.setattr(snapshots.time, "time", lambda moment=moment: 1000.0 + moment)
+        monkeypatch.setattr("osler.kb.snapshots.time.time", lambda moment=moment: 1000.0 + moment)
         kb.take_snapshot(name)
     assert [(one.name, one.taken) for one in kb.snapshots()] == [
         ("b", 1000),

@@ -70,6 +70,7 @@ def old(tmp_path: Path) -> Path:
                 "INSERT INTO lexical(rowid, words, source) VALUES (?,?,?)", (n, tokens, source)
             )
         db.execute("INSERT INTO dropped VALUES ('book', 1, 'a.jsonl:3', 'no text')")
+        db.execute("INSERT INTO dropped VALUES ('book', 2, 'd1', 'duplicate document id')")
     return folder
 
 
@@ -88,7 +89,7 @@ def test_its_passages_are_found_and_built(old: Path) -> None:
         assert [passage.id for passage, _ in kb.by_words(["iron", "2"], k=1)] == ["book:d2#0"]
         kb.build(HashingEncoder())
         assert kb.verify() == []
-        assert kb.info().sources[0].drops == {"no text": 1}
+        assert kb.info().sources[0].drops == {"duplicate document id": 1, "no text": 1}
 
 
 def test_its_documents_can_be_filtered(old: Path) -> None:
@@ -112,6 +113,12 @@ def test_its_documents_are_known_again_in_another_file(old: Path) -> None:
     KnowledgeBase.open(old).close()
     found = rows(old, "SELECT mark FROM document WHERE number = 1")
     assert found == [(mark_of("Title", ["Iron deficiency number 1."]),)]
+
+
+def test_a_double_that_was_dropped_knows_its_first(old: Path) -> None:
+    KnowledgeBase.open(old).close()
+    found = rows(old, "SELECT document, first FROM dropped WHERE first != ''")
+    assert found == [("d1", "d1")]
 
 
 def test_it_has_the_tables_of_a_new_one(old: Path, tmp_path: Path) -> None:
