@@ -69,6 +69,8 @@ def clean(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Cleaned text with every run of white space made one space: titles, headings, names."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
     return " ".join(clean(text).split())
 
 

@@ -1,7 +1,7 @@
-"""Big files are read and prepared in a second process, so that two cores work on one file.
+"""Big files are read in a second process, so that two cores work on one file.
 
-The first process writes what the second has prepared. Batches pass between them through
-a pipe, which is bounded: memory does not grow with the file.
+The first process prepares and stores what the second has read. Batches of records pass
+between them through a pipe, which is bounded: memory does not grow with the file.
 """
 
 from __future__ import annotations
@@ -24,36 +24,35 @@ from osler.errors import KnowledgeBaseError
 from osler.kb.discover import Found, FoundFile, FoundFolder, read
 from osler.kb.formats import FolderParser, by_name
 from osler.kb.formats.containers import open_file
-from osler.kb.prepare import How, Outcome, prepare_batch
-from osler.kb.records import Parser, SourceFile
+from osler.kb.records import Parser, Record, SourceFile
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 BATCH = 256
-"""Records that are prepared and handed on together."""
+"""Records that are handed on together."""
 WORTH = 1 << 21
 """Bytes of a file on disk from which on a second process (0.4 s to start) saves time."""
 _BLOCK, _BLOCKS_AHEAD = 1 << 18, 8
 _CHILD = "import sys; sys.path[:] = {path!r}; from osler.kb.aside import work; work()"
 
 
-def outcomes(found: Found, how: How) -> Iterator[list[Outcome]]:
-    """What the records of a file give, in order, some at a time.
+def batches(found: Found) -> Iterator[list[Record]]:
+    """The records of a file in order, some at a time.
 
     Raises `KnowledgeBaseError` when the second process dies.
     """
-    yield from _from_aside(found, how) if _is_worth_it(found) else _batches(found, how)
+    yield from _from_aside(found) if _is_worth_it(found) else _batches(found)
 
 
 def work() -> None:
     """The second process: what to read comes in, batches go out, `None` ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     sys.setswitchinterval(0.0005)  # the thread that decompresses waits less for its turn
-    path, name, parser, how = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
+    path, name, parser = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
     found = _found(path, name, by_name(parser))
     try:
-        for batch in chain(_batches(found, how), [None]):
+        for batch in chain(_batches(found), [None]):
             pickle.dump(batch, sys.stdout.buffer, protocol=pickle.HIGHEST_PROTOCOL)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
@@ -74,13 +73,13 @@ def _registered(found: Found) -> Parser | FolderParser:
     return by_name(found.parser.name)
 
 
-def _batches(found: Found, how: How) -> Iterator[list[Outcome]]:
+def _batches(found: Found) -> Iterator[list[Record]]:
     records = read(found)
     while batch := list(islice(records, BATCH)):
-        yield prepare_batch(batch, how)
+        yield batch
 
 
-def _from_aside(found: Found, how: How) -> Iterator[list[Outcome]]:
+def _from_aside(found: Found) -> Iterator[list[Record]]:
     with subprocess.Popen(  # noqa: S603 - ourselves
         [sys.executable, "-c", _CHILD.format(path=sys.path)],
         stdin=subprocess.PIPE,
@@ -89,16 +88,16 @@ def _from_aside(found: Found, how: How) -> Iterator[list[Outcome]]:
         try:
             asked, told = cast(BinaryIO, child.stdin), cast(BinaryIO, child.stdout)
             with asked:
-                pickle.dump((found.file.path, found.name, found.parser.name, how), asked)
+                pickle.dump((found.file.path, found.name, found.parser.name), asked)
             while (batch := _told(told, found)) is not None:
                 yield batch
         finally:
             child.kill()
 
 
-def _told(stream: BinaryIO, found: Found) -> list[Outcome] | None:
+def _told(stream: BinaryIO, found: Found) -> list[Record] | None:
     try:
-        batch: list[Outcome] | None = pickle.load(stream)  # noqa: S301 - from our own process
+        batch: list[Record] | None = pickle.load(stream)  # noqa: S301 - from our own process
     except (EOFError, pickle.UnpicklingError) as error:
         raise KnowledgeBaseError(
             f"the process that read {found.name} ended before the file did",

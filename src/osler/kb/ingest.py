@@ -20,7 +20,7 @@ from osler.kb import aside, dropped, filed
 from osler.kb.access import transaction
 from osler.kb.discover import Found, FoundFolder, discover, fingerprint
 from osler.kb.incoming import Incoming
-from osler.kb.prepare import How, Outcome, Prepared
+from osler.kb.prepare import How, Outcome, Prepared, prepare_batch
 from osler.kb.records import Drop
 from osler.kb.store import Progress, set_meta
 
@@ -331,8 +331,8 @@ def _count(tally: _Tally, passages: int, progress: Progress) -> None:
 
 
 def _outcomes(item: Found, how: How) -> Iterator[Outcome]:
-    for batch in aside.outcomes(item, how):
-        yield from batch
+    for batch in aside.batches(item):
+        yield from prepare_batch(batch, how)
 
 
 def _note_vanished(

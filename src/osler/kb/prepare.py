@@ -148,5 +148,8 @@ def _digest(rows: Iterable[Row]) -> bytes:
 def mark_of(title: str, texts: Sequence[str]) -> bytes:
     """A hash that is equal for equal title and words, whatever their case and white space."""
     whole = "\n".join((title, *texts))
-    folded = "".join((whole if whole.isascii() else normalize("NFKC", whole)).split()).casefold()
+    if whole.isascii():
+        folded = "".join(whole.split()).lower()
+    else:
+        folded = "".join(normalize("NFKC", whole).split()).casefold()
     return blake2b(folded.encode(errors="surrogatepass"), digest_size=16).digest()
