@@ -68,6 +68,42 @@ def test_two_builds_at_once_share_the_work_and_do_nothing_twice(kb: KnowledgeBas
     assert kb.verify() == []
 
 
+TWO = """
+import json, sys, time
+from pathlib import Path
+from osler.kb.base import KnowledgeBase
+from osler.testing.encoders import HashingEncoder
+
+path, me, other = map(Path, sys.argv[1:])
+
+class Met(HashingEncoder):
+    def encode(self, texts, *, kind):
+        # Neither goes on before both have claimed a batch.
+        me.touch()
+        until = time.monotonic() + 30
+        while not other.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        return super().encode(texts, kind=kind)
+
+print(KnowledgeBase.open(path).build(Met(), batch=4).encoded)
+"""
+
+
+def test_two_processes_that_build_share_the_work(kb: KnowledgeBase, tmp_path: Path) -> None:
+    places = [tmp_path / "one", tmp_path / "two"]
+    builds = [
+        subprocess.Popen(  # noqa: S603
+            [sys.executable, "-c", TWO, str(kb.path), *map(str, order)], stdout=subprocess.PIPE
+        )
+        for order in (places, places[::-1])
+    ]
+    encoded = [int(build.communicate(timeout=60)[0]) for build in builds]
+    assert sum(encoded) == 40
+    assert min(encoded) >= 4
+    assert kb.info().built
+    assert kb.verify() == []
+
+
 def test_what_a_live_builder_has_claimed_is_left_to_it(kb: KnowledgeBase) -> None:
     with access.writing(kb.path) as db:
         index.begin(db, HashingEncoder(), rebuild=False)
