@@ -1,7 +1,6 @@
 """A full disk, a folder that may not be written, damage, a moved folder: one clear error each."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -84,21 +83,6 @@ def test_a_full_disk_is_one_clear_error_and_nothing_half_written(
     kb.build(HashingEncoder())
     assert kb.verify() == []
     assert kb.take_snapshot("monday").documents == 3050
-
-
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
-)
-def test_a_folder_that_may_not_be_written_is_an_error(kb: KnowledgeBase, tmp_path: Path) -> None:
-    kb.path.chmod(0o555)
-    try:
-        with pytest.raises(KnowledgeBaseError, match="cannot be written"):
-            kb.add([corpus(tmp_path / "b.jsonl", 2)], source="wiki")
-        with pytest.raises(KnowledgeBaseError, match="cannot be written"):
-            kb.take_snapshot("monday")
-        assert kb.info().documents == 50
-    finally:
-        kb.path.chmod(0o755)
 
 
 def test_a_place_where_no_folder_can_be_is_an_error(kb: KnowledgeBase) -> None:

@@ -142,6 +142,12 @@ def test_a_folder_that_may_not_be_written_to_can_be_searched_but_not_added_to(
             assert locked.verify() == []
             with pytest.raises(KnowledgeBaseError, match="cannot be written"):
                 locked.remove(source="book")
+            with pytest.raises(KnowledgeBaseError, match="cannot be written"):
+                locked.update()
+            with pytest.raises(KnowledgeBaseError, match="cannot be written"):
+                locked.take_snapshot("monday")
+            with pytest.raises(KnowledgeBaseError, match="cannot be written"):
+                locked.build(HashingEncoder())
         Path(name).chmod(0o755)
 
 
