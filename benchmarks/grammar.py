@@ -37,7 +37,7 @@ from osler.types import Question
 
 TOOLS = ("DOC_RAG", "KG_RAG")
 LETTERS = Question("q", "", ("yes", "no", "in children", "in adults"))
-FREE_TOKENS = 64
+HELD_TOKENS, FREE_TOKENS = 600, 64
 
 
 class Finding(BaseModel):
@@ -77,7 +77,7 @@ CASES = [
         "source plan",
         "Write up to three queries for each source, as <book> query ; query </book>, in the tags"
         " book, guideline, research, wiki and graph; in graph as term , query.",
-        plan.grammar(at_most=2, longest=12),
+        plan.grammar(at_most=2, longest=12, words=2),
         _reads(plan.expect),
     ),
     Case(
@@ -160,7 +160,7 @@ async def tally(model: LlamaCpp, case: Case, n: int, *, held: bool) -> Tally:
     for seed in range(n):
         said = f"{case.ask}\n\nQuestion: {asked[seed % len(asked)]}"
         sampling = Sampling(
-            max_tokens=400 if held else FREE_TOKENS,
+            max_tokens=HELD_TOKENS if held else FREE_TOKENS,
             top=0,
             seed=seed,
             grammar=case.grammar if held else None,

@@ -30,9 +30,6 @@ MOST = 3
 LONGEST = 300
 """Characters of a query or term; what is longer is cut."""
 
-TERM_WORDS = 8
-"""Words of a graph term under the grammar."""
-
 _OWN_SEPARATORS = str.maketrans({";": ",", "；": "，", "{": " ", "}": " "})
 # What E.2 writes where the model should write its own words.
 _PLACEHOLDER = re.compile(r"\b(?:search_query|query_for_term|medical_term)\d*\b:?", re.IGNORECASE)
@@ -265,11 +262,14 @@ def _rank(source: str) -> tuple[int, str]:
 
 
 def grammar(
-    sources: Sequence[str] = SOURCES, *, at_most: int = MOST, longest: int = 120
+    sources: Sequence[str] = SOURCES, *, at_most: int = MOST, longest: int = 120, words: int = 8
 ) -> Grammar:
-    """The wire form with a tag for each source; a query has up to `longest` characters."""
+    """The wire form with a tag for each source.
+
+    A query has up to `longest` characters, a graph term up to `words` words.
+    """
     query = named("query", free(longest, without=";；<>＜＞{}"))
-    item = named("item", seq(term_part(TERM_WORDS), " , ", query))
+    item = named("item", seq(term_part(words), " , ", query))
     parts: list[Node | str] = []
     for source in sources:
         parts += ["\n\n"] if parts else []

@@ -12,6 +12,10 @@ from osler.llm.grammar import Grammar, Named, alt, named, repeat, seq, visible
 from osler.text import clean, one_line
 
 MOST = 3
+"""Terms of a question (App. E.5)."""
+LONGEST_WORD = 24
+"""Characters of one word under the grammar."""
+
 _TAGGED = re.compile(r"<\s*terms?\s*>(.*?)(?:<\s*/\s*terms?\s*>|$)", re.IGNORECASE | re.DOTALL)
 _EXPECTED = "<term>term , term</term> with at least one term"
 
@@ -47,6 +51,6 @@ def terms_grammar(*, at_most: int = MOST, longest: int = 8) -> Grammar:
 
 def term_part(longest: int) -> Named:
     """A term of up to `longest` words; it may have commas, but no " , ", which ends it."""
-    word = named("word", repeat(visible(",，、;；<>＜＞{}", spaces=False), 1, 30))
+    word = named("word", repeat(visible(",，、;；<>＜＞{}", spaces=False), 1, LONGEST_WORD))
     joined = seq(alt(" ", ", ", ","), word)
     return named("term", seq(word, repeat(joined, 0, longest - 1)))
