@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from osler.errors import BadConfig
+from osler.kb.formats.eicu import Eicu
 from osler.kb.formats.fhir import Fhir
 from osler.kb.formats.guideline_jsonl import GuidelineJsonl
 from osler.kb.formats.html import Html
@@ -16,10 +17,12 @@ from osler.kb.formats.medquad_xml import MedquadXml
 from osler.kb.formats.medrag_jsonl import MedragJsonl
 from osler.kb.formats.mimic import Mimic
 from osler.kb.formats.obo import Obo
+from osler.kb.formats.omop import Omop
 from osler.kb.formats.osler_jsonl import OslerJsonl
 from osler.kb.formats.plain import Plain
 from osler.kb.formats.pubmed_xml import PubmedXml
 from osler.kb.formats.rrf import Rrf
+from osler.kb.formats.synthea import Synthea
 from osler.kb.formats.wikiextractor import Wikiextractor
 from osler.kb.records import Parser, Record
 
@@ -57,7 +60,7 @@ PARSERS: tuple[Parser, ...] = (
 )
 """In sniffing order: what is known by its contents goes before what is known by its name."""
 
-FOLDER_PARSERS: tuple[FolderParser, ...] = (Rrf(), Mimic())
+FOLDER_PARSERS: tuple[FolderParser, ...] = (Rrf(), Mimic(), Eicu(), Omop(), Synthea())
 
 
 def by_name(name: str) -> Parser | FolderParser:

@@ -9,32 +9,36 @@ above 89 become "90 or over". A document's identifier is a hash.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, BinaryIO
 
+from osler.kb.emr.patient import Encounter, Fact, Patient, age_between, grouped
+from osler.kb.emr.telling import document_of
+from osler.kb.formats.cohort import pseudonym
 from osler.kb.formats.fhir_facts import (
-    Fact,
     Resource,
+    Stated,
     at,
+    code_of,
     dates_in,
+    each,
     fact_of,
-    line_of,
     own_words_of,
     word,
+    words_of,
 )
 from osler.kb.formats.json_lines import items
-from osler.kb.formats.people import age_between, age_text
 from osler.kb.formats.reading import plain_head
-from osler.kb.records import Document, Drop, Record, Section
+from osler.kb.records import Drop, Record
 
 _BUNDLE = re.compile(rb'"resourceType"\s*:\s*"Bundle"')
 _SEXES = frozenset({"male", "female", "other"})
 _IDENTIFYING = ("name", "telecom", "address", "identifier", "contact")
-_SECTIONS = ("Conditions", "Medications", "Observations", "Allergies", "Procedures")
+_SYNTHEA = "github.com/synthetichealth/synthea"
+"""Stands in the system of an identifier that Synthea gave."""
 
 
 @dataclass(slots=True)
@@ -47,7 +51,10 @@ class _Patient:
     born: date | None = None
     latest: date | None = None
     own_words: frozenset[str] = frozenset()
-    facts: list[Fact] = field(default_factory=list)
+    died: bool = False
+    synthetic: bool = False
+    encounters: list[tuple[date, str]] = field(default_factory=list)
+    facts: list[Stated] = field(default_factory=list)
 
     def saw(self, dates: list[date]) -> None:
         self.latest = max([*dates, *filter(None, [self.latest])], default=None)
@@ -83,6 +90,11 @@ class _Bundle:
         patient.born = next(iter(dates_in(resource, "birthDate")), None)
         patient.own_words = own_words_of(*(resource.get(name) for name in _IDENTIFYING))
         patient.saw(dates_in(resource, "deceasedDateTime"))
+        patient.died = bool(word(resource, "deceasedDateTime")) or (
+            at(resource, "deceasedBoolean") is True
+        )
+        systems = [word(one, "system") for one in each(resource, "identifier")]
+        patient.synthetic = any(_SYNTHEA in system for system in systems)
 
     def _add_fact(self, resource: Resource) -> None:
         reference = word(resource, "subject", "reference") or word(resource, "patient", "reference")
@@ -92,12 +104,15 @@ class _Bundle:
         patient.saw(dates_in(resource))
         if fact := fact_of(resource):
             patient.facts.append(fact)
+        if resource["resourceType"] == "Encounter" and (begun := dates_in(resource)):
+            patient.encounters.append((begun[0], word(resource, "class", "code")))
 
     def join(self) -> None:
         """Gives a patient the facts that name it by its entry's URL instead of its id."""
         for other, key in self._other_key.items():
             if named_so := self.patients.pop(other, None):
                 self.patients[key].facts += named_so.facts
+                self.patients[key].encounters += named_so.encounters
                 self.patients[key].saw([named_so.latest] if named_so.latest else [])
 
 
@@ -125,34 +140,38 @@ class Fhir:
 def _record(key: str, patient: _Patient, medications: dict[str, Resource], where: str) -> Record:
     if not patient.is_described:
         return Drop(where, "patient not in the bundle")
-    sections = tuple(_sections(patient, medications))
-    if not sections:
+    facts = tuple(_facts(patient, medications))
+    if not facts:
         return Drop(where, "no coded fact")
-    who = f"{patient.sex or 'sex unknown'}, age {age_text(patient.age(patient.latest))}"
-    return Document(
-        id=f"patient-{_hashed(key)}",
-        title=f"Patient, {who}",
-        sections=(Section(f"Patient: {who} at the latest entry."), *sections),
-        kind="Patient",
+    return document_of(
+        Patient(
+            pseudonym(key),
+            patient.sex,
+            grouped(patient.age(patient.latest)),
+            tuple(_encounters(patient)),
+            facts,
+            died=patient.died,
+            stay="encounter",
+            by_stay=False,
+            synthetic=patient.synthetic,
+        )
     )
 
 
-def _sections(patient: _Patient, medications: dict[str, Resource]) -> Iterator[Section]:
-    for name in _SECTIONS:
-        facts = [fact for fact in patient.facts if fact.section == name]
-        facts.sort(key=lambda fact: fact.when or date.min)
-        lines: dict[str, str] = {}
-        for fact in facts:
-            concept = fact.concept or medications.get(_key(fact.reference)) or {}
-            line = line_of(fact, concept, patient.own_words)
-            age = patient.age(fact.when)
-            if line:
-                # Of a measurement the latest value counts; anything else is told each time.
-                is_latest_only = name == "Observations"
-                text = f"- {line}" + (f", at age {age_text(age)}" if age is not None else "")
-                lines[line.partition(": ")[0] if is_latest_only else text] = text
-        if lines:
-            yield Section("\n".join(lines.values()), (name,))
+def _encounters(patient: _Patient) -> Iterator[Encounter]:
+    begun = sorted(patient.encounters)
+    for number, (day, kind) in enumerate(begun, start=1):
+        age = grouped(patient.age(day))
+        yield Encounter(number, kind, age=age, day=(day - begun[0][0]).days)
+
+
+def _facts(patient: _Patient, medications: dict[str, Resource]) -> Iterator[Fact]:
+    for stated in sorted(patient.facts, key=lambda fact: fact.when or date.min):
+        concept = stated.concept or medications.get(_key(stated.reference)) or {}
+        words, code = words_of(concept, patient.own_words), code_of(concept)
+        if words or code:
+            age = grouped(patient.age(stated.when))
+            yield Fact(stated.kind, words, code, age=age, says=stated.says)
 
 
 def _key(reference: Any) -> str:
@@ -161,4 +180,4 @@ def _key(reference: Any) -> str:
 
 
 def _hashed(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return pseudonym(text).removeprefix("patient-")

@@ -8,26 +8,28 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from osler.kb.emr.codes import Code, System, icd
+from osler.kb.emr.patient import Kind
 from osler.text import is_cjk, one_line
 
 Resource = dict[str, Any]
 
-_SECTION_OF = {
-    "Condition": "Conditions",
-    "MedicationRequest": "Medications",
-    "MedicationStatement": "Medications",
-    "Observation": "Observations",
-    "AllergyIntolerance": "Allergies",
-    "Procedure": "Procedures",
+_KIND_OF = {
+    "Condition": Kind.CONDITION,
+    "MedicationRequest": Kind.MEDICATION,
+    "MedicationStatement": Kind.MEDICATION,
+    "Observation": Kind.OBSERVATION,
+    "AllergyIntolerance": Kind.ALLERGY,
+    "Procedure": Kind.PROCEDURE,
 }
 _SYSTEMS = {
-    "http://snomed.info/sct": "SNOMED CT",
-    "http://loinc.org": "LOINC",
-    "http://www.nlm.nih.gov/research/umls/rxnorm": "RxNorm",
-    "http://hl7.org/fhir/sid/icd-10-cm": "ICD-10-CM",
-    "http://hl7.org/fhir/sid/icd-10": "ICD-10",
-    "http://hl7.org/fhir/sid/icd-9-cm": "ICD-9-CM",
-    "http://hl7.org/fhir/sid/ndc": "NDC",
+    "http://snomed.info/sct": System.SNOMED,
+    "http://loinc.org": System.LOINC,
+    "http://www.nlm.nih.gov/research/umls/rxnorm": System.RXNORM,
+    "http://hl7.org/fhir/sid/icd-10-cm": System.ICD10,
+    "http://hl7.org/fhir/sid/icd-10": System.ICD10_WHO,
+    "http://hl7.org/fhir/sid/icd-9-cm": System.ICD9,
+    "http://hl7.org/fhir/sid/ndc": System.NDC,
 }
 _WHEN = (
     ("onsetDateTime",),
@@ -42,13 +44,16 @@ _WHEN = (
     ("period", "end"),
 )
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
+_CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.^-]{0,63}")
 _WORDS = re.compile(r"\w+")
 _NOT_SO = frozenset({"entered-in-error", "refuted", "cancelled", "not-done"})
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    section: str
+class Stated:
+    """What one resource states."""
+
+    kind: Kind
     when: date | None
     concept: Resource
     reference: str
@@ -57,18 +62,18 @@ class Fact:
     """Status, value or reaction."""
 
 
-def fact_of(resource: Resource) -> Fact | None:
+def fact_of(resource: Resource) -> Stated | None:
     """The fact that a resource states; `None` when it states none, or denies or withdraws it."""
-    section = _SECTION_OF.get(resource["resourceType"])
+    kind = _KIND_OF.get(resource["resourceType"])
     states = (word(resource, "status"), *_codes(at(resource, "verificationStatus")))
-    if section is None or _NOT_SO.intersection(states):
+    if kind is None or _NOT_SO.intersection(states):
         return None
-    says = _value(resource) if section == "Observations" else _state(resource)
-    if section == "Observations" and not says:
+    says = _value(resource) if kind is Kind.OBSERVATION else _state(resource)
+    if kind is Kind.OBSERVATION and not says:
         return None
     concept = at(resource, "medicationCodeableConcept") or at(resource, "code")
-    return Fact(
-        section,
+    return Stated(
+        kind,
         next(iter(dates_in(resource)), None),
         concept if isinstance(concept, dict) else {},
         word(resource, "medicationReference", "reference"),
@@ -76,12 +81,14 @@ def fact_of(resource: Resource) -> Fact | None:
     )
 
 
-def line_of(fact: Fact, concept: Resource, own_words: frozenset[str]) -> str:
-    """ "Asthma [SNOMED CT 195967001]: active"; "" when the concept has no safe words."""
-    words = display(concept) or _typed(concept, own_words)
-    code = next((f" [{name} {code}]" for name, code in _coded(concept)), "")
-    label = f"{words}{code}" if words else code.strip(" []")
-    return one_line(f"{label}: {fact.says}" if label and fact.says else label)
+def words_of(concept: Resource, own_words: frozenset[str]) -> str:
+    """The display of a concept, or its typed text where that is safe; "" for neither."""
+    return display(concept) or _typed(concept, own_words)
+
+
+def code_of(concept: Resource) -> Code | None:
+    """The first code of a vocabulary that is known."""
+    return next(_coded(concept), None)
 
 
 def display(concept: Any) -> str:
@@ -149,11 +156,13 @@ def _typed(concept: Resource, own_words: frozenset[str]) -> str:
     return "" if names or any(is_cjk(own[0]) and own in said for own in own_words) else text
 
 
-def _coded(concept: Any) -> Iterator[tuple[str, str]]:
+def _coded(concept: Any) -> Iterator[Code]:
     for coding in each(concept, "coding"):
-        system, code = _SYSTEMS.get(word(coding, "system")), one_line(word(coding, "code"))
-        if system and code:
-            yield system, code
+        system, value = _SYSTEMS.get(word(coding, "system")), word(coding, "code").strip()
+        if system in (System.ICD9, System.ICD10) and _CODE.fullmatch(value):
+            yield icd(value, "9" if system is System.ICD9 else "10")
+        elif system and _CODE.fullmatch(value):
+            yield Code(system, value)
 
 
 def _codes(concept: Any) -> Iterator[str]:

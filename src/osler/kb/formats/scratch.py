@@ -10,7 +10,7 @@ from pathlib import Path
 
 from osler.kb.records import Drop
 
-Values = tuple[str | int | None, ...]
+Values = tuple[str | int | float | None, ...]
 _BATCH = 10_000
 
 

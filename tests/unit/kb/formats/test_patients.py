@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
+from osler.kb.emr.codes import dotted
+from osler.kb.emr.patient import age_between, age_text
 from osler.kb.formats.fhir import Fhir
-from osler.kb.formats.mimic import Mimic, dotted
-from osler.kb.formats.people import age_between, age_text
+from osler.kb.formats.mimic import Mimic
 from osler.kb.records import Document, Drop, Record, Section
 
 PATIENT = {
@@ -79,7 +80,7 @@ def test_a_patient_is_sex_age_and_coded_facts() -> None:
 
     assert document.title == "Patient, male, age 59"
     assert document.sections == (
-        Section("Patient: male, age 59 at the latest entry."),
+        Section("Patient: male, age 59 at the latest entry.\nMain diagnoses: Asthma."),
         Section("- Asthma [SNOMED CT 195967001]: active, at age 39", ("Conditions",)),
         Section(
             "- Blood pressure [LOINC 85354-9]: Systolic 120.46 mm[Hg], Diastolic 80 mm[Hg],"
@@ -235,7 +236,7 @@ MIMIC_4 = {
     "prescriptions.csv": (
         "subject_id,hadm_id,drug\n10,101,Heparin\n10,101,Heparin\n10,101,Insulin\n"
     ),
-    "labevents.csv": "subject_id\n",
+    "noteevents.csv": "subject_id\n",
 }
 
 
@@ -252,10 +253,16 @@ def test_a_mimic_subject_is_one_document_of_admissions(tmp_path: Path) -> None:
         id="subject-10",
         title="Patient, female, age 72",
         sections=(
-            Section("Patient: female, age 72 at the latest admission."),
+            Section(
+                "Patient: female, age 72 at the latest admission. 2 admissions within 606 days."
+                " Died.\nMain diagnoses: Sepsis; ICD-10-CM E11.65."
+            ),
             Section("Admission: age 70.", ("Admission 1",)),
-            Section("Admission: age 72, ew emer., died in hospital.", ("Admission 2",)),
-            Section("- Sepsis [ICD-9 995.91]\n- ICD-10 E11.65", ("Admission 2", "Diagnoses")),
+            Section(
+                "Admission: age 72, ew emer., 606 days after the first, died in hospital.",
+                ("Admission 2",),
+            ),
+            Section("- Sepsis [ICD-9-CM 995.91]\n- ICD-10-CM E11.65", ("Admission 2", "Diagnoses")),
             Section("- Heparin\n- Insulin", ("Admission 2", "Medications")),
         ),
         code="subject:10",
@@ -268,7 +275,7 @@ def test_of_mimic_too_nothing_is_passed_over_in_silence(tmp_path: Path) -> None:
 
     name = tmp_path.name
     assert [record for record in records if isinstance(record, Drop)] == [
-        Drop(f"{name}/labevents.csv", "table not read"),
+        Drop(f"{name}/noteevents.csv", "table not read"),
         Drop(f"{name}: subject 10, admission 999", "admission not in admissions"),
         Drop(f"{name}: subject 12", "no admission"),
     ]
@@ -298,10 +305,11 @@ def test_mimic_3_has_upper_case_names_birth_dates_and_a_reason(tmp_path: Path) -
 
     assert isinstance(document, Document)
     assert [section.text for section in document.sections] == [
-        "Patient: male, age 59 at the latest admission.",
+        "Patient: male, age 59 at the latest admission."
+        "\nMain diagnoses: ICD-9-CM E878.8; ICD-9-CM V58.61.",
         "Admission: age 59, emergency, for SEPSIS;TELEMETRY.",
-        "- ICD-9 E878.8\n- ICD-9 V58.61",
-        "- ICD-9 99.15",
+        "- ICD-9-CM E878.8\n- ICD-9-CM V58.61",
+        "- ICD-9-CM 99.15",
     ]
 
 
