@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -323,6 +324,14 @@ class KnowledgeBase:
             around = "SELECT * FROM passage WHERE document = ? AND n BETWEEN ? AND ? ORDER BY n"
             near = numbered(db, around, (document, place - n, place + n))
             return tuple(passage for _, passage in near)
+
+    def documents(self, source: str) -> Iterator[tuple[Passage, ...]]:
+        """The passages of each document of a source, in order; memory holds one document."""
+        with self._readers.borrow() as db, access.still(db):
+            every = "SELECT * FROM passage WHERE source = ? ORDER BY document, n"
+            passages = (passage for _, passage in numbered(db, every, (source,)))
+            for _, group in groupby(passages, key=lambda passage: passage.id.rpartition("#")[0]):
+                yield tuple(group)
 
     def info(self) -> Info:
         with self._readers.borrow() as db, access.still(db):

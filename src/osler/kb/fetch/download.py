@@ -1,0 +1,326 @@
+"""One file from a server to the disk, so that it can be interrupted anywhere and go on there.
+
+While it is fetched it is `NAME.part`, with what the server said of it in `NAME.part.json`. To go
+on, the rest is asked for with `Range` and `If-Range`: a server that has another file now, or
+knows no ranges, sends the whole, and the download begins anew. The file gets its name when its
+length and its sum are right, and not before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx2
+
+from osler.errors import OslerError, SourceUnavailable
+
+Algorithm = Literal["md5", "sha256"]
+Progress = Callable[[str, int, int | None], None]
+Sleep = Callable[[float], None]
+
+_BUSY = frozenset({408, 429, 500, 502, 503, 504})
+_CHUNK = 1 << 20
+_RANGE = "bytes "
+
+
+class FetchFailed(SourceUnavailable):
+    """A file that could not be had."""
+
+
+class SumMismatch(FetchFailed):
+    """A file whose content is not what its publisher says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A file on a server."""
+
+    url: str
+    name: str
+    """Of the file on disk; no folder."""
+    size: int | None = None
+    algorithm: Algorithm | None = None
+    sum: str = ""
+    """In hexadecimal, lower case."""
+    sum_url: str = ""
+    """Where the sum stands, if `sum` is empty: first word of the file, or after "=" ."""
+    secret: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Parameters of the address that nobody may see."""
+    login: tuple[str, str] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How hard it is tried."""
+
+    retries: int = 5
+    """In a row without a single new byte."""
+    seconds: float = 60.0
+    """Without a byte."""
+    first_wait: float = 1.0
+    longest_wait: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fetcher:
+    """Fetches files; any number of threads may share it, each with a file of its own."""
+
+    client: httpx2.Client
+    patience: Patience = Patience()
+    sleep: Sleep = time.sleep
+
+    def fetch(self, remote: Remote, folder: Path, progress: Progress | None = None) -> Path:
+        """The file in the folder, whole and checked; what is there already is only checked.
+
+        Raises `SumMismatch` (what was fetched is thrown away) and `FetchFailed`; the part that
+        was fetched stays for the next time.
+        """
+        target = folder / remote.name
+        wanted = remote.sum or (self._sum(remote) if remote.sum_url else "")
+        if target.is_file() and _is_right(target, remote, wanted):
+            return target
+        part = _Part(folder, remote.name)
+        idle = 0
+        while True:
+            before = part.size
+            try:
+                self._continue(remote, part, progress)
+                break
+            except _Again as again:
+                idle = 0 if part.size > before else idle + 1
+                if idle > self.patience.retries:
+                    raise FetchFailed(
+                        f"{remote.name}: {again.why}, {idle} tries in a row",
+                        fix="run the same command again: it goes on where it stopped",
+                    ) from again
+                self.sleep(min(self.patience.longest_wait, again.wait or self._pause(idle)))
+        if remote.algorithm and wanted and _sum_of(part.path, remote.algorithm) != wanted:
+            part.discard()
+            raise SumMismatch(
+                f"{remote.name}: the {remote.algorithm} sum is not the publisher's",
+                fix="run the same command again; if it stays so, tell the publisher or the mirror",
+            )
+        part.finish(target)
+        return target
+
+    def text(self, url: str, remote: Remote | None = None) -> str:
+        """A small text: a listing, a sum. Raises `FetchFailed`."""
+        return self.page(url, remote).text
+
+    def page(self, url: str, remote: Remote | None = None) -> httpx2.Response:
+        """As `text`, with what else the server says."""
+        for attempt in range(self.patience.retries + 1):
+            try:
+                response = self.client.get(url, follow_redirects=True, timeout=self._timeout)
+            except httpx2.TransportError as error:
+                if attempt == self.patience.retries:
+                    raise FetchFailed(
+                        f"{_shown(url)} cannot be reached: {type(error).__name__}",
+                        fix="check the network, or name a copy with --mirror",
+                    ) from error
+            else:
+                if response.status_code == httpx2.codes.OK:
+                    return response
+                if response.status_code not in _BUSY or attempt == self.patience.retries:
+                    raise _refused(remote.name if remote else _shown(url), response.status_code)
+            self.sleep(self._pause(attempt))
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    @property
+    def _timeout(self) -> httpx2.Timeout:
+        return httpx2.Timeout(self.patience.seconds)
+
+    def _pause(self, attempt: int) -> float:
+        return min(self.patience.longest_wait, self.patience.first_wait * 2.0**attempt)
+
+    def _sum(self, remote: Remote) -> str:
+        """NCBI writes "MD5(pubmed25n0001.xml.gz)= 5d0a…", md5sum "5d0a…  NAME"."""
+        lines = self.text(remote.sum_url, remote).splitlines()
+        for line in lines:
+            if len(lines) == 1 or remote.name in line:
+                for word in line.replace("=", " ").split():
+                    if len(word) in (32, 64) and all(c in "0123456789abcdefABCDEF" for c in word):
+                        return word.lower()
+        raise FetchFailed(f"{remote.name}: there is no sum at {_shown(remote.sum_url)}")
+
+    def _continue(self, remote: Remote, part: _Part, progress: Progress | None) -> None:
+        """Asks for what is missing. Raises `_Again` when the line breaks."""
+        headers = {"Accept-Encoding": "identity", **part.wishes()}
+        url = httpx2.URL(remote.url)
+        if remote.secret:
+            url = url.copy_merge_params(dict(remote.secret))
+        auth = httpx2.BasicAuth(*remote.login) if remote.login else None
+        try:
+            with self.client.stream(
+                "GET", url, headers=headers, follow_redirects=True, timeout=self._timeout, auth=auth
+            ) as response:
+                if self._begins(remote, part, response):
+                    _pour(remote, part, response, progress)
+        except httpx2.TransportError as error:
+            raise _Again(f"the line broke ({type(error).__name__})") from error
+
+    def _begins(self, remote: Remote, part: _Part, response: httpx2.Response) -> bool:
+        """Makes the part ready for what comes; whether anything does."""
+        status = response.status_code
+        if status in _BUSY:
+            told = response.headers.get("retry-after", "")
+            raise _Again(f"the server answers {status}", float(told) if told.isdigit() else None)
+        if status == httpx2.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+            if part.total is not None and part.size == part.total:
+                return False  # nothing is missing
+            part.discard()
+            raise _Again("the server has another file now")
+        if status == httpx2.codes.PARTIAL_CONTENT:
+            start, total = _range(response)
+            if start == part.size and part.is_of(response):
+                part.total = total
+                return True
+            part.discard()
+            raise _Again("the server sends another part than was asked for")
+        if status != httpx2.codes.OK:
+            raise _refused(remote.name, status)
+        part.discard()  # the whole comes: it is another file, or the server knows no ranges
+        length = response.headers.get("content-length", "")
+        part.begin(response, int(length) if length.isdigit() else remote.size)
+        return True
+
+
+def _pour(
+    remote: Remote, part: _Part, response: httpx2.Response, progress: Progress | None
+) -> None:
+    with part.path.open("ab") as file:
+        for piece in response.iter_raw(_CHUNK):
+            file.write(piece)
+            if progress:
+                progress(remote.name, file.tell(), part.total)
+    if part.total is not None and part.size < part.total:
+        raise _Again(f"the line broke at {part.size:,} of {part.total:,} bytes")
+    if part.total is not None and part.size > part.total:
+        part.discard()
+        raise _Again("more came than was announced")
+
+
+class _Again(Exception):
+    """It is worth another try."""
+
+    def __init__(self, why: str, wait: float | None = None) -> None:
+        super().__init__(why)
+        self.why, self.wait = why, wait
+
+
+class _Part:
+    """A file that is not whole yet, and what is known of the whole."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / f"{name}.part"
+        self._note = folder / f"{name}.part.json"
+        self._known = self._read()
+        if not self._known:
+            self.path.unlink(missing_ok=True)  # of a file that nobody knows
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+    @property
+    def total(self) -> int | None:
+        total = self._known.get("total")
+        return total if isinstance(total, int) else None
+
+    @total.setter
+    def total(self, value: int | None) -> None:
+        if value != self.total:
+            self._write({**self._known, "total": value})
+
+    def wishes(self) -> dict[str, str]:
+        """Headers that ask for the rest, if the server can tell that it is the rest of this."""
+        if not self.size or not (tag := self._tag):
+            return {}
+        return {"Range": f"bytes={self.size}-", "If-Range": tag}
+
+    def is_of(self, response: httpx2.Response) -> bool:
+        """Whether a reply is of the same file, as far as it says."""
+        etag = response.headers.get("etag")
+        return etag is None or not self._known.get("etag") or etag == self._known["etag"]
+
+    def begin(self, response: httpx2.Response, total: int | None) -> None:
+        about = {name: response.headers.get(name) for name in ("etag", "last-modified")}
+        self._write({**about, "total": total})
+
+    def discard(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self._note.unlink(missing_ok=True)
+        self._known = {}
+
+    def finish(self, target: Path) -> None:
+        if not self.path.exists():
+            self.path.touch()  # a file of no bytes
+        os.replace(self.path, target)
+        self._note.unlink(missing_ok=True)
+
+    @property
+    def _tag(self) -> str:
+        """A strong tag, else the date: a weak one does not promise the same bytes."""
+        etag = self._known.get("etag") or ""
+        return (
+            etag if etag and not etag.startswith("W/") else self._known.get("last-modified") or ""
+        )
+
+    def _read(self) -> dict[str, Any]:
+        with suppress(OSError, ValueError):
+            told = json.loads(self._note.read_text(encoding="utf-8"))
+            if isinstance(told, dict):
+                return told
+        return {}
+
+    def _write(self, known: dict[str, Any]) -> None:
+        self._known = known
+        self._note.write_text(json.dumps(known), encoding="utf-8")
+
+
+def _range(response: httpx2.Response) -> tuple[int, int | None]:
+    """Start and total of `Content-Range: bytes 5-9/10`; -1 for what cannot be read."""
+    told = response.headers.get("content-range", "")
+    span, _, total = told.removeprefix(_RANGE).partition("/")
+    start = span.partition("-")[0]
+    if not (told.startswith(_RANGE) and start.isdigit()):
+        return -1, None
+    return int(start), int(total) if total.isdigit() else None
+
+
+def _is_right(path: Path, remote: Remote, wanted: str) -> bool:
+    if remote.size is not None and path.stat().st_size != remote.size:
+        return False
+    return not (remote.algorithm and wanted) or _sum_of(path, remote.algorithm) == wanted
+
+
+def _sum_of(path: Path, algorithm: Algorithm) -> str:
+    if not path.exists():
+        path.touch()
+    with path.open("rb") as file:
+        if algorithm == "md5":
+            return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _refused(name: str, status: int) -> OslerError:
+    fixes = {
+        401: "check the key",
+        403: "check the key, and that its licence was granted",
+        404: "the publisher has moved it: see the recipe's page, or name a copy with --mirror",
+    }
+    return FetchFailed(f"{name}: the server answers {status}", fix=fixes.get(status, ""))
+
+
+def _shown(url: str) -> str:
+    """An address without what may be a key."""
+    return str(httpx2.URL(url).copy_with(query=None))

@@ -1,0 +1,101 @@
+"""Which addresses may be called: names are resolved here, checked, and called as checked.
+
+A page on the web can send a client anywhere, to the machine's own services too. So only http and
+https are spoken, and the connection goes to the very address that was checked: a name that
+resolves to another one a moment later (DNS rebinding) finds nobody waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx2
+
+from osler.errors import SourceUnavailable
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+"""Host and port to addresses. Raises `OSError`."""
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+class Refused(SourceUnavailable):
+    """An address that may not be called."""
+
+
+async def resolved(host: str, port: int) -> list[str]:
+    """The addresses of a name, as the system tells them."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+def is_public(address: str) -> bool:
+    """Whether anybody on the internet could mean it: not private, loopback, link-local or reserved.
+
+    An address that carries another one inside (IPv4 in IPv6) is what it carries.
+    """
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(ip, ipaddress.IPv6Address):
+        inside: list[ipaddress.IPv4Address] = [
+            each for each in (ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())) if each
+        ]
+        if ip in _NAT64:
+            inside.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
+        if inside:
+            return all(is_public(str(each)) for each in inside)
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+
+
+class Guarded(httpx2.AsyncBaseTransport):
+    """A transport that calls only what may be called. Raises `Refused`."""
+
+    def __init__(
+        self, private_hosts: frozenset[str] = frozenset(), *, resolve: Resolve = resolved
+    ) -> None:
+        self._private = frozenset(host.lower() for host in private_hosts)
+        """Hosts of the user's own network that the settings name."""
+        self._resolve = resolve
+        self._inner = httpx2.AsyncHTTPTransport(trust_env=False, retries=0)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        url = request.url
+        host = url.host
+        if url.scheme not in {"http", "https"} or not host or url.userinfo:
+            raise Refused(f"{url.scheme or 'no'} address refused: only plain http(s) is called")
+        address = await self._checked(host, url.port or (443 if url.scheme == "https" else 80))
+        extensions: dict[str, Any] = dict(request.extensions)
+        if url.scheme == "https":
+            extensions["sni_hostname"] = host  # the certificate must be the name's
+        return await self._inner.handle_async_request(
+            httpx2.Request(
+                request.method,
+                url.copy_with(host=address),
+                headers=request.headers,  # `Host` was set from the name
+                stream=request.stream,
+                extensions=extensions,
+            )
+        )
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def _checked(self, host: str, port: int) -> str:
+        try:
+            found = await self._resolve(host, port)
+        except OSError as error:
+            raise httpx2.ConnectError(f"no such host: {host}") from error
+        if not found:
+            raise httpx2.ConnectError(f"no address of {host}")
+        if host.lower() not in self._private and not all(map(is_public, found)):
+            raise Refused(
+                f"{host} leads into a private network and is not called",
+                fix="name the host in net.private_hosts if it is yours",
+            )
+        return found[0]

@@ -1,0 +1,142 @@
+"""Patients like one that is described: by codes, by the names of diagnoses, else by words.
+
+Searches the source `emr` and no other (TC-RAG App. 8.5, "Electronic Medical Record Database
+Search"); a hit is the summary of a patient's record, which opens like any passage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from osler.kb.base import KnowledgeBase
+from osler.kb.emr import codes
+from osler.kb.emr.codes import Code, System
+from osler.kb.emr.crosswalk import Crosswalk
+from osler.kb.emr.patient import OLDEST
+from osler.kb.emr.similar import Cohort, Similar
+from osler.kb.emr.telling import Profile, coded_lines, profile_of
+from osler.retrieve.hits import available
+from osler.text import words
+from osler.types import EMR, Hit, Passage, Retriever
+
+FINDER = "patients"
+
+_AGE = re.compile(
+    r"(?<![\d.])(\d{1,3})\s*(?:-\s*)?(?:years?[\s-]*old|y/?o\b|yo\b|岁|歲)|\bage[d:]?\s*(\d{1,3})\b",
+    re.IGNORECASE,
+)
+_SEXES = (
+    ("female", re.compile(r"\b(?:female|woman|girl)\b|(?-i:(?<=\d)\s?F\b)|女", re.IGNORECASE)),
+    ("male", re.compile(r"\b(?:male|man|boy)\b|(?-i:(?<=\d)\s?M\b)|男", re.IGNORECASE)),
+)
+_LONGEST_NAME = 12
+"""Words of a diagnosis's name that are looked for in a query."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A patient, how like, and why."""
+
+    passage: Passage
+    """The summary of the record."""
+    similar: Similar
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    snapshot: str
+    cohort: Cohort
+    names: dict[tuple[str, ...], Code]
+    """Words of a diagnosis, as the records call it, to its code."""
+
+
+@dataclass
+class Patients:
+    """The patients of a knowledge base, compared. Read at the first search; again after a build."""
+
+    kb: KnowledgeBase
+    walk: Crosswalk | None = None
+    target: System = System.ICD9
+    _loaded: _Loaded | None = None
+    _loading: threading.Lock = field(default_factory=threading.Lock)
+
+    def nearest(self, query: Profile, *, k: int) -> list[Found]:
+        """The `k` most similar patients. Blocks. Raises `SourceUnavailable`."""
+        with available(self.kb, (EMR,)):
+            similar = self.loaded().cohort.nearest(query, k=k)
+            return [Found(self.kb.get(each.id), each) for each in similar]
+
+    def loaded(self) -> _Loaded:
+        with self._loading:
+            snapshot = self.kb.snapshot
+            if self._loaded is None or self._loaded.snapshot != snapshot:
+                self._loaded = self._load(snapshot)
+            return self._loaded
+
+    def described(self, text: str) -> Profile:
+        """What a text says of a patient: codes, else names of diagnoses; age and sex."""
+        found = frozenset(codes.found_in(text))
+        return profile_in(text, found or frozenset(self._named(text)))
+
+    def _load(self, snapshot: str) -> _Loaded:
+        profiles: list[Profile] = []
+        names: dict[tuple[str, ...], Code] = {}
+        for passages in self.kb.documents(EMR):
+            profiles.append(profile_of(passages[0].id, passages, passages[0].title))
+            for code, called in coded_lines(passages):
+                if called:
+                    names.setdefault(tuple(words(called)[: _LONGEST_NAME + 1]), code)
+        return _Loaded(snapshot, Cohort(profiles, self.walk, self.target), names)
+
+    def _named(self, text: str) -> Iterable[Code]:
+        """Diagnoses whose whole name stands in the text; of names in one another, the longer."""
+        names, said = self.loaded().names, words(text)
+        at = 0
+        while at < len(said):
+            for length in range(min(_LONGEST_NAME, len(said) - at), 0, -1):
+                if code := names.get(tuple(said[at : at + length])):
+                    yield code
+                    at += length - 1
+                    break
+            at += 1
+
+
+@dataclass(frozen=True)
+class SimilarPatients:
+    """A `Retriever`: patients by diagnoses where the query holds any, else by its words."""
+
+    patients: Patients
+    by_words: Retriever
+    """Over the source `emr`."""
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        found = await asyncio.to_thread(self._nearest, query, k)
+        return found or await self.by_words.search(query, k=k)
+
+    def _nearest(self, query: str, k: int) -> list[Hit]:
+        with available(self.patients.kb, (EMR,)):
+            profile = self.patients.described(query)
+        if not profile.codes:
+            return []
+        found = self.patients.nearest(profile, k=k)
+        return [
+            Hit(each.passage, each.similar.score, rank, query, FINDER)
+            for rank, each in enumerate(found, 1)
+        ]
+
+
+def profile_in(text: str, found: frozenset[Code]) -> Profile:
+    """The codes, with the age and sex that the text tells: "a 65-year-old man", "女，65岁"."""
+    age = _AGE.search(text)
+    told = int(age[1] or age[2]) if age else None
+    sex = next((name for name, pattern in _SEXES if pattern.search(text)), "")
+    return Profile("query", found, None if told is None else min(told, OLDEST), sex)
+
+
+def of_passages(passages: Sequence[Passage]) -> Profile:
+    """The profile of a document that is in no knowledge base."""
+    return profile_of("query", passages, passages[0].title)

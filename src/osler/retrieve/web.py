@@ -1,0 +1,82 @@
+"""Retrievers over what lies outside, and over an index and the outside together.
+
+A passage from outside has the address it came from and the day it was fetched, and is kept, so
+that a citation of it opens when the page has changed or gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from osler.kb.chunk import passages
+from osler.kb.records import Document
+from osler.kb.web.engine import Engine
+from osler.kb.web.net import Net
+from osler.retrieve.fuse import rrf
+from osler.retrieve.relevance import Overlap
+from osler.types import Hit, Passage, Retriever
+
+
+@dataclass(frozen=True)
+class Online:
+    """An engine as a `Retriever`. The first hits are the best passage of each document."""
+
+    engine: Engine
+    net: Net
+    source: str
+    """Whose passages these are: "web", "wiki", "research"."""
+    documents: int = 5
+    """How many an engine is asked for."""
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        """Raises `SourceUnavailable`."""
+        found = await self.engine.find(query, k=self.documents)
+        ranked = await self._ranked(query, found)
+        if self.net.cache and ranked:
+            await asyncio.to_thread(self.net.cache.keep, ranked, now=self.net.clock())
+        return [
+            Hit(passage, 1 / rank, rank, query, self.engine.name)
+            for rank, passage in enumerate(ranked[:k], 1)
+        ]
+
+    async def _ranked(self, query: str, found: Sequence[Document]) -> list[Passage]:
+        """The best passage of every document in the engine's order, then the second best, …"""
+        of_each = [await self._best_first(query, self._passages(document)) for document in found]
+        rounds = zip_longest(*of_each)
+        distinct = {p.id: p for several in rounds for p in several if p is not None}
+        return list(distinct.values())
+
+    async def _best_first(self, query: str, of_one: list[Passage]) -> list[Passage]:
+        scores = await Overlap().relevance(query, [passage.text for passage in of_one])
+        order = sorted(range(len(of_one)), key=lambda i: (-scores[i], i))
+        return [of_one[i] for i in order]
+
+    def _passages(self, document: Document) -> list[Passage]:
+        """Named after their text: a page that changes becomes another one; both can be cited."""
+        told = "\n".join(section.text for section in document.sections)
+        version = hashlib.sha256(told.encode()).hexdigest()[:8]
+        return list(passages(replace(document, id=f"{document.id}.{version}"), self.source))
+
+
+@dataclass(frozen=True)
+class Together:
+    """An index and the outside as one: both are searched, their ranks fused.
+
+    Raises `SourceUnavailable` when either is down: half an answer would look like a whole one.
+    """
+
+    several: tuple[Retriever, ...]
+    constant: float = 10.0
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        found = await asyncio.gather(*(each.search(query, k=k) for each in self.several))
+        first = {hit.passage.id: hit for hits in reversed(found) for hit in hits}
+        fused = rrf([[hit.passage.id for hit in hits] for hits in found], k=self.constant)
+        return [
+            replace(first[id], score=score, rank=rank)
+            for rank, (id, score) in enumerate(fused[:k], 1)
+        ]
