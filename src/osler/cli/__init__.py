@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from osler.cli import kb, kb_keep, models, setup, trace
+from osler.cli import fetch, kb, kb_keep, models, patients, setup, trace
 from osler.cli.ask import ask, replay
 from osler.cli.session import ProgressMode, Root, Session, complete_preset
 
@@ -27,7 +27,7 @@ app = typer.Typer(
 app.command()(setup.init)
 app.command()(setup.doctor)
 app.add_typer(setup.config, name="config", help="The settings in force, and where they come from.")
-for command in kb_keep.COMMANDS:
+for command in (*kb_keep.COMMANDS, patients.patients, fetch.fetch):
     kb.app.command()(command)
 app.add_typer(kb.app, name="kb", help="The knowledge base: what can be found and cited.")
 app.command()(ask)

@@ -11,6 +11,7 @@ import typer
 
 from osler.cli.progress import progress
 from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, session
+from osler.errors import UnknownPassage
 
 if TYPE_CHECKING:
     from osler.cli.session import Session
@@ -185,9 +186,18 @@ def get(
     from osler.cli.render import passages_page
     from osler.cli.tables import provenance_line
 
-    with opened(here.settings()) as kb:
-        passages = kb.neighbours(id, around)
-        provenance = kb.provenance(id)
+    settings = here.settings()
+    with opened(settings) as kb:
+        try:
+            passages, provenance = kb.neighbours(id, around), kb.provenance(id)
+        except UnknownPassage:
+            from osler.wiring.outside import kept
+
+            if (found := kept(settings, id)) is None:
+                raise
+            # From outside: its locator says where it was found and when.
+            here.show(passages_page((found,), id), passage_document(found))
+            return
     wanted = next(passage for passage in passages if passage.id == id)
     document = passage_document(wanted) | {"provenance": asdict(provenance)}
     if around:

@@ -11,65 +11,26 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from platformdirs import user_data_dir
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from osler.config.fields import (
+    Limit,
+    Place,
+    Real,
+    RealLimit,
+    Section,
+    SourceName,
+    Whole,
+    listed,
+    none,
+)
+from osler.config.outside import Emr, Net, Pedia, PubMed, Web
 from osler.types import ALL_SOURCES, EMR
-
-NONE = "none"
-"""How "no bound" and "no file" are written in a file or in the environment."""
-
-
-def _no_truth_value(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("a number is wanted, not true or false")
-    return value
-
-
-def _none(value: object) -> object:
-    return None if value == NONE else value
-
-
-def _listed(value: object) -> object:
-    """The environment and the command line write a list as "a,b"."""
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    return value
-
-
-def _at_home(value: object) -> object:
-    if isinstance(value, str):
-        if not value.strip():
-            raise ValueError("a path is wanted, not an empty text")
-        return Path(value).expanduser()
-    return value
-
-
-Whole = Annotated[int, BeforeValidator(_no_truth_value)]
-Real = Annotated[float, BeforeValidator(_no_truth_value), Field(allow_inf_nan=False)]
-Limit = Annotated[
-    Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(_no_truth_value)] | None,
-    BeforeValidator(_none),
-]
-RealLimit = Annotated[
-    Annotated[
-        float,
-        Field(gt=0, le=1_000_000_000, allow_inf_nan=False),
-        BeforeValidator(_no_truth_value),
-    ]
-    | None,
-    BeforeValidator(_none),
-]
-Place = Annotated[Path, BeforeValidator(_at_home)]
-SourceName = Annotated[str, Field(min_length=1)]
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 
 class Kb(Section):
     path: Place = Field(description='Folder of the knowledge base (default: "kb" in home).')
-    sources: Annotated[tuple[SourceName, ...], BeforeValidator(_listed)] = Field(
+    sources: Annotated[tuple[SourceName, ...], BeforeValidator(listed)] = Field(
         default=(),
         description=f"Sources to search ({', '.join(ALL_SOURCES)} or your own);"
         f" empty = all but {EMR}.",
@@ -89,14 +50,14 @@ class Model(Section):
         description="The small model that comes with Osler, a GGUF file of yours, or a server"
         " that speaks the OpenAI interface.",
     )
-    path: Annotated[Place | None, BeforeValidator(_none)] = Field(
+    path: Annotated[Place | None, BeforeValidator(none)] = Field(
         default=None, description='The GGUF file; needed with kind = "gguf".'
     )
     url: str = Field(
         default="", description='The server, as "http://HOST:PORT/v1"; needed with kind = "openai".'
     )
     name: str = Field(default="", description="The model's name on the server.")
-    key_file: Annotated[Place | None, BeforeValidator(_none)] = Field(
+    key_file: Annotated[Place | None, BeforeValidator(none)] = Field(
         default=None,
         description="File with the server's key; without one, OPENAI_API_KEY of the environment.",
     )
@@ -288,6 +249,11 @@ class Settings(Section):
     answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
     strategy: Strategy = Field(default=TcRag(), description="How a question is solved.")
     budget: BudgetSettings = Field(default=BudgetSettings(), description="Bounds of one run.")
+    emr: Emr = Field(default=Emr(), description="How patients are compared.")
+    net: Net = Field(default=Net(), description="How what lies outside is called, if it is.")
+    web: Web = Field(default=Web(), description="Web search; off unless set.")
+    pedia: Pedia = Field(default=Pedia(), description="An encyclopaedia; off unless set.")
+    pubmed: PubMed = Field(default=PubMed(), description="PubMed; off unless set.")
 
     @model_validator(mode="before")
     @classmethod

@@ -7,8 +7,9 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+from osler.config.fields import NONE, Section
 from osler.config.merge import Loaded, dotted
-from osler.config.settings import NONE, STRATEGIES, Section, Settings, is_section
+from osler.config.settings import STRATEGIES, Settings, is_section
 from osler.errors import BadConfig
 
 _HEAD = """\

@@ -12,7 +12,10 @@ from osler.kb.base import Built, KnowledgeBase, Progress
 from osler.retrieve.dense import Dense
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.lexical import Lexical
+from osler.retrieve.patients import SimilarPatients
+from osler.retrieve.web import Together
 from osler.types import ALL_SOURCES, EMR, Hit, Retriever
+from osler.wiring import outside
 from osler.wiring.models import encoder
 
 if TYPE_CHECKING:
@@ -49,14 +52,14 @@ def build_sample(settings: Settings, progress: Progress | None = None) -> Built:
 
 
 def searched(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
-    """The sources to search: those allowed that are there; patients only when named.
+    """The sources to search: those allowed that are there, or outside; patients only when named.
 
     Raises `BadConfig` for a source that is asked for and not there.
     """
-    present, wanted = kb.sources, settings.kb.sources
+    present, wanted = {*kb.sources, *outside.sources(settings)}, settings.kb.sources
     if not wanted:
-        return _ordered(set(present) - {EMR})
-    if absent := set(wanted) - set(present):
+        return _ordered(present - {EMR})
+    if absent := set(wanted) - present:
         raise BadConfig(
             f"the knowledge base has no source {', '.join(sorted(absent))}",
             fix=f"choose from {', '.join(_ordered(present))}, or `osler kb add` it",
@@ -65,6 +68,22 @@ def searched(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
 
 
 def retriever(
+    settings: Settings, kb: KnowledgeBase, encoder: Encoder, sources: tuple[str, ...]
+) -> Retriever:
+    """What searches these sources: the index, what is outside, or both; patients by likeness."""
+    held = tuple(source for source in sources if source in kb.sources)
+    several: list[Retriever] = []
+    if held or not sources:
+        several.append(_indexed(settings, kb, encoder, held))
+    if sources == (EMR,) and held:
+        several = [SimilarPatients(outside.patients(settings, kb), several[0])]
+    several += outside.online(settings, sources)
+    if not several:
+        return _indexed(settings, kb, encoder, sources)  # it says at the first search what lacks
+    return several[0] if len(several) == 1 else Together(tuple(several))
+
+
+def _indexed(
     settings: Settings, kb: KnowledgeBase, encoder: Encoder, sources: tuple[str, ...]
 ) -> Retriever:
     chosen = settings.retrieve

@@ -14,8 +14,10 @@ from osler.kb.web.cache import Reply
 class Engine(Protocol):
     """Something outside that can be searched."""
 
-    name: str
-    """For messages and as the finder of hits: "wikipedia", "pubmed", "searxng"."""
+    @property
+    def name(self) -> str:
+        """For messages and as the finder of hits: "wikipedia", "pubmed", "searxng"."""
+        ...
 
     async def find(self, query: str, *, k: int) -> list[Document]:
         """At most `k` documents, in the engine's order; [] when it knows none.

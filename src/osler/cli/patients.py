@@ -1,0 +1,132 @@
+"""`osler kb patients`: records like one that is described."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osler.cli.session import ABSTAINED, Json, session
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from osler.kb.emr.telling import Profile
+    from osler.retrieve.patients import Found, Patients
+
+
+def patients(
+    context: typer.Context,
+    query: Annotated[
+        Path | None,
+        typer.Argument(help="A record in a format that `kb add` reads, or a text with codes."),
+    ] = None,
+    code: Annotated[
+        list[str] | None,
+        typer.Option("--code", "-c", help='"E11.9" or "ICD-9-CM 250.00"; once for each.'),
+    ] = None,
+    age: Annotated[int | None, typer.Option(min=0, max=150, help="In years.")] = None,
+    sex: Annotated[str | None, typer.Option(help="female, male or other.")] = None,
+    k: Annotated[int, typer.Option("--k", min=1, max=200, help="How many.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """The patients of source emr that are most alike, and why. Exit code 1: none.
+
+    A likeness of 1 is an equal record, 0 one without anything in common.
+    """
+    here = session(context, as_json=as_json)
+    from osler.wiring import knowledge_base
+    from osler.wiring.outside import patients as of_knowledge_base
+
+    settings = here.settings()
+    with knowledge_base(settings) as kb:
+        held = of_knowledge_base(settings, kb)
+        profile = _profile(held, query, code or [], age, sex)
+        found = held.nearest(profile, k=k)
+        cohort = held.loaded().cohort
+    unmapped = {system.value: count for system, count in cohort.unmapped.items()}
+    document = {
+        "asked": {"codes": sorted(map(str, profile.codes)), "age": profile.age, "sex": profile.sex},
+        "patients": [_document(each) for each in found],
+        "compared": len(cohort),
+        "unmapped": unmapped,
+    }
+    here.show(_page(found, len(cohort), unmapped), document)
+    if not found:
+        raise typer.Exit(ABSTAINED)
+
+
+def _profile(
+    held: Patients, query: Path | None, written: list[str], age: int | None, sex: str | None
+) -> Profile:
+    """What the file and the options say together; options go before the file."""
+    from dataclasses import replace
+
+    from osler.errors import BadQuestion
+    from osler.kb.emr.codes import parse
+    from osler.kb.emr.patient import grouped
+    from osler.kb.emr.telling import Profile
+
+    if sex is not None and sex not in {"female", "male", "other"}:
+        raise BadQuestion(f"--sex {sex!r} is none", fix="use female, male or other")
+    profile = _read(held, query) if query else Profile("query")
+    codes = profile.codes | frozenset(map(parse, written))
+    if not codes:
+        raise BadQuestion(
+            "there is no diagnosis to compare with", fix="give --code, or a file with codes"
+        )
+    return replace(
+        profile,
+        codes=codes,
+        age=profile.age if age is None else grouped(age),
+        sex=profile.sex if sex is None else sex,
+    )
+
+
+def _read(held: Patients, path: Path) -> Profile:
+    """Of the first patient in the file; else of the codes and names in its text."""
+    from osler.kb.discover import discover, read
+    from osler.kb.emr.telling import profile_of
+    from osler.kb.formats.reading import decoded
+    from osler.kb.records import Document, Drop
+
+    for found in discover([path]):
+        for record in () if isinstance(found, Drop) else read(found):
+            if isinstance(record, Document) and record.kind.endswith("atient"):
+                return profile_of("query", record.sections, record.title)
+    return held.described(decoded(path.read_bytes(), path.name) if path.is_file() else "")
+
+
+def _document(found: Found) -> dict[str, object]:
+    from osler.cli.document import passage_document
+
+    return {
+        "passage": passage_document(found.passage),
+        "score": round(found.similar.score, 6),
+        "matches": [
+            {"asked": str(match.asked), "found": str(match.found), "level": match.level.value}
+            for match in found.similar.matches
+        ],
+    }
+
+
+def _page(found: list[Found], compared: int, unmapped: dict[str, int]) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    from osler.cli.session import printable
+
+    blocks = []
+    for rank, each in enumerate(found, 1):
+        head = f"{rank}. {each.similar.score:.3f}  {each.passage.title}  {each.passage.id}"
+        lines = [
+            f"     {match.level.value}: {match.asked}"
+            + (f" ~ {match.found}" if match.found != match.asked else "")
+            for match in each.similar.matches
+        ]
+        blocks.append(Text(printable("\n".join([head, *lines]))))
+    summary = f"{compared:,} patients compared"
+    if lost := sum(unmapped.values()):
+        summary += f"; {lost:,} codes without a map: {', '.join(sorted(unmapped))}"
+    return Group(*blocks, Text(summary))
