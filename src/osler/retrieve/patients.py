@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from osler.errors import BadQuestion
 from osler.kb.base import KnowledgeBase
 from osler.kb.emr import codes
 from osler.kb.emr.codes import Code, System
@@ -78,8 +80,11 @@ class Patients:
             return self._loaded
 
     def described(self, text: str) -> Profile:
-        """What a text says of a patient: codes, else names of diagnoses; age and sex."""
-        found = frozenset(codes.found_in(text))
+        """What a text says of a patient: codes, else names of diagnoses; age and sex.
+
+        A line that is nothing but a code counts however it is written.
+        """
+        found = frozenset((*codes.found_in(text), *_lines(text)))
         return profile_in(text, found or frozenset(self._named(text)))
 
     def _load(self, snapshot: str) -> _Loaded:
@@ -129,14 +134,15 @@ class SimilarPatients:
         ]
 
 
+def _lines(text: str) -> Iterable[Code]:
+    for line in text.splitlines():
+        with suppress(BadQuestion):
+            yield codes.parse(line.strip(" \t,;-"))
+
+
 def profile_in(text: str, found: frozenset[Code]) -> Profile:
     """The codes, with the age and sex that the text tells: "a 65-year-old man", "女，65岁"."""
     age = _AGE.search(text)
     told = int(age[1] or age[2]) if age else None
     sex = next((name for name, pattern in _SEXES if pattern.search(text)), "")
     return Profile("query", found, None if told is None else min(told, OLDEST), sex)
-
-
-def of_passages(passages: Sequence[Passage]) -> Profile:
-    """The profile of a document that is in no knowledge base."""
-    return profile_of("query", passages, passages[0].title)

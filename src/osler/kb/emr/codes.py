@@ -108,12 +108,18 @@ _ELSEWHERE = {"M1A": "M05-M14"}
 _ICD_9 = re.compile(r"(?:\d{3}|V\d\d)(?:\.?\d{1,2})?|E\d{3}(?:\.?\d)?")
 _ICD_10 = re.compile(r"[A-Z]\d[0-9AB](?:\.?[0-9A-Z]{1,4})?")
 _EXTERNAL_9 = re.compile(r"E(?:0[0-3]|[89])\d")
+_DOTTED = r"(?:\d{3}\.\d{1,2}|V\d\d\.\d{1,2}|E\d{3}\.\d|[A-Z]\d[0-9AB]\.[0-9A-Z]{1,4})"
 _NAMED = re.compile(
-    r"(ICD-?9(?:-?CM)?|ICD-?10(?:-?CM)?|SNOMED(?:[ -]?CT)?|SCT)[ :|]*([0-9A-Z][0-9A-Z.]*)",
+    r"(ICD-?9(?:-?CM)?|ICD-?10(?:-?CM)?|SNOMED(?:[ -]?CT)?|SCT)[ :：|]*([0-9A-Z][0-9A-Z.]*)"
+    rf"((?:\s*[,;、/]\s*{_DOTTED}(?![\w.]))*)",
     re.IGNORECASE,
 )
-# A bare word that looks like a code; without a dot a number is more often a number.
-_BARE = re.compile(r"(?<![\w.-])([A-TV-Z]\d[0-9AB](?:\.[0-9A-Z]{1,4})?|\d{3}\.\d{1,2})(?![\w.-])")
+# In running text a number with a dot is a number, and B12 is a vitamin: only a letter with
+# a dot is a code without being named one.
+_BARE = re.compile(
+    r"(?<![A-Za-z0-9_.-])([A-Z]\d[0-9AB]\.[0-9A-Z]{1,4}|V\d\d\.\d{1,2}|E\d{3}\.\d)"
+    r"(?![A-Za-z0-9_-])"
+)
 
 
 def icd(code: str, version: str, *, is_procedure: bool = False) -> Code:
@@ -136,8 +142,9 @@ def dotted(code: str, version: str, *, is_procedure: bool) -> str:
 
 def version_of(code: str) -> str:
     """ "9" or "10", as far as the code itself tells; "" where it could be either or neither."""
-    bare = "".join(code.split()).replace(".", "").upper()
-    is_9, is_10 = bool(_ICD_9.fullmatch(bare)), bool(_ICD_10.fullmatch(bare))
+    written = "".join(code.split()).upper()
+    bare = written.replace(".", "")
+    is_9, is_10 = bool(_ICD_9.fullmatch(written)), bool(_ICD_10.fullmatch(written))
     if is_9 and bare.startswith("E") and not _EXTERNAL_9.match(bare):
         is_9 = False
     if is_10 and bare.startswith("V") and len(bare) < 6:
@@ -153,8 +160,8 @@ def parse(text: str) -> Code:
     Raises `BadQuestion` for what is no code, and where its vocabulary must be named.
     """
     written = " ".join(text.split())
-    if named := _NAMED.fullmatch(written):
-        return _named(named)
+    if (named := _NAMED.fullmatch(written)) and not named[3]:
+        return _named(named[1], named[2])
     if version := version_of(written):
         return icd(written, version)
     why = "could be ICD-9-CM or ICD-10-CM" if _ICD_10.fullmatch(written.upper()) else "is no code"
@@ -162,11 +169,11 @@ def parse(text: str) -> Code:
 
 
 def found_in(text: str) -> tuple[Code, ...]:
-    """The codes that stand in running text, each once, in order."""
+    """The codes that stand in running text, each once: the named ones, then the others."""
     found: dict[Code, None] = {}
-    named = list(_NAMED.finditer(text))
-    for match in named:
-        found[_named(match)] = None
+    for match in _NAMED.finditer(text):
+        for value in (match[2], *re.findall(_DOTTED, match[3], re.IGNORECASE)):
+            found[_named(match[1], value)] = None
     rest = _NAMED.sub(" ", text)
     for match in _BARE.finditer(rest):
         if version := version_of(match[1]):
@@ -174,10 +181,9 @@ def found_in(text: str) -> tuple[Code, ...]:
     return tuple(found)
 
 
-def _named(match: re.Match[str]) -> Code:
-    name, value = match[1].upper(), match[2].rstrip(".")
-    if name.startswith("S"):
-        return Code(System.SNOMED, value)
+def _named(name: str, value: str) -> Code:
+    if name.upper().startswith("S"):
+        return Code(System.SNOMED, value.rstrip("."))
     return icd(value, "9" if "9" in name else "10")
 
 

@@ -47,6 +47,9 @@ LEVEL = {
 AGE_LOSS, SEX_LOSS, AGE_SPAN = 0.3, 0.2, 40
 """What another age (from `AGE_SPAN` years of difference on, in full) and another sex take away."""
 
+_DIGITS = 12
+"""Of a score: what lies behind is the order of adding, not likeness."""
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -111,12 +114,12 @@ class Cohort:
         if not nodes or not self._profiles or k < 1:
             return []
         shared = np.zeros(len(self._profiles))
-        for node in nodes:
+        for node in sorted(nodes):
             if (number := self._number.get(node)) is not None:
                 start, end = self._starts[number], self._starts[number + 1]
                 shared[self._members[start:end]] += self._weights[number]
-        union = self._totals + sum(map(self.weight, nodes)) - shared
-        scores = shared / union * self._closeness(query)
+        union = self._totals + math.fsum(map(self.weight, nodes)) - shared
+        scores = np.round(shared / union * self._closeness(query), _DIGITS)
         return [
             Similar(self._profiles[place].id, float(scores[place]), self.why(query, place))
             for place in self._best(scores, k)
@@ -131,9 +134,9 @@ class Cohort:
     def likeness(self, one: Profile, other: Profile) -> float:
         """The score of any two profiles with the weights of this cohort."""
         first, second = self._nodes(one.codes)[0], self._nodes(other.codes)[0]
-        every = sum(map(self.weight, first | second))
-        both = sum(map(self.weight, first & second))
-        return both / every * closeness(one, other) if every else 0.0
+        every = math.fsum(map(self.weight, first | second))
+        both = math.fsum(map(self.weight, first & second))
+        return round(both / every * closeness(one, other), _DIGITS) if every else 0.0
 
     def why(self, query: Profile, place: int) -> tuple[Match, ...]:
         """For each code asked for, what the patient has nearest to it."""

@@ -39,6 +39,7 @@ _LINE = re.compile(
     rf"- (?:(?P<words>.*) \[(?P<system>{_SYSTEMS}) (?P<code>[^\s\]]+)\]"
     rf"|(?P<bare>{_SYSTEMS}) (?P<only>[^\s:,]+))(?:(?:: .*)?(?:, at age .*)?)?"
 )
+_ROUND = str.maketrans("[]", "()")
 _TITLE = re.compile(r"Patient, (?P<sex>.+), age (?P<age>\d+|90 or over|unknown)")
 
 
@@ -88,11 +89,18 @@ def coded_lines(passages: Iterable[Passage | Section]) -> Iterator[tuple[Code, s
 
 
 def line_of(fact: Fact) -> str:
-    """ "Asthma [SNOMED CT 195967001]: active, at age 39"; "" when it has neither words nor code."""
+    """ "Asthma [SNOMED CT 195967001]: active"; "" when the fact has neither words nor code.
+
+    Words that would read as a code of their own are changed so that they do not.
+    """
     words = one_line(fact.words)[:_WORDS].strip()
+    # Brackets are the code's: after it there must be none.
+    says = one_line(fact.says)[:_WORDS].translate(_ROUND)
     label = f"{words} [{fact.code}]" if words and fact.code else words or str(fact.code or "")
-    says = one_line(fact.says)[:_WORDS]
-    return f"{label}: {says}" if label and says else label
+    line = f"{label}: {says}" if label and says else label
+    if fact.code is None and _LINE.fullmatch(f"- {line}"):
+        line = f"({line.translate(_ROUND)})"
+    return line
 
 
 def _who(title: str) -> tuple[int | None, str]:

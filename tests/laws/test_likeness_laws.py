@@ -1,0 +1,94 @@
+"""Likeness of patients: symmetric, in [0, 1], 1 for equals, monotone; the search is exact."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from osler.kb.emr.codes import Code, System, lineage
+from osler.kb.emr.similar import Cohort
+from osler.kb.emr.telling import Profile
+
+CODES = [
+    *(Code(System.ICD9, v) for v in ("250.00", "250.02", "401.9", "428.0", "V58.61", "038.9")),
+    *(Code(System.ICD10, v) for v in ("E11.9", "E11.65", "I10", "I50.9", "A41.9")),
+    Code(System.SNOMED, "44054006"),
+]
+sets = st.frozensets(st.sampled_from(CODES), max_size=6)
+profiles = st.builds(
+    Profile,
+    st.uuids().map(str),
+    sets,
+    st.none() | st.integers(0, 90),
+    st.sampled_from(["", "female", "male", "other"]),
+)
+cohorts = st.lists(profiles, max_size=5).map(Cohort)
+
+
+@given(cohorts, profiles, profiles)
+def test_likeness_is_symmetric_and_between_0_and_1(
+    cohort: Cohort, one: Profile, other: Profile
+) -> None:
+    score = cohort.likeness(one, other)
+    assert score == cohort.likeness(other, one)
+    assert 0 <= score <= 1
+
+
+@given(cohorts, profiles)
+def test_equal_patients_have_likeness_1(cohort: Cohort, one: Profile) -> None:
+    assert cohort.likeness(one, one) == (1.0 if one.codes else 0.0)
+
+
+@given(cohorts, profiles, profiles)
+def test_nothing_in_common_is_0_and_something_is_more(
+    cohort: Cohort, one: Profile, other: Profile
+) -> None:
+    first = {node for code in one.codes for node in lineage(code)}
+    second = {node for code in other.codes for node in lineage(code)}
+    assert (cohort.likeness(one, other) > 0) == bool(first & second)
+
+
+@given(cohorts, profiles, profiles, st.sampled_from(CODES))
+def test_a_diagnosis_that_both_get_never_lowers_it(
+    cohort: Cohort, one: Profile, other: Profile, code: Code
+) -> None:
+    before = cohort.likeness(one, other)
+    both = [Profile(p.id, p.codes | {code}, p.age, p.sex) for p in (one, other)]
+    assert cohort.likeness(*both) >= before - 1e-12
+
+
+@given(cohorts, profiles, profiles, st.sampled_from(CODES))
+def test_a_diagnosis_of_one_alone_that_shares_nothing_never_raises_it(
+    cohort: Cohort, one: Profile, other: Profile, code: Code
+) -> None:
+    theirs = {node for each in other.codes for node in lineage(each)}
+    assume(not theirs & set(lineage(code)))
+    more = Profile(one.id, one.codes | {code}, one.age, one.sex)
+    assert cohort.likeness(more, other) <= cohort.likeness(one, other) + 1e-12
+
+
+@given(cohorts, profiles, profiles, st.integers(0, 90), st.integers(0, 90))
+def test_nearer_in_age_is_never_less_alike(
+    cohort: Cohort, one: Profile, other: Profile, near: int, far: int
+) -> None:
+    assume(one.age is not None and abs(one.age - near) <= abs(one.age - far))
+    at = [Profile(other.id, other.codes, age, other.sex) for age in (near, far)]
+    assert cohort.likeness(one, at[0]) >= cohort.likeness(one, at[1])
+
+
+@given(st.lists(profiles, max_size=8), profiles, st.integers(1, 20))
+def test_the_search_finds_what_comparing_with_everybody_finds(
+    everybody: list[Profile], query: Profile, k: int
+) -> None:
+    cohort = Cohort(everybody)
+    scored = sorted((-cohort.likeness(query, each), each.id) for each in everybody)
+    expected = [-score for score, _ in scored if score < 0][:k]
+
+    found = cohort.nearest(query, k=k)
+
+    by_id = {each.id: each for each in everybody}
+    assert [each.score for each in found] == pytest.approx(expected, abs=1e-11)
+    assert [cohort.likeness(query, by_id[each.id]) for each in found] == pytest.approx(
+        expected, abs=1e-11
+    )

@@ -1,0 +1,77 @@
+"""A patient is told in passages, and the passages give back what is compared."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osler.kb.chunk import passages
+from osler.kb.emr.codes import Code, System
+from osler.kb.emr.patient import Encounter, Fact, Kind, Patient
+from osler.kb.emr.telling import document_of, profile_of
+
+codes = st.builds(
+    Code,
+    st.sampled_from([System.ICD9, System.ICD10, System.SNOMED, System.LOCAL]),
+    st.from_regex(r"\A[A-Z0-9][A-Z0-9.-]{0,9}\Z"),
+)
+hostile = st.sampled_from(
+    [
+        "",
+        "Sepsis",
+        "Fall from [ICD-9-CM 1]",
+        "x: y",
+        "a, at age 5",
+        "高血压",
+        "- list",
+        "z" * 300,
+        "ICD-9-CM 4",
+        "[ICD-9-CM 1]",
+    ]
+) | st.text(max_size=30)
+facts = st.builds(
+    Fact,
+    st.sampled_from(list(Kind)),
+    hostile,
+    st.none() | codes,
+    st.none() | st.integers(1, 2),
+    st.integers(0, 9),
+    st.none() | st.integers(0, 90),
+    st.sampled_from(["", "active", "120.5 mm[Hg]"]),
+)
+patients = st.builds(
+    lambda sex, age, told, by_stay: Patient(
+        "p", sex, age, (Encounter(1), Encounter(2)), tuple(told), by_stay=by_stay
+    ),
+    st.sampled_from(["", "female", "male", "other"]),
+    st.none() | st.integers(0, 90),
+    st.lists(facts, max_size=10),
+    st.booleans(),
+)
+
+
+def told(patient: Patient) -> frozenset[Code]:
+    """Hospitals rank diagnoses, doctors keep a list of conditions: each is told in its own way."""
+    kept = {Kind.DIAGNOSIS} if patient.by_stay else {Kind.CONDITION}
+    return frozenset(
+        fact.code
+        for fact in patient.facts
+        if fact.code and (fact.kind in kept or (patient.by_stay and fact.encounter is None))
+        if fact.kind in (Kind.DIAGNOSIS, Kind.CONDITION)
+    )
+
+
+@given(patients)
+def test_passages_give_back_diagnoses_age_and_sex(patient: Patient) -> None:
+    document = document_of(patient)
+    profile = profile_of("p", list(passages(document, "emr")), document.title)
+
+    assert profile.codes == told(patient)
+    assert (profile.age, profile.sex) == (patient.age, patient.sex)
+
+
+@given(patients)
+def test_every_line_fits_into_a_passage(patient: Patient) -> None:
+    for section in document_of(patient).sections:
+        assert all(len(line) <= 1000 for line in section.text.splitlines())
+    assert len(document_of(patient).sections[0].text) <= 1000

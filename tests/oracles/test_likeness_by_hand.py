@@ -1,0 +1,85 @@
+"""The likeness of three patients, worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from osler.kb.emr.codes import Code, Level, System, icd
+from osler.kb.emr.crosswalk import Crosswalk, Mapping
+from osler.kb.emr.similar import Cohort, Match
+from osler.kb.emr.telling import Profile
+
+A = Profile("a", frozenset({icd("4019", "9")}), 60, "female")
+B = Profile("b", frozenset({icd("4019", "9"), icd("4280", "9")}), 80, "male")
+C = Profile("c", frozenset({icd("4010", "9")}), 60, "female")
+
+
+def test_two_patients_share_one_of_two_diagnoses() -> None:
+    """N = 3. Places: 401.9 (a, b: 2), 401 (all: 3), 401-405 (3), 390-459 (3), 428.0 (b: 1),
+    428 (1), 420-429 (1), 401.0 (c: 1).
+
+    w(401.9) = ln(1 + 3/2) = 0.916291; w(401) = 0.5 ln 2 = 0.346574;
+    w(401-405) = 0.25 ln 2 = 0.173287; w(390-459) = 0.1 ln 2 = 0.069315;
+    w(428.0) = ln 4 = 1.386294; w(428) = 0.5 ln 4 = 0.693147; w(420-429) = 0.25 ln 4 = 0.346574.
+
+    a and b share 401.9, 401, 401-405 and 390-459: 1.505466. The union adds 428.0, 428 and
+    420-429: 1.505466 + 2.426015 = 3.931481. Their ages differ by 20 of 40 years, and so do
+    their sexes: 1 - 0.3 / 2 - 0.2 = 0.65. 1.505466 / 3.931481 * 0.65 = 0.248902.
+    """
+    cohort = Cohort([A, B, C])
+
+    assert cohort.weight((Level.CODE, "ICD-9-CM 401.9")) == pytest.approx(0.916291, abs=1e-6)
+    assert cohort.weight((Level.BLOCK, "ICD-9-CM 420-429")) == pytest.approx(0.346574, abs=1e-6)
+    assert cohort.likeness(A, B) == pytest.approx(0.248902, abs=1e-6)
+
+
+def test_two_codes_of_one_category_are_partly_alike() -> None:
+    """a and c share 401, 401-405 and 390-459 (0.589176) of these and 401.9 and 401.0
+    (0.916291 + 1.386294): 0.589176 / 2.891761 = 0.203743."""
+    assert Cohort([A, B, C]).likeness(A, C) == pytest.approx(0.203743, abs=1e-6)
+
+
+def test_the_nearest_say_which_codes_are_alike() -> None:
+    found = Cohort([A, B, C]).nearest(A, k=3)
+
+    assert [each.id for each in found] == ["a", "b", "c"]
+    assert found[0].score == pytest.approx(1.0)
+    assert found[0].matches == (Match(icd("4019", "9"), icd("4019", "9"), Level.CODE),)
+    assert found[2].matches == (Match(icd("4019", "9"), icd("4010", "9"), Level.CATEGORY),)
+
+
+def test_a_rare_diagnosis_tells_more_than_a_frequent_one() -> None:
+    many = [Profile(f"m{n}", frozenset({icd("4019", "9")})) for n in range(50)]
+    rare = Profile("rare", frozenset({icd("2554", "9")}))
+
+    asked = Profile("q", frozenset({icd("4019", "9"), icd("2554", "9")}))
+    best = Cohort([*many, rare]).nearest(asked, k=2)
+
+    assert best[0].id == "rare"
+    assert best[0].score > 2 * best[1].score
+
+
+def test_after_translation_records_of_both_vocabularies_are_compared() -> None:
+    old = Profile("old", frozenset({icd("25000", "9")}))
+    new = Profile("new", frozenset({icd("E119", "10")}))
+    snomed = Profile("snomed", frozenset({Code(System.SNOMED, "44054006")}))
+    walk = Crosswalk()
+    walk.add(Mapping(icd("E119", "10"), icd("25000", "9"), approximate=True))
+
+    apart, together = Cohort([old, new, snomed]), Cohort([old, new, snomed], walk)
+
+    assert apart.likeness(old, new) == 0
+    assert together.likeness(old, new) == 1
+    assert (apart.unmapped[System.ICD10], together.unmapped[System.ICD10]) == (1, 0)
+    assert together.unmapped == {System.SNOMED: 1}
+    (best, *_) = together.nearest(Profile("q", frozenset({icd("E119", "10")})), k=1)
+    assert best.matches == (Match(icd("E119", "10"), icd("E119", "10"), Level.CODE),)
+
+
+def test_who_has_no_diagnosis_is_like_nobody() -> None:
+    assert Cohort([Profile("x"), A]).nearest(Profile("q", age=60), k=5) == []
+    assert Cohort([]).nearest(A, k=5) == []
+    assert len(Cohort([Profile("x"), A])) == 1
+    assert math.isclose(Cohort([A]).likeness(A, A), 1.0)
