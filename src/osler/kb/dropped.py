@@ -9,9 +9,10 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from osler.kb.access import transaction
+from osler.kb.emr.discreet import place
 from osler.kb.records import Drop
 
 DUPLICATE, UNKNOWN = "duplicate document id", "unknown format"
@@ -88,16 +89,18 @@ def insert(
 def note_passed_over(db: sqlite3.Connection, source: str, drop: Drop) -> None:
     """Writes down a file of which nothing was read; once, however often it is met."""
     known = "SELECT 1 FROM dropped WHERE file IS NULL AND source = ? AND place = ? AND reason = ?"
-    if db.execute(known, (source, drop.where, drop.reason)).fetchone():
+    stored = replace(drop, where=place(source, drop.where))
+    if db.execute(known, (source, stored.where, drop.reason)).fetchone():
         return
     with transaction(db):
         forget_place(db, source, drop.where)
-        insert(db, source, None, drop)
+        insert(db, source, None, stored)
 
 
-def forget_place(db: sqlite3.Connection, source: str, place: str) -> None:
+def forget_place(db: sqlite3.Connection, source: str, name: str) -> None:
     db.execute(
-        "DELETE FROM dropped WHERE file IS NULL AND source = ? AND place = ?", (source, place)
+        "DELETE FROM dropped WHERE file IS NULL AND source = ? AND place = ?",
+        (source, place(source, name)),
     )
 
 

@@ -6,12 +6,13 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseError
 from osler.kb import dropped
 from osler.kb.access import transaction
+from osler.kb.emr.discreet import place
 from osler.kb.prepare import How
 from osler.kb.records import Drop
 from osler.kb.store import delete_documents
@@ -56,7 +57,7 @@ class Entry:
     root: int
     source: str
     path: str
-    """On disk; of a member, the archive's, "!" and the member's name."""
+    """On disk; of a member, the archive's, "!" and the member's name. In `emr`, hashes."""
     member: str
     fingerprint: str
     """Of its content and of how it is read: equal ones give equal documents."""
@@ -107,9 +108,10 @@ def roots(db: sqlite3.Connection, source: str | None) -> list[Root]:
 # Files
 
 
-def on_disk(path: Path) -> tuple[str, str, str]:
+def on_disk(source: str, path: Path) -> tuple[str, str, str]:
     """Values for `ON_DISK`: the file at `path` and all members of it."""
-    return str(path), f"{path}!", f'{path}"'  # '"' is the character after "!"
+    name = place(source, str(path))
+    return name, f"{name}!", f'{name}"'  # '"' is the character after "!"
 
 
 ON_DISK = "(path = ? OR (path > ? AND path < ?))"
@@ -119,7 +121,7 @@ def is_settled(db: sqlite3.Connection, root: Root, path: Path) -> bool:
     """Whether all in the file was read to its end and its stamp is still the same."""
     rows = db.execute(
         f"SELECT complete, size, mtime, read, root FROM file WHERE source = ? AND {ON_DISK}",  # noqa: S608
-        (root.how.source, *on_disk(path)),
+        (root.how.source, *on_disk(root.how.source, path)),
     ).fetchall()
     if not rows:
         return False
@@ -137,7 +139,7 @@ def known_checksum(db: sqlite3.Connection, source: str, path: Path, stamp: Stamp
     row = db.execute(
         f"SELECT checksum FROM file WHERE source = ? AND {ON_DISK}"  # noqa: S608
         " AND size = ? AND mtime = ? AND mtime < read * 1000000000 - ? LIMIT 1",
-        (source, *on_disk(path), stamp.size, stamp.mtime, RACY),
+        (source, *on_disk(source, path), stamp.size, stamp.mtime, RACY),
     ).fetchone()
     return str(row[0]) if row else ""
 
@@ -229,7 +231,10 @@ def queue(db: sqlite3.Connection, root: Root, path: Path) -> None:
         "INSERT INTO file(source, path, fingerprint, format, complete, root)"  # noqa: S608
         " SELECT ?, ?, '', '', 0, ? WHERE NOT EXISTS"
         f" (SELECT 1 FROM file WHERE source = ? AND {ON_DISK})",
-        (root.how.source, str(path), root.id, root.how.source, *on_disk(path)),
+        (
+            *(root.how.source, place(root.how.source, str(path)), root.id),
+            *(root.how.source, *on_disk(root.how.source, path)),
+        ),
     )
 
 
@@ -254,7 +259,8 @@ def note_broken(db: sqlite3.Connection, entry: Entry, drop: Drop) -> None:
             "DELETE FROM dropped WHERE file = ? AND reason IN (SELECT value FROM json_each(?))",
             (file, json.dumps(sorted(dropped.BROKEN))),
         )
-        dropped.insert(db, entry.source, file, drop)
+        where = place(entry.source, drop.where)
+        dropped.insert(db, entry.source, file, replace(drop, where=where))
 
 
 def retry(db: sqlite3.Connection, source: str | None, reader: str, *, all: bool) -> None:

@@ -19,6 +19,7 @@ from osler.errors import KnowledgeBaseError
 from osler.kb import aside, dropped, filed
 from osler.kb.access import transaction
 from osler.kb.discover import Found, FoundFolder, discover, fingerprint
+from osler.kb.emr.discreet import place
 from osler.kb.incoming import Incoming
 from osler.kb.prepare import How, Outcome, Prepared, prepare_batch
 from osler.kb.records import Drop
@@ -249,7 +250,7 @@ def _queue(db: sqlite3.Connection, root: filed.Root, care: Care) -> set[str]:
     seen: set[str] = set()
 
     def queue(path: Path) -> bool:
-        seen.add(str(path))
+        seen.add(place(root.how.source, str(path)))
         if care.checksum or not filed.is_settled(db, root, path):
             filed.queue(db, root, path)
         return True
@@ -279,14 +280,15 @@ def _entry(
     stamp = filed.stamp_of(file.path)
     checksum = content(file.path, stamp)
     terms = [checksum, file.member, name, how.licence, str(how.illustrative)]
+    disk, member = place(how.source, str(file.path)), place(how.source, file.member)
     # What the first version did not know is left out where it says nothing: it knew files so.
     terms += [] if how.trust is None else [str(how.trust)]
     terms += ["only"] if how.only else []
     return filed.Entry(
         root=root.id,
         source=how.source,
-        path=f"{file.path}!{file.member}" if file.member else str(file.path),
-        member=file.member,
+        path=f"{disk}!{member}" if member else disk,
+        member=member,
         fingerprint=hashlib.sha256("\n".join(terms).encode()).hexdigest(),
         format=name,
         checksum=checksum,

@@ -1,0 +1,283 @@
+"""eICU, OMOP and Synthea: tables of a folder become patients, and nothing that names anybody."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from osler.kb.emr.codes import Code, System, icd
+from osler.kb.emr.patient import OLDEST, Encounter, Kind, Lab, Patient
+from osler.kb.formats import by_name, sniff_folder
+from osler.kb.formats.cohort import TablesOfPatients
+from osler.kb.formats.eicu import Eicu
+from osler.kb.formats.mimic import Mimic
+from osler.kb.formats.omop import Omop
+from osler.kb.formats.synthea import Synthea
+from osler.kb.records import Document, Drop
+
+
+def write(folder: Path, tables: dict[str, str]) -> Path:
+    for name, text in tables.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def patients(reader: TablesOfPatients, folder: Path) -> list[Patient]:
+    return [each for each in reader.patients(folder) if isinstance(each, Patient)]
+
+
+EICU = {
+    "patient.csv": (
+        "patientunitstayid,patienthealthsystemstayid,gender,age,ethnicity,hospitalid,"
+        "apacheadmissiondx,hospitaldischargeyear,hospitaldischargestatus,unittype,"
+        "unitvisitnumber,unitdischargestatus,uniquepid\n"
+        "20,9,Female,> 89,Martian,59,Sepsis,2015,Expired,MICU,2,Alive,002-1\n"
+        "10,9,Female,> 89,Martian,59,,2015,Expired,SICU,1,Alive,002-1\n"
+        "30,8,Unknown,44,,60,Asthma,2014,Alive,MICU,1,Alive,003-7\n"
+    ),
+    "diagnosis.csv": (
+        "diagnosisid,patientunitstayid,diagnosisoffset,diagnosisstring,icd9code,diagnosispriority\n"
+        '1,10,5,"pulmonary|disorders of airways|COPD","491.20, J44.9",Primary\n'
+        "2,10,7,renal|failure,,Other\n3,99,1,renal|failure,,Other\n,,,,,\n"
+    ),
+    "medication.csv": (
+        "patientunitstayid,drugname,drugordercancelled\n10,ASPIRIN,No\n10,HEPARIN,Yes\n10,,No\n"
+    ),
+    "treatment.csv": "patientunitstayid,treatmentstring\n20,renal|dialysis|hemodialysis\n",
+    "lab.csv": (
+        "patientunitstayid,labresultoffset,labname,labresult,labmeasurenamesystem\n"
+        "10,-5,BUN,31.0,mg/dL\n10,600,BUN,20.5,mg/dL\n10,60,BUN,40,mg/dL\n10,1,color,,\n"
+    ),
+    "physicalExam.csv": "patientunitstayid\n",
+}
+
+
+def test_an_eicu_person_has_its_stays_in_order_with_codes_of_both_versions(tmp_path: Path) -> None:
+    asthma, woman = patients(Eicu(), write(tmp_path, EICU))[::-1]
+
+    assert woman.sex == "female"
+    assert (woman.age, woman.died, woman.code) == (OLDEST, True, "person:002-1")
+    assert [(stay.kind, stay.reason, stay.day) for stay in woman.encounters] == [
+        ("SICU", "", None),
+        ("MICU", "Sepsis", None),
+    ]
+    assert woman.diagnoses == {icd("49120", "9"), icd("J449", "10")}
+    assert {f.words for f in woman.facts if f.kind is Kind.MEDICATION} == {"ASPIRIN"}
+    assert {f.words for f in woman.facts if f.kind is Kind.DIAGNOSIS} == {
+        "disorders of airways, COPD",
+        "renal, failure",
+    }
+    assert woman.labs == (Lab("BUN", "mg/dL", 3, 20.5, 40.0, 20.5, 1),)
+    assert (asthma.sex, asthma.age, asthma.diagnoses) == ("", 44, frozenset())
+
+
+def test_of_eicu_lost_rows_are_counted_and_ethnicity_is_not_told(tmp_path: Path) -> None:
+    records = list(Eicu().parse_folder(write(tmp_path, EICU)))
+
+    reasons = {record.reason for record in records if isinstance(record, Drop)}
+    assert reasons == {"table not read", "malformed row", "stay not in stays"}
+    assert "Martian" not in repr(records)
+
+
+OMOP = {
+    "person.csv": (
+        "person_id,gender_concept_id,year_of_birth,person_source_value,race_source_value,"
+        "gender_source_value\n"
+        "-77,8532,2090,MRN-1,Martian,F\n5,0,1900,MRN-2,,m\n"
+    ),
+    "visit_occurrence.csv": (
+        "visit_occurrence_id,person_id,visit_start_datetime,visit_end_date\n"
+        "-1,-77,2150-01-01 08:00:00,2150-01-04\n-2,-77,2150-03-01 08:00:00,2150-03-02\n"
+    ),
+    "condition_occurrence.csv": (
+        "person_id,condition_concept_id,condition_start_date,visit_occurrence_id,"
+        "condition_source_value,condition_source_concept_id\n"
+        "-77,0,2150-01-01,-1,25000  ,0\n-77,0,2150-01-01,-1,E8788  ,0\n"
+        "-77,0,2150-03-01,-2,E8788,0\n-77,0,2150-03-01,-2,I509,0\n"
+        "5,201826,1990-05-05,,,0\n5,0,1990-05-05,,SR Sinus,0\n5,0,1990-05-05,,,0\n"
+        "5,0,1990-05-05,,4019,44821949\n"
+    ),
+    "procedure_occurrence.csv": (
+        "person_id,visit_occurrence_id,procedure_source_value,procedure_source_concept_id\n"
+        "-77,-1,36830,2108296\n"
+    ),
+    "drug_exposure.csv": (
+        "person_id,visit_occurrence_id,drug_source_value,drug_source_concept_id\n"
+        "-77,-1,00002751001,0\n-77,-1,Aspirin vial,0\n"
+    ),
+    "measurement.csv": (
+        "person_id,visit_occurrence_id,measurement_concept_id,value_as_number,"
+        "measurement_date,unit_source_value\n"
+        "-77,-1,3016723,1.5,2150-01-01,mg/dL\n-77,-1,3016723,1.1,2150-01-02,mg/dL\n"
+    ),
+    "death.csv": "person_id,death_date\n-77,2151-01-01\n",
+    "condition_era.csv": "person_id\n",
+    "note.csv": "person_id,note_text\n-77,Mrs Marks of Salem\n",
+}
+CONCEPT = (
+    "concept_id,concept_name,domain_id,vocabulary_id,concept_code\n"
+    "201826,Type 2 diabetes mellitus,Condition,SNOMED,44054006\n"
+    "44821949,Unspecified essential hypertension,Condition,ICD9CM,401.9\n"
+    "3016723,Creatinine,Measurement,LOINC,2160-0\n"
+    "1,Of no use,Condition,SNOMED,1\n"
+)
+
+
+def test_omop_codes_are_told_apart_by_sight_and_by_their_visit(tmp_path: Path) -> None:
+    woman, man = patients(Omop(), write(tmp_path, OMOP))
+
+    assert woman.diagnoses == {
+        icd("25000", "9"),
+        icd("E8788", "9"),  # beside 250.00
+        icd("E8788", "10"),  # beside I50.9
+        icd("I509", "10"),
+    }
+    assert (woman.sex, woman.age, woman.died) == ("female", 59, True)
+    assert woman.encounters == (
+        Encounter(1, age=59, day=0, days=3),
+        Encounter(2, age=59, day=59, days=1),
+    )
+    assert woman.labs == (Lab("concept 3016723", "mg/dL", 2, 1.1, 1.5, 1.1, 1),)
+    assert [f.code for f in woman.facts if f.kind is Kind.PROCEDURE] == [Code(System.CPT, "36830")]
+    assert {f.code for f in woman.facts if f.kind is Kind.MEDICATION} == {
+        Code(System.NDC, "00002751001"),
+        Code(System.LOCAL, "Aspirin-vial"),
+    }
+    assert (man.sex, man.age) == ("male", 89)
+    assert man.diagnoses == {
+        icd("4019", "9"),
+        Code(System.LOCAL, "SR-Sinus"),
+        Code(System.LOCAL, "concept-201826"),
+    }
+
+
+def test_with_the_vocabulary_omop_codes_have_names(tmp_path: Path) -> None:
+    folder = write(tmp_path, {**OMOP, "concept.csv": CONCEPT})
+
+    woman, man = patients(Omop(), folder)
+
+    assert {(f.code, f.words) for f in man.facts if f.words} == {
+        (Code(System.SNOMED, "44054006"), "Type 2 diabetes mellitus"),
+        (Code(System.ICD9, "401.9"), "Unspecified essential hypertension"),
+    }
+    assert woman.labs[0].name == "Creatinine"
+
+
+def test_omop_tables_in_parquet_say_what_they_say_in_csv(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow", reason='needs the extra "osler[parquet]"')
+    from pyarrow import parquet
+
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "parquet").mkdir()
+    write(tmp_path / "csv", OMOP)
+    for name, text in OMOP.items():
+        rows = list(csv.DictReader(StringIO(text)))
+        columns = list(csv.DictReader(StringIO(text)).fieldnames or ())
+        typed: dict[str, list[object]] = {
+            column: [
+                int(row[column]) if column.endswith("_id") and row[column] else row[column] or None
+                for row in rows
+            ]
+            for column in columns
+        }
+        parquet.write_table(
+            arrow.table(typed), tmp_path / "parquet" / name.replace(".csv", ".parquet")
+        )
+
+    assert patients(Omop(), tmp_path / "parquet") == patients(Omop(), tmp_path / "csv")
+
+
+def test_of_omop_no_source_identifier_race_or_note_is_told(tmp_path: Path) -> None:
+    told = repr(list(Omop().parse_folder(write(tmp_path, {**OMOP, "concept.csv": CONCEPT}))))
+
+    for private in ("MRN", "Martian", "Marks", "Salem", "-77", "2150", "1990"):
+        assert private not in told
+
+
+SYNTHEA = {
+    "patients.csv": (
+        "Id,BIRTHDATE,DEATHDATE,SSN,FIRST,LAST,GENDER,ADDRESS,CITY,ZIP\n"
+        "p-1,1960-05-05,,999-66-5642,Jackie93,Okuneva707,F,455 Labadie Underpass,Winchester,01890\n"
+        "p-2,1990-01-01,2020-01-01,999-11-1111,Al,Doe1,M,1 Elm,Salem,01970\n"
+    ),
+    "encounters.csv": (
+        "Id,START,STOP,PATIENT,ENCOUNTERCLASS,DESCRIPTION\n"
+        "e-1,2000-01-18T13:01:59Z,2000-01-18T13:16:59Z,p-1,ambulatory,Visit of Jackie93\n"
+    ),
+    "conditions.csv": (
+        "START,STOP,PATIENT,ENCOUNTER,CODE,DESCRIPTION\n"
+        "2000-01-18,,p-1,e-1,10509002,Acute bronchitis (disorder)\n"
+        "2000-01-20,,p-1,,10509002,Acute bronchitis (disorder)\n"
+    ),
+    "observations.csv": (
+        "DATE,PATIENT,ENCOUNTER,CODE,DESCRIPTION,VALUE,UNITS,TYPE\n"
+        "2000-01-18,p-1,e-1,1,Body weight,61.2,kg,numeric\n"
+        "2000-01-18,p-1,e-1,2,Address,455 Labadie Underpass,,text\n"
+    ),
+    "allergies.csv": (
+        "START,PATIENT,ENCOUNTER,CODE,SYSTEM,DESCRIPTION\n2000-01-18,p-1,e-1,1191,RxNorm,Aspirin\n"
+    ),
+    "careplans.csv": "Id\n",
+    "organizations.csv": "Id\n",
+}
+
+
+def test_a_synthea_patient_is_a_life_with_ages_and_says_that_it_is_nobody_s(
+    tmp_path: Path,
+) -> None:
+    records = list(Synthea().parse_folder(write(tmp_path, SYNTHEA)))
+    documents = [record for record in records if isinstance(record, Document)]
+
+    (document,) = documents
+    assert document.illustrative
+    assert document.kind == "Synthetic patient"
+    assert [section.text for section in document.sections] == [
+        "Patient: female, age 39 at the latest entry. Synthetic: the record of nobody."
+        "\nMain diagnoses: Acute bronchitis (disorder).",
+        "- Acute bronchitis (disorder) [SNOMED CT 10509002], at age 39",
+        "- Aspirin [SNOMED CT 1191], at age 39",
+        "- Body weight: 61.2 kg",
+    ]
+    told = repr(records)
+    for private in ("Jackie", "Okuneva", "Labadie", "Winchester", "01890", "999-", "p-1", "1960"):
+        assert private not in told
+    assert [record.reason for record in records if isinstance(record, Drop)] == [
+        "table not read",
+        "no coded fact",
+    ]
+
+
+@pytest.mark.parametrize(("tables", "name"), [(EICU, "eicu"), (OMOP, "omop"), (SYNTHEA, "synthea")])
+def test_each_database_is_told_by_its_tables(
+    tables: dict[str, str], name: str, tmp_path: Path
+) -> None:
+    found = sniff_folder(write(tmp_path, tables))
+
+    assert found is not None
+    assert found.name == name
+    assert by_name(name) is found
+
+
+def test_laboratory_values_of_mimic_are_summed_up_under_their_names(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path,
+        {
+            "patients.csv": "subject_id,gender,anchor_age,anchor_year\n1,F,50,2150\n",
+            "admissions.csv": "subject_id,hadm_id,admittime\n1,10,2150-01-01 00:00:00\n",
+            "diagnoses_icd.csv": "subject_id,hadm_id,seq_num,icd_code,icd_version\n1,10,1,I10,10\n",
+            "d_labitems.csv": "itemid,label\n50912,Creatinine\n",
+            "labevents.csv": (
+                "subject_id,hadm_id,itemid,charttime,valuenum,valueuom\n"
+                "1,10,50912,2150-01-02,2.5,mg/dL\n1,10,50912,2150-01-01,1,mg/dL\n"
+                "1,10,999,2150-01-01,7,\n1,,50912,2150-01-01,9,mg/dL\n1,10,50912,2150-01-01,,\n"
+            ),
+        },
+    )
+    (document,) = (r for r in Mimic().parse_folder(folder) if isinstance(r, Document))
+
+    assert document.sections[-1].text == (
+        "- Creatinine: last 2.5 mg/dL, 1 to 2.5 in 2 values\n- item 999: 7"
+    )
