@@ -28,12 +28,15 @@ from osler.types import EMR, Hit, Passage, Retriever
 FINDER = "patients"
 
 _AGE = re.compile(
-    r"(?<![\d.])(\d{1,3})\s*(?:-\s*)?(?:years?[\s-]*old|y/?o\b|yo\b|岁|歲)|\bage[d:]?\s*(\d{1,3})\b",
+    r"(?<![\d.])(\d{1,3})\s*(?:-\s*)?(?:years?[\s-]*old|y/?o\b|yo\b|岁|歲|(?-i:[FM])\b)|\bage[d:]?\s*(\d{1,3})\b",
     re.IGNORECASE,
 )
 _SEXES = (
-    ("female", re.compile(r"\b(?:female|woman|girl)\b|(?-i:(?<=\d)\s?F\b)|女", re.IGNORECASE)),
-    ("male", re.compile(r"\b(?:male|man|boy)\b|(?-i:(?<=\d)\s?M\b)|男", re.IGNORECASE)),
+    (
+        "female",
+        re.compile(r"\b(?:female|woman|girl)\b|(?-i:(?:(?<=\d)|y/?o )\s?F\b)|女", re.IGNORECASE),
+    ),
+    ("male", re.compile(r"\b(?:male|man|boy)\b|(?-i:(?:(?<=\d)|y/?o )\s?M\b)|男", re.IGNORECASE)),
 )
 _LONGEST_NAME = 12
 """Words of a diagnosis's name that are looked for in a query."""

@@ -27,7 +27,6 @@ Progress = Callable[[str, int, int | None], None]
 Sleep = Callable[[float], None]
 
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
-_CHUNK = 1 << 20
 _RANGE = "bytes "
 
 
@@ -173,7 +172,7 @@ class Fetcher:
         if status in _BUSY:
             told = response.headers.get("retry-after", "")
             raise _Again(f"the server answers {status}", float(told) if told.isdigit() else None)
-        if status == httpx2.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+        if status == httpx2.codes.RANGE_NOT_SATISFIABLE:
             if part.total is not None and part.size == part.total:
                 return False  # nothing is missing
             part.discard()
@@ -197,7 +196,8 @@ def _pour(
     remote: Remote, part: _Part, response: httpx2.Response, progress: Progress | None
 ) -> None:
     with part.path.open("ab") as file:
-        for piece in response.iter_raw(_CHUNK):
+        # In the pieces that come: gathered ones would be lost with the line.
+        for piece in response.iter_raw():
             file.write(piece)
             if progress:
                 progress(remote.name, file.tell(), part.total)

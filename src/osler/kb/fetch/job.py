@@ -52,7 +52,7 @@ class Job:
     """Takes the place of the recipe's base; the paths under it are the same."""
     only: int | None = None
     """The first files of a listing, at most."""
-    environment: Mapping[str, str] = os.environ
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
     patience: Patience = field(default_factory=Patience)
     sleep: Sleep = time.sleep
     room: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -57,12 +58,18 @@ class Guarded(httpx2.AsyncBaseTransport):
     """A transport that calls only what may be called. Raises `Refused`."""
 
     def __init__(
-        self, private_hosts: frozenset[str] = frozenset(), *, resolve: Resolve = resolved
+        self,
+        private_hosts: frozenset[str] = frozenset(),
+        *,
+        resolve: Resolve = resolved,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._private = frozenset(host.lower() for host in private_hosts)
         """Hosts of the user's own network that the settings name."""
         self._resolve = resolve
-        self._inner = httpx2.AsyncHTTPTransport(trust_env=False, retries=0)
+        self._inner = httpx2.AsyncHTTPTransport(
+            verify=tls or httpx2.create_ssl_context(), trust_env=False, retries=0
+        )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         url = request.url

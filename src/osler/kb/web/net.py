@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
+import ssl
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,6 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cached_property
 
 import httpx2
 
@@ -124,6 +126,11 @@ class Net:
         self._private, self._agent, self._resolve = private_hosts, agent, resolve
         self._rng = rng or random.Random()
 
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """Reading the certificates of the world takes a tenth of a second."""
+        return httpx2.create_ssl_context()
+
     def bucket(self, rate: float) -> Bucket:
         return Bucket(rate, sleep=self.sleep, clock=self.clock)
 
@@ -161,7 +168,7 @@ class Net:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _once(self, call: Call) -> Reply | _Busy:
-        transport = Guarded(self._private, resolve=self._resolve)
+        transport = Guarded(self._private, resolve=self._resolve, tls=self._tls)
         headers = {"User-Agent": self._agent, "Accept-Encoding": "gzip"}
         try:
             async with (

@@ -1,0 +1,122 @@
+"""What is found outside: hits whose passages open later, alone and beside an index."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from osler.errors import SourceUnavailable
+from osler.kb.records import Document, Section
+from osler.kb.web.mediawiki import MediaWiki
+from osler.retrieve.web import Online, Together
+from osler.testing.conformance import RetrieverKit
+from osler.testing.loopback import Asked, Lines, Server, said, serving
+from osler.types import WIKI, Hit, Passage, Retriever
+
+PAGES = [
+    {"pageid": 1, "title": "Asthma", "index": 1, "extract": "Asthma narrows the airways. " * 60},
+    {"pageid": 2, "title": "COPD", "index": 2, "extract": "Smoke harms. Asthma is another."},
+]
+
+
+def wiki(asked: Asked) -> bytes:
+    """Words only: the search of a query without any finds nothing."""
+    found = PAGES if any(char.isalpha() for char in asked.params["gsrsearch"]) else []
+    return said({"query": {"pages": found}})
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with serving(wiki) as place:
+        yield place
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Lines:
+    return Lines(tmp_path / "web")
+
+
+@pytest.fixture
+def retriever(server: Server, lines: Lines) -> Retriever:
+    net = lines()
+    return Online(MediaWiki(net, server.url("en.wiki.test")), net, WIKI)
+
+
+class TestOnline(RetrieverKit):
+    @pytest.fixture
+    def query(self) -> str:
+        return "asthma"
+
+
+async def test_the_best_passage_of_every_page_comes_before_the_second_of_any(
+    retriever: Retriever,
+) -> None:
+    hits = await retriever.search("asthma airways", k=3)
+
+    assert [hit.passage.title for hit in hits] == ["Asthma", "COPD", "Asthma"]
+    assert {hit.source for hit in hits} == {"wikipedia"}
+    assert {hit.passage.source for hit in hits} == {"wiki"}
+    assert all(len(hit.passage.text) <= 1000 for hit in hits)
+    assert hits[0].passage.locator.kind == "Encyclopaedia article, retrieved 2023-11-14"
+
+
+async def test_what_was_found_opens_when_the_wiki_is_gone(
+    retriever: Retriever, lines: Lines
+) -> None:
+    (hit, *_) = await retriever.search("asthma", k=1)
+
+    cache = lines().cache
+    assert cache is not None
+    assert cache.passage(hit.passage.id) == hit.passage
+    assert cache.passage("wiki:nothing#0") is None
+
+
+class Fixed:
+    """An engine with one page, whose text can change."""
+
+    name = "fixed"
+
+    def __init__(self) -> None:
+        self.text = "First text."
+
+    async def find(self, query: str, *, k: int) -> list[Document]:
+        return [Document("page", "Page", (Section(self.text),))]
+
+
+async def test_a_page_that_changes_becomes_another_passage_and_both_open(lines: Lines) -> None:
+    engine, net = Fixed(), lines()
+    online = Online(engine, net, "web")
+    (before,) = await online.search("q", k=1)
+    engine.text = "Second text."
+    (after,) = await online.search("q", k=1)
+
+    assert before.passage.id != after.passage.id
+    assert net.cache is not None
+    assert net.cache.passage(before.passage.id) == before.passage
+
+
+class Index:
+    def __init__(self, *ids: str, down: bool = False) -> None:
+        self.ids, self.down = ids, down
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        if self.down:
+            raise SourceUnavailable("gone")
+        found = [Passage(id, id, "wiki", id) for id in self.ids[:k]]
+        return [Hit(p, 1 / rank, rank, query, "index") for rank, p in enumerate(found, 1)]
+
+
+async def test_an_index_and_the_outside_are_fused_by_rank() -> None:
+    both = Together((Index("a", "b", "c"), Index("b", "d")))
+
+    hits = await both.search("q", k=3)
+
+    assert [hit.passage.id for hit in hits] == ["b", "a", "d"]
+    assert [hit.rank for hit in hits] == [1, 2, 3]
+
+
+async def test_when_the_outside_is_down_that_is_told_not_hidden_by_the_index() -> None:
+    with pytest.raises(SourceUnavailable, match="gone"):
+        await Together((Index("a"), Index(down=True))).search("q", k=3)
