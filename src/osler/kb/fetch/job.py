@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from osler.errors import BadConfig
+from osler.errors import BadConfig, OslerError
 from osler.kb.fetch.download import Fetcher, FetchFailed, Patience, Progress, Remote, Sleep
 from osler.kb.fetch.recipes import Recipe
 from osler.kb.web.net import AGENT
@@ -195,30 +195,33 @@ class Job:
     def _fetch_all(
         self, fetcher: Fetcher, remotes: list[Remote], progress: Progress | None
     ) -> list[Path]:
-        stop = threading.Event()
+        """After a failure no other file is begun; those that are under way come to their end."""
+        failed, stopped = threading.Event(), threading.Event()
 
         def seen(name: str, done: int, total: int | None) -> None:
-            if stop.is_set():
-                raise FetchFailed(f"{name}: stopped, because another file failed")
+            if stopped.is_set():
+                raise FetchFailed(f"{name}: stopped")
             if progress:
                 progress(name, done, total)
 
         def one(remote: Remote) -> Path:
-            seen(remote.name, 0, remote.size)
-            return fetcher.fetch(remote, self.folder, seen)
+            if failed.is_set() or stopped.is_set():
+                raise FetchFailed(f"{remote.name}: not begun, because another file failed")
+            try:
+                return fetcher.fetch(remote, self.folder, seen)
+            except OslerError:
+                failed.set()
+                raise
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
             futures = [pool.submit(one, remote) for remote in remotes]
             try:
-                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-                failed = [future for future in futures if future in done and future.exception()]
-                if failed:
-                    stop.set()
-                    failed[0].result()
-            except BaseException:
-                stop.set()
+                return [future.result() for future in futures]
+            except OslerError:
                 raise
-        return [future.result() for future in futures]
+            except BaseException:
+                stopped.set()  # Ctrl-C must not wait for the file that is under way
+                raise
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
