@@ -12,12 +12,13 @@ from osler.kb.emr.codes import System
 from osler.kb.emr.crosswalk import Crosswalk
 from osler.kb.web.cache import Cache
 from osler.retrieve.patients import Patients
-from osler.types import RESEARCH, WEB, WIKI, Passage, Retriever
+from osler.types import RESEARCH, WEB, WIKI, Passage
 
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
     from osler.kb.web.engine import Engine
     from osler.kb.web.net import Net
+    from osler.retrieve.web import Online
 
 _DOCUMENTS = 5
 """Documents that an engine outside is asked for."""
@@ -43,7 +44,7 @@ def sources(settings: Settings) -> tuple[str, ...]:
     return tuple(source for source, kind in chosen if kind != "none")
 
 
-def online(settings: Settings, wanted: tuple[str, ...]) -> list[Retriever]:
+def online(settings: Settings, wanted: tuple[str, ...]) -> list[Online]:
     """What searches outside for each of these sources that is set."""
     called = [source for source in sources(settings) if source in wanted]
     if not called:
