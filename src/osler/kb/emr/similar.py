@@ -26,6 +26,7 @@ equals, and are counted.
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -88,7 +89,7 @@ class Cohort:
         """Distinct codes of a patient that no map leads into the common vocabulary."""
         self._profiles: list[Profile] = []
         self._number: dict[Node, int] = {}
-        members: list[list[int]] = []
+        members: list[array[int]] = []
         for profile in profiles:
             nodes, unmapped = self._nodes(profile.codes)
             if not nodes:
@@ -97,7 +98,7 @@ class Cohort:
             for node in nodes:
                 number = self._number.setdefault(node, len(members))
                 if number == len(members):
-                    members.append([])
+                    members.append(array("l"))
                 members[number].append(len(self._profiles))
             self._profiles.append(profile)
         self._index(members)
@@ -153,12 +154,12 @@ class Cohort:
                 matches.append(Match(code, held[best], best[0]))
         return tuple(sorted(matches, key=lambda match: order.index(match.level)))
 
-    def _index(self, members: Sequence[list[int]]) -> None:
+    def _index(self, members: Sequence[array[int]]) -> None:
         lengths = [len(each) for each in members]
         self._starts: Integers = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-        self._members: Integers = np.fromiter(
-            (place for each in members for place in each), np.int64, int(self._starts[-1])
-        )
+        self._members: Integers = np.array([], np.int64)
+        if members:
+            self._members = np.concatenate([np.asarray(each, np.int64) for each in members])
         self._weights: Floats = np.array([self.weight(node) for node in self._number])
         every = np.repeat(self._weights, lengths)
         totals = np.bincount(self._members, weights=every, minlength=len(self._profiles))
