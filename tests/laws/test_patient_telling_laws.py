@@ -37,7 +37,7 @@ facts = st.builds(
     st.none() | st.integers(1, 2),
     st.integers(0, 9),
     st.none() | st.integers(0, 90),
-    st.sampled_from(["", "active", "120.5 mm[Hg]"]),
+    st.sampled_from(["", "active", "120.5 mm[Hg]", "see [ICD-9-CM 7]"]),
 )
 patients = st.builds(
     lambda sex, age, told, by_stay: Patient(

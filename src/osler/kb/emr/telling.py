@@ -39,6 +39,8 @@ _LINE = re.compile(
     rf"- (?:(?P<words>.*) \[(?P<system>{_SYSTEMS}) (?P<code>[^\s\]]+)\]"
     rf"|(?P<bare>{_SYSTEMS}) (?P<only>[^\s:,]+))(?:(?:: .*)?(?:, at age .*)?)?"
 )
+_FORGED = re.compile(rf"\[(?=(?:{_SYSTEMS}) )")
+"""What in the words of a fact would read as its code."""
 _ROUND = str.maketrans("[]", "()")
 _TITLE = re.compile(r"Patient, (?P<sex>.+), age (?P<age>\d+|90 or over|unknown)")
 
@@ -94,8 +96,7 @@ def line_of(fact: Fact) -> str:
     Words that would read as a code of their own are changed so that they do not.
     """
     words = one_line(fact.words)[:_WORDS].strip()
-    # Brackets are the code's: after it there must be none.
-    says = one_line(fact.says)[:_WORDS].translate(_ROUND)
+    says = _FORGED.sub("(", one_line(fact.says)[:_WORDS])
     label = f"{words} [{fact.code}]" if words and fact.code else words or str(fact.code or "")
     line = f"{label}: {says}" if label and says else label
     if fact.code is None and _LINE.fullmatch(f"- {line}"):
