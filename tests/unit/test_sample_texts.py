@@ -78,7 +78,7 @@ def test_all_of_it_is_marked_as_illustrative_and_leads_to_no_invented_address(
 
 def test_only_what_is_meant_to_be_dropped_is_dropped(kb: KnowledgeBase) -> None:
     drops = {s.source: dict(s.drops) for s in kb.info().sources if s.drops}
-    assert drops == {"emr": {"table not read": 2}, "graph": {"obsolete term": 1}}
+    assert drops == {"graph": {"obsolete term": 1}}
 
 
 def test_nothing_is_wrong_with_the_built_base(kb: KnowledgeBase) -> None:
