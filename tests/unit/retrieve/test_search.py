@@ -118,11 +118,14 @@ async def test_no_source_is_nothing_to_search(kb: KnowledgeBase) -> None:
     assert await Lexical(kb, ()).search("iron", k=9) == []
 
 
-async def test_equal_passages_stand_in_order_of_their_ids(
+async def test_passages_of_equal_score_stand_in_order_of_their_ids(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:
     names = [f"copy{i:02}" for i in range(20)]
-    rows = ({"id": n, "title": "Copy", "content": "Scurvy wants oranges."} for n in names[::-1])
+    rows = (
+        {"id": name, "title": "Copy", "content": f"Scurvy wants oranges, {name}."}
+        for name in names[::-1]
+    )
     (tmp_path / "copies.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     kb.add([tmp_path / "copies.jsonl"], source="wiki")
     hits = await Lexical(kb).search("scurvy", k=3)
