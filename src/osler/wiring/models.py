@@ -52,7 +52,8 @@ def _key(file: Path | None) -> str | None:
 
 
 def _embedded(settings: Settings) -> LanguageModel:
-    from osler.llm.local import LlamaCpp, check_gguf
+    from osler.llm.engine import check_gguf
+    from osler.llm.local import LlamaCpp
     from osler.llm.quantise import default_gguf
 
     chosen = settings.model

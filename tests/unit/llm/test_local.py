@@ -1,6 +1,8 @@
 """The embedded engine on its real weights: the facts that `llm/local.py` rests on."""
 
 import asyncio
+import threading
+import time
 from math import exp
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 from osler.errors import ModelError, ModelMissing
 from osler.llm.base import BatchLikelihood, LanguageModel, Message, Sampling
 from osler.llm.grammar import Grammar, lit
-from osler.llm.local import LlamaCpp
+from osler.llm.local import LlamaCpp, _Step
 from osler.llm.quantise import default_gguf
 from osler.tcrag.actions import Move, grammar, parse_action
 
@@ -79,8 +81,9 @@ async def test_looking_a_token_up_gives_the_forced_token_s_own_score(model: Llam
     """Two ways to the same number: forced by logit bias, and found among the likeliest."""
     before = model._tokenise("The heart pumps")
     (token,) = model._tokenise(" blood")
-    forced = model._forced(before, token)
-    assert model._looked_up(before, token) == pytest.approx(forced, abs=1e-4)
+    step = _Step(model._engine, 1, threading.Event())
+    forced = model._forced(before, token, step)
+    assert model._looked_up(before, token, step) == pytest.approx(forced, abs=1e-4)
     assert 0 < exp(forced) < 1
 
 
@@ -158,6 +161,42 @@ async def test_a_reply_that_begins_inside_a_think_block_is_thought_until_it_ends
 
 async def test_a_batch_of_nothing_is_nothing(model: LlamaCpp) -> None:
     assert await model.score_all("context", []) == ()
+
+
+async def test_parallel_calls_share_one_engine_and_each_keeps_its_own_prefix(
+    model: LlamaCpp,
+) -> None:
+    shared = LlamaCpp(model.path, name="shared", context=1024, slots=3)
+    asked = [
+        [Message("user", f"Say {word}. " + f"{word} " * 150)] for word in ("one", "two", "six")
+    ]
+    sampling = Sampling(max_tokens=4, temperature=0)
+    first = await asyncio.gather(*(shared.complete(one, sampling) for one in asked))
+    again = await asyncio.gather(*(shared.complete(one, sampling) for one in asked))
+    assert [reply.usage.prompt_tokens > 150 for reply in first] == [True] * 3
+    for reply in again:
+        assert reply.usage.cached_tokens >= reply.usage.prompt_tokens - 1
+
+
+async def test_a_cancelled_call_stops_the_engine_within_a_second(model: LlamaCpp) -> None:
+    """The next call would wait for the first one's 2,000 tokens, were it still running."""
+    long = asyncio.create_task(
+        model.complete([Message("user", "count " * 1200)], Sampling(max_tokens=2000))
+    )
+    await asyncio.sleep(0.2)
+    began = time.monotonic()
+    long.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await long
+    assert time.monotonic() - began < 1
+    reply = await asyncio.wait_for(model.complete(QUERY, Sampling(max_tokens=2)), timeout=20)
+    assert reply.text
+
+
+async def test_a_call_that_takes_too_long_is_an_error_with_the_fix(model: LlamaCpp) -> None:
+    hasty = LlamaCpp(model.path, name="hasty", context=2048, timeout_s=0.05)
+    with pytest.raises(ModelError, match=r"no reply within 0\.05 s.*model\.timeout_s"):
+        await hasty.complete([Message("user", "count " * 1200)], Sampling(max_tokens=500))
 
 
 async def test_nothing_to_score_is_an_error(model: LlamaCpp) -> None:

@@ -1,0 +1,61 @@
+"""A request goes where the most of what a slot holds stays of use."""
+
+import threading
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osler.llm.slots import Slots, Use, shared_prefix
+
+A, B = "system. Question A. ", "system. Question B, another one. "
+
+
+def taken(slots: Slots, use: Use, prompt: str) -> int:
+    with slots.take(use, prompt) as slot:
+        return slot
+
+
+def test_a_conversation_goes_on_where_it_was_whatever_came_between() -> None:
+    slots = Slots(2)
+    first = taken(slots, Use.CONVERSATION, A * 9)
+    second = taken(slots, Use.CONVERSATION, B * 9)
+    assert first != second
+    assert taken(slots, Use.CONVERSATION, A * 9 + "more") == first
+    assert taken(slots, Use.CONVERSATION, B * 9 + "more") == second
+    assert taken(slots, Use.CONVERSATION, A * 7) == first, "a pop goes back"
+
+
+def test_scoring_something_else_never_takes_a_conversation_s_slot() -> None:
+    slots = Slots(1)
+    talk = taken(slots, Use.CONVERSATION, A * 9)
+    scored = {taken(slots, Use.SCORING, text) for text in ("one", "two", "three " * 99, "one")}
+    assert scored == {1}
+    assert taken(slots, Use.CONVERSATION, A * 9) == talk == 0
+
+
+def test_a_text_scored_where_it_was_said_stays_in_its_conversation_s_slot() -> None:
+    slots = Slots(1)
+    talk = taken(slots, Use.CONVERSATION, A * 9)
+    assert taken(slots, Use.SCORING, A * 9 + "said") == talk
+
+
+def test_who_finds_no_free_slot_waits() -> None:
+    slots, got = Slots(1), threading.Event()
+
+    def wait() -> None:
+        taken(slots, Use.CONVERSATION, B)
+        got.set()
+
+    with slots.take(Use.CONVERSATION, A):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        assert not got.wait(0.05)
+    waiting.join(5)
+    assert got.is_set()
+
+
+@given(st.text("ab"), st.text("ab"))
+def test_a_shared_prefix_is_shared_and_no_longer_one_is(one: str, other: str) -> None:
+    length = shared_prefix(one, other)
+    assert one[:length] == other[:length]
+    assert length == min(len(one), len(other)) or one[length] != other[length]
