@@ -1,10 +1,10 @@
-"""Fits what a model's scale decides: the coverage threshold and TC-RAG's sigma.
+"""The evidence gate's distributions: what coverage tells answered from unanswered questions.
 
     python benchmarks/calibrate.py
 
 Uses the 24 calibration questions of the sample, which no table reports on, and 22 questions
 that the sample texts do not answer. Prints quantiles; the values chosen from them stand in
-`config.AnswerSettings.threshold` and `wiring.PACKAGED_SIGMA`.
+`config.AnswerSettings`. TC-RAG's sigma is fitted by `osler calibrate`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,7 @@ import numpy as np
 from sample_questions import Sample, samples
 
 from osler import wiring
-from osler.answer.base import plain
 from osler.config import Settings
-from osler.llm.base import Likelihood
-from osler.tcrag.monitor import cppl, uct
-from osler.trace import Run
 from osler.types import Hit, Retriever
 
 UNANSWERED = {
@@ -81,26 +77,6 @@ async def coverage(parts: wiring.Parts, retriever: Retriever, every: list[Sample
         quantiles(f"{language} best coverage, not answered", alone)
 
 
-async def state_values(
-    settings: Settings, parts: wiring.Parts, retriever: Retriever, every: list[Sample]
-) -> None:
-    composer, model = wiring.composer(settings, parts), parts.model
-    assert isinstance(model, Likelihood)
-    for language in ("en", "zh"):
-        values: dict[str, list[float]] = {"cppl": [], "uct": []}
-        for sample in (s for s in every if s.question.language == language):
-            question = sample.question
-            hits = await retriever.search(question.text, k=8)
-            answer = await composer.conclude(question, hits, "", Run())
-            if claim := plain(answer, question):
-                scored = await model.score(f"User_Query: {question.text}\n", claim)
-                logprobs = [token.logprob for token in scored.tokens]
-                values["cppl"].append(cppl(logprobs))
-                values["uct"].append(uct(logprobs))
-        for metric, found in values.items():
-            quantiles(f"{language} {metric} of the extractive answer", found)
-
-
 async def main() -> None:
     every = samples("calibration_en.jsonl") + samples("calibration_zh.jsonl")
     print(
@@ -110,9 +86,7 @@ async def main() -> None:
         settings = Settings.model_validate({"home": Path(folder)})
         wiring.build_sample(settings)
         parts = await wiring.live(settings)
-        retriever = parts.retriever("calibrate", parts.sources)
-        await coverage(parts, retriever, every)
-        await state_values(settings, parts, retriever, every)
+        await coverage(parts, parts.retriever("calibrate", parts.sources), every)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def right(sample: Sample, solution: Solution) -> bool:
 
 
 async def solvers(settings: Settings, every: list[Sample], names: list[str]) -> None:
-    model, _ = await wiring.language_model(settings)
+    model = (await wiring.language_model(settings.model)).model
     print(f"\nsolvers, model {model.name}, seed {SEED}")
     print("strategy   kind     n   right   95 % interval   converged   calls   seconds")
     for name in names:

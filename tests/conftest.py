@@ -1,7 +1,9 @@
 """What every test may rely on."""
 
 import os
+import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,6 +13,37 @@ settings.register_profile(
     "full", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "full"))
+
+LOOPBACK = ("127.", "localhost", "::1", "0.0.0.0")  # noqa: S104  compared with, never bound
+
+
+class UnaskedModelRequest(AssertionError):
+    """A test reached a model that it did not ask for."""
+
+
+@pytest.fixture(autouse=True)
+def _no_model_unasked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Model requests are off. A test that needs the embedded engine says so with
+    `@pytest.mark.model`; servers are doubles on loopback, and no other host is ever reached."""
+
+    def connect(self: socket.socket, address: Any) -> Any:
+        if self.family != socket.AF_UNIX and not str(address[0]).startswith(LOOPBACK):
+            raise UnaskedModelRequest(f"a test reached for {address[0]}")
+        return reached(self, address)
+
+    reached = socket.socket.connect
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    if request.node.get_closest_marker("model") is None:
+        from osler.llm import engine
+
+        def load(self: engine.Engine) -> Any:
+            engine.check_gguf(self.path)  # a file that is no model is refused without loading it
+            raise UnaskedModelRequest(
+                f"{request.node.nodeid} loads {self.name}; mark it with pytest.mark.model"
+            )
+
+        monkeypatch.setattr(engine.Engine, "load", load)
+
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

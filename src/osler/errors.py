@@ -40,6 +40,8 @@ class OslerError(Exception):
         super().__init__(message)
         self.message = message
         self.fix = fix
+        self.detail = ""
+        """Lines that a terminal shows below the message; empty as a rule."""
 
     def __str__(self) -> str:
         return f"{self.message}; {self.fix}" if self.fix else self.message
@@ -128,4 +130,8 @@ class BadRun(OslerError):
 
 
 class TapeMiss(BadRun):
-    pass
+    """`detail` compares what was asked with the nearest that was recorded, line by line."""
+
+    def __init__(self, message: str, *, fix: str = "", diff: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.detail = diff

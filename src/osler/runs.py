@@ -21,11 +21,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler import wiring
 from osler.baselines.rag import fixed_plan
-from osler.config import Settings
+from osler.config import Role, Settings
 from osler.errors import BadRun
-from osler.llm.base import Likelihood
 from osler.llm.tape import Tape
-from osler.trace import Answered, Event, Run, Sink, Started, read_events, to_line
+from osler.trace import Answered, Asked, Event, Run, Sink, Started, read_events, to_line
 from osler.types import Question, Solution
 
 RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
@@ -40,7 +39,7 @@ class Record:
     """ISO 8601, UTC."""
     question: Question
     strategy: str
-    models: dict[str, str]
+    models: dict[Role, str]
     sources: tuple[str, ...]
     snapshot: str
     seconds: float
@@ -70,9 +69,7 @@ async def ask(
     began = time.perf_counter()
     when = datetime.now(UTC)
     live = await wiring.live(settings)
-    tape = Tape(
-        live.model.name, scores=isinstance(live.model, Likelihood), constrains=live.constrains
-    )
+    tape = Tape(date=when.isoformat(timespec="seconds"))
     parts = wiring.recorded(live, tape)
     run = Run(
         id=f"{when:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
@@ -93,13 +90,14 @@ async def ask(
             when=when.isoformat(timespec="seconds"),
             question=question,
             strategy=settings.strategy.kind,
-            models=_models(parts),
+            models=parts.names,
             sources=parts.sources,
             snapshot=parts.snapshot,
             seconds=seconds,
             halt=solution.halt,
             settings=settings.model_dump(mode="json"),
         )
+        tape.prompts = _prompts(run.events)
         folder = _keep(settings.runs.path / run.id, record, run.events, tape)
     return Finished(
         run.id,
@@ -124,7 +122,9 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> Finished:
     settings = _settings(folder, record)
     # An older log lacks fields that came later; both sides are written as this version writes.
     expected = [to_line(event) for event in _events(folder / EVENTS)]
-    parts = wiring.replayed(Tape.read(folder / TAPE), record.sources, record.snapshot)
+    names = {role: record.models.get(role, "") for role in wiring.roles_of(settings)}
+    tape = Tape.read(folder / TAPE)
+    parts = wiring.replayed(tape, names, record.sources, record.snapshot)
     run = Run(record.id, settings.sampling.seed, wiring.budget(settings), sink=sink)
     solution = await _solve(settings, parts, record.question, run)
     _compare(folder / EVENTS, expected, [to_line(event) for event in run.events])
@@ -133,7 +133,7 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> Finished:
         folder,
         solution,
         round(time.perf_counter() - began, 3),
-        record.models,
+        _models(parts),
         record.snapshot,
         record.strategy,
         tuple(run.events),
@@ -170,7 +170,13 @@ async def _solve(settings: Settings, parts: wiring.Parts, question: Question, ru
 
 
 def _models(parts: wiring.Parts) -> dict[str, str]:
-    return {"reader": parts.model.name}
+    return {str(role): name for role, name in parts.names.items()}
+
+
+def _prompts(events: Sequence[Event]) -> tuple[str, ...]:
+    """Identities of the wordings that were used."""
+    asked = {event.prompt for event in events if isinstance(event, Asked)}
+    return tuple(sorted(name for name in asked if "@" in name))
 
 
 def _keep(folder: Path, record: Record, events: Sequence[Event], tape: Tape) -> Path:

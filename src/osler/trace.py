@@ -20,6 +20,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 from osler.errors import BadRun
 from osler.types import Hit, Question, Solution, Usage
 
+_ROUNDING = 1e-9
+"""Seconds are sums: all that is left, spent, may miss the bound by a last digit."""
+
 SCHEMA = 1
 """Version of the event log; raised when a reader of the older one would misread it."""
 
@@ -296,6 +299,11 @@ def read_events(path: Path) -> Iterator[Event]:
                 raise BadRun(f"{path}:{number}: {error.message}") from error
 
 
+class Spent(Exception):
+    """A bound of the run is reached, in words; a strategy ends with what it has
+    (`Halt.BUDGET`). It is no error, and no strategy lets it out."""
+
+
 class Cancelled(asyncio.CancelledError):
     """The run was asked to stop; nothing half-written is left behind."""
 
@@ -311,6 +319,8 @@ class Run:
     """Called with each event as it happens, before the strategy goes on."""
     events: list[Event] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
+    spent: str = field(default="", init=False)
+    """The bound for which something was refused or cut short; empty when none was."""
     rng: random.Random = field(init=False)
     _cancelled: bool = field(default=False, init=False)
 
@@ -327,6 +337,30 @@ class Run:
     def spend(self, usage: Usage) -> None:
         self.usage += usage
 
+    def afford(self, what: Literal["call", "search"], calls: int = 1) -> None:
+        """Raises `Spent` unless there is room for one more, or for as many calls at once.
+
+        A search needs room among the searches; a model call among calls, tokens and
+        seconds. One call may overrun `tokens`: what it costs is known when it is done.
+        """
+        kinds = ("searches",) if what == "search" else ("calls", "tokens", "seconds")
+        if (reached := self._reached(kinds)) is not None:
+            raise self.refuse(reached)
+        limit = self.budget.calls
+        if what == "call" and limit is not None and self.usage.calls + calls > limit:
+            raise self.refuse(f"calls {self.usage.calls} of {limit}, and {calls} more are needed")
+
+    def refuse(self, reached: str) -> Spent:
+        """Notes which bound ends the run; the caller raises what this gives."""
+        self.spent = reached
+        return Spent(reached)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the next model call may take; `None` = as long as it likes."""
+        limit = self.budget.seconds
+        return None if limit is None else max(0.0, limit - self.usage.seconds)
+
     def cancel(self) -> None:
         """The next event raises `Cancelled` instead of being emitted."""
         self._cancelled = True
@@ -334,15 +368,13 @@ class Run:
     @property
     def exhausted(self) -> str | None:
         """Which bound is reached, in words; `None` while there is room."""
-        used, bound = self.usage, self.budget
-        for name, spent, limit in (
-            ("calls", used.calls, bound.calls),
-            ("tokens", used.tokens, bound.tokens),
-            ("searches", used.searches, bound.searches),
-            ("seconds", used.seconds, bound.seconds),
-        ):
-            if limit is not None and spent >= limit:
-                return f"{name} {spent:g} of {limit:g}"
+        return self._reached(("calls", "tokens", "searches", "seconds"))
+
+    def _reached(self, kinds: Iterable[str]) -> str | None:
+        for kind in kinds:
+            spent, limit = getattr(self.usage, kind), getattr(self.budget, kind)
+            if limit is not None and spent >= limit - _ROUNDING:
+                return f"{kind} {spent:g} of {limit:g}"
         return None
 
 

@@ -302,6 +302,7 @@ def model() -> LlamaCpp:
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=NAMES)
+@pytest.mark.model
 async def test_the_engine_compiles_it(model: LlamaCpp, form: Format) -> None:
     one = Sampling(max_tokens=1, top=0, grammar=form.grammar)
     reply = await model.complete([Message("user", "Hello.")], one)

@@ -70,7 +70,7 @@ def retriever_of(kind: str, kb: KnowledgeBase) -> Retriever:
         "lexical": lexical,
         "dense": dense,
         "hybrid": Hybrid(dense, lexical),
-        "recording": RecordingRetriever("kit", lexical, Tape("none")),
+        "recording": RecordingRetriever("kit", lexical, Tape()),
     }
     return retrievers[kind]
 
@@ -106,6 +106,7 @@ def engine() -> LlamaCpp:
         pytest.skip(f"the packaged model is not there: {error}")
 
 
+@pytest.mark.model
 class TestEmbeddedEngine(LanguageModelKit, BatchLikelihoodKit):
     @pytest.fixture
     def model(self, engine: LlamaCpp) -> LanguageModel:
@@ -137,11 +138,11 @@ class TestRecordingModel(LanguageModelKit, LikelihoodKit):
 
     @pytest.fixture
     def model(self) -> LanguageModel:
-        return recording(ScriptedModel(["Vitamin C."] * 12), Tape("scripted"))
+        return recording(ScriptedModel(["Vitamin C."] * 12), Tape())
 
     @pytest.fixture
     def scorer(self) -> Likelihood:
-        made = recording(ScriptedModel([]), Tape("scripted"))
+        made = recording(ScriptedModel([]), Tape())
         assert isinstance(made, Likelihood)
         return made
 

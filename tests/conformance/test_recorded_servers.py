@@ -11,7 +11,7 @@ from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.dialects import Dialect, Kind, Scoring, Server
 from osler.llm.grammar import Grammar, lit
 from osler.llm.openai import Endpoint, OpenAIModel, ScoringOpenAIModel, connect
-from osler.llm.tape import Player, Tape, recording, replaying
+from osler.llm.tape import Able, Player, Tape, recording, replaying
 from osler.testing.conformance import ASKED, LanguageModelKit, LikelihoodKit
 from osler.testing.replay import Recording, rehearse
 from osler.testing.scripted import ScriptedModel
@@ -95,7 +95,7 @@ async def test_a_grammar_that_a_server_cannot_hold_is_refused_before_it_is_asked
 @pytest.fixture
 async def taped() -> Tape:
     """A tape of all that the kits ask."""
-    tape = Tape("scripted")
+    tape = Tape({"scripted": Able()})
     model = recording(ScriptedModel(["Vitamin C."] * 99), tape)
     assert isinstance(model, Likelihood)
     kit = LanguageModelKit()
@@ -110,10 +110,10 @@ class TestReplayingModel(LanguageModelKit, LikelihoodKit):
 
     @pytest.fixture
     def model(self, taped: Tape) -> LanguageModel:
-        return replaying(Player(taped))
+        return replaying(Player(taped), "scripted")
 
     @pytest.fixture
     def scorer(self, taped: Tape) -> Likelihood:
-        made = replaying(Player(taped))
+        made = replaying(Player(taped), "scripted")
         assert isinstance(made, Likelihood)
         return made

@@ -80,6 +80,8 @@ def example(name: str, language: Language) -> dict[str, object]:
         "formulas": [{"id": "parkland", "title": "Parkland", "inputs": "weight (kg)"}],
         "lacking": "numpy, sympy",
         "steps": ["#1 Which illness is it? anaphylaxis"],
+        "draft": "Adrenaline. [1]",
+        "text": "DOC_RAG: [1] Anaphylaxis: Adrenaline is given first.",
     }
     return {key: values[key] for key in load(name, language).variables}
 

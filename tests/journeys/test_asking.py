@@ -118,4 +118,4 @@ def test_a_plan_is_shown_without_asking_a_model(built: Osler) -> None:
 def test_the_doctor_finds_nothing_wrong(built: Osler) -> None:
     done = built("doctor")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "scores given texts" in done.stdout
+    assert "scores a given text" in done.stdout

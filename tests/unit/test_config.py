@@ -350,7 +350,8 @@ def test_every_value_is_shown_with_its_origin(tmp_path: Path) -> None:
     shown = dump(loaded(tmp_path, "[retrieve]\nk = 3"), origin=True)
     assert f"k = 3  # {tmp_path / 'osler.toml'}:2" in shown
     assert "depth = 100  # default" in shown
-    assert len(tomllib.loads(shown)) == len(Settings.model_fields)
+    # A role is shown only when it has a model of its own.
+    assert set(tomllib.loads(shown)) == set(Settings.model_fields) - {"roles"}
 
 
 def test_settings_cannot_be_changed() -> None:
@@ -402,3 +403,61 @@ def test_any_settings_survive_being_shown_and_loaded(
     cwd = tmp_path_factory.mktemp("any")
     (cwd / "osler.toml").write_text(dump(Loaded(settings, origins)), encoding="utf-8", newline="\n")
     assert load({}, cwd=cwd, env={}).settings == settings
+
+
+JUDGE = """
+[model]
+kind = "openai"
+url = "http://127.0.0.1:8000/v1"
+name = "big"
+[roles.judge]
+name = "strict"
+"""
+
+
+def test_a_role_is_as_the_model_but_for_what_it_sets(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, JUDGE).settings
+    judge = settings.role("judge")
+    assert (judge.url, judge.name) == ("http://127.0.0.1:8000/v1", "strict")
+    assert settings.role("reader") == settings.model != judge
+
+
+def test_an_endpoint_of_a_role_can_come_from_the_environment(tmp_path: Path) -> None:
+    env = {
+        "OSLER__ROLES__READER__KIND": "openai",
+        "OSLER__ROLES__READER__URL": "http://127.0.0.1:1/v1",
+        "OSLER__ROLES__READER__NAME": "m",
+    }
+    found = loaded(tmp_path, env=env)
+    assert found.settings.role("reader").url == "http://127.0.0.1:1/v1"
+    assert found.settings.role("planner").kind == "packaged"
+    assert found.origins["roles.reader.url"] == "$OSLER__ROLES__READER__URL"
+    assert found.origins["roles.reader.context"] == "as [model]"
+
+
+def test_roles_are_shown_and_loaded_again(tmp_path: Path) -> None:
+    first = loaded(tmp_path, JUDGE)
+    assert "[roles.judge]" in dump(first)
+    assert "[roles.reader]" not in dump(first)
+    assert loaded(tmp_path, dump(first)).settings == first.settings
+    assert Settings.model_validate(first.settings.model_dump(mode="json")) == first.settings
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("[roles.raeder]\nname = 'm'", (":2", "unknown section [roles.raeder]", "roles.reader")),
+        ("[roles.reader]\nnmae = 'm'", (":2", "unknown key 'nmae' in [roles.reader]", "'name'")),
+        ("[roles.reader]\nkind = 'gguf'", (":2", "[roles.reader]", 'needs path = "FILE.gguf"')),
+        ("[roles.reader]\nslots = 0", (":2", "roles.reader.slots", "it is 0")),
+        ("[roles]\nreader = 'm'", (":2", "roles.reader is a section", "below [roles.reader]")),
+        ("roles = 'm'", (":1", "roles is a section", "below [roles.planner]")),
+    ],
+)
+def test_a_wrong_role_is_told_with_its_place(
+    tmp_path: Path, text: str, parts: tuple[str, ...]
+) -> None:
+    with pytest.raises(BadConfig) as caught:
+        loaded(tmp_path, text)
+    for part in parts:
+        assert part in str(caught.value)

@@ -12,7 +12,11 @@ def chooser(options: str, *, scores: bool = True) -> object:
     script = ScriptedModel([])
     model = script if scores else TextOnly(script)
     parts = wiring.Parts(
-        model, lambda name, sources: ScriptedRetriever({}), Overlap(), Overlap(), ()
+        {"reader": wiring.Ready(model)},
+        lambda name, sources: ScriptedRetriever({}),
+        Overlap(),
+        Overlap(),
+        (),
     )
     settings = Settings.model_validate({"answer": {"options": options}})
     composer = wiring.composer(settings, parts)

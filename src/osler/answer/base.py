@@ -20,6 +20,11 @@ class Composer(Protocol):
         """Whether it uses a model's draft; else nobody need pay for one."""
         ...
 
+    @property
+    def words(self) -> bool:
+        """Whether it words the answer itself; else the draft is the answer."""
+        ...
+
     async def conclude(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
     ) -> Answer:

@@ -10,6 +10,7 @@ sentence as its answer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 
@@ -19,12 +20,17 @@ from osler.answer.sentences import Candidate, candidates
 from osler.llm.ask import score_all
 from osler.llm.base import Likelihood, Message
 from osler.prompts import render
-from osler.trace import Run
+from osler.trace import Run, Spent
 from osler.types import Answer, Authorship, Hit, Language, Question, Relevance, Statement
 
 NOTE = {
     "en": "Quoted sentences, not a written answer: no model that may word medicine is configured.",
     "zh": "以下为原文摘句，并非撰写的答案：未配置可以撰写医学内容的模型。",
+}
+
+_SPENT = {
+    "en": "The run's budget was spent before everything was weighed ({}).",
+    "zh": "运行预算已用尽，未能完成全部比较（{}）。",
 }
 
 
@@ -86,6 +92,10 @@ class Extractive:
     def drafts(self) -> bool:
         return self.reasoned
 
+    @property
+    def words(self) -> bool:
+        return True
+
     async def conclude(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
     ) -> Answer:
@@ -95,6 +105,8 @@ class Extractive:
         chooser = self._chooser
         if chosen is not None and chooser is not None:
             notes.append(chooser.note(question.language))
+        if run.spent:
+            notes.append(_SPENT[question.language].format(run.spent))
         return Answer(
             statements=tuple(Statement(q.text, (n,)) for n, q in enumerate(quotes, 1)),
             evidence=tuple(q.evidence("answer") for q in quotes),
@@ -110,7 +122,10 @@ class Extractive:
         if not question.options or self._chooser is None:
             return None
         said = draft if self.reasoned else ""
-        return await self._chooser.choose(question, hits, run, said=said)
+        try:
+            return await self._chooser.choose(question, hits, run, said=said)
+        except Spent:
+            return None
 
     @property
     def _chooser(self) -> OptionChooser | None:
@@ -125,7 +140,8 @@ class Extractive:
         found = await self.gate.evidence(question, hits, query=query)
         short = found[: self.shortlist]
         if self.model is not None and len(short) > self.statements:
-            short = await self._weighed(self.model, question, short, run)
+            with suppress(Spent):  # relevance alone ranks, as without a model
+                short = await self._weighed(self.model, question, short, run)
         best = short[: self.statements]
         # Quotes of one passage read in its order.
         order = {c.hit.passage.id: i for i, c in reversed(list(enumerate(best)))}

@@ -38,6 +38,10 @@ class Written:
     def drafts(self) -> bool:
         return True
 
+    @property
+    def words(self) -> bool:
+        return False
+
     async def conclude(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
     ) -> Answer:

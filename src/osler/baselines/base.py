@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from osler.llm.ask import complete
 from osler.llm.base import LanguageModel, Message, Sampling
 from osler.prompts import render
-from osler.trace import Run
+from osler.trace import Run, Spent
 from osler.types import Answer, Grounding, Halt, Hit, Question, Solution
 
 ROLE = "reader"
@@ -25,12 +25,15 @@ async def draft(
     run: Run,
     **values: object,
 ) -> str:
-    """The model's reply to a baseline's prompt about the question."""
+    """The model's reply to a baseline's prompt about the question; "" where none is affordable."""
     rendered = render(
         prompt, question.language, question=question.text, options=lettered(question), **values
     )
     messages = [Message("user", rendered.text)]
-    reply = await complete(model, messages, sampling, run, role=ROLE, prompt=rendered.identity)
+    try:
+        reply = await complete(model, messages, sampling, run, role=ROLE, prompt=rendered.identity)
+    except Spent:
+        return ""
     return reply.text
 
 
@@ -40,7 +43,12 @@ def numbered(hits: Sequence[Hit]) -> list[str]:
 
 
 def ended(answer: Answer, run: Run, *, converged: str, silent: Halt, why: str) -> Solution:
-    """A single pass has converged when it says something; else it halts as `silent`."""
+    """A single pass has converged when it says something; else it halts as `silent`.
+
+    Where the run's budget refused it something, it says so instead.
+    """
+    if run.spent:
+        return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage)
     if answer.grounding is Grounding.ABSTAINED:
         return Solution(answer, silent, why, run.usage)
     return Solution(answer, Halt.CONVERGED, converged, run.usage)

@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
-from osler.cli import fetch, kb, kb_keep, models, patients, setup, trace
+from osler.cli import calibrate, fetch, kb, kb_keep, models, patients, setup, trace
 from osler.cli.ask import ask, replay
-from osler.cli.session import ProgressMode, Root, Session, complete_preset
+from osler.cli.session import ProgressMode, Root, Session, complete_preset, settings_of
 
 app = typer.Typer(
     cls=Root,
@@ -33,6 +33,7 @@ app.add_typer(kb.app, name="kb", help="The knowledge base: what can be found and
 app.command()(ask)
 app.add_typer(trace.app, name="trace", help="Recorded runs.")
 app.command()(replay)
+app.command()(calibrate.calibrate)
 app.command("download-models")(models.download_models)
 
 
@@ -66,6 +67,12 @@ def _globals(
         ),
     ] = None,
     kb: Annotated[Path | None, typer.Option(help="Folder of the knowledge base.")] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help='A setting, as in "roles.reader.name=m"; repeatable.'
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")] = False,
     no_color: Annotated[
@@ -79,7 +86,7 @@ def _globals(
     context.obj = Session(
         file=file,
         preset=profile,
-        flags={"kb.path": kb},
+        flags={**settings_of(given or ()), "kb.path": kb},
         json=as_json,
         quiet=quiet,
         no_color=no_color,

@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -103,6 +103,17 @@ def session(context: typer.Context, *, as_json: bool = False, quiet: bool = Fals
     return found
 
 
+def settings_of(given: Iterable[str]) -> dict[str, object]:
+    """KEY=VALUE words as flags. Raises a usage error for a word that is none."""
+    flags: dict[str, object] = {}
+    for word in given:
+        key, equals, value = word.partition("=")
+        if not equals or not key.strip():
+            raise typer.BadParameter(f"{word!r} is not KEY=VALUE", param_hint="--set")
+        flags[key.strip()] = value.strip()
+    return flags
+
+
 def printable(text: str) -> str:
     """`text` without what a terminal would obey instead of show; line breaks and tabs stay."""
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
@@ -152,8 +163,10 @@ def _report(error: OslerError, *, as_json: bool) -> None:
             "type": type(error).__name__,
             "message": error.message,
             "fix": error.fix,
+            **({"detail": error.detail} if error.detail else {}),
             "exit_code": error.exit_code,
         }
         sys.stderr.write(json.dumps({"error": body}, ensure_ascii=False) + "\n")
     else:
         sys.stderr.write(f"osler: {printable(' '.join(str(error).split()))}\n")
+        sys.stderr.writelines(f"  {printable(line)}\n" for line in error.detail.splitlines())

@@ -34,18 +34,17 @@ def init(
 def doctor(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
     """Check settings, knowledge base and models, and say how to mend them.
 
-    Exit code 1: a check failed.
+    Each model is really asked: what it can do stands in a table, and below it what would
+    become of each strategy. Exit code 1: a check failed.
     """
     here = session(context, as_json=as_json, quiet=quiet)
     settings = here.settings()
-    from osler.cli.tables import checks_page
-    from osler.doctor import checks
+    from osler.cli.tables import doctor_page
+    from osler.doctor import examine
 
-    found = list(checks(settings))
-    failed = any(check.status == "fail" for check in found)
-    shown = [check for check in found if not here.quiet or check.status != "pass"]
-    here.show(checks_page(shown), {"ok": not failed, "checks": [asdict(c) for c in found]})
-    if failed:
+    found = examine(settings)
+    here.show(doctor_page(found, short=here.quiet), {"ok": found.ok, **asdict(found)})
+    if not found.ok:
         raise typer.Exit(ABSTAINED)
 
 

@@ -7,6 +7,7 @@ the user's file, a preset, the defaults. Only `wiring` and the command line read
 from osler.config.layers import load, presets, user_file
 from osler.config.merge import DEFAULT, Loaded
 from osler.config.settings import (
+    ROLES,
     STRATEGIES,
     AnswerSettings,
     BudgetSettings,
@@ -16,6 +17,7 @@ from osler.config.settings import (
     Model,
     Rag,
     Retrieve,
+    Role,
     Runs,
     SamplingSettings,
     Settings,
@@ -26,6 +28,7 @@ from osler.config.show import dump, flat, template, write_template
 
 __all__ = [
     "DEFAULT",
+    "ROLES",
     "STRATEGIES",
     "AnswerSettings",
     "BudgetSettings",
@@ -36,6 +39,7 @@ __all__ = [
     "Model",
     "Rag",
     "Retrieve",
+    "Role",
     "Runs",
     "SamplingSettings",
     "Settings",

@@ -125,7 +125,10 @@ def _environment_layer(env: Mapping[str, str]) -> Layer:
 
 def _flattened(tables: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for name, value in tables.items():
-        if isinstance(value, dict) and (is_section(name) or name not in allowed("")):
+        if name == "roles" and isinstance(value, dict):
+            for role, keys in value.items():
+                yield from _flattened({f"roles.{role}": keys})
+        elif isinstance(value, dict) and (is_section(name) or name not in allowed("")):
             yield from ((f"{name}.{key}", inner) for key, inner in value.items())
             if not value:
                 yield name, value

@@ -9,10 +9,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from osler.config.settings import STRATEGIES, Settings, allowed, is_section
+from osler.config.settings import (
+    ROLES,
+    STRATEGIES,
+    Settings,
+    allowed,
+    is_section,
+    section_names,
+)
 from osler.errors import BadConfig, UnknownStrategy
 
 DEFAULT = "default"
+FOLLOWS = "as [model]"
 _USUAL = "tc-rag"
 
 
@@ -50,16 +58,26 @@ def merged(layers: Sequence[Layer], *, presets: Sequence[str] = ()) -> Loaded:
             _check_key(key, value, strategy, layer)
             values[key], places[key] = value, layer.place(key)
     settings = _validated(values, places)
-    return Loaded(settings, {key: places.get(key, DEFAULT) for key in dotted(settings)})
+    return Loaded(settings, {key: places.get(key, _origin(key)) for key in dotted(settings)})
 
 
 def dotted(settings: Settings) -> Iterator[str]:
-    """Every key there is, as "section.key", in the order of the models."""
+    """Every key there is, as "section.key", in the order of the models.
+
+    The keys of a role only where it has a model of its own.
+    """
     for name in type(settings).model_fields:
-        if is_section(name):
+        if name == "roles":
+            own = [role for role in ROLES if getattr(settings.roles, role) is not None]
+            yield from (f"roles.{role}.{key}" for role in own for key in allowed("model"))
+        elif is_section(name):
             yield from (f"{name}.{key}" for key in type(getattr(settings, name)).model_fields)
         else:
             yield name
+
+
+def _origin(key: str) -> str:
+    return FOLLOWS if key.startswith("roles.") else DEFAULT
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
@@ -91,14 +109,15 @@ def _check_key(key: str, value: object, strategy: str, layer: Layer) -> None:
     section, _, name = key.rpartition(".")
     place = layer.place(key)
     if section and not is_section(section):
-        sections = [known for known in allowed("") if is_section(known)]
+        sections = section_names()
         raise BadConfig(
             f"{place}: unknown section [{section}]",
             fix=f"{did_you_mean(section, sections)}sections: {', '.join(sections)}",
         )
-    if not section and is_section(name) and not isinstance(value, dict):
+    if is_section(key) and not isinstance(value, dict):
+        below = f"roles.{ROLES[0]}" if key == "roles" else key
         raise BadConfig(
-            f"{place}: {name} is a section, not a value", fix=f"write its keys below [{name}]"
+            f"{place}: {key} is a section, not a value", fix=f"write its keys below [{below}]"
         )
     keys = allowed(section, strategy)
     if name not in keys:
@@ -119,7 +138,10 @@ def _validated(values: Mapping[str, object], places: Mapping[str, str]) -> Setti
     for key, value in values.items():
         section, _, name = key.rpartition(".")
         if section:
-            nested.setdefault(section, {})[name] = value
+            table = nested
+            for part in section.split("."):
+                table = table.setdefault(part, {})
+            table[name] = value
         elif not is_section(name):
             nested[name] = value
     if "strategy" in nested:
@@ -134,6 +156,8 @@ def _validated(values: Mapping[str, object], places: Mapping[str, str]) -> Setti
 def _in_words(item: Any, places: Mapping[str, str]) -> str:
     """A complaint of pydantic's, with the place the value comes from."""
     path = [str(part) for part in item["loc"] if part not in STRATEGIES]
+    if path[0] == "roles":
+        path[:2] = [".".join(path[:2])]
     message = item["msg"].removeprefix("Value error, ")
     if len(path) == 1 and is_section(path[0]):
         places_of_section = [at for key, at in places.items() if key.startswith(f"{path[0]}.")]

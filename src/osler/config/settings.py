@@ -62,7 +62,14 @@ class Model(Section):
         description="File with the server's key; without one, OPENAI_API_KEY of the environment.",
     )
     timeout_s: Real = Field(
-        default=120.0, gt=0, le=86_400, description="Seconds for one request to the server."
+        default=300.0, gt=0, le=86_400, description="Seconds for one call of the model, at most."
+    )
+    slots: Whole = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="Calls that the embedded engine works on at once; each has memory for a"
+        " whole context window.",
     )
     context: Whole = Field(
         default=8192, ge=512, le=1_048_576, description="Context window, in tokens."
@@ -90,6 +97,26 @@ class Model(Section):
     @property
     def thread_count(self) -> int:
         return self.threads or max(1, (os.cpu_count() or 1) - 1)
+
+
+Role = Literal["planner", "reader", "judge", "summariser"]
+ROLES: tuple[Role, ...] = get_args(Role)
+_ROLE_SECTIONS = tuple(f"roles.{role}" for role in ROLES)
+
+
+class Roles(Section):
+    """Who does what. A role that is not set is played by [model]."""
+
+    planner: Model | None = Field(
+        default=None, description="Decides what to do next: actions, plans, what to ask."
+    )
+    reader: Model | None = Field(
+        default=None, description="Reads the evidence and gives the answer."
+    )
+    judge: Model | None = Field(default=None, description="Grades answers and plans.")
+    summariser: Model | None = Field(
+        default=None, description="Shortens what a memory holds (TC-RAG's Summary)."
+    )
 
 
 class SamplingSettings(Section):
@@ -218,13 +245,31 @@ Strategy = Annotated[Direct | Cot | Rag | TcRag, Field(discriminator="kind")]
 STRATEGIES: dict[str, type[Section]] = {"direct": Direct, "cot": Cot, "rag": Rag, "tc-rag": TcRag}
 
 
+class Calibration(Section):
+    """What `osler calibrate` found. It is used for the model and metric it was fitted to,
+    and only where strategy.sigma is not set."""
+
+    sigma: RealLimit = Field(default=None, description="The quantile of the state values.")
+    metric: Literal["cppl", "uct"] = Field(default="cppl", description="Of which state value.")
+    model: str = Field(default="", description="Identity of the model that it was fitted to.")
+    quantile: Real = Field(
+        default=0.9, gt=0, lt=1, description="Share of the first conclusions that lie below sigma."
+    )
+    n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Conclusions that were valued.")
+    date: str = Field(default="", description="When it was fitted.")
+    questions: str = Field(default="", description="On which questions.")
+
+
 class BudgetSettings(Section):
     calls: Limit = Field(
         default=None, description='Model calls of one run, at most; "none" = unbounded.'
     )
     tokens: Limit = Field(default=None, description="Tokens read, written or scored, at most.")
     searches: Limit = Field(default=None, description="Searches, at most.")
-    seconds: RealLimit = Field(default=None, description="Seconds spent in model calls, at most.")
+    seconds: RealLimit = Field(
+        default=None,
+        description="Seconds spent in model calls, at most; one that takes longer is stopped.",
+    )
 
 
 def _default_home() -> Path:
@@ -243,11 +288,17 @@ class Settings(Section):
     runs: Runs = Field(
         default_factory=lambda: Runs(path=_default_home() / "runs"), description="Recorded runs."
     )
-    model: Model = Field(default=Model(), description="The language model.")
+    model: Model = Field(
+        default=Model(), description="The language model, in every role that has none of its own."
+    )
+    roles: Roles = Field(default=Roles(), description="Models of single roles.")
     sampling: SamplingSettings = Field(default=SamplingSettings(), description="How it decodes.")
     retrieve: Retrieve = Field(default=Retrieve(), description="How passages are found.")
     answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
     strategy: Strategy = Field(default=TcRag(), description="How a question is solved.")
+    calibration: Calibration = Field(
+        default=Calibration(), description="What `osler calibrate` wrote; not for the hand."
+    )
     budget: BudgetSettings = Field(default=BudgetSettings(), description="Bounds of one run.")
     emr: Emr = Field(default=Emr(), description="How patients are compared.")
     net: Net = Field(default=Net(), description="How what lies outside is called, if it is.")
@@ -270,6 +321,25 @@ class Settings(Section):
                 filled[section] = {"path": base / folder, **given}
         return filled
 
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_model(cls, data: Any) -> Any:
+        """What a role does not set for itself is as in [model]."""
+        roles, usual = (data.get(name) for name in ("roles", "model"))
+        if isinstance(usual, Model):
+            usual = usual.model_dump()
+        if not isinstance(roles, dict) or not isinstance(usual, dict):
+            return data
+        filled = {
+            role: {**usual, **given} if given and isinstance(given, dict) else given or None
+            for role, given in roles.items()
+        }
+        return {**data, "roles": filled}
+
+    def role(self, role: Role) -> Model:
+        """The model that plays the role."""
+        return getattr(self.roles, role) or self.model
+
 
 def allowed(section: str, kind: str = "") -> tuple[str, ...]:
     """Keys of a section; "" = the sections and top-level keys; `kind` chooses a strategy.
@@ -283,8 +353,20 @@ def allowed(section: str, kind: str = "") -> tuple[str, ...]:
     return tuple(model_of(section).model_fields)
 
 
+def section_names() -> tuple[str, ...]:
+    """Every section, as it is written in a file."""
+    return tuple(
+        dotted
+        for name in Settings.model_fields
+        if is_section(name)
+        for dotted in (_ROLE_SECTIONS if name == "roles" else (name,))
+    )
+
+
 def model_of(section: str) -> type[Section]:
-    """The model class of a plain section. Raises `KeyError`."""
+    """The model class of a plain section or of a role. Raises `KeyError`."""
+    if section in _ROLE_SECTIONS:
+        return Model
     annotation = Settings.model_fields[section].annotation
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
@@ -292,7 +374,7 @@ def model_of(section: str) -> type[Section]:
 
 
 def is_section(name: str) -> bool:
-    if name == "strategy":
+    if name == "strategy" or name in _ROLE_SECTIONS:
         return True
     field = Settings.model_fields.get(name)
     return field is not None and not get_args(field.annotation) and name != "home"

@@ -43,7 +43,9 @@ def template(settings: Settings | None = None) -> str:
     values = flat(settings)
     lines = [_HEAD, *_keys(settings, "", values), ""]
     for name in type(settings).model_fields:
-        if is_section(name):
+        if name == "roles":
+            lines += _roles(settings)
+        elif is_section(name):
             lines += [*_comment(type(settings).model_fields[name].description), f"[{name}]"]
             lines += _keys(getattr(settings, name), f"{name}.", values)
             lines += _other_strategies(settings) if name == "strategy" else []
@@ -74,6 +76,16 @@ def _keys(section: Section, prefix: str, values: dict[str, object]) -> Iterator[
         yield f"#{name} = {_toml(values[f'{prefix}{name}'])}"
 
 
+def _roles(settings: Settings) -> Iterator[str]:
+    """A table for each role; its keys are those of [model], and are told once."""
+    yield from _comment(f"{type(settings.roles).__doc__} Keys are those of [model]; what a")
+    yield from _comment('table below does not set is as in [model]: [roles.judge] with name = "m"')
+    yield from _comment("alone asks another model of the same server. Nothing else is ever asked.")
+    for role, field in type(settings.roles).model_fields.items():
+        yield from ("", *_comment(field.description), f"#[roles.{role}]")
+    yield ""
+
+
 def _comment(text: str | None) -> list[str]:
     return textwrap.wrap(text or "", 98, initial_indent="# ", subsequent_indent="# ")
 
@@ -86,9 +98,10 @@ def _other_strategies(settings: Settings) -> Iterator[str]:
 
 
 def _at(tree: dict[str, object], key: str) -> object:
-    section, _, name = key.rpartition(".")
-    inner = tree[section] if section else tree
-    return inner[name] if isinstance(inner, dict) else None
+    found: object = tree
+    for part in key.split("."):
+        found = found[part] if isinstance(found, dict) else None
+    return found
 
 
 def _toml(value: object) -> str:

@@ -22,13 +22,23 @@ class Lanes:
         self._done: set[int] = set()
 
     def begin(self, n: int) -> Run:
-        """The run of step `n`: same bounds, its own chance, its events in its lane."""
+        """The run of step `n`: same bounds, its own chance, its events in its lane.
+
+        Under a budget steps follow each other, and each goes on from what was spent before it.
+        """
         seed = (self._run.seed * 1_000_003 + n) % 2**32
-        return Run(self._run.id, seed, self._run.budget, sink=lambda event: self._tell(n, event))
+        lane = Run(self._run.id, seed, self._run.budget, sink=lambda event: self._tell(n, event))
+        if self._run.budget.bounded:
+            lane.usage = self._run.usage
+        return lane
 
     def end(self, n: int, lane: Run) -> None:
         """The step is done: what it cost counts, and the next lane may speak."""
-        self._run.spend(lane.usage)
+        if self._run.budget.bounded:
+            self._run.usage = lane.usage
+        else:
+            self._run.spend(lane.usage)
+        self._run.spent = self._run.spent or lane.spent
         self._done.add(n)
         while self._open and self._open[0] in self._done:
             self._open.pop(0)

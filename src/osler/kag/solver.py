@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -18,7 +19,7 @@ from osler.kag.forms import Deduce, Math, Output, Plan, Retrieval, Step
 from osler.kag.lanes import Lanes
 from osler.kag.output import Finisher, nearest_option
 from osler.kag.planner import Planner
-from osler.trace import FormSolved, Noted, Run
+from osler.trace import FormSolved, Noted, Run, Spent
 from osler.types import Grounding, Halt, Hit, Question, Solution
 
 
@@ -34,7 +35,11 @@ class Thinker:
     composer: Composer
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        plan = await self.planner.decompose(question, run)  # §3.1.1, breadth
+        try:
+            plan = await self.planner.decompose(question, run)  # §3.1.1, breadth
+        except Spent as spent:
+            answer = await self.composer.conclude(question, (), "", run)
+            return Solution(answer, Halt.BUDGET, f"spent: {spent}", run.usage)
         graph = dependencies(plan)
         answers = await self._solved(question, plan, graph, run)  # §3.1.2, depth
         return await self._conclude(question, plan, answers, run)  # §3.4, Output
@@ -56,16 +61,22 @@ class Thinker:
             for needed in sorted(graph.waits[n]):
                 await done[needed].wait()
             lane = lanes.begin(n)
-            answers[n] = await self._step(question, plan.step(n), graph, answers, lane)
-            lanes.end(n, lane)
+            try:
+                answers[n] = await self._step(question, plan.step(n), graph, answers, lane)
+            finally:
+                lanes.end(n, lane)
             done[n].set()
 
         if run.budget.bounded:
             for n in order:
-                if spent := run.exhausted:
-                    run.emit(Noted(f"step {n} was not begun: {spent}"))
+                if reached := run.exhausted:
+                    run.emit(Noted(f"step {n} was not begun: {reached}"))
                     break
-                await work(n)
+                try:
+                    await work(n)
+                except Spent as spent:
+                    run.emit(Noted(f"step {n} was cut short: {spent}"))
+                    break
             return answers
         async with asyncio.TaskGroup() as group:
             for n in order:
@@ -124,7 +135,8 @@ class Thinker:
         hits = _evidence(done)
         draft = ""
         if self.composer.drafts and not run.exhausted:
-            draft = await self.finisher.draft(question, done, hits, run)
+            with suppress(Spent):  # what was found is answered from, all the same
+                draft = await self.finisher.draft(question, done, hits, run)
         answer = await self.composer.conclude(question, hits, draft, run)
         answer = nearest_option(answer, question, done)
         unsolved = [str(each.n) for each in done if not each.text]
@@ -132,9 +144,11 @@ class Thinker:
         why = f"{len(done) - len(unsolved)} of {len(plan.steps)} steps answered"
         if own:
             why += f", step {', '.join(own)} out of the model's own knowledge"
-        if answer.grounding is Grounding.ABSTAINED:
+        if run.spent:
+            why += f"; spent: {run.spent}"
+        if answer.grounding is Grounding.ABSTAINED and not run.spent:
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
-        finished = len(done) == len(plan.steps) and not run.exhausted
+        finished = len(done) == len(plan.steps) and not run.exhausted and not run.spent
         return Solution(answer, Halt.CONVERGED if finished else Halt.BUDGET, why, run.usage)
 
 

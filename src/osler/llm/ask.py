@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from osler.errors import MalformedOutput
 from osler.llm import base
-from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
+from osler.llm.base import (
+    Completion,
+    CutShort,
+    LanguageModel,
+    Likelihood,
+    Message,
+    Sampling,
+    Scored,
+)
 from osler.llm.thinking import apart
 from osler.prompts import render
 from osler.text import language_of
-from osler.trace import Asked, Run
+from osler.trace import Asked, Noted, Run
+from osler.types import Usage
 
 T = TypeVar("T")
 
@@ -32,9 +42,10 @@ async def complete(
 ) -> Completion:
     """One completion, paid for and traced, its thinking apart from its text.
 
-    `prompt` is the prompt's identity.
+    `prompt` is the prompt's identity. Raises `Spent` where the run's budget has no room for
+    it, or ends before the reply.
     """
-    completion = apart(await model.complete(messages, sampling))
+    completion = apart(await _afforded(run, lambda: model.complete(messages, sampling)))
     run.spend(completion.usage)
     run.emit(
         Asked(
@@ -59,7 +70,7 @@ async def score(
     role: str,
     prompt: str = "",
 ) -> Scored:
-    """Scores a given text, paid for and traced."""
+    """Scores a given text, paid for and traced. Raises `Spent` as `complete` does."""
     (scored,) = await score_all(model, context, [text], run, role=role, prompt=prompt)
     return scored
 
@@ -73,12 +84,34 @@ async def score_all(
     role: str,
     prompt: str = "",
 ) -> tuple[Scored, ...]:
-    """Scores several texts after one context, each paid for and traced."""
-    every = await base.score_all(model, context, texts)
+    """Scores several texts after one context, each paid for and traced.
+
+    Raises `Spent` as `complete` does, also where there is room for some of them only.
+    """
+    every = await _afforded(run, lambda: base.score_all(model, context, texts), calls=len(texts))
     for text, scored in zip(texts, every, strict=True):
         run.spend(scored.usage)
         run.emit(Asked(role, "score", prompt, text, scored.usage))
     return every
+
+
+async def _afforded(run: Run, call: Callable[[], Awaitable[T]], *, calls: int = 1) -> T:
+    """The call's result; a call that outlasts the run's seconds is stopped, and paid for."""
+    run.afford("call", calls)
+    left = run.seconds_left
+    patience = asyncio.timeout(left)
+    try:
+        async with patience:
+            return await call()
+    except CutShort:
+        pass
+    except TimeoutError:
+        if not patience.expired():  # the model's own
+            raise
+    run.spend(Usage(calls=1, seconds=left or 0.0))
+    reached = run.exhausted or "seconds"
+    run.emit(Noted(f"a model call was stopped: {reached}"))
+    raise run.refuse(reached)
 
 
 async def ask(

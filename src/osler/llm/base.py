@@ -71,6 +71,10 @@ class Scored:
     usage: Usage = field(default_factory=Usage)
 
 
+class CutShort(Exception):
+    """The call was stopped for the run's budget when it was recorded, so it is again."""
+
+
 @runtime_checkable
 class LanguageModel(Protocol):
     """What continues a conversation: an engine in this process, a server, a script."""

@@ -163,7 +163,7 @@ class LlamaCpp:
                 # this every text begins from the same cached state, whichever comes first.
                 (plain,) = self._tokenise("a")
                 step.entry(before, plain, 1)
-            every = []
+            every: list[Scored] = []
             for text in texts:
                 tokens = self._score(before, text, known, step)
                 seconds = round(time.perf_counter() - began, 3)

@@ -1,29 +1,51 @@
 """Everything a run took from outside it, written down, so that the run can happen again.
 
-A tape is JSON Lines: a header, then one entry a call. It is taken at three
-boundaries: the model (completions and scores), the retriever (hits with their
-passages) and the relevance scorer. A replayed run therefore needs no model, no
-encoder and no knowledge base. A call that was never recorded is a `TapeMiss`,
-never an invention.
+A tape is JSON Lines, and it is taken at three boundaries: the models (completions and
+scores), the retriever (hits with their passages) and the relevance scorer. A replayed run
+therefore needs no model, no encoder and no knowledge base. A call that was never recorded
+is a `TapeMiss` that shows how it differs from the nearest one that was, never an invention.
+
+The first line is the header:
+
+    {"tape": 2, "made": "recorded", "date": "2026-11-21T10:00:00+00:00",
+     "models": {"NAME": {"scores": true, "constrains": true}},
+     "prompts": ["tcrag/act@1f3a9c2e"]}
+
+`made` is "by hand" for a tape that nobody recorded: it proves logic, never quality.
+`models` says what each could do, so that a replayed one can do the same; `prompts` are the
+wordings that were used. Every other line is one call, in order:
+
+    {"kind": "complete", "key": "SHA-256", "asked": [MODEL, MESSAGES, SAMPLING], "reply": …}
+    {"kind": "score",    "key": …, "asked": [MODEL, CONTEXT, TEXT], "reply": …}
+    {"kind": "search",   "key": …, "asked": [USER, QUERY, K], "reply": HITS}
+    {"kind": "relevance","key": …, "asked": [SCORER, QUERY], "reply": NUMBERS}
+
+`key` is the hash of the kind and of all that was asked, as canonical JSON; of a relevance,
+the texts too, which `asked` leaves out. A `reply` of null is a call that the run's seconds
+cut short: replayed, it is cut short again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from difflib import get_close_matches
+from difflib import SequenceMatcher, unified_diff
 from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun, TapeMiss
 from osler.llm.base import (
     Completion,
+    CutShort,
     LanguageModel,
     Likelihood,
     Message,
@@ -33,38 +55,51 @@ from osler.llm.base import (
 )
 from osler.types import Hit, Relevance, Retriever
 
+VERSION = 2
 Kind = Literal["complete", "score", "search", "relevance"]
+T = TypeVar("T")
+
+_DIFF_LINES, _WIDTH = 24, 160
+"""How much of a difference is shown: lines, and characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     kind: Kind
     key: str
-    asked: str
-    """What was asked, shortened, to tell a reader which call this was."""
+    asked: list[Any] | str
+    """What was asked, as plain JSON values; a tape of version 1 has the last words alone."""
     reply: Any
+    """`None` = cut short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Able:
+    """What a model could do when it was recorded."""
+
+    scores: bool = True
+    constrains: bool = True
+    """Whether it took a grammar."""
 
 
 @dataclass
 class Tape:
-    """`made` is "recorded" or "by hand": a tape nobody recorded proves logic, never quality."""
-
-    model: str
+    models: dict[str, Able] = field(default_factory=dict)
     made: Literal["recorded", "by hand"] = "recorded"
-    scores: bool = True
-    """Whether the model could score: a replayed one can do what the recorded one could."""
-    constrains: bool = True
-    """Whether it took a grammar."""
+    date: str = ""
+    """ISO 8601, UTC."""
+    prompts: tuple[str, ...] = ()
+    """Identities of the wordings that were used."""
     entries: list[Entry] = field(default_factory=list)
 
     def add(self, kind: Kind, parts: Sequence[Any], reply: Any) -> None:
-        asked = _asked(parts)
-        self.entries.append(Entry(kind, _key(kind, parts), asked, _dump(kind, reply)))
+        """`reply` is `None` for a call that was cut short."""
+        self.entries.append(Entry(kind, _key(kind, parts), _asked(kind, parts), _dump(kind, reply)))
 
     def lines(self) -> Iterable[str]:
-        head = {"tape": 1, "model": self.model, "made": self.made}
-        able = {"scores": self.scores, "constrains": self.constrains}
-        yield json.dumps(head | able, ensure_ascii=False)
+        able = {name: asdict(able) for name, able in self.models.items()}
+        head = {"tape": VERSION, "made": self.made, "date": self.date, "models": able}
+        yield json.dumps(head | {"prompts": self.prompts}, ensure_ascii=False)
         for entry in self.entries:
             yield TypeAdapter(Entry).dump_json(entry).decode()
 
@@ -74,8 +109,15 @@ class Tape:
         try:
             header, *rest = path.read_text(encoding="utf-8").splitlines()
             head = json.loads(header)
-            tape = cls(head["model"], head["made"], head["scores"], head["constrains"])
-        except (OSError, ValueError, KeyError) as error:
+            if head["tape"] not in (1, VERSION):
+                raise BadRun(f"{path}: a tape of version {head['tape']}; this reads {VERSION}")
+            if head["tape"] == 1:
+                able = Able(head["scores"], head["constrains"])
+                tape = cls({head["model"]: able}, head["made"])
+            else:
+                models = {name: Able(**able) for name, able in head["models"].items()}
+                tape = cls(models, head["made"], head["date"], tuple(head["prompts"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise BadRun(f"{path}: no tape: {error}") from error
         for number, line in enumerate(rest, 2):
             try:
@@ -97,9 +139,20 @@ class RecordingModel:
         return self.model.name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        reply = await self.model.complete(messages, sampling)
-        self.tape.add("complete", (self.name, tuple(messages), _decoding(sampling)), reply)
-        return reply
+        with self._noting("complete", (self.name, tuple(messages), _decoding(sampling))) as note:
+            return note(await self.model.complete(messages, sampling))
+
+    @contextmanager
+    def _noting(self, kind: Kind, parts: Sequence[Any]) -> Iterator[Callable[[T], T]]:
+        def note(reply: T) -> T:
+            self.tape.add(kind, parts, reply)
+            return reply
+
+        try:
+            yield note
+        except asyncio.CancelledError:
+            self.tape.add(kind, parts, None)
+            raise
 
 
 @dataclass(frozen=True)
@@ -109,17 +162,21 @@ class RecordingScorer(RecordingModel):
     scorer: Likelihood
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
-        reply = await self.scorer.score(context, text)
-        self.tape.add("score", (self.name, _context(context), text), reply)
-        return reply
+        with self._noting("score", (self.name, _context(context), text)) as note:
+            return note(await self.scorer.score(context, text))
 
     async def score_all(
         self, context: Sequence[Message] | str, texts: Sequence[str]
     ) -> tuple[Scored, ...]:
         """On the tape a batch is so many single scores, so it replays without one."""
-        replies = await score_all(self.scorer, context, texts)
-        for text, reply in zip(texts, replies, strict=True):
-            self.tape.add("score", (self.name, _context(context), text), reply)
+        asked = [(self.name, _context(context), text) for text in texts]
+        try:
+            replies = await score_all(self.scorer, context, texts)
+        except asyncio.CancelledError:
+            self.tape.add("score", asked[0], None)
+            raise
+        for one, reply in zip(asked, replies, strict=True):
+            self.tape.add("score", one, reply)
         return replies
 
 
@@ -158,35 +215,42 @@ class Player:
     """Gives back what a tape holds, equal calls in the order they were recorded."""
 
     def __init__(self, tape: Tape) -> None:
-        self.model = tape.model
-        self.scores = tape.scores
+        self.models = tape.models
         self._left: dict[str, deque[Entry]] = defaultdict(deque)
         for entry in tape.entries:
             self._left[entry.key].append(entry)
 
+    def able(self, name: str) -> Able:
+        """Raises `BadRun` for a model that was not recorded."""
+        if name not in self.models:
+            raise BadRun(f"the tape has no model {name!r}, but {', '.join(self.models) or 'none'}")
+        return self.models[name]
+
     def take(self, kind: Kind, parts: Sequence[Any]) -> Any:
+        """The reply. Raises `TapeMiss`, and `CutShort` where the recorded call was."""
         queue = self._left[_key(kind, parts)]
         if not queue:
-            raise self._miss(kind, _asked(parts))
-        return _load(kind, queue.popleft().reply)
+            raise self._miss(kind, _asked(kind, parts))
+        reply = queue.popleft().reply
+        if reply is None:
+            raise CutShort
+        return _load(kind, reply)
 
-    def _miss(self, kind: Kind, asked: str) -> TapeMiss:
-        known = [e.asked for queue in self._left.values() for e in queue if e.kind == kind]
-        near = get_close_matches(asked, known, 1, 0.0)
-        hint = f"; the nearest recorded one: {near[0]}" if near else ""
+    def _miss(self, kind: Kind, asked: list[Any]) -> TapeMiss:
+        wanted = _readable(asked)
+        known = [_readable(e.asked) for q in self._left.values() for e in q if e.kind == kind]
+        nearest = max(known, key=lambda lines: _likeness(lines, wanted), default=None)
         return TapeMiss(
-            f"this {kind} was never recorded: {asked}{hint}",
+            f"this {kind} was never recorded: {_shortened(wanted[-1])}",
             fix="the code or the prompt changed since; run `osler ask` again",
+            diff="" if nearest is None else _difference(nearest, wanted),
         )
 
 
 @dataclass(frozen=True)
 class ReplayingModel:
+    name: str
     player: Player
-
-    @property
-    def name(self) -> str:
-        return self.player.model
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         asked = (self.name, tuple(messages), _decoding(sampling))
@@ -203,9 +267,10 @@ class ReplayingScorer(ReplayingModel):
         return reply
 
 
-def replaying(player: Player) -> ReplayingModel:
-    """A player that can do what the recorded model could."""
-    return ReplayingScorer(player) if player.scores else ReplayingModel(player)
+def replaying(player: Player, name: str) -> ReplayingModel:
+    """A player of one of the tape's models: it can do what that one could."""
+    scores = player.able(name).scores
+    return ReplayingScorer(name, player) if scores else ReplayingModel(name, player)
 
 
 @dataclass(frozen=True)
@@ -245,10 +310,40 @@ def _key(kind: Kind, parts: Sequence[Any]) -> str:
     return hashlib.sha256(f"{kind}\n{_canonical(parts)}".encode()).hexdigest()
 
 
-def _asked(parts: Sequence[Any]) -> str:
-    """The end of what was asked: conversations differ in their last words."""
-    short = [{**p, "grammar": p["grammar"][:60]} if isinstance(p, dict) else p for p in parts]
-    return _canonical(short)[-300:]
+def _asked(kind: Kind, parts: Sequence[Any]) -> list[Any]:
+    """Plain values. The texts whose relevance is asked are many, and lie in the searches."""
+    told = parts[:2] if kind == "relevance" else parts
+    asked: list[Any] = json.loads(_canonical(told))
+    return asked
+
+
+def _readable(asked: list[Any] | str) -> list[str]:
+    """What was asked as lines that a person can compare, the words of a prompt last."""
+    if isinstance(asked, str):
+        return [asked]
+    model, *said = asked
+    lines = [f"{model}"]
+    for part in reversed(said):
+        if isinstance(part, dict):
+            lines += [f"{key} = {value}" for key, value in part.items()]
+        elif isinstance(part, list):
+            lines += [f"{m['role']}: {line}" for m in part for line in m["content"].splitlines()]
+        else:
+            lines += str(part).splitlines() or [""]
+    return lines
+
+
+def _likeness(one: list[str], other: list[str]) -> float:
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def _difference(recorded: list[str], wanted: list[str]) -> str:
+    lines = unified_diff(recorded, wanted, "recorded", "asked now", n=1, lineterm="")
+    return "\n".join(_shortened(line) for line in islice(lines, _DIFF_LINES))
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _WIDTH else f"{line[:_WIDTH]}…"
 
 
 @cache
@@ -263,7 +358,7 @@ def _adapter(kind: Kind) -> TypeAdapter[Any]:
 
 
 def _dump(kind: Kind, reply: Any) -> Any:
-    return _adapter(kind).dump_python(reply, mode="json")
+    return None if reply is None else _adapter(kind).dump_python(reply, mode="json")
 
 
 def _load(kind: Kind, reply: Any) -> Any:

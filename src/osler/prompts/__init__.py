@@ -18,6 +18,7 @@ from osler.errors import OslerError
 from osler.types import Language
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from jinja2.sandbox import SandboxedEnvironment
 
 
@@ -69,8 +70,7 @@ def render(name: str, language: Language, **values: object) -> Rendered:
     """The prompt with its variables filled in; raises `BadPrompt` unless they fit exactly."""
     prompt = load(name, language)
     _check(prompt, values)
-    text = _environment().from_string(prompt.body).render(values)
-    return Rendered(text, prompt.identity)
+    return Rendered(_template(prompt.body).render(values), prompt.identity)
 
 
 def _check(prompt: Prompt, values: Mapping[str, object]) -> None:
@@ -78,6 +78,12 @@ def _check(prompt: Prompt, values: Mapping[str, object]) -> None:
         raise BadPrompt(f"{prompt.name}: missing {', '.join(sorted(missing))}")
     if unknown := values.keys() - prompt.variables:
         raise BadPrompt(f"{prompt.name}: unknown {', '.join(sorted(unknown))}")
+
+
+@cache
+def _template(body: str) -> Template:
+    """Compiling takes a hundred times as long as rendering, and a strategy renders at each step."""
+    return _environment().from_string(body)
 
 
 @cache

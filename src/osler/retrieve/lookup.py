@@ -19,7 +19,11 @@ class Found:
 async def look_up(
     retriever: Retriever, query: str, run: Run, *, k: int, sources: tuple[str, ...] = ()
 ) -> Found:
-    """Searches, and says so in the run. A source that is down is told, not raised."""
+    """Searches, and says so in the run. A source that is down is told, not raised.
+
+    Raises `Spent` where the run's budget has no room for a search.
+    """
+    run.afford("search")
     run.emit(Searched(query, k, sources))
     run.spend(Usage(searches=1))
     try:

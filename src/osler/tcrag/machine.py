@@ -11,7 +11,7 @@ from typing import Literal, assert_never
 
 from osler.answer.base import Composer, plain, spoken
 from osler.errors import MalformedOutput
-from osler.llm.ask import ask
+from osler.llm.ask import ask, complete
 from osler.llm.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.grammar import Grammar
 from osler.prompts import Rendered, render
@@ -21,10 +21,10 @@ from osler.tcrag.monitor import Draft, Monitor
 from osler.tcrag.moves import Moves, Offer, Tried
 from osler.tcrag.stack import LARGE, Kind, MemoryStack
 from osler.tcrag.tools import Tool, observation
-from osler.trace import Noted, Popped, Pushed, Run, StateValued
-from osler.types import Answer, Authorship, Grounding, Halt, Language, Question, Solution
+from osler.trace import Noted, Popped, Pushed, Run, Spent, StateValued
+from osler.types import Answer, Grounding, Halt, Hit, Language, Question, Solution
 
-ROLE = "controller"
+ROLE = "planner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class TuringMachine:
     """TC-RAG, Algorithm 1."""
 
     model: LanguageModel
+    """Writes the actions."""
     tools: tuple[Tool, ...]
     monitor: Monitor
     composer: Composer
@@ -60,16 +61,29 @@ class TuringMachine:
     """Whether the model sees the state value (`monitor.visible`)."""
     constrained: bool = False
     """Whether the engine takes a grammar."""
+    summariser: LanguageModel | None = None
+    """Writes the summaries; `None` = the model itself, in its action, as in the paper."""
+    basis: str = ""
+    """Where sigma comes from, when the reader of an answer should know."""
+    note: str = ""
+    """What a reader must know of sigma besides."""
     longest: int = 600
     """Characters of an action's text under a grammar; Chinese says as much in a third."""
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        memory, tried = MemoryStack(question), Tried()  # 1-2
+        memory = MemoryStack(question)  # 1
+        if self.note:
+            run.emit(Noted(self.note))
+        try:
+            return await self._algorithm_1(memory, question, run)
+        except Spent as spent:
+            return await self._best_effort(memory, run, f"spent: {spent}")
+
+    async def _algorithm_1(self, memory: MemoryStack, question: Question, run: Run) -> Solution:
+        tried = Tried()  # 2
         run.emit(Pushed(0, Kind.QUERY, memory.top.text, len(memory)))
         for i in range(1, self.max_loop + 1):  # 3-4, 29
-            if (spent := run.exhausted) is not None:
-                return await self._best_effort(memory, run, f"spent: {spent}")
             offer = await self.moves.offered(memory, tried, last=i == self.max_loop)
             if not offer.moves:
                 return await self._best_effort(memory, run, "no sensible move is left")
@@ -95,10 +109,28 @@ class TuringMachine:
                 case Backtrack(reason):  # 22
                     self._pop(memory, run, i, "Backtrack", reason)  # 23-24
                 case Summary(text):  # 25
-                    self._summarise(memory, run, i, text)  # 26-27
+                    await self._summarise(memory, run, i, text)  # 26-27
                 case _ as never:
                     assert_never(never)
         return await self._best_effort(memory, run, f"max_loop {self.max_loop} is spent")  # 31
+
+    async def first_value(
+        self, question: Question, hits: tuple[Hit, ...], run: Run
+    ) -> float | None:
+        """State value of what would be concluded from `hits`; `None` where that abstains.
+
+        What `osler calibrate` fits sigma to: the conclusion and its value are made as in a run.
+        """
+        memory = MemoryStack(question)
+        text = observation(hits, (), question.language)
+        name = self.tools[0].name
+        memory.push(Kind.OBSERVATION, text, call=actions.render(ToolUse(name, "")), hits=hits)
+        offer = Offer(frozenset({Move.CONCLUSION}), frozenset())
+        step = await self._decide(memory, offer, 1, run)
+        if step is None or not isinstance(step.parsed.action, Conclusion):
+            return None
+        answer, value = await self._conclude(step, step.parsed.action.text, memory, run)
+        return None if answer.grounding is Grounding.ABSTAINED else value
 
     async def _decide(self, memory: MemoryStack, offer: Offer, i: int, run: Run) -> Step | None:
         """The next action; `None` when no reply could be read, which costs a step."""
@@ -144,7 +176,7 @@ class TuringMachine:
             run.emit(Noted("the evidence in memory does not answer the question"))
             return answer, max(memory.state, self.sigma)
         draft = step.draft()
-        if answer.authorship is Authorship.EXTRACTIVE:  # not generated: no tokens of its own
+        if self.composer.words:  # the planner did not generate it: it has no tokens of its own
             draft = Draft(plain(answer, memory.question), (), step.context)
         return answer, await self._value(step, draft, memory, run)
 
@@ -191,14 +223,28 @@ class TuringMachine:
         restored = None if memory.state == LARGE else memory.state
         run.emit(Popped(i, kind, by, len(memory), restored, reason))
 
-    def _summarise(self, memory: MemoryStack, run: Run, i: int, text: str) -> None:
+    async def _summarise(self, memory: MemoryStack, run: Run, i: int, text: str) -> None:
         hits = memory.top.hits
+        if self.summariser is not None:
+            text = await self._summary(self.summariser, memory, run)
         self._pop(memory, run, i, "Summary", "")
         memory.push(Kind.SUMMARY, text, hits=hits)
         run.emit(Pushed(i, Kind.SUMMARY, text, len(memory)))
 
+    async def _summary(self, model: LanguageModel, memory: MemoryStack, run: Run) -> str:
+        question = memory.question
+        prompt = render(
+            "tcrag/summarise", question.language, question=question.text, text=memory.top.text
+        )
+        asked = [Message("user", prompt.text)]
+        reply = await complete(
+            model, asked, self.sampling, run, role="summariser", prompt=prompt.identity
+        )
+        return " ".join(reply.text.split())
+
     def _converged(self, answer: Answer, value: float, run: Run) -> Solution:
         why = f"{self.monitor.metric} {value:.3g} < sigma {self.sigma:.3g}"
+        why += f" ({self.basis})" if self.basis else ""
         if self.monitor.metric == "off":
             why = "the model concluded (no state monitor)"
         return Solution(answer, Halt.CONVERGED, why, run.usage)
@@ -208,7 +254,8 @@ class TuringMachine:
         kept = (Kind.THOUGHT, Kind.SUMMARY)
         text = next((f.text for f in reversed(memory.frames) if f.kind in kept), "")
         answer = await self.composer.conclude(memory.question, memory.hits, text, run)
-        halt = Halt.NO_EVIDENCE if answer.grounding is Grounding.ABSTAINED else Halt.BUDGET
+        silent = answer.grounding is Grounding.ABSTAINED and not run.spent
+        halt = Halt.NO_EVIDENCE if silent else Halt.BUDGET
         return Solution(answer, halt, f"not converged: {reason}", run.usage)
 
     def _prompt(self, question: Question) -> Rendered:

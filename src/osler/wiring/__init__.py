@@ -16,15 +16,17 @@ from osler.wiring.knowledge import (
     search,
     searched,
 )
-from osler.wiring.models import PACKAGED, encoder, language_model, relevance
-from osler.wiring.parts import Parts, live, recorded, replayed
+from osler.wiring.models import PACKAGED, Ready, cast, encoder, language_model, relevance
+from osler.wiring.parts import Parts, live, recorded, replayed, roles_of
 from osler.wiring.strategies import (
     PACKAGED_SIGMA,
+    Threshold,
     budget,
     composer,
     gate,
-    sigma,
+    machine,
     solver,
+    threshold,
     writes,
 )
 
@@ -32,22 +34,27 @@ __all__ = [
     "PACKAGED",
     "PACKAGED_SIGMA",
     "Parts",
+    "Ready",
+    "Threshold",
     "budget",
     "build_sample",
+    "cast",
     "composer",
     "encoder",
     "gate",
     "knowledge_base",
     "language_model",
     "live",
+    "machine",
     "open_or_create",
     "recorded",
     "relevance",
     "replayed",
     "retriever",
+    "roles_of",
     "search",
     "searched",
-    "sigma",
     "solver",
+    "threshold",
     "writes",
 ]

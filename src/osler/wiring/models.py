@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from osler.config import Settings
+from osler.config import Model, Role, Settings
 from osler.errors import BadConfig
 from osler.llm.base import LanguageModel
 from osler.retrieve.relevance import ByLanguage, EncoderRelevance, Overlap
@@ -16,54 +18,90 @@ from osler.types import Relevance
 if TYPE_CHECKING:
     from osler.kb.embed import Encoder
 
+_ENGINES_WORDS = {"grammar": "GBNF", "schema": "JSON schema"}
+
 PACKAGED = "smollm2-135m-instruct-q8_0"
 
 
-async def language_model(settings: Settings) -> tuple[LanguageModel, bool]:
-    """The configured model, ready to be asked, and whether it takes a grammar.
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A model that can be asked now."""
+
+    model: LanguageModel
+    constrains: bool = True
+    """Whether it takes a grammar."""
+    formats: tuple[str, ...] = ("GBNF",)
+    """What its replies can be held to, as engines call it."""
+
+
+async def cast(settings: Settings, roles: Iterable[Role]) -> dict[Role, Ready]:
+    """Who plays each role; roles with equal settings share one loaded model."""
+    ready: dict[Model, Ready] = {}
+    played: dict[Role, Ready] = {}
+    usual = settings.model.model_copy(update={"writes": "auto"})
+    for role in roles:
+        # Whether its words may be answers does not make it another model.
+        chosen = settings.role(role).model_copy(update={"writes": "auto"})
+        if chosen not in ready:
+            section = "model" if chosen == usual else f"roles.{role}"
+            ready[chosen] = await language_model(chosen, section)
+        played[role] = ready[chosen]
+    return played
+
+
+async def language_model(chosen: Model, section: str = "model") -> Ready:
+    """The model, ready to be asked; `section` of the settings is named in what goes wrong.
 
     A file that is cut short, or a server that is not there, is refused before a run
     begins. Raises `ModelError`.
     """
-    chosen = settings.model
     if chosen.kind == "openai":
-        from osler.llm import openai
+        from osler.llm import dialects, openai
 
         endpoint = openai.Endpoint(
             base_url=chosen.url,
             model=chosen.name,
-            api_key=_key(chosen.key_file),
+            api_key=_key(chosen.key_file, section),
             timeout_s=chosen.timeout_s,
+            section=section,
         )
         served = await openai.connect(endpoint)
-        return served, served.constrains
-    return await asyncio.to_thread(_embedded, settings), True
+        kinds = [kind.value for kind in dialects.Kind if kind in served.server.kinds]
+        formats = tuple(_ENGINES_WORDS.get(kind, kind) for kind in kinds)
+        return Ready(served, served.constrains, formats)
+    return Ready(await asyncio.to_thread(_embedded, chosen))
 
 
-def _key(file: Path | None) -> str | None:
+def _key(file: Path | None, section: str) -> str | None:
     """The server's key; it is read here and stored nowhere."""
     if file is None:
         return os.environ.get("OPENAI_API_KEY")
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        fix = "set model.key_file to a file that holds the key alone"
+        fix = f"set {section}.key_file to a file that holds the key alone"
         raise BadConfig(f"the key file {file} cannot be read: {error}", fix=fix) from error
 
 
-def _embedded(settings: Settings) -> LanguageModel:
+def _embedded(chosen: Model) -> LanguageModel:
     from osler.llm.engine import check_gguf
     from osler.llm.local import LlamaCpp
     from osler.llm.quantise import default_gguf
 
-    chosen = settings.model
     if chosen.kind == "packaged":
         path, name = default_gguf(), PACKAGED
     else:
         assert chosen.path is not None, "the settings refuse gguf without a path"  # noqa: S101
         path, name = chosen.path, chosen.path.stem
         check_gguf(path)
-    model = LlamaCpp(path, name=name, context=chosen.context, threads=chosen.thread_count)
+    model = LlamaCpp(
+        path,
+        name=name,
+        context=chosen.context,
+        threads=chosen.thread_count,
+        slots=chosen.slots,
+        timeout_s=chosen.timeout_s,
+    )
     model.load()
     return model
 

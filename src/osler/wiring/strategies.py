@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from osler.answer.base import Composer
 from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
+from osler.answer.reread import Reread
 from osler.answer.written import Written
-from osler.config import Cot, Direct, Rag, Settings, TcRag
+from osler.config import Cot, Direct, Rag, Role, Settings, TcRag
 from osler.errors import CapabilityMissing
 from osler.llm.base import LanguageModel, Likelihood, Sampling
 from osler.tcrag import tools as tcrag_tools
@@ -22,7 +23,7 @@ from osler.wiring.parts import Parts
 
 PACKAGED_SIGMA = {"cppl": 45.0, "uct": 32.0, "off": SIGMA["off"]}
 """Fitted to the packaged model: nine in ten of its answers to the 24 calibration questions
-lie below (`benchmarks/calibrate.py`)."""
+lie below, as `osler calibrate` fits it."""
 
 _SHORT = 160
 """Characters of an action by a model whose words nobody quotes."""
@@ -32,28 +33,35 @@ def solver(settings: Settings, parts: Parts) -> Solver:
     """The configured strategy over these parts."""
     from osler.baselines import cot, direct, rag
 
-    sampling, compose = _sampling(settings), composer(settings, parts)
+    sampling, compose, reader = (
+        _sampling(settings),
+        composer(settings, parts),
+        parts.model("reader"),
+    )
     match settings.strategy:
         case Direct():
-            return direct.Direct(parts.model, compose, sampling)
+            return direct.Direct(reader, compose, sampling)
         case Cot():
-            return cot.ChainOfThought(parts.model, compose, sampling)
+            return cot.ChainOfThought(reader, compose, sampling)
         case Rag(k=k):
             found = parts.retriever("rag", parts.sources)
-            return rag.RetrieveAndRead(parts.model, found, compose, parts.sources, k, sampling)
+            return rag.RetrieveAndRead(reader, found, compose, parts.sources, k, sampling)
         case TcRag() as chosen:
-            return _machine(settings, chosen, parts, compose, sampling)
+            return machine(settings, chosen, parts)
         case _ as never:
             assert_never(never)
 
 
 def composer(settings: Settings, parts: Parts) -> Composer:
     """Who words the answer: a model that may, else nobody (quotes)."""
-    if writes(settings):
-        return Written()
+    reader = parts.model("reader")
+    if writes(settings, "reader"):
+        # Where another model steers, its conclusion is only a draft.
+        alone = parts.models.get("planner", parts.models["reader"]).model.name == reader.name
+        return Written() if alone else Reread(reader, _sampling(settings))
     return Extractive(
         gate(settings, parts),
-        parts.model if isinstance(parts.model, Likelihood) else None,
+        reader if isinstance(reader, Likelihood) else None,
         settings.answer.statements,
         settings.answer.candidates,
         reasoned=isinstance(settings.strategy, Cot),
@@ -63,14 +71,15 @@ def composer(settings: Settings, parts: Parts) -> Composer:
 
 def _options(settings: Settings, parts: Parts) -> OptionChooser | None:
     """Who chooses an option; nobody by texts that cannot be scored."""
+    reader = parts.models["reader"]
     if settings.answer.options == "letters":
-        return OptionLetters(parts.model, constrains=parts.constrains)
-    return OptionTexts(parts.model) if isinstance(parts.model, Likelihood) else None
+        return OptionLetters(reader.model, constrains=reader.constrains)
+    return OptionTexts(reader.model) if isinstance(reader.model, Likelihood) else None
 
 
-def writes(settings: Settings) -> bool:
-    """Whether the model may word medicine; "auto": never the packaged one."""
-    chosen = settings.model
+def writes(settings: Settings, role: Role) -> bool:
+    """Whether the role's model may word medicine; "auto": never the packaged one."""
+    chosen = settings.role(role)
     return chosen.kind != "packaged" if chosen.writes == "auto" else chosen.writes == "yes"
 
 
@@ -84,12 +93,32 @@ def gate(settings: Settings, parts: Parts) -> Gate:
     return Gate(parts.coverage, parts.relevance, least)
 
 
-def sigma(settings: Settings, chosen: TcRag) -> float:
-    """As set; else the paper's, or what was fitted to the packaged model."""
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    sigma: float
+    basis: str = ""
+    """Where it comes from, if the reader of an answer should know."""
+    note: str = ""
+    """Why another value was passed over."""
+
+
+def threshold(settings: Settings, chosen: TcRag, planner: str) -> Threshold:
+    """As set; else as calibrated to this very model and metric; else the usual one.
+
+    The usual one is the paper's, or what was fitted to the packaged model.
+    """
     if chosen.sigma is not None:
-        return chosen.sigma
-    fitted = PACKAGED_SIGMA if settings.model.kind == "packaged" else SIGMA
-    return fitted[chosen.metric]
+        return Threshold(chosen.sigma)
+    fitted, note = settings.calibration, ""
+    if fitted.sigma is not None and chosen.metric != "off":
+        if (fitted.metric, fitted.model) == (chosen.metric, planner):
+            return Threshold(fitted.sigma, f"calibrated on {fitted.n} questions, {fitted.date}")
+        note = (
+            f"the calibrated sigma {fitted.sigma:g} is for {fitted.metric} of {fitted.model},"
+            f" not for {chosen.metric} of {planner}: it is not used"
+        )
+    usual = PACKAGED_SIGMA if settings.role("planner").kind == "packaged" else SIGMA
+    return Threshold(usual[chosen.metric], note=note)
 
 
 def budget(settings: Settings) -> Budget:
@@ -97,25 +126,29 @@ def budget(settings: Settings) -> Budget:
     return Budget(chosen.calls, chosen.tokens, chosen.searches, chosen.seconds)
 
 
-def _machine(
-    settings: Settings, chosen: TcRag, parts: Parts, compose: Composer, sampling: Sampling
-) -> TuringMachine:
-    guided = not writes(settings) if chosen.moves == "auto" else chosen.moves == "guided"
-    tools = _tools(chosen, parts)
+def machine(settings: Settings, chosen: TcRag, parts: Parts) -> TuringMachine:
+    """TC-RAG: the planner acts and is monitored, the summariser sums up, the reader answers."""
+    planner, summariser = parts.model("planner"), parts.model("summariser")
+    by_auto = not writes(settings, "planner")
+    guided = by_auto if chosen.moves == "auto" else chosen.moves == "guided"
+    tools, limit = _tools(chosen, parts), threshold(settings, chosen, planner.name)
     return TuringMachine(
-        parts.model,
+        planner,
         tools,
-        _monitor(chosen, parts.model),
-        compose,
+        _monitor(chosen, planner),
+        composer(settings, parts),
         _moves(settings, chosen, parts, frozenset(tool.name for tool in tools), guided=guided),
-        sigma=sigma(settings, chosen),
+        sigma=limit.sigma,
+        basis=limit.basis,
+        note=limit.note,
+        summariser=None if summariser.name == planner.name else summariser,
         max_loop=chosen.max_loop,
         argument=not guided,
         visible=chosen.visible,
-        constrained=parts.constrains,
+        constrained=parts.models["planner"].constrains,
         longest=_SHORT if guided else 600,
         # Only uct reads the tokens of a reply; reporting them can cost a second reading.
-        sampling=replace(sampling, top=int(chosen.metric == "uct")),
+        sampling=replace(_sampling(settings), top=int(chosen.metric == "uct")),
     )
 
 

@@ -32,7 +32,12 @@ def asked(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
         index = ScriptedRetriever({"anaphylaxis": [passage]})
         sources = settings.kb.sources or ("guideline",)
         return wiring.Parts(
-            ScriptedModel([]), lambda *_: index, Overlap(), Overlap(), sources, "5f2a"
+            {"reader": wiring.Ready(ScriptedModel([]))},
+            lambda *_: index,
+            Overlap(),
+            Overlap(),
+            sources,
+            "5f2a",
         )
 
     monkeypatch.setattr(wiring, "live", live)

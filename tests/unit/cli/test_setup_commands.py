@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from osler import doctor
 from osler.config import Settings, template
-from osler.doctor import Check
+from osler.doctor import Check, Report
 from osler.kb import embed
 from osler.llm import quantise, weights
 
@@ -53,10 +52,10 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[Check]:
     """What the checks find."""
     results = [Check("settings", "pass", "read"), Check("model", "warn", "slow", "wait")]
 
-    def checks(_: Settings) -> Iterator[Check]:
-        yield from results
+    def examine(_: Settings) -> Report:
+        return Report(tuple(results), (), ())
 
-    monkeypatch.setattr(doctor, "checks", checks)
+    monkeypatch.setattr(doctor, "examine", examine)
     return results
 
 

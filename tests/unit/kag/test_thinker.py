@@ -30,7 +30,7 @@ from osler.trace import (
     Run,
     Searched,
 )
-from osler.types import Grounding, Halt, Hit, Passage, Question, Retriever
+from osler.types import Grounding, Halt, Hit, Passage, Question, Retriever, Usage
 
 YES = "<answer>Yes</answer><reason>Reference 0 says it.</reason>"
 NO = "<answer>No</answer><reason>Reference 0 is about adults.</reason>"
@@ -207,7 +207,16 @@ async def test_under_a_budget_steps_run_one_by_one_and_what_is_left_is_said() ->
     run = Run(budget=Budget(calls=4))
     solution = await thinker(film_model(), ANYTHING).solve(FILMS, run)
     assert solution.halt is not Halt.CONVERGED
-    assert any("was not begun: calls" in getattr(event, "text", "") for event in run.events)
+    assert any("was cut short: calls 4 of 4" in getattr(event, "text", "") for event in run.events)
+    assert run.usage.calls == 4
+    assert "spent: calls 4 of 4" in solution.why
+
+
+async def test_a_budget_without_room_for_a_plan_is_an_end_and_no_error() -> None:
+    run = Run(budget=Budget(calls=1))
+    run.spend(Usage(calls=1))
+    solution = await thinker(film_model(), ANYTHING).solve(FILMS, run)
+    assert (solution.halt, solution.why) == (Halt.BUDGET, "spent: calls 1 of 1")
 
 
 async def test_what_the_model_knows_is_not_looked_up() -> None:

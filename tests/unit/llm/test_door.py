@@ -478,7 +478,7 @@ async def test_the_key_is_on_no_tape() -> None:
     told = chat(f"Your key is {KEY}", [token("Your key is "), token(KEY)], note=KEY)
     async with loopback(only_chats(said(told))) as place:
         model = model_at(place)
-        tape = Tape(model.name)
+        tape = Tape()
         await recording(model, tape).complete(QUERY, Sampling())
     assert len(tape.entries) == 1
     assert KEY not in "".join(tape.lines())

@@ -15,6 +15,8 @@ from osler.llm.local import LlamaCpp, _Step
 from osler.llm.quantise import default_gguf
 from osler.tcrag.actions import Move, grammar, parse_action
 
+pytestmark = pytest.mark.model
+
 ENGLISH = "Intramuscular adrenaline into the outer thigh is the first-line treatment."
 CHINESE = "首选肌内注射肾上腺素。"
 QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]

@@ -13,6 +13,8 @@ from osler.llm.openai import Endpoint, ScoringOpenAIModel, connect
 from osler.llm.quantise import default_gguf
 from osler.testing.conformance import LanguageModelKit, LikelihoodKit
 
+pytestmark = pytest.mark.model
+
 QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]
 ENGLISH = "Intramuscular adrenaline into the outer thigh is the first-line treatment."
 CHINESE = "首选肌内注射肾上腺素。"

@@ -1,13 +1,17 @@
 """A tape gives back what was recorded, and never invents."""
 
+import asyncio
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from osler.errors import BadRun, TapeMiss
-from osler.llm.base import Likelihood, Message, Sampling, score_all
+from osler.llm.base import Completion, CutShort, Likelihood, Message, Sampling, score_all
 from osler.llm.grammar import Grammar, alt
 from osler.llm.tape import (
+    Able,
     Player,
     RecordingRelevance,
     RecordingRetriever,
@@ -28,7 +32,7 @@ PASSAGE = Passage("book:a#0", "因为缺铁。", "book", "贫血", language="zh"
 
 
 async def recorded(path: Path) -> tuple[Tape, object]:
-    tape = Tape("scripted")
+    tape = Tape({"scripted": Able()}, date="2026-11-21T10:00:00+00:00", prompts=("a/b@12345678",))
     model = recording(ScriptedModel(["一", "二"]), tape)
     assert isinstance(model, RecordingScorer)
     replies = (
@@ -50,7 +54,7 @@ def written(tape: Tape, path: Path) -> Tape:
 async def test_everything_comes_back_equal_from_the_file(tmp_path: Path) -> None:
     tape, replies = await recorded(tmp_path / "tape.jsonl")
     player = Player(tape)
-    model = replaying(player)
+    model = replaying(player, "scripted")
     assert isinstance(model, ReplayingScorer)
     assert model.name == "scripted"
     again = (
@@ -66,13 +70,61 @@ async def test_everything_comes_back_equal_from_the_file(tmp_path: Path) -> None
 
 async def test_what_was_never_recorded_is_a_miss_that_shows_the_nearest(tmp_path: Path) -> None:
     tape, _ = await recorded(tmp_path / "tape.jsonl")
-    with pytest.raises(TapeMiss, match=r"the nearest recorded one: .*为什么"):
-        await replaying(Player(tape)).complete([Message("user", "为何？")], Sampling())
+    asked = [Message("system", "Be brief."), Message("user", "为何？")]
+    with pytest.raises(TapeMiss, match="this complete was never recorded: user: 为何？") as caught:
+        await replaying(Player(tape), "scripted").complete(asked, Sampling())
+    shown = caught.value.detail.splitlines()
+    assert {"-user: 为什么？", "+system: Be brief.", "+user: 为何？"} <= set(shown)
+
+
+async def test_a_miss_of_another_kind_is_compared_with_its_own_kind(tmp_path: Path) -> None:
+    tape, _ = await recorded(tmp_path / "tape.jsonl")
+    with pytest.raises(TapeMiss, match="this search was never recorded") as caught:
+        await ReplayingRetriever("rag", Player(tape)).search("铜", k=3)
+    assert {"-铁", "+铜"} <= set(caught.value.detail.splitlines())
+
+
+async def test_an_empty_tape_has_nothing_to_compare_with() -> None:
+    with pytest.raises(TapeMiss) as caught:
+        await replaying(Player(Tape({"m": Able()})), "m").complete(ASKED, Sampling())
+    assert caught.value.detail == ""
+
+
+async def test_a_call_that_was_cut_short_is_cut_short_again(tmp_path: Path) -> None:
+    class Slow(ScriptedModel):
+        async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+            await asyncio.sleep(60)
+            raise AssertionError("unreachable")
+
+    tape = Tape({"scripted": Able()})
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await recording(Slow([]), tape).complete(ASKED, Sampling())
+    again = written(tape, tmp_path / "tape.jsonl")
+    assert again.entries[0].reply is None
+    with pytest.raises(CutShort):
+        await replaying(Player(again), "scripted").complete(ASKED, Sampling())
+
+
+async def test_a_tape_is_readable(tmp_path: Path) -> None:
+    await recorded(tmp_path / "tape.jsonl")
+    head, first, *rest = map(json.loads, (tmp_path / "tape.jsonl").read_text("utf-8").splitlines())
+    assert head == {
+        "tape": 2,
+        "made": "recorded",
+        "date": "2026-11-21T10:00:00+00:00",
+        "models": {"scripted": {"scores": True, "constrains": True}},
+        "prompts": ["a/b@12345678"],
+    }
+    assert first["kind"] == "complete"
+    assert first["asked"][:2] == ["scripted", [{"role": "user", "content": "为什么？"}]]
+    assert first["reply"]["text"] == "一"
+    assert rest[-1]["asked"] == ["words", "缺铁"]
 
 
 async def test_a_call_is_given_back_once(tmp_path: Path) -> None:
     tape, _ = await recorded(tmp_path / "tape.jsonl")
-    model = replaying(Player(tape))
+    model = replaying(Player(tape), "scripted")
     assert isinstance(model, ReplayingScorer)
     await model.score("贫血", "缺铁")
     with pytest.raises(TapeMiss):
@@ -80,7 +132,17 @@ async def test_a_call_is_given_back_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "nonsense", '{"model":"m","made":"recorded"}\n{"kind":1}']
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        "nonsense",
+        '{"tape":1,"model":"m"}',
+        '{"tape":3}',
+        '{"tape":2,"made":"recorded","date":"","models":{"m":{"flies":1}},"prompts":[]}',
+        '{"tape":2,"made":"recorded","date":"","models":{},"prompts":[]}\n{"kind":1}',
+    ],
 )
 def test_a_file_that_is_no_tape_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "tape.jsonl"
@@ -90,13 +152,13 @@ def test_a_file_that_is_no_tape_is_named(tmp_path: Path, text: str) -> None:
 
 
 async def test_a_model_that_cannot_score_is_recorded_and_replayed_as_one(tmp_path: Path) -> None:
-    tape = Tape("scripted", scores=False, constrains=False)
+    tape = Tape({"scripted": Able(scores=False, constrains=False)})
     model = recording(TextOnly(ScriptedModel(["一"])), tape)
     assert not isinstance(model, Likelihood)
     await model.complete(ASKED, Sampling())
     again = written(tape, tmp_path / "tape.jsonl")
-    assert again.constrains is False
-    played = replaying(Player(again))
+    assert again.models["scripted"].constrains is False
+    played = replaying(Player(again), "scripted")
     assert not isinstance(played, Likelihood)
     assert (await played.complete(ASKED, Sampling())).text == "一"
 
@@ -123,27 +185,29 @@ OLD = (
 async def test_an_older_tape_still_plays(tmp_path: Path, grammar: Grammar | None, key: str) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_text(OLD.replace("KEY", key), encoding="utf-8")
-    model = replaying(Player(Tape.read(path)))
+    model = replaying(Player(Tape.read(path)), "scripted")
     reply = await model.complete(ASKED, Sampling(grammar=grammar))
     assert (reply.text, reply.thinking) == ("一", "")
 
 
 async def test_another_grammar_than_the_recorded_one_is_a_miss(tmp_path: Path) -> None:
-    tape = Tape("scripted")
+    tape = Tape({"scripted": Able()})
     held = Sampling(grammar=Grammar("x", alt("a", "b")))
     await recording(ScriptedModel(["a"]), tape).complete(ASKED, held)
-    model = replaying(Player(written(tape, tmp_path / "tape.jsonl")))
+    model = replaying(Player(written(tape, tmp_path / "tape.jsonl")), "scripted")
     long = Grammar("x", alt(*(f"{i} is another word" for i in range(99))))
-    with pytest.raises(TapeMiss, match=r"为什么.*the nearest recorded one: .*为什么"):
+    with pytest.raises(TapeMiss, match="为什么") as caught:
         await model.complete(ASKED, Sampling(grammar=long))
+    assert '-grammar = root ::= "a" | "b"' in caught.value.detail
+    assert '+grammar = root ::= "0 is another word"' in caught.value.detail
 
 
 async def test_a_batch_is_replayed_text_by_text(tmp_path: Path) -> None:
-    tape = Tape("scripted")
+    tape = Tape({"scripted": Able()})
     model = recording(ScriptedModel([]), tape)
     assert isinstance(model, Likelihood)
     batch = await score_all(model, ASKED, ["缺铁", "茶"])
-    again = replaying(Player(written(tape, tmp_path / "tape.jsonl")))
+    again = replaying(Player(written(tape, tmp_path / "tape.jsonl")), "scripted")
     assert isinstance(again, Likelihood)
     assert await again.score(ASKED, "茶") == batch[1]
     assert await score_all(again, ASKED, ["缺铁"]) == batch[:1]

@@ -204,7 +204,7 @@ async def test_the_ablations_take_an_action_away() -> None:
     assert pushed(run) == [Kind.QUERY, Kind.THOUGHT]
     assert any(isinstance(event, Noted) for event in run.events), "the lost step is told"
     assert [
-        e.repaired != "" for e in run.events if isinstance(e, Asked) and e.role == "controller"
+        e.repaired != "" for e in run.events if isinstance(e, Asked) and e.role == "planner"
     ] == [
         False,
         True,

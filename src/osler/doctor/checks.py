@@ -1,8 +1,7 @@
-"""What `osler doctor` looks at: each check really does the thing it reports on."""
+"""The checks of places and files; the models have their own (`abilities`)."""
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import Literal
 from osler import wiring
 from osler.config import Settings
 from osler.errors import OslerError
-from osler.llm.base import Likelihood, Message, Sampling
 
 _LEAST_FREE = 1_000_000_000
 """Bytes: room for the default models, once more for requantising, and some runs."""
@@ -31,7 +29,6 @@ def checks(settings: Settings) -> Iterator[Check]:
         ("disk", _disk),
         ("runs", _runs),
         ("encoder", _encoder),
-        ("language model", _model),
         ("knowledge base", _knowledge_base),
     ):
         yield _guarded(name, look, settings)
@@ -79,23 +76,6 @@ def _encoder(settings: Settings) -> Check:
     if near <= far:
         return Check("encoder", "fail", detail, "run `osler download-models`")
     return Check("encoder", "pass", detail)
-
-
-def _model(settings: Settings) -> Check:
-    return asyncio.run(_asked(settings))
-
-
-async def _asked(settings: Settings) -> Check:
-    model, constrains = await wiring.language_model(settings)
-    said = [Message("user", "Say yes.")]
-    reply = await model.complete(said, Sampling(max_tokens=4, temperature=0.0))
-    able = ["completes", "log-probabilities" if reply.tokens else "no log-probabilities"]
-    able.append("takes grammars" if constrains else "takes no grammars")
-    if isinstance(model, Likelihood):
-        scored = await model.score("The heart pumps", " blood")
-        able.append(f"scores given texts ({scored.tokens[-1].logprob:.2f})")
-    able.append("words answers" if wiring.writes(settings) else "never words answers (quotes only)")
-    return Check("language model", "pass", f"{model.name}: {', '.join(able)}")
 
 
 def _knowledge_base(settings: Settings) -> Check:

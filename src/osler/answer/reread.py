@@ -1,0 +1,55 @@
+"""An answer worded by another model than the one that steered the search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from osler.answer.written import Written
+from osler.llm.ask import complete
+from osler.llm.base import LanguageModel, Message, Sampling
+from osler.prompts import render
+from osler.trace import Run, Spent
+from osler.types import Answer, Hit, Question
+
+
+@dataclass(frozen=True)
+class Reread:
+    """`reader` reads the passages and the draft, and words the answer anew.
+
+    Where the run's budget has no room for that call, the draft is the answer.
+    """
+
+    reader: LanguageModel
+    sampling: Sampling = field(default_factory=Sampling)
+    written: Written = field(default_factory=Written)
+
+    @property
+    def drafts(self) -> bool:
+        return True
+
+    @property
+    def words(self) -> bool:
+        return True
+
+    async def conclude(
+        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+    ) -> Answer:
+        prompt = render(
+            "answer/reread",
+            question.language,
+            question=question.text,
+            options=list(zip(question.letters, question.options, strict=True)),
+            documents=[
+                f"[{n}] {hit.passage.heading}: {hit.passage.text}" for n, hit in enumerate(hits, 1)
+            ],
+            draft=draft,
+        )
+        asked = [Message("user", prompt.text)]
+        try:
+            reply = await complete(
+                self.reader, asked, self.sampling, run, role="reader", prompt=prompt.identity
+            )
+        except Spent:
+            return await self.written.conclude(question, hits, draft, run)
+        return await self.written.conclude(question, hits, reply.text, run)

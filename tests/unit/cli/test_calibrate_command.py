@@ -1,0 +1,75 @@
+"""`osler calibrate`: what it shows, what it writes, when it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler import calibrate
+from osler.calibrate import Measured, Valued
+from osler.config import Settings, TcRag
+from osler.types import Question
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings of each measuring; the values are 1 to 10 and one abstention."""
+    seen: list[Settings] = []
+
+    async def measure(settings: Settings, questions: Any, *, progress: Any) -> Measured:
+        seen.append(settings)
+        found = [Valued(Question(str(n), "What?"), float(n)) for n in range(1, 11)]
+        none = Valued(Question("x", "什么？", language="zh"), None)
+        assert isinstance(settings.strategy, TcRag)
+        assert settings.strategy.metric != "off"
+        return Measured("m", settings.strategy.metric, (*found, none))
+
+    monkeypatch.setattr(calibrate, "measure", measure)
+    return seen
+
+
+def test_the_distribution_is_shown_and_the_fit_written(
+    osler: Any, folder: Path, measured: list[Settings]
+) -> None:
+    result = osler("calibrate")
+    assert result.exit_code == 0
+    assert "sigma 9.1: 90% of 10 conclusions of m lie below it" in result.stdout
+    assert f"written to {folder / 'osler.toml'}" in result.stdout
+    shown = json.loads(osler("config", "show", "--json").stdout)
+    assert shown["calibration.sigma"] == 9.1
+    assert shown["calibration.model"] == "m"
+    assert shown["calibration.questions"] == "packaged calibration questions"
+
+
+def test_a_dry_run_writes_nothing(osler: Any, folder: Path, measured: list[Settings]) -> None:
+    document = json.loads(
+        osler("calibrate", "--dry-run", "--json", "--quantile", "0.5", "--metric", "uct").stdout
+    )
+    assert (document["sigma"], document["metric"], document["n"]) == (5.5, "uct", 10)
+    assert document["path"] is None
+    assert document["values"][-1] == {"question": "什么？", "value": None}
+    assert not (folder / "osler.toml").exists()
+
+
+def test_a_hand_set_sigma_is_refused_before_anything_is_measured(
+    osler: Any, folder: Path, measured: list[Settings]
+) -> None:
+    (folder / "mine.toml").write_text("[strategy]\nsigma = 9\n", encoding="utf-8")
+    refused = osler("--config", "mine.toml", "calibrate")
+    assert refused.exit_code == 3
+    assert "mine.toml:2: strategy.sigma = 9 is set by hand" in refused.stderr
+    assert not measured
+    assert osler("--config", "mine.toml", "calibrate", "--force").exit_code == 0
+    assert "#sigma = 9" in (folder / "mine.toml").read_text("utf-8")
+
+
+def test_a_setting_is_given_by_name(osler: Any) -> None:
+    shown = osler("--set", "retrieve.k=7", "--set", "model.slots=2", "config", "show", "--json")
+    assert json.loads(shown.stdout)["retrieve.k"] == 7
+    wrong = osler("--set", "retrieve.kk=7", "config", "check")
+    assert wrong.exit_code == 3
+    assert "command line: unknown key 'kk' in [retrieve]" in wrong.stderr
+    assert osler("--set", "retrieve.k", "config", "check").exit_code == 2

@@ -1,0 +1,171 @@
+"""What each model can do is found out by asking it; what that means for each strategy follows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from osler import wiring
+from osler.cli.tables import doctor_page
+from osler.config import ROLES, Model, Settings
+from osler.doctor import Ability, Check, Report, abilities, verdicts
+from osler.errors import ModelError, ModelUnreachable
+from osler.llm.base import Completion, Message, Sampling
+from osler.testing.scripted import ScriptedModel, TextOnly
+
+SERVER = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "big"}
+FULL = Ability(
+    ROLES,
+    "openai",
+    "big@host",
+    completes=True,
+    logprobs="exact",
+    likeliest=5,
+    scores=True,
+    constrains=True,
+    formats=("GBNF",),
+    writes=True,
+    context=8192,
+    seconds=0.5,
+)
+
+
+@dataclass
+class Obedient(ScriptedModel):
+    """Keeps to a grammar of one word."""
+
+    context: int = 2048
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        if sampling.grammar:
+            return Completion("osler")
+        return await super().complete(messages, sampling)
+
+
+class Refusing(ScriptedModel):
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        if sampling.grammar:
+            raise ModelError("no grammars here")
+        return await super().complete(messages, sampling)
+
+
+def models(monkeypatch: pytest.MonkeyPatch, made: dict[str, wiring.Ready]) -> None:
+    async def language_model(chosen: Model, section: str) -> wiring.Ready:
+        if chosen.name not in made:
+            raise ModelUnreachable(f"{chosen.name}: no connection", fix="start it")
+        return made[chosen.name]
+
+    monkeypatch.setattr(wiring, "language_model", language_model)
+
+
+async def test_a_model_is_asked_for_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    models(monkeypatch, {"": wiring.Ready(Obedient(["yes"], name="m"))})
+    (found,) = await abilities(Settings())
+    assert found == Ability(
+        ROLES,
+        "packaged",
+        "m",
+        completes=True,
+        logprobs="exact",
+        scores=True,
+        constrains=True,
+        formats=("GBNF",),
+        context=2048,
+        seconds=found.seconds,
+    )
+
+
+@pytest.mark.parametrize(
+    "ready",
+    [
+        wiring.Ready(TextOnly(ScriptedModel(["yes"])), constrains=False, formats=()),
+        wiring.Ready(TextOnly(Refusing(["yes"]))),
+        wiring.Ready(TextOnly(ScriptedModel(["yes", "free text"]))),
+    ],
+)
+async def test_what_it_only_says_it_can_do_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, ready: wiring.Ready
+) -> None:
+    models(monkeypatch, {"": ready})
+    (found,) = await abilities(Settings())
+    assert (found.logprobs, found.scores, found.constrains) == ("none", False, False)
+
+
+async def test_a_server_that_is_down_is_one_line_and_the_others_are_still_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    models(monkeypatch, {"big": wiring.Ready(Obedient(["yes"], name="big"))})
+    chosen = Settings.model_validate({"model": SERVER, "roles": {"reader": {"name": "gone"}}})
+    first, second = await abilities(chosen)
+    assert (first.roles, first.completes) == (("planner", "judge", "summariser"), True)
+    assert (second.roles, second.error, second.fix) == (
+        ("reader",),
+        "gone: no connection",
+        "start it",
+    )
+    assert {v.status for v in verdicts((first, second))} == {"refused"}
+    assert {v.why for v in verdicts((first, second))} == {"the reader cannot be asked"}
+
+
+def statuses(*found: Ability) -> dict[str, str]:
+    return {verdict.strategy: verdict.status for verdict in verdicts(found)}
+
+
+def test_a_model_that_can_do_all_runs_every_strategy_in_full() -> None:
+    assert set(statuses(FULL).values()) == {"full"}
+
+
+@pytest.mark.parametrize(
+    ("lacks", "wanted"),
+    [
+        ({"scores": False}, {"rag": "full", "tc-rag, cppl": "refused", "tc-rag, uct": "full"}),
+        ({"constrains": False}, {"rag": "full", "tc-rag, cppl": "degraded"}),
+        (
+            {"scores": False, "logprobs": "none"},
+            {"tc-rag, uct": "refused", "tc-rag, off": "full"},
+        ),
+        ({"writes": False}, {"direct": "degraded", "rag": "degraded", "tc-rag, cppl": "degraded"}),
+        (
+            {"writes": False, "scores": False},
+            {"direct": "refused", "rag": "degraded", "tc-rag, uct": "refused"},
+        ),
+    ],
+)
+def test_what_a_model_lacks_degrades_or_refuses_what_needs_it(
+    lacks: dict[str, object], wanted: dict[str, str]
+) -> None:
+    found = statuses(replace(FULL, **lacks))  # type: ignore[arg-type]
+    assert {name: found[name] for name in wanted} == wanted
+    reasons = {v.strategy: v.why for v in verdicts([replace(FULL, **lacks)])}  # type: ignore[arg-type]
+    assert all(reasons[name] for name, status in wanted.items() if status != "full")
+
+
+def page(report: Report, *, short: bool = False) -> str:
+    out = StringIO()
+    Console(file=out, width=160).print(doctor_page(report, short=short))
+    return out.getvalue()
+
+
+def test_the_page_shows_a_column_for_each_model_and_a_row_for_each_strategy() -> None:
+    down = Ability(("reader",), "openai", error="gone")
+    found = (replace(FULL, roles=("planner", "judge", "summariser")), down)
+    check = Check("model of reader", "fail", "gone", "start it")
+    shown = page(Report((check,), found, verdicts(found)))
+    for part in (
+        "fail  model of reader: gone",
+        "planner, judge, summariser",
+        "exact, 5 likeliest",
+        "8,192 tokens",
+        "not told",
+        "GBNF",
+        "0.50 s",
+        "tc-rag, cppl",
+        "refused",
+        "the reader cannot be asked",
+    ):
+        assert part in shown
+    assert page(Report((check,), found, verdicts(found)), short=True) == (
+        "fail  model of reader: gone\n      start it\n"
+    )

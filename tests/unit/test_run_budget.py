@@ -1,0 +1,185 @@
+"""A bound stops a run in its middle, at the same place each time, and the answer says which."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from osler.answer.extractive import Extractive, Gate, Least
+from osler.answer.written import Written
+from osler.baselines.cot import ChainOfThought
+from osler.baselines.direct import Direct
+from osler.baselines.rag import RetrieveAndRead
+from osler.llm.ask import complete
+from osler.llm.base import Completion, Message, Sampling, Scored
+from osler.llm.tape import Able, Player, Tape, recording, replaying
+from osler.retrieve.relevance import Overlap
+from osler.tcrag.machine import TuringMachine
+from osler.tcrag.monitor import Cppl
+from osler.tcrag.moves import AnyMove
+from osler.tcrag.tools import DOC_RAG, Tool
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.trace import Asked, Budget, Noted, Run, Searched, Solver, Spent, to_line
+from osler.types import Grounding, Halt, Passage, Question, Usage
+
+QUESTION = Question("q", "What does iron treat?", ("anaemia", "asthma"))
+PASSAGE = Passage(
+    "book:a#0",
+    "Oral iron treats iron deficiency anaemia within weeks. Tea lowers how much iron is taken up.",
+    "book",
+    "Iron",
+)
+THINKING = ["Thought: on"] * 9
+SEARCHING = ["Tool_Use: DOC_RAG\nTool_Input: iron"] * 9
+
+
+def found() -> ScriptedRetriever:
+    return ScriptedRetriever({"": [PASSAGE]})
+
+
+def machine(script: ScriptedModel, *, quotes: bool = False) -> TuringMachine:
+    tools = (Tool(DOC_RAG, found(), ("book",)),)
+    gate = Gate(Overlap(), Overlap(), {"en": Least(0.0, 0.0)})
+    composer = Extractive(gate, script, statements=1) if quotes else Written()
+    moves = AnyMove(frozenset({DOC_RAG}))
+    return TuringMachine(script, tools, Cppl(script), composer, moves, sigma=1.5)
+
+
+@pytest.mark.parametrize(
+    ("budget", "why"),
+    [
+        (Budget(calls=1), "calls 1 of 1"),
+        (Budget(calls=4), "calls 4 of 4"),
+        (Budget(tokens=12), "tokens 14 of 12"),
+    ],
+)
+async def test_a_bound_ends_the_run_where_it_is_reached_not_a_step_later(
+    budget: Budget, why: str
+) -> None:
+    run = Run(budget=budget)
+    solution = await machine(ScriptedModel(list(THINKING))).solve(QUESTION, run)
+    assert solution.halt is Halt.BUDGET
+    assert solution.why == f"not converged: spent: {why}"
+    asked = [event for event in run.events if isinstance(event, Asked)]
+    assert len(asked) == run.usage.calls <= (budget.calls or 99)
+
+
+async def test_a_spent_search_leaves_the_model_calls_that_are_left() -> None:
+    """Searches were once counted at the top of the loop: one search ended the run."""
+    script = ScriptedModel([SEARCHING[0], "Thought: on", *SEARCHING])
+    run = Run(budget=Budget(searches=1))
+    solution = await machine(script).solve(QUESTION, run)
+    assert solution.why == "not converged: spent: searches 1 of 1"
+    assert sum(isinstance(event, Searched) for event in run.events) == 1
+    assert len(script.seen) == 3
+
+
+async def test_the_same_budget_stops_the_same_run_at_the_same_event() -> None:
+    lines = []
+    for _ in range(2):
+        run = Run(seed=3, budget=Budget(calls=5))
+        await machine(ScriptedModel([SEARCHING[0], *THINKING])).solve(QUESTION, run)
+        lines.append([to_line(event) for event in run.events])
+    assert lines[0] == lines[1]
+
+
+async def test_an_answer_that_could_not_be_weighed_says_so() -> None:
+    script = ScriptedModel([SEARCHING[0], *THINKING])
+    run = Run(budget=Budget(calls=2))
+    solution = await machine(script, quotes=True).solve(QUESTION, run)
+    assert solution.halt is Halt.BUDGET
+    assert solution.answer.grounding is Grounding.GROUNDED
+    assert solution.answer.option is None
+    assert "budget was spent" in solution.answer.note
+    assert run.usage.calls == 2
+
+
+def baseline(kind: str, model: ScriptedModel) -> Solver:
+    match kind:
+        case "direct":
+            return Direct(model, Written())
+        case "cot":
+            return ChainOfThought(model, Written())
+        case _:
+            return RetrieveAndRead(model, found(), Written(), ("book",))
+
+
+@pytest.mark.parametrize("kind", ["direct", "cot", "rag"])
+async def test_a_baseline_without_room_for_its_call_ends_with_the_budget(kind: str) -> None:
+    run = Run(budget=Budget(calls=1))
+    run.spend(Usage(calls=1))
+    solution = await baseline(kind, ScriptedModel([])).solve(QUESTION, run)
+    assert (solution.halt, solution.why) == (Halt.BUDGET, "spent: calls 1 of 1")
+    assert solution.answer.grounding is Grounding.ABSTAINED
+
+
+@dataclass
+class Hanging:
+    """Answers once, then never."""
+
+    left: int = 1
+    name: str = "hanging"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        if not self.left:
+            await asyncio.Event().wait()
+        self.left -= 1
+        return Completion("Thought: on", usage=Usage(calls=1, seconds=0.01))
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        return await ScriptedModel([]).score(context, text)
+
+
+def hanging_run(model: object, budget: Budget) -> tuple[TuringMachine, Run]:
+    solver = machine(model)  # type: ignore[arg-type]
+    return solver, Run(budget=budget)
+
+
+async def test_a_model_call_that_hangs_is_stopped_when_the_run_s_seconds_end() -> None:
+    solver, run = hanging_run(Hanging(), Budget(seconds=0.1))
+    solution = await asyncio.wait_for(solver.solve(QUESTION, run), timeout=10)
+    assert solution.halt is Halt.BUDGET
+    assert solution.why == "not converged: spent: seconds 0.1 of 0.1"
+    assert Noted("a model call was stopped: seconds 0.1 of 0.1") in run.events
+
+
+async def test_a_run_that_was_cut_short_is_replayed_byte_for_byte() -> None:
+    tape = Tape({"hanging": Able()})
+    solver, run = hanging_run(recording(Hanging(), tape), Budget(seconds=0.1))
+    await solver.solve(QUESTION, run)
+    solver, again = hanging_run(replaying(Player(tape), "hanging"), Budget(seconds=0.1))
+    await asyncio.wait_for(solver.solve(QUESTION, again), timeout=10)
+    assert [to_line(event) for event in again.events] == [to_line(event) for event in run.events]
+
+
+async def test_a_model_s_own_time_limit_is_not_the_run_s() -> None:
+    class Impatient(ScriptedModel):
+        async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+            raise TimeoutError("its own")
+
+    run = Run(budget=Budget(seconds=60))
+    with pytest.raises(TimeoutError, match="its own"):
+        await complete(Impatient([]), [], Sampling(), run, role="reader", prompt="p")
+    assert run.spent == ""
+
+
+async def test_a_cancelled_run_is_cancelled_not_spent() -> None:
+    run = Run(budget=Budget(seconds=60))
+    task = asyncio.create_task(machine(Hanging()).solve(QUESTION, run))  # type: ignore[arg-type]
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert run.spent == ""
+
+
+def test_a_refusal_says_which_bound_and_is_remembered() -> None:
+    run = Run(budget=Budget(seconds=0.3))
+    for _ in range(3):
+        run.afford("call")
+        run.spend(Usage(seconds=0.1))
+    with pytest.raises(Spent, match=r"seconds 0\.3 of 0\.3"):
+        run.afford("call")
+    run.afford("search")
+    assert run.spent == "seconds 0.3 of 0.3"
