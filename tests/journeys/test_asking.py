@@ -25,7 +25,8 @@ def test_an_answer_is_one_document_with_all_that_is_needed_to_check_it(
 ) -> None:
     assert document["grounding"] == "grounded"
     assert document["halt"] in {"converged", "budget"}
-    assert document["models"] == {"reader": "smollm2-135m-instruct-q8_0"}
+    packaged = "smollm2-135m-instruct-q8_0"
+    assert document["models"] == dict.fromkeys(("planner", "summariser", "reader"), packaged)
     assert len(document["snapshot"]) == 16
     assert document["usage"]["calls"] > 0
     assert document["answer"]["authorship"] == "extractive"
@@ -118,4 +119,27 @@ def test_a_plan_is_shown_without_asking_a_model(built: Osler) -> None:
 def test_the_doctor_finds_nothing_wrong(built: Osler) -> None:
     done = built("doctor")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "scores a given text" in done.stdout
+    for part in (
+        "scores a given text",
+        "planner, reader, judge, summariser",
+        "GBNF",
+        "tc-rag, cppl",
+    ):
+        assert part in done.stdout
+
+
+def test_a_role_whose_server_is_down_is_an_error_and_no_other_model_answers(built: Osler) -> None:
+    down = ("kind=openai", "url=http://127.0.0.1:9/v1", "name=big")
+    words = [word for one in down for word in ("--set", f"roles.reader.{one}")]
+    done = built(*words, "ask", WARFARIN, "--strategy", "rag")
+    assert done.returncode == 5
+    assert done.stdout == ""
+    assert "big@127.0.0.1:9" in done.stderr
+
+
+def test_a_spent_budget_is_told_and_replayed(built: Osler) -> None:
+    done = built("--set", "budget.calls=3", "ask", WARFARIN, "--seed", "1", "--json")
+    document = json.loads(done.stdout)
+    assert (document["halt"], document["usage"]["calls"]) == ("budget", 3)
+    assert "spent: calls 3 of 3" in document["why"]
+    assert built("replay", document["run"], "--quiet").returncode == done.returncode
