@@ -134,7 +134,7 @@ def test_a_role_whose_server_is_down_is_an_error_and_no_other_model_answers(buil
     done = built(*words, "ask", WARFARIN, "--strategy", "rag")
     assert done.returncode == 5
     assert done.stdout == ""
-    assert "big@127.0.0.1:9" in done.stderr
+    assert "roles.reader.url" in done.stderr
 
 
 def test_a_spent_budget_is_told_and_replayed(built: Osler) -> None:
