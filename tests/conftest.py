@@ -2,6 +2,7 @@
 
 import os
 import socket
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +55,13 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip("real data is not there: ../shared/data")
     return SHARED
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests marked `torch` say why they do not run where the extra is not installed."""
+    if all(find_spec(name) for name in ("torch", "transformers", "peft")):
+        return
+    skipped = pytest.mark.skip(reason='not installed: pip install "osler[train]"')
+    for item in items:
+        if item.get_closest_marker("torch"):
+            item.add_marker(skipped)

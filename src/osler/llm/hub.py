@@ -1,0 +1,207 @@
+"""Models for transformers: a folder, a GGUF file, or a hub id with its revision pinned.
+
+torch and transformers are the extra `train`; they are imported when something is loaded.
+What is loaded is quiet: no progress bars, no notices. A hub model is fetched once, into
+the hub's own cache; with `HF_HUB_OFFLINE=1` it must lie there already.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from osler.errors import BadConfig, ModelError, ModelMissing
+
+Device = Literal["cpu", "cuda", "auto"]
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_ID = re.compile(r"[\w.-]+/[\w.-]+")
+_GGUF = ".gguf"
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A model on the hub. Raises `BadConfig` unless `revision` is a whole commit hash.
+
+    A branch or a tag may move, and then the same settings are another model.
+    """
+
+    name: str
+    """As in "ncbi/MedCPT-Query-Encoder"."""
+    revision: str
+    """40 hexadecimal digits."""
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.name):
+            raise BadConfig(f"{self.name!r} is no hub id", fix='write it as "OWNER/MODEL"')
+        if not _COMMIT.fullmatch(self.revision):
+            given = f"the revision {self.revision!r}" if self.revision else "no revision"
+            raise BadConfig(
+                f"{self.name} has {given}, and a model from the hub must be pinned",
+                fix="set revision to the commit's 40 digits, from the model's page under"
+                ' "Files and versions"',
+            )
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.revision[:12]}"
+
+
+Weights: TypeAlias = Path | Pinned
+"""A folder in the hub's form, a `.gguf` file, or a pinned hub id."""
+
+
+class Pair(NamedTuple):
+    """A loaded model and its tokenizer: all that training needs of a backend."""
+
+    model: Any
+    tokenizer: Any
+
+
+def named(weights: Weights) -> str:
+    """A short name: a folder's or a file's own, or the hub id and revision."""
+    if isinstance(weights, Pinned):
+        return str(weights)
+    return weights.stem if weights.suffix == _GGUF else weights.resolve().name
+
+
+def fingerprint(weights: Weights) -> str:
+    """What tells these weights from others: the revision, else a hash of the files."""
+    if isinstance(weights, Pinned):
+        return weights.revision[:12]
+    files = [weights] if weights.is_file() else sorted(weights.glob("*.safetensors"))
+    files += [] if weights.is_file() else sorted(weights.glob("*.bin"))
+    digest = sha256()
+    for path in files:
+        with path.open("rb") as file:
+            digest.update(path.name.encode() + file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:12]
+
+
+def load_pair(
+    weights: Weights,
+    *,
+    dtype: Dtype = "auto",
+    device: Device = "auto",
+    adapter: Path | None = None,
+) -> Pair:
+    """A causal language model, ready to be asked or trained.
+
+    `dtype` "auto" is as stored, and float32 for GGUF, whose blocks are unpacked.
+    `adapter` is a folder that PEFT wrote. Raises `ModelMissing` for what is not there or
+    does not load, `ModelError` without the extra, `BadConfig` for a device that is not there.
+    """
+    model = open_model("AutoModelForCausalLM", weights, dtype=dtype, device=device)
+    tokenizer = open_tokenizer(weights)
+    return Pair(model if adapter is None else _adapted(model, adapter), tokenizer)
+
+
+def open_model(kind: str, weights: Weights, *, dtype: Dtype, device: Device) -> Any:
+    """`transformers.KIND` of the weights, for use and not for training. Raises as `load_pair`."""
+    torch, transformers = libraries()
+    place = _device(torch, device)
+    where, more = _arguments(weights)
+    if "gguf_file" in more:
+        more["quantization_config"] = transformers.GgufConfig(dequantize=True)
+        dtype = "float32" if dtype == "auto" else dtype
+    wanted = dtype if dtype == "auto" else getattr(torch, dtype)
+    load = getattr(transformers, kind).from_pretrained
+    model = _guarded(weights, lambda: load(where, dtype=wanted, **more))
+    if "gguf_file" in more:
+        # Else a saved copy would say that it is packed.
+        del model.config.quantization_config
+    return model.to(place).eval()
+
+
+def open_tokenizer(weights: Weights) -> Any:
+    """Raises as `load_pair`."""
+    _, transformers = libraries()
+    where, more = _arguments(weights)
+    return _guarded(weights, lambda: transformers.AutoTokenizer.from_pretrained(where, **more))
+
+
+def libraries() -> tuple[Any, Any]:
+    """torch and transformers. Raises `ModelError` where the extra is not installed."""
+    return extra("torch"), extra("transformers")
+
+
+def extra(module: str) -> Any:
+    """A module of the extra `train`. Raises `ModelError` where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f"{error.name} is not installed", fix='run `pip install "osler[train]"`'
+        ) from error
+
+
+def _device(torch: Any, device: Device) -> str:
+    there = bool(torch.cuda.is_available())
+    if device == "cuda" and not there:
+        raise BadConfig("there is no CUDA device here", fix='set device = "cpu" or "auto"')
+    return "cuda" if there and device != "cpu" else "cpu"
+
+
+def _arguments(weights: Weights) -> tuple[str, dict[str, Any]]:
+    """What `from_pretrained` wants. Raises `ModelMissing` for a path that is not there."""
+    if isinstance(weights, Pinned):
+        return weights.name, {"revision": weights.revision}
+    if not weights.exists():
+        raise ModelMissing(f"no model {weights}", fix="set path to a model folder or a GGUF file")
+    if weights.is_dir():
+        if not (weights / "config.json").is_file():
+            raise ModelMissing(
+                f"{weights} is no model folder: it has no config.json",
+                fix="set path to a folder in the hub's form",
+            )
+        return str(weights), {"local_files_only": True}
+    if weights.suffix != _GGUF:
+        raise ModelMissing(f"{weights} is neither a folder nor a GGUF file", fix="set path to one")
+    return str(weights.parent), {"gguf_file": weights.name, "local_files_only": True}
+
+
+def _guarded(weights: Weights, load: Callable[[], Any]) -> Any:
+    import struct
+
+    try:
+        with quiet():
+            return load()
+    except (OSError, ValueError, KeyError, IndexError, struct.error, RuntimeError) as error:
+        told = " ".join(str(error).split())[:300]
+        fix = (
+            "fetch it once with a network and without HF_HUB_OFFLINE, or set path to a local folder"
+            if isinstance(weights, Pinned)
+            else "fetch the files again"
+        )
+        raise ModelMissing(f"{weights} does not load: {told}", fix=fix) from error
+
+
+def _adapted(model: Any, adapter: Path) -> Any:
+    peft = extra("peft")
+    if not (adapter / "adapter_config.json").is_file():
+        raise ModelMissing(
+            f"{adapter} is no adapter: it has no adapter_config.json",
+            fix="set adapter to a folder that PEFT wrote",
+        )
+    return _guarded(adapter, lambda: peft.PeftModel.from_pretrained(model, str(adapter)).eval())
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No progress bars and no notices of transformers, which would break up the film."""
+    log = importlib.import_module("transformers.utils.logging")
+    bars, level = log.is_progress_bar_enabled(), log.get_verbosity()
+    log.disable_progress_bar()
+    log.set_verbosity_error()
+    try:
+        yield
+    finally:
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()
