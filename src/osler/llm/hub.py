@@ -22,7 +22,7 @@ Device = Literal["cpu", "cuda", "auto"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_ID = re.compile(r"[\w.-]+/[\w.-]+")
+_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _GGUF = ".gguf"
 
 
@@ -112,7 +112,16 @@ def open_model(kind: str, weights: Weights, *, dtype: Dtype, device: Device) -> 
         dtype = "float32" if dtype == "auto" else dtype
     wanted = dtype if dtype == "auto" else getattr(torch, dtype)
     load = getattr(transformers, kind).from_pretrained
-    model = _guarded(weights, lambda: load(where, dtype=wanted, **more))
+    model, told = _guarded(
+        weights, lambda: load(where, dtype=wanted, output_loading_info=True, **more)
+    )
+    # transformers fills what a checkpoint lacks with chance, and goes on. A BERT's pooler is
+    # lacking in many encoders and is never asked.
+    if lacking := [key for key in told["missing_keys"] if not key.startswith("pooler.")]:
+        raise ModelMissing(
+            f"{weights} lacks weights of a {type(model).__name__}: {', '.join(lacking[:3])}",
+            fix="use a model that was made for this",
+        )
     if "gguf_file" in more:
         # Else a saved copy would say that it is packed.
         del model.config.quantization_config
@@ -169,10 +178,11 @@ def _arguments(weights: Weights) -> tuple[str, dict[str, Any]]:
 def _guarded(weights: Weights, load: Callable[[], Any]) -> Any:
     import struct
 
+    broken = extra("safetensors").SafetensorError
     try:
         with quiet():
             return load()
-    except (OSError, ValueError, KeyError, IndexError, struct.error, RuntimeError) as error:
+    except (OSError, ValueError, LookupError, RuntimeError, struct.error, broken) as error:
         told = " ".join(str(error).split())[:300]
         fix = (
             "fetch it once with a network and without HF_HUB_OFFLINE, or set path to a local folder"
@@ -195,12 +205,17 @@ def _adapted(model: Any, adapter: Path) -> Any:
 @contextmanager
 def quiet() -> Iterator[None]:
     """No progress bars and no notices of transformers, which would break up the film."""
+    import warnings
+
     log = importlib.import_module("transformers.utils.logging")
     bars, level = log.is_progress_bar_enabled(), log.get_verbosity()
     log.disable_progress_bar()
     log.set_verbosity_error()
     try:
-        yield
+        with warnings.catch_warnings():
+            # peft asks for a name that transformers is about to drop.
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
     finally:
         log.set_verbosity(level)
         if bars:

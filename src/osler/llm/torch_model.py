@@ -200,7 +200,7 @@ class TransformersModel:
         return tuple(found)
 
     def _rows(self, longest: int) -> int:
-        vocabulary = self.pair.model.config.get_text_config().vocab_size
+        vocabulary: int = self.pair.model.config.get_text_config().vocab_size
         return max(1, min(_MOST_ROWS, _MOST_LOGITS // (longest * vocabulary)))
 
     def _read_all_but_last(self, before: Sequence[int], check: Check) -> None:
