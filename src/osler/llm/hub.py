@@ -122,7 +122,7 @@ def open_model(kind: str, weights: Weights, *, dtype: Dtype, device: Device) -> 
             f"{weights} lacks weights of a {type(model).__name__}: {', '.join(lacking[:3])}",
             fix="use a model that was made for this",
         )
-    if "gguf_file" in more:
+    if hasattr(model.config, "quantization_config") and "gguf_file" in more:
         # Else a saved copy would say that it is packed.
         del model.config.quantization_config
     return model.to(place).eval()

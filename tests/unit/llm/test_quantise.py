@@ -12,7 +12,7 @@ import xllamacpp
 from numpy.typing import NDArray
 
 from osler.errors import ModelMissing
-from osler.llm.quantise import DEFAULT_NAME, default_gguf, requantise
+from osler.llm.quantise import DEFAULT_NAME, default_gguf, requantise, widen
 from osler.llm.weights import SMOLLM2, fetch
 
 Q4_1, Q8_0 = gguf.GGMLQuantizationType.Q4_1, gguf.GGMLQuantizationType.Q8_0
@@ -180,3 +180,20 @@ def test_the_engine_writes_with_the_packaged_model(packaged: tuple[Path, Path]) 
         {"prompt": "The capital of France is", "n_predict": 4, "temperature": 0}
     )
     assert " Paris" in reply["choices"][0]["text"]
+
+
+def test_widened_tensors_are_the_same_numbers_in_float32(small: Path, tmp_path: Path) -> None:
+    widen(small, tmp_path / "f32")
+    before, after = _tensors(small), _tensors(tmp_path / "f32")
+    assert {tensor.tensor_type for tensor in after.values()} == {F32}
+    assert list(after["blk.0.attn_q.weight"].shape) == [64, 6]
+    read = {"blk.0.attn_q.weight": q4_1, "token_embd.weight": q8_0}
+    for name, unpack in read.items():
+        exact = unpack(np.array(before[name].data)).reshape(after[name].data.shape)
+        assert np.array_equal(exact, after[name].data)
+    assert after["blk.0.attn_norm.weight"].data.tobytes() == _NORM.tobytes()
+    kind = gguf.Keys.General.FILE_TYPE
+    assert _metadata(tmp_path / "f32")[kind] == (
+        [gguf.GGUFValueType.UINT32],
+        gguf.LlamaFileType.ALL_F32,
+    )
