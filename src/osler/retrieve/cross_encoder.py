@@ -1,0 +1,85 @@
+"""A model that reads query and text together, by transformers (the extra `train`)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from osler.errors import ModelError
+from osler.llm.hub import Device, Dtype, Weights, libraries, named, open_model, open_tokenizer
+
+_BATCH = 8
+
+
+class CrossEncoder:
+    """`Relevance` by sequence classification: MedCPT's cross-encoder, bge-reranker and the like.
+
+    The score is the logit, unbounded; of a model with two classes it is how far the second
+    is above the first. A cancelled call gives up between batches.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        *,
+        longest: int = 512,
+        batch: int = _BATCH,
+        dtype: Dtype = "float32",
+        device: Device = "auto",
+    ) -> None:
+        """Loads the weights. `longest` is in tokens of query and text together.
+
+        Raises as `osler.llm.hub.load_pair`, and `ModelError` for a model of more classes.
+        """
+        kind = "AutoModelForSequenceClassification"
+        self._model = open_model(kind, weights, dtype=dtype, device=device)
+        self._tokenizer = open_tokenizer(weights)
+        self._longest = longest
+        self._batch = batch
+        self._lock = threading.Lock()
+        self.name = named(weights)
+        if self._model.config.num_labels not in {1, 2}:
+            raise ModelError(
+                f"{self.name} tells {self._model.config.num_labels} classes apart: it is no"
+                " reranker",
+                fix="set reranker.name or reranker.path to a cross-encoder",
+            )
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        gone = threading.Event()
+        try:
+            return await asyncio.to_thread(self._relevance, query, list(texts), gone)
+        finally:
+            gone.set()
+
+    def _relevance(self, query: str, texts: list[str], gone: threading.Event) -> tuple[float, ...]:
+        scores = [0.0] * len(texts)
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        with self._lock:
+            for at in range(0, len(order), self._batch):
+                if gone.is_set():
+                    return ()
+                rows = order[at : at + self._batch]
+                for row, score in zip(
+                    rows, self._scored(query, [texts[i] for i in rows]), strict=True
+                ):
+                    scores[row] = score
+        return tuple(scores)
+
+    def _scored(self, query: str, texts: list[str]) -> list[float]:
+        torch, _ = libraries()
+        inputs: Any = self._tokenizer(
+            [query] * len(texts),
+            texts,
+            padding=True,
+            truncation=True,
+            max_length=self._longest,
+            return_tensors="pt",
+        ).to(self._model.device)
+        with torch.no_grad():
+            logits = self._model(**inputs).logits.float()
+        told = logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
+        scores: list[float] = told.tolist()
+        return scores

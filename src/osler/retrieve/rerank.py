@@ -1,0 +1,69 @@
+"""A second look at what a search found: top-20 in, top-10 out (Omni-RAG §5.1.2).
+
+A reranker is a `Relevance`: one score for each text, by whatever reads query and text
+together. Here are the retriever that uses one, and the one that works without more models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import isfinite
+
+from osler.errors import ModelError
+from osler.text import sentences
+from osler.types import Hit, Passage, Relevance, Retriever
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """The `k` best of the first `depth` hits, by the reranker's scores, which the hits bear.
+
+    Equal scores stand in the order of the search. Nobody is asked about nothing. What the
+    inner retriever raises is raised, and so is what the reranker raises.
+    """
+
+    inner: Retriever
+    reranker: Relevance
+    depth: int = 20
+    k: int = 10
+    """The most that is given, however many are asked for: more were not looked at."""
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        found = await self.inner.search(query, k=self.depth)
+        if not found:
+            return []
+        scores = await self.reranker.relevance(query, [shown(hit.passage) for hit in found])
+        if len(scores) != len(found) or not all(map(isfinite, scores)):
+            raise ModelError(f"the reranker gave {len(scores)} scores for {len(found)} passages")
+        best = sorted(zip(scores, found, strict=True), key=lambda pair: -pair[0])
+        return [
+            replace(hit, score=score, rank=rank)
+            for rank, (score, hit) in enumerate(best[: min(k, self.k)], 1)
+        ]
+
+
+def shown(passage: Passage) -> str:
+    """What a reranker reads: the headings on a line of their own, then the text."""
+    return f"{passage.heading}\n{passage.text}" if passage.heading else passage.text
+
+
+@dataclass(frozen=True)
+class BestSentence:
+    """A text's most relevant sentence speaks for it.
+
+    A vector of a whole passage is a mean over what it says; the one sentence that answers
+    is drowned in it. With an encoder's relevance this reranks without another model.
+    """
+
+    relevance_of: Relevance
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        cut = [[text[start:end] for start, end in sentences(text)] or [text] for text in texts]
+        flat = [sentence for group in cut for sentence in group]
+        scores = await self.relevance_of.relevance(query, flat) if flat else ()
+        ends = [0]
+        for group in cut:
+            ends.append(ends[-1] + len(group))
+        return tuple(max(scores[start:end]) for start, end in pairwise(ends))

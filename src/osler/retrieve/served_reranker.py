@@ -1,0 +1,38 @@
+"""A reranker behind a server: `/rerank` as llama.cpp, vLLM, Jina and Cohere speak it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from osler.errors import ModelError
+from osler.llm.post import Door, numbered
+
+
+@dataclass(frozen=True)
+class OpenAIReranker:
+    """`Relevance` on a server; the scores are the server's own, on whatever scale they are."""
+
+    door: Door
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """Raises `ModelUnreachable`, and `ModelError` unless each text has one finite score."""
+        if not texts:
+            return ()
+        body = {
+            "model": self.door.endpoint.model,
+            "query": query,
+            "documents": list(texts),
+            "top_n": len(texts),
+            "return_documents": False,
+        }
+        (reply,) = await self.door.ask_all("/rerank", [body])
+        return tuple(self._score(one) for one in numbered(reply, "results", len(texts)))
+
+    def _score(self, result: Mapping[str, Any]) -> float:
+        told = result.get("relevance_score")
+        if isinstance(told, bool) or not isinstance(told, int | float) or not isfinite(told):
+            raise ModelError(f"{self.door.name}: {told!r} is no relevance score")
+        return float(told)
