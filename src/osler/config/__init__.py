@@ -4,6 +4,7 @@ Order, nearest first: flags, environment (`OSLER__SECTION__KEY`), `./osler.toml`
 the user's file, a preset, the defaults. Only `wiring` and the command line read them.
 """
 
+from osler.config.hub import Embedder, RerankerSettings
 from osler.config.layers import load, presets, user_file
 from osler.config.merge import DEFAULT, Loaded
 from osler.config.settings import (
@@ -34,10 +35,12 @@ __all__ = [
     "BudgetSettings",
     "Cot",
     "Direct",
+    "Embedder",
     "Kb",
     "Loaded",
     "Model",
     "Rag",
+    "RerankerSettings",
     "Retrieve",
     "Role",
     "Runs",

@@ -24,6 +24,18 @@ from osler.config.fields import (
     listed,
     none,
 )
+from osler.config.hub import (
+    DEVICE,
+    DTYPE,
+    KEY_FILE,
+    REVISION,
+    Device,
+    Dtype,
+    Embedder,
+    KeyFile,
+    RerankerSettings,
+    weights_named,
+)
 from osler.config.outside import Emr, Net, Pedia, PubMed, Web
 from osler.types import ALL_SOURCES, EMR
 
@@ -45,22 +57,29 @@ class Runs(Section):
 
 
 class Model(Section):
-    kind: Literal["packaged", "gguf", "openai"] = Field(
+    kind: Literal["packaged", "gguf", "openai", "transformers"] = Field(
         default="packaged",
-        description="The small model that comes with Osler, a GGUF file of yours, or a server"
-        " that speaks the OpenAI interface.",
+        description="The small model that comes with Osler, a GGUF file of yours, a server"
+        " that speaks the OpenAI interface, or weights for transformers (extra train).",
     )
     path: Annotated[Place | None, BeforeValidator(none)] = Field(
-        default=None, description='The GGUF file; needed with kind = "gguf".'
+        default=None,
+        description='The GGUF file, needed with kind = "gguf"; with "transformers" a model folder'
+        " or a GGUF file.",
     )
     url: str = Field(
         default="", description='The server, as "http://HOST:PORT/v1"; needed with kind = "openai".'
     )
-    name: str = Field(default="", description="The model's name on the server.")
-    key_file: Annotated[Place | None, BeforeValidator(none)] = Field(
-        default=None,
-        description="File with the server's key; without one, OPENAI_API_KEY of the environment.",
+    name: str = Field(
+        default="", description="The model's name on the server, or its id on the hub."
     )
+    revision: str = Field(default="", description=REVISION)
+    adapter: Annotated[Place | None, BeforeValidator(none)] = Field(
+        default=None, description='Folder of a PEFT adapter; with kind = "transformers".'
+    )
+    dtype: Dtype = DTYPE
+    device: Device = DEVICE
+    key_file: KeyFile = KEY_FILE
     timeout_s: Real = Field(
         default=300.0, gt=0, le=86_400, description="Seconds for one call of the model, at most."
     )
@@ -92,6 +111,8 @@ class Model(Section):
             raise ValueError('kind = "gguf" needs path = "FILE.gguf"')
         if self.kind == "openai" and not (self.url and self.name):
             raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
+        if self.kind == "transformers":
+            weights_named(self.path, self.name, self.revision)
         return self
 
     @property
@@ -294,6 +315,10 @@ class Settings(Section):
     roles: Roles = Field(default=Roles(), description="Models of single roles.")
     sampling: SamplingSettings = Field(default=SamplingSettings(), description="How it decodes.")
     retrieve: Retrieve = Field(default=Retrieve(), description="How passages are found.")
+    embedder: Embedder = Field(default=Embedder(), description="What makes vectors of texts.")
+    reranker: RerankerSettings = Field(
+        default=RerankerSettings(), description="Who looks at found passages again."
+    )
     answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
     strategy: Strategy = Field(default=TcRag(), description="How a question is solved.")
     calibration: Calibration = Field(

@@ -29,6 +29,7 @@ def checks(settings: Settings) -> Iterator[Check]:
         ("disk", _disk),
         ("runs", _runs),
         ("encoder", _encoder),
+        ("reranker", _reranker),
         ("knowledge base", _knowledge_base),
     ):
         yield _guarded(name, look, settings)
@@ -76,6 +77,19 @@ def _encoder(settings: Settings) -> Check:
     if near <= far:
         return Check("encoder", "fail", detail, "run `osler download-models`")
     return Check("encoder", "pass", detail)
+
+
+def _reranker(settings: Settings) -> Check:
+    if settings.reranker.kind == "none":
+        return Check("reranker", "pass", "none is configured")
+    second = wiring.reranker(settings, wiring.encoder(settings))
+    assert second is not None, "some reranker is configured"  # noqa: S101
+    texts = ["Iron deficiency anaemia is treated with iron.", "The train leaves at noon."]
+    near, far = asyncio.run(second.relevance("What treats iron deficiency anaemia?", texts))
+    detail = f"{settings.reranker.kind}: a passage that answers has {near:.2f}, another {far:.2f}"
+    if near <= far:
+        return Check("reranker", "fail", detail, "use a model that was trained to rerank")
+    return Check("reranker", "pass", detail)
 
 
 def _knowledge_base(settings: Settings) -> Check:

@@ -3,11 +3,14 @@
 | Module | Makes |
 |---|---|
 | `models` | language models and encoders |
+| `hub` | those that transformers or a server runs, and rerankers |
+| `keys` | the keys of servers |
 | `knowledge` | the knowledge base and its retrievers |
 | `parts` | what a strategy is built from: live, recorded or replayed |
 | `strategies` | the strategy itself: one `match`, no registry |
 """
 
+from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import (
     build_sample,
     knowledge_base,
@@ -50,6 +53,8 @@ __all__ = [
     "recorded",
     "relevance",
     "replayed",
+    "reranked",
+    "reranker",
     "retriever",
     "roles_of",
     "search",

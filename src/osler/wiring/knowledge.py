@@ -16,6 +16,7 @@ from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.web import Together
 from osler.types import ALL_SOURCES, EMR, Hit, Retriever
 from osler.wiring import outside
+from osler.wiring.hub import reranked, reranker
 from osler.wiring.models import encoder
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ async def search(settings: Settings, query: str, *, k: int, sources: Iterable[st
         chosen = encoder(settings)
         kb.require_built(chosen.identity)
         named = tuple(sources) or searched(settings, kb)
-        return await retriever(settings, kb, chosen, named).search(query, k=k)
+        plain, second = retriever(settings, kb, chosen, named), reranker(settings, chosen)
+        return await reranked(settings, plain, second, named).search(query, k=k)
 
 
 def _ordered(sources: Iterable[str]) -> tuple[str, ...]:

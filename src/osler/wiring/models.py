@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from osler.config import Model, Role, Settings
-from osler.errors import BadConfig
 from osler.llm.base import LanguageModel
 from osler.retrieve.relevance import ByLanguage, EncoderRelevance, Overlap
 from osler.types import Relevance
+from osler.wiring.hub import encoder_of, transformers_model
+from osler.wiring.keys import server_key
 
 if TYPE_CHECKING:
     from osler.kb.embed import Encoder
@@ -61,7 +60,7 @@ async def language_model(chosen: Model, section: str = "model") -> Ready:
         endpoint = openai.Endpoint(
             base_url=chosen.url,
             model=chosen.name,
-            api_key=_key(chosen.key_file, section),
+            api_key=server_key(chosen.key_file, section),
             timeout_s=chosen.timeout_s,
             section=section,
         )
@@ -69,18 +68,9 @@ async def language_model(chosen: Model, section: str = "model") -> Ready:
         kinds = [kind.value for kind in dialects.Kind if kind in served.server.kinds]
         formats = tuple(_ENGINES_WORDS.get(kind, kind) for kind in kinds)
         return Ready(served, served.constrains, formats)
+    if chosen.kind == "transformers":
+        return Ready(await asyncio.to_thread(transformers_model, chosen), False, ())
     return Ready(await asyncio.to_thread(_embedded, chosen))
-
-
-def _key(file: Path | None, section: str) -> str | None:
-    """The server's key; it is read here and stored nowhere."""
-    if file is None:
-        return os.environ.get("OPENAI_API_KEY")
-    try:
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        fix = f"set {section}.key_file to a file that holds the key alone"
-        raise BadConfig(f"the key file {file} cannot be read: {error}", fix=fix) from error
 
 
 def _embedded(chosen: Model) -> LanguageModel:
@@ -107,10 +97,8 @@ def _embedded(chosen: Model) -> LanguageModel:
 
 
 def encoder(settings: Settings) -> Encoder:
-    """The default sentence encoder. Raises `ModelMissing`."""
-    from osler.kb.embed import MiniLM
-
-    return MiniLM()
+    """The configured encoder. Raises `ModelError`."""
+    return encoder_of(settings.embedder)
 
 
 def relevance(encoder: Encoder) -> Relevance:

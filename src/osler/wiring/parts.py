@@ -26,6 +26,7 @@ from osler.llm.tape import (
 )
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever
+from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import knowledge_base, retriever, searched
 from osler.wiring.models import Ready, cast, encoder, relevance
 
@@ -73,9 +74,12 @@ async def live(settings: Settings) -> Parts:
         return Parts(models, _no_retriever, Overlap(), Overlap(), ())
     kb, chosen = knowledge_base(settings), encoder(settings)
     kb.require_built(chosen.identity)
+    second = reranker(settings, chosen)
     return Parts(
         models,
-        lambda name, sources: retriever(settings, kb, chosen, sources),
+        lambda name, sources: reranked(
+            settings, retriever(settings, kb, chosen, sources), second, sources
+        ),
         relevance(chosen),
         Coverage(kb.rarity),
         searched(settings, kb),
