@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from osler.llm.base import TokenScore
+from osler.llm.spans import least_probability
 from osler.tcrag.monitor import cppl, uct
 
 THREE = [log(1 / 2), log(1 / 4), log(1 / 8)]
@@ -33,6 +35,16 @@ def test_uncertainty_is_a_sum_not_a_mean() -> None:
 
 def test_perplexity_does_not_grow_with_length() -> None:
     assert cppl(THREE + THREE) == pytest.approx(cppl(THREE), abs=1e-9)
+
+
+def test_three_tokens_are_as_sure_as_their_least() -> None:
+    """KAG-Thinker §3.2: min(1/2, 1/4, 1/8) = 1/8; of the first two alone 1/4."""
+    tokens = [TokenScore("x", i, i + 1, value) for i, value in enumerate(THREE)]
+    for span, least in (((0, 3), 1 / 8), ((0, 2), 1 / 4), ((0, 1), 1 / 2)):
+        found = least_probability(tokens, span)
+        assert found is not None
+        assert found.value == pytest.approx(least, abs=1e-9)
+        assert found.exact
 
 
 @given(LOGPROBS)

@@ -1,8 +1,8 @@
 """Models for transformers: a folder, a GGUF file, or a hub id with its revision pinned.
 
 torch and transformers are the extra `train`; they are imported when something is loaded.
-What is loaded is quiet: no progress bars, no notices. A hub model is fetched once, into
-the hub's own cache; with `HF_HUB_OFFLINE=1` it must lie there already.
+Loading says nothing, but for the bar that a large GGUF file shows. A hub model is fetched
+once, into the hub's own cache; with `HF_HUB_OFFLINE=1` it must lie there already.
 """
 
 from __future__ import annotations

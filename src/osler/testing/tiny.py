@@ -4,6 +4,7 @@ that means anything, and they do everything a real one does. Need the extra `tra
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -145,3 +146,56 @@ def tiny_word_pieces(corpus: Sequence[str]) -> Any:
         sep_token="[SEP]",
         model_input_names=["input_ids", "token_type_ids", "attention_mask"],
     )
+
+
+def save_tiny_gguf(file: Path, pair: Pair) -> Path:
+    """A tiny Llama of the spelling "bytes" as a GGUF file, for llama.cpp."""
+    import gguf
+
+    model, tokenizer = pair
+    config = model.config
+    writer = gguf.GGUFWriter(file, "llama")
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_rope_dimension_count(config.hidden_size // config.num_attention_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_vocab_size(config.vocab_size)
+    _add_tokenizer(writer, tokenizer)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+    for name, tensor in model.state_dict().items():
+        values = tensor.float().numpy()
+        if (kind := name.split(".")[-2]) in heads:
+            values = _interleaved(values, heads[kind])
+        writer.add_tensor(names.get_name(name, (".weight",)) or name, values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file
+
+
+def _add_tokenizer(writer: Any, tokenizer: Any) -> None:
+    told = json.loads(tokenizer.backend_tokenizer.to_str())
+    words = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
+    marks = {token["content"] for token in told["added_tokens"]}
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(words)
+    writer.add_token_types([3 if word in marks else 1 for word in words])
+    writer.add_token_merges([" ".join(merge) for merge in told["model"]["merges"]])
+    writer.add_eos_token_id(tokenizer.eos_token_id)
+    writer.add_pad_token_id(tokenizer.pad_token_id)
+    writer.add_add_bos_token(False)
+    writer.add_chat_template(tokenizer.chat_template)
+
+
+def _interleaved(values: Any, heads: int) -> Any:
+    """llama.cpp turns neighbours, transformers the two halves of a head."""
+    rows = values.shape[0] // heads // 2
+    halves = values.reshape(heads, 2, rows, *values.shape[1:])
+    return halves.swapaxes(1, 2).reshape(values.shape).copy()

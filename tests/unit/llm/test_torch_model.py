@@ -12,10 +12,11 @@ import pytest
 from osler.errors import BadConfig, CapabilityMissing, ModelError, ModelMissing
 from osler.llm.base import BatchLikelihood, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.hub import Pair, Pinned, fingerprint, load_pair, named, quiet
+from osler.llm.local import LlamaCpp
 from osler.llm.pieces import Pieces
 from osler.llm.torch_model import TransformersModel, open_transformers
 from osler.testing.conformance import LanguageModelKit, LikelihoodKit
-from osler.testing.tiny import save_tiny, tiny_pair
+from osler.testing.tiny import save_tiny, save_tiny_gguf, tiny_pair
 
 pytestmark = pytest.mark.torch
 
@@ -329,6 +330,30 @@ async def test_a_folder_loads_as_the_model_that_was_saved(tmp_path: Path, pair: 
     assert model.name == "planner/float32"
     saved = await model.score(QUERY, "iron")
     assert saved.tokens == (await model_of(pair).score(QUERY, "iron")).tokens
+
+
+async def test_a_gguf_file_is_the_model_that_was_written(tmp_path: Path) -> None:
+    pair = tiny_pair()
+    file = save_tiny_gguf(tmp_path / "tiny.gguf", pair)
+    model = open_transformers(file, device="cpu")
+    assert model.name == "tiny/float32"
+    for text in ("Oral iron.", CHINESE):
+        exact = (await model_of(pair).score(QUERY, text)).tokens
+        assert (await model.score(QUERY, text)).tokens == exact
+    saved = save_tiny(tmp_path / "again", model.pair)
+    assert (await open_transformers(saved, device="cpu").score(QUERY, CHINESE)).tokens == exact
+
+
+async def test_llama_cpp_says_the_same_of_the_same_numbers(tmp_path: Path) -> None:
+    pair = tiny_pair()
+    embedded = LlamaCpp(save_tiny_gguf(tmp_path / "tiny.gguf", pair), name="tiny", context=512)
+    for context in ("A vitamin:", QUERY):
+        for text in ("Oral iron, once a day.", CHINESE):
+            one = (await model_of(pair).score(context, text)).tokens
+            other = (await embedded.score(context, text)).tokens
+            assert [(t.start, t.end) for t in one] == [(t.start, t.end) for t in other]
+            exact = [t.logprob for t in one]
+            assert [t.logprob for t in other] == pytest.approx(exact, abs=0.02)
 
 
 async def test_an_adapter_changes_what_is_said_and_stands_in_the_name(tmp_path: Path) -> None:
