@@ -75,13 +75,18 @@ def fingerprint(weights: Weights) -> str:
     """What tells these weights from others: the revision, else a hash of the files."""
     if isinstance(weights, Pinned):
         return weights.revision[:12]
-    files = [weights] if weights.is_file() else sorted(weights.glob("*.safetensors"))
-    files += [] if weights.is_file() else sorted(weights.glob("*.bin"))
+    files = [weights] if weights.is_file() else _telling(weights)
     digest = sha256()
     for path in files:
         with path.open("rb") as file:
             digest.update(path.name.encode() + file_digest(file, "sha256").digest())
     return digest.hexdigest()[:12]
+
+
+def _telling(folder: Path) -> list[Path]:
+    """The files that an answer depends on."""
+    kinds = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "vocab.txt")
+    return sorted(path for kind in kinds for path in folder.glob(kind))
 
 
 def load_pair(

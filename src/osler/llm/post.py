@@ -139,7 +139,8 @@ def numbered(reply: Any, key: str, count: int) -> list[Mapping[str, Any]]:
     told = reply.get(key) if isinstance(reply, Mapping) else None
     if not isinstance(told, list) or not all(isinstance(one, Mapping) for one in told):
         raise ModelError(f"the server's reply has no list of {key}")
-    placed = {one.get("index", i): one for i, one in enumerate(told)}
+    indexes = [one.get("index", i) for i, one in enumerate(told)]
+    placed = {i: one for i, one in zip(indexes, told, strict=True) if isinstance(i, int)}
     if len(told) != count or placed.keys() != set(range(count)):
         raise ModelError(f"the server's reply has {len(told)} {key} for {count} texts")
     return [placed[i] for i in range(count)]

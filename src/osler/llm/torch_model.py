@@ -288,7 +288,7 @@ class _Reply:
 
     @property
     def _whole(self) -> str:
-        return decode(self._spelt)[0]
+        return b"".join(self._spelt).decode("utf-8", errors="ignore")
 
     @property
     def text(self) -> str:

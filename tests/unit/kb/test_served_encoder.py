@@ -103,6 +103,7 @@ def data(*embeddings: Any) -> dict[str, Any]:
         (data([1.0, 2.0]), "1 data for 2 texts"),
         (data([1.0], [2.0], [3.0]), "3 data for 2 texts"),
         ({"data": [{"index": 0, "embedding": [1.0]}] * 2}, "2 data for 2 texts"),
+        ({"data": [{"index": [i], "embedding": [1.0]} for i in (0, 1)]}, "2 data for 2 texts"),
         (data([1.0, 2.0], [1.0]), "no vectors"),
         (data([1.0, 2.0], None), "no vectors"),
         (data("iron", "zinc"), "no vectors"),
