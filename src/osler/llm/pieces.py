@@ -29,13 +29,13 @@ class Pieces:
         self._tokenizer = tokenizer
         decoders = set(_kinds(json.loads(backend.to_str())["decoder"]))
         self._spelt = _by_bytes if "ByteLevel" in decoders else _by_marks
-        self._added = {
-            number: b"" if token.special else token.content.encode()
+        self._added: dict[int, bytes] = {
+            number: token.content.encode()
             for number, token in backend.get_added_tokens_decoder().items()
         }
 
     def of(self, token: int) -> bytes:
-        """Empty for the template's own marks."""
+        """Of a template's own marks, too: some of them fence off what a model thinks."""
         if token in self._added:
             return self._added[token]
         return self._spelt(self._tokenizer.convert_ids_to_tokens(token) or "")

@@ -27,6 +27,7 @@ from osler.llm.base import Completion, Message, Sampling, Scored, TokenScore
 from osler.llm.hub import Device, Dtype, Pair, Weights, libraries, load_pair, named
 from osler.llm.pieces import Pieces
 from osler.llm.prefix import Check, Prefix
+from osler.llm.thinking import apart, opens
 from osler.types import Usage
 
 T = TypeVar("T")
@@ -130,7 +131,8 @@ class TransformersModel:
         self, messages: Sequence[Message], sampling: Sampling, check: Check
     ) -> Completion:
         began = time.perf_counter()
-        prompt = self._prompt(messages)
+        template = self._template(messages)
+        prompt = self._pieces.ids(template, special=True)
         room = self._room(prompt)
         cached = self._conversation.keep(prompt[:-1])
         reply = _Reply(self._pieces, sampling.stop)
@@ -143,7 +145,8 @@ class TransformersModel:
             seconds=round(time.perf_counter() - began, 3),
         )
         finish: Literal["stop", "length"] = "stop" if ended else "length"
-        return Completion(reply.text, reply.tokens() if sampling.top else (), finish, usage)
+        tokens = reply.tokens() if sampling.top else ()
+        return apart(Completion(reply.text, tokens, finish, usage), inside=opens(template))
 
     def _go_on(
         self, reply: _Reply, unread: Sequence[int], most: int, sampling: Sampling, check: Check
@@ -219,7 +222,7 @@ class TransformersModel:
         if isinstance(context, str):
             before = self._pieces.ids(context, begins=True)
         else:
-            before = self._prompt(context)
+            before = self._pieces.ids(self._template(context), special=True)
         if not before:
             raise ModelError(f"{self.name}: there is no token before the text to score")
         self._room(before, longest)
@@ -235,7 +238,7 @@ class TransformersModel:
             )
         return self._context - len(prompt)
 
-    def _prompt(self, messages: Sequence[Message]) -> list[int]:
+    def _template(self, messages: Sequence[Message]) -> str:
         tokenizer = self.pair.tokenizer
         if not tokenizer.chat_template:
             raise ModelError(
@@ -250,7 +253,7 @@ class TransformersModel:
             )
         except (TemplateError, TypeError, ValueError) as error:
             raise ModelError(f"{self.name}: the chat template refuses: {error}") from error
-        return self._pieces.ids(opened + (begun or ""), special=True)
+        return opened + (begun or "")
 
 
 def open_transformers(
@@ -298,7 +301,7 @@ class _Reply:
         return whole[: min(found)] if found else whole
 
     def tokens(self) -> tuple[TokenScore, ...]:
-        """Of the text alone: neither of a stop string nor of a template's marks."""
+        """Of the text alone, not of a stop string."""
         text, (_, spans) = self.text, decode(self._spelt)
         return tuple(
             TokenScore(text[start:end], start, min(end, len(text)), logprob, self._named(top))

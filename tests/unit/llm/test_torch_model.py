@@ -11,6 +11,7 @@ import pytest
 
 from osler.errors import BadConfig, CapabilityMissing, ModelError, ModelMissing
 from osler.llm.base import BatchLikelihood, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.grammar import Grammar, alt
 from osler.llm.hub import Pair, Pinned, fingerprint, load_pair, named, quiet
 from osler.llm.local import LlamaCpp
 from osler.llm.pieces import Pieces
@@ -170,6 +171,16 @@ async def test_no_log_probabilities_where_none_are_asked_for(model: Transformers
     assert (await model.complete(QUERY, Sampling(max_tokens=4, top=0))).tokens == ()
 
 
+async def test_what_was_thought_is_no_part_of_the_reply() -> None:
+    """The template opens the block, and the model never closes it."""
+    pair = endless()
+    pair.tokenizer.chat_template += "<think>"
+    plain = await model_of(pair).complete(QUERY, GREEDY)
+    assert plain.text == ""
+    assert plain.thinking
+    assert plain.tokens == ()
+
+
 # Prefixes
 
 
@@ -233,7 +244,7 @@ async def test_texts_side_by_side_score_as_they_do_alone(
 
 async def test_a_grammar_is_refused_not_ignored(model: TransformersModel) -> None:
     with pytest.raises(CapabilityMissing, match="grammar"):
-        await model.complete(QUERY, Sampling(grammar='root ::= "yes"'))
+        await model.complete(QUERY, Sampling(grammar=Grammar("yes", alt("yes", "no"))))
 
 
 async def test_too_long_a_prompt_says_how_long(model: TransformersModel) -> None:
