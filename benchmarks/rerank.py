@@ -47,7 +47,7 @@ def main() -> None:
                 )
                 plain = wiring.retriever(chosen, kb, encoder, ("research",))
                 second = wiring.reranker(chosen, encoder)
-                found = wiring.reranked(chosen, plain, second)
+                found = wiring.reranked(chosen, plain, second, ("research",))
                 print(
                     asyncio.run(_table(kind, found, dict(list(asked.items())[: given.questions])))
                 )
