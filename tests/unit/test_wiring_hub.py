@@ -56,11 +56,12 @@ def test_a_model_that_is_not_named_well_is_refused(
 async def test_a_folder_becomes_the_language_model(tmp_path: Path) -> None:
     folder = save_tiny(tmp_path / "planner")
     chosen = settings(tmp_path, model={"kind": "transformers", "path": folder, "device": "cpu"})
-    model, constrains = await wiring.language_model(chosen)
-    assert not constrains
+    ready = await wiring.language_model(chosen.model)
+    model = ready.model
+    assert not ready.constrains
     assert model.name == "planner/float32"
-    assert isinstance(model, BatchLikelihood)
     assert (await model.complete([Message("user", "iron?")], Sampling(max_tokens=3))).usage.calls
+    assert isinstance(model, BatchLikelihood)
 
 
 @pytest.mark.torch
