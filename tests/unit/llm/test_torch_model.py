@@ -355,6 +355,7 @@ async def test_a_gguf_file_is_the_model_that_was_written(tmp_path: Path) -> None
     assert (await open_transformers(saved, device="cpu").score(QUERY, CHINESE)).tokens == exact
 
 
+@pytest.mark.model
 async def test_llama_cpp_says_the_same_of_the_same_numbers(tmp_path: Path) -> None:
     pair = tiny_pair()
     embedded = LlamaCpp(save_tiny_gguf(tmp_path / "tiny.gguf", pair), name="tiny", context=512)
