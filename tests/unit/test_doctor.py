@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from osler import wiring
-from osler.cli.tables import doctor_page
+from osler.cli.model_tables import doctor_page
 from osler.config import ROLES, Model, Settings
 from osler.doctor import Ability, Check, Report, abilities, verdicts
 from osler.errors import ModelError, ModelUnreachable

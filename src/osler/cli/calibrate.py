@@ -43,7 +43,7 @@ def calibrate(
     here = session(context, as_json=as_json, quiet=quiet)
     loaded = here.loaded({"strategy.metric": metric})
     from osler import calibrate as fitting
-    from osler.cli.tables import calibration_page
+    from osler.cli.model_tables import calibration_page
 
     if not (force or dry_run):
         fitting.refuse_hand_set(loaded)

@@ -39,7 +39,7 @@ def doctor(context: typer.Context, as_json: Json = False, quiet: Quiet = False) 
     """
     here = session(context, as_json=as_json, quiet=quiet)
     settings = here.settings()
-    from osler.cli.tables import doctor_page
+    from osler.cli.model_tables import doctor_page
     from osler.doctor import examine
 
     found = examine(settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,16 +13,13 @@ from rich.text import Text
 from osler.cli.session import printable
 
 if TYPE_CHECKING:
-    from osler.calibrate import Fitted, Measured
     from osler.cli.runs import Listed
-    from osler.doctor import Ability, Check, Report, Verdict
+    from osler.doctor import Check
     from osler.kb.base import Added, Built, Info
     from osler.kb.check import Provenance, SourceInfo
     from osler.kb.dropped import DeadLetter
     from osler.kb.snapshots import Snapshot
-    from osler.types import Language
 
-_STATUS_COLOURS = {"full": "green", "degraded": "yellow", "refused": "red"}
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
 
 
@@ -137,52 +134,6 @@ def _size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
-def doctor_page(report: Report, *, short: bool = False) -> Group:
-    """The checks; then what the models can do, and what that means. `short`: only what is wrong."""
-    wrong = [check for check in report.checks if not short or check.status != "pass"]
-    parts: list[RenderableType] = [checks_page(wrong)]
-    if report.models and not short:
-        parts += [_text(""), _models_table(report.models)]
-        parts += [_text(""), _strategies_table(report.strategies)]
-    return Group(*parts)
-
-
-def _models_table(models: Sequence[Ability]) -> Table:
-    """A row for each thing a model can do, a column for each model: names are long."""
-    table = _table(("", *(", ".join(ability.roles) for ability in models)))
-    for name, value in _ABILITIES.items():
-        table.add_row(_text(name), *(_text(value(ability)) for ability in models))
-    return table
-
-
-_ABILITIES: dict[str, Callable[[Ability], str]] = {
-    "name": lambda a: a.name or "-",
-    "kind": lambda a: a.kind,
-    "completes": lambda a: _yes(a.completes),
-    "log-probabilities": lambda a: (
-        f"{a.logprobs}, {a.likeliest} likeliest" if a.likeliest else a.logprobs
-    ),
-    "scores a given text": lambda a: _yes(a.scores),
-    "constrains": lambda a: ", ".join(a.formats) or "no",
-    "embeds": lambda a: _yes(a.embeds),
-    "words answers": lambda a: _yes(a.writes),
-    "context": lambda a: f"{a.context:,} tokens" if a.context else "not told",
-    "one call": lambda a: f"{a.seconds:.2f} s" if a.completes else "-",
-}
-
-
-def _yes(able: bool) -> str:
-    return "yes" if able else "no"
-
-
-def _strategies_table(verdicts: Sequence[Verdict]) -> Table:
-    table = _table(("strategy", "", "needs", "why"))
-    for verdict in verdicts:
-        status = _text(verdict.status, _STATUS_COLOURS[verdict.status])
-        table.add_row(_text(verdict.strategy), status, _text(verdict.needs), _text(verdict.why))
-    return table
-
-
 def checks_page(checks: Sequence[Check]) -> Group:
     lines: list[RenderableType] = []
     for check in checks:
@@ -191,29 +142,6 @@ def checks_page(checks: Sequence[Check]) -> Group:
         if check.fix and check.status != "pass":
             lines.append(_text(f"      {check.fix}"))
     return Group(*lines)
-
-
-def calibration_page(measured: Measured, found: Fitted) -> Group:
-    """How the values are spread, by language and over all; below it, what was fitted."""
-    from osler.calibrate import quantile_of
-
-    shares = {"min": 0.0, "10 %": 0.1, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "90 %": 0.9}
-    shares["max"] = 1.0
-    table = _table(
-        (measured.metric, "questions", "answered", *shares),
-        numeric={"questions", "answered", *shares},
-    )
-    rows: list[tuple[str, Language | None]] = [("en", "en"), ("zh", "zh"), ("all", None)]
-    for name, language in rows:
-        asked = [v for v in measured.values if language in (None, v.question.language)]
-        if known := measured.known(language):
-            spread = [f"{quantile_of(known, share):.3g}" for share in shares.values()]
-            table.add_row(*map(_text, (name, str(len(asked)), str(len(known)), *spread)))
-    line = (
-        f"sigma {found.sigma:g}: {found.quantile:.0%} of {found.n} conclusions of"
-        f" {found.model} lie below it"
-    )
-    return Group(table, _text(line))
 
 
 def runs_page(runs: Sequence[Listed]) -> RenderableType:
