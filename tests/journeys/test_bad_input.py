@@ -129,4 +129,4 @@ def test_an_unknown_strategy_is_refused_with_3(built: Osler) -> None:
 
 
 def test_an_unknown_passage_is_refused_with_4_and_the_nearest_are_named(built: Osler) -> None:
-    refused(built("kb", "get", "book:book-emergency#999"), 4, "book:book-emergency#0")
+    refused(built("kb", "get", "book:emergency#999"), 4, "book:emergency#0")

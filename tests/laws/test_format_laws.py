@@ -34,6 +34,12 @@ PIECES = [
     b'def: "d\\" [', b"name: \x00n\n", b"is_a: A:1 ! n\n", b"relationship: x\n", b"# H\n", b"```\n",
     b"**b** ", b"[a](b)", b"<b>", b"<!--", b"<html><body><h2>x</h2>", b"<p hidden>", b"<td>",
     b"---\ntitle: x\n---\n", b"\xff", b"\x00", b"\xe7\x97\x85", b"\r\n", b" ", b"\n", b"text. ",
+    b"<article><front/><body><sec><title>x</title><p>", b"</p></sec></body></article>", b"<td>",
+    b"<mediawiki><page><title>a</title><id>1</id><revision><text>{{a|[[b]] ", b"}}</text>",
+    b"</revision></page></mediawiki>", b"<document><metadata/><content><para>", b"</content>",
+    b"<Version><Section Name='Scope'><Field Name='a'><FieldValue Value='&lt;p&gt;'/>", b"|}\n",
+    b"id,title,text\n", b'1,"a\n', b'[{"question": "q", "answer": "a"}', b'{"query": {"pages": [',
+    b'{"wikipedia_title": "a", "text": ["Section::::b.:c"]}', b"%PDF-1.4\n", b"PAR1", b"PK\x03\x04",
     b'{"resourceType": "Bundle", "entry": [', b"]}", b",", "<篇名>x\n".encode(),
 ]  # fmt: skip
 data = st.binary(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=25).map(b"".join)

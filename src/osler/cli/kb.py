@@ -47,6 +47,10 @@ def add(
         typer.Option(min=1, max=5, help="How far to trust them, 5 most; else as the source."),
     ] = None,
     wait: Wait = PATIENCE,
+    chunk: Annotated[
+        str | None,
+        typer.Option(help="How texts are cut: omni, kag, tc-rag, or as 800, 800+100, 256t+64."),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -58,14 +62,20 @@ def add(
     here = session(context, as_json=as_json, quiet=quiet)
     from osler.wiring import open_or_create
 
-    settings = here.settings()
+    settings = here.settings({"kb.chunk": chunk})
     with open_or_create(settings) as kb, progress(here) as report:
         kb.wait = wait
         if source is None:
             added = kb.add_export(paths, licence=licence, trust=trust, progress=report)
         else:
             added = kb.add(
-                paths, source=source, fmt=fmt, licence=licence, trust=trust, progress=report
+                paths,
+                source=source,
+                fmt=fmt,
+                licence=licence,
+                trust=trust,
+                chunk=settings.kb.chunk,
+                progress=report,
             )
     show_added(here, added)
 

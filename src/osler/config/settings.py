@@ -47,6 +47,13 @@ class Kb(Section):
         description=f"Sources to search ({', '.join(ALL_SOURCES)} or your own);"
         f" empty = all but {EMR}.",
     )
+    chunk: str = Field(
+        default="omni",
+        pattern=r"^(?:omni|kag|tc-rag|\d{2,6}[ct]?(?:\+\d{1,6})?)$",
+        description="How texts that are added are cut: omni (at most 1,000 characters), kag"
+        " (the same by chapter, web pages by paragraph), tc-rag (128 tokens, 50 repeated), or"
+        ' numbers: "800" or "800+100" characters, "256t+64" tokens.',
+    )
 
 
 class Runs(Section):

@@ -29,6 +29,7 @@ from osler.kb import (
 )
 from osler.kb import export as exporting
 from osler.kb.check import Info, Provenance
+from osler.kb.chunk import chunking
 from osler.kb.dropped import DeadLetter
 from osler.kb.export import Exported, Form
 from osler.kb.formats.osler_jsonl import OslerJsonl, sources_of
@@ -113,6 +114,7 @@ class KnowledgeBase:
         licence: str = "",
         illustrative: bool = False,
         trust: int | None = None,
+        chunk: str = "omni",
         progress: Progress | None = None,
     ) -> Added:
         """Reads files, folders and archives into `source`; each file wholly or not at all.
@@ -121,13 +123,15 @@ class KnowledgeBase:
         documents that changed are replaced. The paths are remembered, with these terms, for
         `update`. `fmt` names the format instead of finding it out; `licence` holds where a
         document states none; `illustrative` marks all as samples; `trust` (1 least, to 5)
-        stands in place of the source's own (`osler.kb.store.trust_of`).
-        Raises `KnowledgeBaseError` for a bad source name or while another process writes.
+        stands in place of the source's own (`osler.kb.store.trust_of`); `chunk` says how texts
+        are cut (`osler.kb.chunk.chunking`): added again with another, a file is cut anew.
+        Raises `BadConfig` for a bad way of cutting, `KnowledgeBaseError` for a bad source name
+        or while another process writes.
         """
         check_source(source)
         if trust is not None and not 1 <= trust <= 5:
             raise KnowledgeBaseError(f"{trust} is no trust", fix="give a number from 1 to 5")
-        how = How(source, fmt, licence, illustrative, trust)
+        how = How(source, fmt, licence, illustrative, trust, chunk=chunking(chunk).name)
         with self._writing(progress) as db:
             return ingest.add(db, list(paths), how, progress or _silent)
 

@@ -14,12 +14,16 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from osler.errors import MalformedSource
-from osler.kb.formats import FolderParser, by_name, sniff, sniff_folder
+from osler.kb.doubles import without_doubles
+from osler.kb.formats import FolderParser, by_name, sniff_folder
 from osler.kb.formats.containers import Member, Unreadable, is_archive, members, open_file
+from osler.kb.kin import Kin, is_companion, kin_of
 from osler.kb.records import Drop, Parser, Record, SourceFile
 from osler.text import one_line
 
 _HEAD = 4096
+_DEEPEST = 200
+"""Folders inside each other; deeper ones are no library but a loop or an attack."""
 _CONCEPTS = re.compile(r"MRCONSO\.RRF(?:\.gz)?", re.IGNORECASE)
 _NOT_TEXT = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 _ABOUT = re.compile(r"(?:licen[cs]e|copying|readme|notice)(?:[.-].*)?", re.IGNORECASE)
@@ -35,6 +39,8 @@ class FoundFile:
     parser: Parser
     open: Callable[[], BinaryIO]
     """The content, decompressed. A member's can be opened once, before the next is found."""
+    beside: str = ""
+    """Hash of the files beside it that name and order its documents; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +84,14 @@ def discover(
 
 
 def read(found: Found) -> Iterator[Record]:
-    """The records; a file that breaks off, or cannot be read at all, ends in a drop."""
+    """The records; a file that breaks off, or cannot be read at all, ends in a drop.
+
+    A document with the title and text of an earlier one of the file is a drop, too
+    (Omni-RAG §3.1), unless it is a patient: two may well have the same history.
+    """
     is_empty = True
     try:
-        for record in _records(found):
+        for record in without_doubles(_records(found), found.name):
             is_empty = False
             yield record
     except Unreadable as error:
@@ -146,13 +156,25 @@ def _all(
         if isinstance(parser, FolderParser):
             yield FoundFolder(SourceFile(path), _shown(path, path.parent), parser)
         elif path.is_dir():
+            files = (file for file in _walk(path, path) if isinstance(file, Path))
+            kin = kin_of(filter(is_companion, files), parser)
+            yield from _broken(kin, path.parent)
             for found in _walk(path, path, sniff_folder if parser is None else _no_unit):
                 if not isinstance(found, Path):
                     yield found
                 elif not settled(found):
-                    yield from _in_file(found, _shown(found, path.parent), parser)
+                    yield from _in_file(found, _shown(found, path.parent), kin)
+        elif not path.is_file():
+            yield Drop(_shown(path, path.parent.parent), "not a regular file")
         elif not settled(path):
-            yield from _in_file(path, _shown(path, path.parent.parent), parser)
+            kin = kin_of(filter(is_companion, path.parent.iterdir()), parser)
+            yield from _broken(kin, path.parent.parent)
+            yield from _in_file(path, _shown(path, path.parent.parent), kin)
+
+
+def _broken(kin: Kin, above: Path) -> Iterator[Drop]:
+    for path, why in kin.broken:
+        yield Drop(f"{_shown(path, above)}: {why}", "malformed file")
 
 
 def _shown(path: Path, above: Path) -> str:
@@ -170,7 +192,10 @@ def _no_unit(folder: Path) -> FolderParser | None:
 
 
 def _walk(
-    folder: Path, root: Path, unit_of: Callable[[Path], FolderParser | None] = _no_unit
+    folder: Path,
+    root: Path,
+    unit_of: Callable[[Path], FolderParser | None] = _no_unit,
+    depth: int = 0,
 ) -> Iterator[Path | FoundFolder | Drop]:
     """Regular files in sorted order, folders that are one unit, and what is passed over."""
     name = _shown(folder, root.parent)
@@ -179,6 +204,9 @@ def _walk(
         parser = unit_of(folder)
     except PermissionError:
         yield Drop(name, "not readable")
+        return
+    if depth == _DEEPEST:
+        yield Drop(name, "too many folders inside each other")
         return
     if parser is not None:
         yield FoundFolder(SourceFile(folder), name, parser)
@@ -191,7 +219,7 @@ def _walk(
         elif path.name.startswith("."):
             yield Drop(_shown(path, root.parent), "hidden")
         elif path.is_dir():
-            yield from _walk(path, root, unit_of)
+            yield from _walk(path, root, unit_of, depth + 1)
         elif not path.is_file():
             yield Drop(_shown(path, root.parent), "not a regular file")
         elif _ABOUT.fullmatch(path.name):
@@ -200,25 +228,26 @@ def _walk(
             yield path
 
 
-def _in_file(path: Path, name: str, parser: Parser | None) -> Iterator[FoundFile | Drop]:
+def _in_file(path: Path, name: str, kin: Kin) -> Iterator[FoundFile | Drop]:
     """The file itself, or what is in it when it is an archive."""
+    if is_companion(path):
+        yield Drop(name, "table of contents, read with its files")
+        return
     try:
         if is_archive(path.name):
             for member in members(path, name):
-                yield (
-                    member if isinstance(member, Drop) else _in_archive(path, name, member, parser)
-                )
+                yield (member if isinstance(member, Drop) else _in_archive(path, name, member, kin))
         else:
             with open_file(path) as stream:
                 head = stream.peek(_HEAD)[:_HEAD]
-            yield _found(SourceFile(path), name, head, parser, lambda: open_file(path))
+            yield _found(SourceFile(path), name, head, kin, lambda: open_file(path))
     except Unreadable as error:
         yield Drop(name, error.reason)
     except PermissionError:
         yield Drop(name, "not readable")
 
 
-def _in_archive(path: Path, name: str, member: Member, parser: Parser | None) -> FoundFile | Drop:
+def _in_archive(path: Path, name: str, member: Member, kin: Kin) -> FoundFile | Drop:
     where, last = f"{name}!{one_line(member.name)}", PurePosixPath(member.name).name
     if not _is_text(member.name):
         return Drop(where, "name is not text")
@@ -230,17 +259,19 @@ def _in_archive(path: Path, name: str, member: Member, parser: Parser | None) ->
         head = member.stream.peek(_HEAD)[:_HEAD]
     except Unreadable as error:
         return Drop(where, error.reason)
-    return _found(SourceFile(path, member.name), where, head, parser, lambda: member.stream)
+    return _found(SourceFile(path, member.name), where, head, kin, lambda: member.stream)
 
 
 def _found(
     file: SourceFile,
     name: str,
     head: bytes,
-    parser: Parser | None,
+    kin: Kin,
     opener: Callable[[], BinaryIO],
 ) -> FoundFile | Drop:
     if not head:
         return Drop(name, "empty file")
-    parser = parser or sniff(name, head)
-    return FoundFile(file, name, parser, opener) if parser else Drop(name, "unknown format")
+    parser = kin.parser_of(name, head)
+    if parser is None:
+        return Drop(name, "unknown format")
+    return FoundFile(file, name, parser, opener, kin.beside.get(parser.name, ""))

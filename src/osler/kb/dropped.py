@@ -19,11 +19,17 @@ DUPLICATE, UNKNOWN = "duplicate document id", "unknown format"
 DOUBLE = "same title and text as another document"
 REMOVED = "taken out by hand"
 OLDER, WITHDRAWN = "a newer version is there", "withdrawn by its publisher"
-BROKEN = frozenset({"malformed file", "truncated or damaged", "decompression bomb", "not readable"})
+BROKEN = frozenset(
+    {
+        *("malformed file", "truncated or damaged", "decompression bomb", "not readable"),
+        *("encrypted", "needs osler[pdf]", "needs osler[parquet]", "needs osler[xlsx]"),
+    }
+)
 """Reasons for which a whole file, and not one record of it, is dropped."""
 _UNREADABLE = BROKEN | {
-    *("unknown format", "unknown compression", "encrypted", "unsafe path in an archive"),
+    *("unknown format", "unknown compression", "unsafe path in an archive"),
     *("archive in an archive", "name is not text", "line too long", "no record", "no id"),
+    *("not GB18030", "neither UTF-8 nor GB18030", "unreadable page", "page without text"),
     *("no PMID", "no citation", "malformed row", "not JSON", "not UTF-8", "not a JSON object"),
 }
 

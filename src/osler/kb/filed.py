@@ -72,9 +72,9 @@ class Entry:
 
 def note_root(db: sqlite3.Connection, path: Path, how: How) -> tuple[Root, bool]:
     """The root of this path, and whether it had other terms before."""
-    terms = (how.fmt or "", how.licence, how.illustrative, how.trust, how.only)
+    terms = (how.fmt or "", how.licence, how.illustrative, how.trust, how.only, how.chunk)
     held = db.execute(
-        "SELECT id, format, licence, illustrative, trust, only FROM root"
+        "SELECT id, format, licence, illustrative, trust, only, chunk FROM root"
         " WHERE source = ? AND path = ?",
         (how.source, str(path)),
     ).fetchone()
@@ -82,10 +82,11 @@ def note_root(db: sqlite3.Connection, path: Path, how: How) -> tuple[Root, bool]
         return Root(held[0], path, how), False
     with transaction(db):
         (id,) = db.execute(
-            "INSERT INTO root(source, path, format, licence, illustrative, trust, only)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT(source, path) DO UPDATE SET"
+            "INSERT INTO root(source, path, format, licence, illustrative, trust, only, chunk)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(source, path) DO UPDATE SET"
             " format = excluded.format, licence = excluded.licence,"
-            " illustrative = excluded.illustrative, trust = excluded.trust, only = excluded.only"
+            " illustrative = excluded.illustrative, trust = excluded.trust, only = excluded.only,"
+            " chunk = excluded.chunk"
             " RETURNING id",
             (how.source, str(path), *terms),
         ).fetchone()
@@ -95,13 +96,15 @@ def note_root(db: sqlite3.Connection, path: Path, how: How) -> tuple[Root, bool]
 def roots(db: sqlite3.Connection, source: str | None) -> list[Root]:
     """Those of one source, or of all, in the order in which they were added."""
     rows = db.execute(
-        "SELECT id, path, source, format, licence, illustrative, trust, only FROM root"
+        "SELECT id, path, source, format, licence, illustrative, trust, only, chunk FROM root"
         " WHERE ?1 IS NULL OR source = ?1 ORDER BY id",
         (source,),
     )
     return [
-        Root(id, Path(path), How(name, fmt or None, licence, bool(sample), trust, bool(only)))
-        for id, path, name, fmt, licence, sample, trust, only in rows
+        Root(
+            id, Path(path), How(name, fmt or None, licence, bool(sample), trust, bool(only), chunk)
+        )
+        for id, path, name, fmt, licence, sample, trust, only, chunk in rows
     ]
 
 

@@ -18,14 +18,15 @@ from pathlib import Path
 from osler.errors import KnowledgeBaseError
 from osler.kb import aside, dropped, filed
 from osler.kb.access import transaction
-from osler.kb.discover import Found, FoundFolder, discover, fingerprint
+from osler.kb.chunk import OMNI
+from osler.kb.discover import Found, FoundFile, FoundFolder, discover, fingerprint
 from osler.kb.emr.discreet import place
 from osler.kb.incoming import Incoming
 from osler.kb.prepare import How, Outcome, Prepared, prepare_batch
 from osler.kb.records import Drop
 from osler.kb.store import Progress, set_meta
 
-READER = "1"
+READER = "2"
 """Raised when parsers read what they could not read before: dead letters are then tried again."""
 
 _REPORT_EVERY = 100
@@ -284,6 +285,8 @@ def _entry(
     # What the first version did not know is left out where it says nothing: it knew files so.
     terms += [] if how.trust is None else [str(how.trust)]
     terms += ["only"] if how.only else []
+    terms += [] if how.chunk == OMNI.name else [how.chunk]
+    terms += [item.beside] if isinstance(item, FoundFile) and item.beside else []
     return filed.Entry(
         root=root.id,
         source=how.source,

@@ -59,6 +59,8 @@ CREATE INDEX dropped_first ON dropped(source, first) WHERE first != '';
 UPDATE dropped SET document = place, first = place WHERE reason = 'duplicate document id'
 """
 
+_TO_4 = "ALTER TABLE root ADD COLUMN chunk TEXT NOT NULL DEFAULT 'omni'"
+
 
 def to_2(db: sqlite3.Connection) -> None:
     """Provenance, trust and filters of documents; roots of files; leases."""
@@ -76,6 +78,11 @@ def to_3(db: sqlite3.Connection) -> None:
     """Roots that take only their own source from an export; what a drop gave way to."""
     for statement in _TO_3.split(";\n"):
         db.execute(statement)
+
+
+def to_4(db: sqlite3.Connection) -> None:
+    """How the texts of a root are cut."""
+    db.execute(_TO_4)
 
 
 def _name_members(db: sqlite3.Connection) -> None:
@@ -114,5 +121,5 @@ def _mark(db: sqlite3.Connection) -> None:
         db.execute("UPDATE document SET mark = ? WHERE number = ?", (mark, number))
 
 
-STEPS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {1: to_2, 2: to_3}
+STEPS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {1: to_2, 2: to_3, 3: to_4}
 """What leads from a schema to the one after it."""

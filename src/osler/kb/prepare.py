@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 from unicodedata import normalize
 
-from osler.kb.chunk import passages
+from osler.kb.chunk import OMNI, chunking, passages
 from osler.kb.records import Deleted, Document, Drop, Record
 from osler.kb.store import index_tokens, size_of, trust_of
 from osler.types import Passage
@@ -32,6 +32,8 @@ class How:
     """1 (least) to 5; `None` = that of the source."""
     only: bool = False
     """Of an export, take only the documents that came from this source."""
+    chunk: str = OMNI.name
+    """How texts are cut, see `osler.kb.chunk.chunking`."""
 
 
 class Row(NamedTuple):
@@ -94,7 +96,7 @@ def prepare(record: Record, how: How) -> Outcome:
     if how.illustrative:
         # Identifiers of sample texts are invented: an address made of one leads nowhere.
         record = replace(record, illustrative=True, url="")
-    rows = tuple(map(_row, passages(record, how.source, how.licence)))
+    rows = tuple(map(_row, passages(record, how.source, how.licence, chunking(how.chunk))))
     return _prepared(record, how, rows) if rows else Drop(record.id, EMPTY)
 
 

@@ -10,7 +10,7 @@ from osler.errors import KnowledgeBaseError, KnowledgeBaseMismatch, KnowledgeBas
 from osler.kb import migrate
 from osler.kb.access import FILE, connect, locked, transaction, translated, writing
 
-SCHEMA = 3
+SCHEMA = 4
 """Raised when a table changes, or when `osler.text.words` does: the index holds its tokens.
 
 `migrate` brings the older ones up to it.
@@ -30,7 +30,7 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE root(
   id INTEGER PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, format TEXT NOT NULL,
   licence TEXT NOT NULL, illustrative INTEGER NOT NULL, trust INTEGER,
-  only INTEGER NOT NULL DEFAULT 0,
+  only INTEGER NOT NULL DEFAULT 0, chunk TEXT NOT NULL DEFAULT 'omni',
   UNIQUE(source, path));
 CREATE TABLE file(
   id INTEGER PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL,

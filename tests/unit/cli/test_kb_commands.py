@@ -83,6 +83,7 @@ def test_options_of_add_reach_the_knowledge_base(
         "fmt": "markdown",
         "licence": "CC0-1.0",
         "trust": 4,
+        "chunk": "omni",
     }
 
 
@@ -112,7 +113,7 @@ def test_the_sample_is_added_before_it_is_built(
 
 
 def test_a_passage_is_shown_with_its_neighbours(osler: Any, kb: None) -> None:
-    id = "book:books-anaphylaxis#0"
+    id = "book:anaphylaxis#0"
     assert "Give adrenaline" in osler("kb", "get", id).stdout
     document = json.loads(osler("kb", "get", id, "--context", "2", "--json").stdout)
     assert document["id"] == id
@@ -120,9 +121,9 @@ def test_a_passage_is_shown_with_its_neighbours(osler: Any, kb: None) -> None:
 
 
 def test_an_unknown_passage_ends_with_4_and_names_the_nearest(osler: Any, kb: None) -> None:
-    result = osler("kb", "get", "book:books-anaphylaxis#9")
+    result = osler("kb", "get", "book:anaphylaxis#9")
     assert result.exit_code == 4
-    assert "book:books-anaphylaxis#0" in result.stderr
+    assert "book:anaphylaxis#0" in result.stderr
 
 
 def test_what_it_holds_is_told_by_source(osler: Any, kb: None) -> None:
@@ -177,7 +178,7 @@ def test_each_problem_is_told_and_ends_with_1(
 
 
 def test_a_source_is_taken_out(osler: Any, kb: None) -> None:
-    result = osler("kb", "rm", "--source", "book", "--document", "books-anaemia")
+    result = osler("kb", "rm", "--source", "book", "--document", "anaemia")
     assert result.stdout == "passages taken out: 1; next: osler kb build\n"
     assert json.loads(osler("kb", "rm", "-s", "book", "--json").stdout) == {"passages": 1}
 

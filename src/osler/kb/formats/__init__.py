@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from osler.errors import BadConfig
+from osler.kb.formats.cnxml import Cnxml
+from osler.kb.formats.csv_rows import CsvRows
 from osler.kb.formats.eicu import Eicu
+from osler.kb.formats.evaluation import Evaluation
 from osler.kb.formats.fhir import Fhir
 from osler.kb.formats.guideline_jsonl import GuidelineJsonl
 from osler.kb.formats.html import Html
+from osler.kb.formats.jats import Jats
+from osler.kb.formats.json_records import JsonRecords
+from osler.kb.formats.kilt import Kilt
 from osler.kb.formats.markdown import Markdown
+from osler.kb.formats.mediawiki import Mediawiki
 from osler.kb.formats.medline import Medline
 from osler.kb.formats.medquad_xml import MedquadXml
 from osler.kb.formats.medrag_jsonl import MedragJsonl
 from osler.kb.formats.mimic import Mimic
+from osler.kb.formats.ngc_xml import NgcXml
 from osler.kb.formats.obo import Obo
 from osler.kb.formats.omop import Omop
 from osler.kb.formats.osler_jsonl import OslerJsonl
+from osler.kb.formats.parquet import Parquet
+from osler.kb.formats.pdf import Pdf
 from osler.kb.formats.plain import Plain
 from osler.kb.formats.pubmed_xml import PubmedXml
 from osler.kb.formats.rrf import Rrf
 from osler.kb.formats.synthea import Synthea
+from osler.kb.formats.wiki_api import WikiApi
 from osler.kb.formats.wikiextractor import Wikiextractor
+from osler.kb.formats.xlsx import Xlsx
 from osler.kb.records import Parser, Record
 
-__all__ = ["FOLDER_PARSERS", "PARSERS", "FolderParser", "by_name", "sniff", "sniff_folder"]
+__all__ = [
+    "FOLDER_PARSERS",
+    "PARSERS",
+    "Accompanied",
+    "FolderParser",
+    "by_name",
+    "sniff",
+    "sniff_folder",
+]
 
 
 @runtime_checkable
@@ -44,14 +64,41 @@ class FolderParser(Protocol):
         ...
 
 
+@runtime_checkable
+class Accompanied(Protocol):
+    """A format whose documents are named and ordered by other files that lie beside them."""
+
+    name: str
+
+    def is_companion(self, name: str) -> bool:
+        """Whether a file of this name tells about others and holds no text itself."""
+        ...
+
+    def with_companions(self, paths: Sequence[Path]) -> Parser:
+        """The same parser, knowing them. Raises `MalformedSource` for one that is bad."""
+        ...
+
+
 PARSERS: tuple[Parser, ...] = (
     OslerJsonl(),
     PubmedXml(),
     MedquadXml(),
+    Jats(),
+    NgcXml(),
+    Cnxml(),
+    Mediawiki(),
+    Pdf(),
+    Parquet(),
+    Xlsx(),
     Fhir(),
+    WikiApi(),
     GuidelineJsonl(),
     MedragJsonl(),
     Wikiextractor(),
+    Kilt(),
+    Evaluation(),
+    JsonRecords(),
+    CsvRows(),
     Obo(),
     Medline(),
     Html(),

@@ -2,7 +2,8 @@
 
 Not trusted: a name that leads out of the archive, a link, a device, an archive
 inside an archive, and content that is more than 200 times its compressed size and
-more than 2 GiB are refused, each by a name that can be counted.
+more than 2 GiB are refused, each by a name that can be counted. The same bounds hold for
+all members of an archive together.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ def _tar_members(path: Path, label: str) -> Iterator[Member | Drop]:
 
 
 def _zip_members(path: Path, label: str) -> Iterator[Member | Drop]:
+    left = max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * path.stat().st_size)
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             where = f"{label}!{one_line(info.filename)}"
@@ -98,10 +100,13 @@ def _zip_members(path: Path, label: str) -> Iterator[Member | Drop]:
                 yield Drop(where, "link or device in an archive")
             elif info.flag_bits & 1:
                 yield Drop(where, "encrypted")
+            elif (left := left - info.file_size) < 0:
+                yield Drop(where, "decompression bomb")
             elif info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
                 yield Drop(where, "unknown compression")
             else:
                 content = cast("BinaryIO", archive.open(info))
+                # It is read no further than its entry claims: zipfile sees to that.
                 bounded = _bounded(content, where, info.compress_size)
                 yield from _member(info.filename, where, bounded, info.file_size)
 

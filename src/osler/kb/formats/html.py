@@ -9,6 +9,7 @@ from typing import BinaryIO
 import lxml.html
 from lxml import etree
 
+from osler.errors import MalformedSource
 from osler.kb.formats.headings import Outline
 from osler.kb.formats.reading import decoded, extension, id_of, plain_head, stem, whole, year_in
 from osler.kb.records import Document, Drop, Record, Section
@@ -39,6 +40,7 @@ _DATES = _listed(
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{2,20})""", re.IGNORECASE)
 # What browsers read these names as.
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "us-ascii": "cp1252"}
+_MOST_TAGS = 1_000_000
 _SPACES = re.compile(r"\s+")
 _ROW_START = re.compile(r"^ \| ", re.MULTILINE)
 
@@ -53,7 +55,12 @@ class Html:
         )
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        page = _page(_text(whole(stream, name), name))
+        data = whole(stream, name)
+        if data.count(b"<") > _MOST_TAGS:  # a tree takes many times the room of its text
+            raise MalformedSource(
+                f"{name} has more than {_MOST_TAGS:,} tags", fix="split it into pages"
+            )
+        page = _page(_text(data, name))
         sections = () if page is None else _sections(_main(page))
         if page is None or not sections:
             yield Drop(name, "no text")
@@ -66,6 +73,12 @@ class Html:
             year=_year(page),
             url=_url(page),
         )
+
+
+def fragment_sections(fragment: str) -> tuple[Section, ...]:
+    """The text of a piece of a page under its own headings."""
+    page = _page(f"<div>{fragment}</div>")
+    return () if page is None else _sections(_main(page))
 
 
 def _text(data: bytes, name: str) -> str:

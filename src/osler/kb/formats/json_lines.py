@@ -11,7 +11,7 @@ from osler.kb.formats.reading import plain_head
 from osler.kb.records import Drop
 from osler.text import clean
 
-LONGEST = 64 * 2**20
+LONGEST = 16 * 2**20
 """Bytes of one line or one array item; more is a fault, not a record."""
 
 _DECODER = json.JSONDecoder()
@@ -87,6 +87,15 @@ def items(stream: BinaryIO, key: str, name: str) -> Iterator[Any]:
         window.skip(",")
 
 
+def array_items(stream: BinaryIO, name: str) -> Iterator[Any]:
+    """The items of a document that is one array, as `items`."""
+    window = _Window(stream, name)
+    window.expect("[")
+    while not window.skip("]"):
+        yield window.value()
+        window.skip(",")
+
+
 class _Window:
     """The stretch of a JSON document that is being read."""
 
@@ -145,7 +154,7 @@ class _Window:
         self._text = self._text[self._place :] + text
         self._place = 0
         if len(self._text) > LONGEST:
-            raise self._broken("one value is larger than 64 MiB")
+            raise self._broken("one value is larger than 16 MiB")
 
     def _broken(self, why: str) -> MalformedSource:
         return MalformedSource(f"{self._name} is not a JSON document: {why}", fix="fetch it again")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from osler.kb.formats.headings import Heading, sections_of
+from osler.kb.formats.noise import without_noise
 from osler.kb.formats.reading import decoded, extension, id_of, stem, whole, year_in
 from osler.kb.records import Document, Drop, Record, Section
 from osler.text import clean, language_of, one_line
@@ -36,8 +37,12 @@ _TARGET = r"""\(\s*<?([^()\s<>]{0,2000})>?(?:\s+(?:"[^"]{0,4000}"|'[^']{0,4000}'
 # "([link](#fig-1))": a cross-reference that a converter could not name says nothing.
 _BLIND_REFERENCE = re.compile(r"\[\\\[link\\\]\]\(#[^()\s]{0,500}\)")
 _IMAGE_OR_LINK = re.compile(rf"!?\[{_IN_BRACKETS}\]{_TARGET}")
-_STRONG = re.compile(r"(\*\*|__)(?=\S)([^\n]{1,1000}?)(?<=\S)\1")
-_EMPHASIS = re.compile(r"(?<![\w*])\*(?![\s*])([^*\n]{1,1000})(?<![\s*])\*(?![\w*])")
+_ENTRY = re.compile(
+    rf"\s*(?:\d{{1,4}}\.|[-*+])\s+(?:\{{:[^{{}}]{{0,200}}\}}\s*)?[^\[\]]{{0,40}}\[{_IN_BRACKETS}\]{_TARGET}\s*"
+)
+_FEWEST_ENTRIES = 10
+_STRONG = re.compile(r"(\*\*|__)(?=\S)([^\n]{1,400}?)(?<=\S)\1")
+_EMPHASIS = re.compile(r"(?<![\w*])\*(?![\s*])([^*\n]{1,400})(?<![\s*])\*(?![\w*])")
 _ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|>~<])")
 
 
@@ -50,7 +55,12 @@ class Markdown:
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         text = clean(decoded(whole(stream, name), name))
         front, text = _front_matter(text)
-        sections = markdown_sections(text)
+        if _is_contents(text):
+            yield Drop(name, "table of contents")
+            return
+        sections, gone = without_noise(markdown_sections(text))
+        if gone:
+            yield Drop(f"{name}: {gone} lines", "addresses and references left out")
         if not sections:
             yield Drop(name, "no text")
             return
@@ -61,6 +71,13 @@ class Markdown:
             language=language_of(text),
             year=year_in(front.get("date", "") or front.get("year", "")),
         )
+
+
+def _is_contents(text: str) -> bool:
+    """Whether a page is little but a list of links to others (GitBook's SUMMARY.md)."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    entries = sum(_ENTRY.fullmatch(line) is not None for line in lines)
+    return entries >= _FEWEST_ENTRIES and entries * 5 >= len(lines) * 4
 
 
 def markdown_sections(text: str) -> tuple[Section, ...]:

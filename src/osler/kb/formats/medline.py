@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from osler.errors import MalformedSource
-from osler.kb.formats.pubmed_xml import most_telling, url_of
-from osler.kb.formats.reading import plain_head, year_in
+from osler.kb.formats.pubmed_xml import RETRACTED, most_telling, url_of
+from osler.kb.formats.reading import lines_of, plain_head, year_in
 from osler.kb.records import Document, Drop, Record, Section
 from osler.text import language_of, one_line
 
@@ -49,7 +49,7 @@ def _fields(stream: BinaryIO, name: str) -> Iterator[tuple[int, Fields]]:
 
 
 def _lines(stream: BinaryIO, name: str) -> Iterator[str]:
-    for line in stream:
+    for line in lines_of(stream, name):
         try:
             yield line.decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError as error:
@@ -68,6 +68,7 @@ def _record(fields: Fields, place: str) -> Record:
         return Drop(where, "no PMID")
     if not title:
         return Drop(where, "no title")
+    kinds = tuple(filter(None, map(one_line, fields.get("PT", []))))
     return Document(
         id=pmid,
         title=title,
@@ -77,5 +78,9 @@ def _record(fields: Fields, place: str) -> Record:
         year=year_in(first("DP")),
         url=url_of(pmid),
         code=f"PMID:{pmid}",
-        kind=most_telling(map(one_line, fields.get("PT", []))),
+        kind=most_telling(kinds),
+        kinds=kinds,
+        # RIN names the notice of its retraction.
+        retracted=RETRACTED in kinds or "RIN" in fields,
+        version=1,
     )

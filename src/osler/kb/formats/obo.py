@@ -6,10 +6,10 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from typing import IO, BinaryIO
+from typing import BinaryIO, cast
 
 from osler.errors import MalformedSource
-from osler.kb.formats.reading import extension, plain_head
+from osler.kb.formats.reading import extension, lines_of, plain_head
 from osler.kb.formats.wire import Triple, concept_sections, names_line
 from osler.kb.records import Document, Drop, Record
 from osler.text import language_of, one_line, slug
@@ -39,22 +39,22 @@ class Obo:
             copy.seek(0)
             names = {
                 _first(tags, "id"): _name(tags)
-                for kind, _, tags in _stanzas(copy, name)
+                for kind, _, tags in _stanzas(cast("BinaryIO", copy), name)
                 if kind == "Term"
             }
             copy.seek(0)
             namespace = ""
-            for kind, number, tags in _stanzas(copy, name):
+            for kind, number, tags in _stanzas(cast("BinaryIO", copy), name):
                 if not kind:
                     namespace = _first(tags, "default-namespace")
                 elif kind == "Term":
                     yield _record(tags, f"{name}:{number}", names, namespace)
 
 
-def _stanzas(file: IO[bytes], name: str) -> Iterator[tuple[str, int, Tags]]:
+def _stanzas(file: BinaryIO, name: str) -> Iterator[tuple[str, int, Tags]]:
     """Kind ("" for the header), line number of its beginning, and values by tag."""
     kind, begin, tags = "", 1, Tags()
-    for number, line in enumerate(file, start=1):
+    for number, line in enumerate(lines_of(file, name), start=1):
         text = _decoded(line, name).strip()
         if text.startswith("[") and text.endswith("]"):
             yield kind, begin, tags

@@ -1,7 +1,9 @@
 """Plain text: a file is a document, its paragraphs are one section.
 
 The transcriptions of Chinese classics mark their headings, <目录> for a part and
-<篇名> for a chapter; where these stand they become heading paths.
+<篇名> for a chapter; where these stand they become heading paths, the book's own name
+(书名：) becomes the title, and the marks before a chapter's text (内容：, 属性：, \\x) go.
+Addresses and lists of references are left out (Omni-RAG §3.1) and counted.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from osler.kb.formats.headings import Heading, sections_of
+from osler.kb.formats.noise import without_noise
 from osler.kb.formats.reading import decoded, extension, id_of, plain_head, stem, whole
 from osler.kb.records import Document, Drop, Record
 from osler.text import clean, is_cjk, language_of, one_line
@@ -18,6 +21,9 @@ from osler.text import clean, is_cjk, language_of, one_line
 _SENTENCE_END = re.compile(r"[\w)\"”][.!?](?:\s|$)|[。！？；]")
 _MARKUP = re.compile(rb"[{\[]|<[!?/A-Za-z]")
 _CLASSIC = {"<目录>": 1, "<篇名>": 2}
+_CHAPTER = re.compile(r"^<(?:篇名|目录)>", re.MULTILINE)
+_BOOK = re.compile(r"^书名：(.{1,60})$", re.MULTILINE)
+_MARKS = re.compile(r"^(?:内容|属性)：|\\x", re.MULTILINE)
 _NARROWEST = 25
 """Characters of a line that may have been wrapped to a width; a shorter one ended by itself."""
 
@@ -32,14 +38,18 @@ class Plain:
         return _MARKUP.match(plain_head(head)) is None and _is_prose(head)
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        text = _unwrapped(clean(decoded(whole(stream, name), name)))
-        sections = sections_of(text, _heading)
+        text = unwrapped(clean(decoded(whole(stream, name), name)))
+        if is_classic := _CHAPTER.search(text) is not None:
+            text = _MARKS.sub("", text)
+        sections, gone = without_noise(sections_of(text, _heading))
+        if gone:
+            yield Drop(f"{name}: {gone} lines", "addresses and references left out")
         if not sections:
             yield Drop(name, "no text")
             return
         yield Document(
             id=id_of(name),
-            title=stem(name),
+            title=(_book(text) if is_classic else "") or stem(name),
             sections=sections,
             language=language_of(text),
         )
@@ -62,7 +72,12 @@ def _heading(line: str) -> Heading | None:
     return (_CLASSIC[mark], one_line(line[4:])) if mark in _CLASSIC else None
 
 
-def _unwrapped(text: str) -> str:
+def _book(text: str) -> str:
+    found = _BOOK.search(text)
+    return one_line(found[1]) if found else ""
+
+
+def unwrapped(text: str) -> str:
     """Lines that were broken to a width within a sentence, made whole again."""
     lines: list[str] = []
     last = ""

@@ -3,6 +3,9 @@
 Omni-RAG §3.1 keeps the records with a valid title and abstract. One without an
 abstract is kept here too, its title as its text: it can be found and cited, and
 says no more than its title does. One without a title is a drop.
+
+An update holds records anew, whole, and names those that are taken back
+(DeleteCitation): these are `Deleted`. A retracted article stays, marked as such.
 """
 
 from __future__ import annotations
@@ -15,17 +18,24 @@ from lxml import etree
 from osler.kb.formats.reading import year_in
 from osler.kb.formats.safe_xml import elements, root_tag, text_of
 from osler.kb.formats.trim import Trimmed
-from osler.kb.records import Document, Drop, Record, Section
+from osler.kb.records import Deleted, Document, Drop, Record, Section
 from osler.text import language_of
 
-_RECORDS = ("PubmedArticle", "PubmedBookArticle", "DeleteCitation")
+_DELETIONS = ("DeleteCitation", "DeleteDocument")
+_RECORDS = ("PubmedArticle", "PubmedBookArticle", *_DELETIONS)
 _UNREAD = ("ReferenceList", "AuthorList")
+RETRACTED = "Retracted Publication"
 _NOT_A_TITLE = frozenset({"", "[Not Available].", "[Not Available]"})
 _UNLABELLED = frozenset({"", "UNLABELLED", "UNASSIGNED"})
 
 # NLM gives the types in alphabetical order. The study design tells most about how far
-# a finding carries, so it goes before; what says nothing about it comes last.
+# a finding carries, so it goes before; what says nothing about it comes last. Before all
+# goes that it was taken back.
 _TELLING = (
+    RETRACTED,
+    "Retraction of Publication",
+    "Retraction Notice",
+    "Expression of Concern",
     "Meta-Analysis",
     "Systematic Review",
     "Practice Guideline",
@@ -67,11 +77,12 @@ class PubmedXml:
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         trimmed = cast(BinaryIO, Trimmed(stream, _UNREAD))
         for element in elements(trimmed, name, _RECORDS):
-            if element.tag == "DeleteCitation":
-                for pmid in element.iterfind("PMID"):
-                    yield Drop(f"{name}: PMID {text_of(pmid)}", "withdrawn by PubMed")
-            else:
+            if element.tag not in _DELETIONS:
                 yield _record(element, name)
+                continue
+            for pmid in map(text_of, element.iterfind("PMID")):
+                where = f"{name}: PMID {pmid}"
+                yield Deleted(pmid, where) if _is_pmid(pmid) else Drop(where, "no PMID")
 
 
 def _record(element: etree._Element, name: str) -> Record:
@@ -79,15 +90,17 @@ def _record(element: etree._Element, name: str) -> Record:
     citation = book if book is not None else element.find("MedlineCitation")
     if citation is None:
         return Drop(name, "no citation")
-    pmid = text_of(citation.find("PMID"))
+    element_of_pmid = citation.find("PMID")
+    pmid = text_of(element_of_pmid)
     where = f"{name}: PMID {pmid}"
-    if not (pmid.isascii() and pmid.isdigit()):
+    if element_of_pmid is None or not _is_pmid(pmid):
         return Drop(where, "no PMID")
     article = book if book is not None else citation.find("Article")
     title = _title(article)
     if article is None or title in _NOT_A_TITLE:
         return Drop(where, "no title")
     text = _abstract(article) or title
+    kinds = tuple(filter(None, map(text_of, article.iter("PublicationType"))))
     return Document(
         id=pmid,
         title=title,
@@ -97,8 +110,27 @@ def _record(element: etree._Element, name: str) -> Record:
         year=_year(article),
         url=url_of(pmid),
         code=f"PMID:{pmid}",
-        kind=most_telling(text_of(kind) for kind in article.iter("PublicationType")),
+        kind=most_telling(kinds),
+        kinds=kinds,
+        retracted=RETRACTED in kinds or _is_retracted(citation),
+        version=_version(element_of_pmid),
     )
+
+
+def _is_pmid(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _is_retracted(citation: etree._Element) -> bool:
+    """Whether it names the notice of its retraction."""
+    links = citation.iterfind("CommentsCorrectionsList/CommentsCorrections")
+    return any(link.get("RefType") == "RetractionIn" for link in links)
+
+
+def _version(pmid: etree._Element) -> int:
+    """From 1. A revised record keeps its number; it then comes in a later file."""
+    version = pmid.get("Version") or ""
+    return int(version) if version.isascii() and version.isdigit() and len(version) < 6 else 1
 
 
 def _title(article: etree._Element | None) -> str:

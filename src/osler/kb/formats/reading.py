@@ -3,29 +3,61 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from pathlib import PurePosixPath
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from osler.errors import MalformedSource
 from osler.text import language_of, slug
 
-LARGEST = 64 * 2**20
+LARGEST = 16 * 2**20
 """Bytes of a file that is one document and is therefore read as a whole."""
+LONGEST_LINE = 8 * 2**20
+"""Bytes of a line of a text format; no published one has more."""
 
 _SUFFIXES = frozenset({".gz", ".bz2", ".tar", ".tgz", ".tbz2", ".zip"})
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 
 
-def whole(stream: BinaryIO, name: str) -> bytes:
-    """All bytes of a file of at most 64 MiB; raises `MalformedSource` for a larger one."""
-    data = stream.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise MalformedSource(
-            f"{name} is larger than {LARGEST // 2**20} MiB and one document",
-            fix="split it into one file a chapter",
-        )
+def whole(stream: BinaryIO, name: str, limit: int = 0) -> bytes:
+    """All bytes of a file of at most `limit` (0: 16 MiB); `MalformedSource` for a larger one."""
+    limit = limit or LARGEST
+    data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise too_large(name, limit)
     return data
+
+
+def too_large(name: str, limit: int) -> MalformedSource:
+    return MalformedSource(
+        f"{name} is larger than {limit // 2**20} MiB and one document",
+        fix="split it into one file a chapter",
+    )
+
+
+def lines_of(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """The lines with their ends; raises `MalformedSource` for one of more than 8 MiB."""
+    while line := stream.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise MalformedSource(
+                f"{name} has a line of more than {LONGEST_LINE // 2**20} MiB",
+                fix="check whether it is the format that it seems to be",
+            )
+        yield line
+
+
+@contextmanager
+def on_disk(stream: BinaryIO, suffix: str) -> Iterator[Path]:
+    """The content as a file, for libraries that jump about in it; gone at the end."""
+    with tempfile.TemporaryDirectory(prefix="osler-") as folder:
+        path = Path(folder) / f"content{suffix}"
+        with path.open("wb") as file:
+            shutil.copyfileobj(stream, file, 2**20)
+        yield path
 
 
 def decoded(data: bytes, name: str) -> str:
@@ -77,16 +109,26 @@ def stem(name: str) -> str:
 
 
 def id_of(name: str) -> str:
-    """An identifier from the file's place; stable while folder, archive and name are."""
+    """An identifier from the file's place below what was added.
+
+    The name of the added folder itself (the first part of `name`) is no part of it: the
+    identifier stays the same when the folder is moved or renamed. An archive counts as
+    a folder of its name.
+    """
     archive, _, member = name.rpartition("!")
-    parts = (_stripped(archive).with_suffix("") if archive else None, _stripped(member))
-    return slug("-".join(str(part.with_suffix("")) for part in parts if part is not None))
+    places = [_below_root(archive), _stripped(member)] if archive else [_below_root(member)]
+    return slug("-".join(str(place.with_suffix("")) for place in places))
 
 
 def year_in(text: str) -> int | None:
     """The first year from 1800 to 2099 that stands in `text`."""
     found = _YEAR.search(text)
     return int(found.group()) if found else None
+
+
+def _below_root(name: str) -> PurePosixPath:
+    path = _stripped(name)
+    return PurePosixPath(*path.parts[1:]) if len(path.parts) > 1 else path
 
 
 def _stripped(name: str) -> PurePosixPath:

@@ -2,7 +2,9 @@
 
 No entity is expanded, no DTD is loaded, no network is touched, and libxml2's
 limits on depth, size and amplification stay on. A file that declares entities
-of its own is refused: no public corpus needs them, every XML attack does.
+of its own is refused: no public corpus needs them, every XML attack does. So is a
+record of more than 16 MiB: what is not finished is held in memory, as a tree that is
+many times larger than its text.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ from typing import Any, BinaryIO
 from lxml import etree
 
 from osler.errors import MalformedSource
+from osler.kb.formats.reading import too_large
 from osler.text import one_line
 
 _BEFORE_ROOT = re.compile(
     r"\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE
 )
+_LARGEST_RECORD = 16 * 2**20
 _ROOT = re.compile(r"<(?:[\w.-]+:)?([A-Za-z_][\w.-]*)")
 
 
@@ -38,8 +42,9 @@ def elements(stream: BinaryIO, name: str, tags: tuple[str, ...]) -> Iterator[etr
 
     Raises `MalformedSource` where the XML breaks off or declares entities.
     """
+    watched = _Watched(stream, name)
     context = etree.iterparse(
-        stream,
+        watched,
         events=("end",),
         tag=tags,
         resolve_entities=False,
@@ -57,12 +62,28 @@ def elements(stream: BinaryIO, name: str, tags: tuple[str, ...]) -> Iterator[etr
             checked = True
             yield element
             _forget(element)
+            watched.read_since_record = 0
     except etree.XMLSyntaxError as error:
         raise MalformedSource(
             f"{name} is not well-formed XML: {error.msg}", fix="fetch or unpack the file again"
         ) from error
     if not checked:
         _refuse_entities(context.root, name)
+
+
+class _Watched:
+    """A stream of which no record may take more than its due."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream, self._name = stream, name
+        self.read_since_record = 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self.read_since_record += len(data)
+        if self.read_since_record > _LARGEST_RECORD:
+            raise too_large(self._name, _LARGEST_RECORD)
+        return data
 
 
 def _refuse_entities(element: etree._Element, name: str) -> None:

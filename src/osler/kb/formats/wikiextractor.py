@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from osler.kb.formats.headings import sections_of
 from osler.kb.formats.json_lines import Object, first_keys, objects, text_in
+from osler.kb.formats.noise import without_noise
 from osler.kb.records import Document, Drop, Record
 from osler.text import language_of, one_line, slug
 
@@ -32,7 +33,7 @@ def _record(record: Object, where: str) -> Record:
         return Drop(where, "no id")
     if not title:
         return Drop(where, "no title")
-    sections = sections_of(text, _heading)
+    sections, _ = without_noise(sections_of(text, heading))
     if not sections:
         return Drop(where, "no text")
     return Document(
@@ -44,6 +45,7 @@ def _record(record: Object, where: str) -> Record:
     )
 
 
-def _heading(line: str) -> tuple[int, str] | None:
+def heading(line: str) -> tuple[int, str] | None:
+    """Level and text of a line "== Treatment =="."""
     found = _HEADING.fullmatch(line)
     return (len(found[1]), one_line(found[2])) if found else None

@@ -91,7 +91,7 @@ def test_a_snippet_without_id_or_text_is_a_drop(record: dict[str, Any], reason: 
 def test_headings_of_a_wiki_page_become_paths_and_empty_ones_go() -> None:
     text = (
         "Lead.\n== Signs ==\nPain.\n=== In children ===\nCrying.\n"
-        "== References ==\n== See also ==\nX."
+        "== References ==\n== History ==\nX.\n== See also ==\nY."
     )
 
     (document,) = parse(Wikiextractor(), {"id": "5", "url": "u", "title": "Gout", "text": text})
@@ -101,7 +101,7 @@ def test_headings_of_a_wiki_page_become_paths_and_empty_ones_go() -> None:
         Section("Lead."),
         Section("Pain.", ("Signs",)),
         Section("Crying.", ("Signs", "In children")),
-        Section("X.", ("See also",)),
+        Section("X.", ("History",)),
     )
     assert document.url == "u"
 
@@ -158,8 +158,8 @@ def test_a_guideline_that_lacks_something_is_a_drop(record: dict[str, Any], reas
             '{"id": "a", "revid": "", "url": "u", "title": "t", "text": "' + "x" * 5000,
             "wikiextractor",
         ),
-        ('{"wikipedia_title": "A", "text": ["x"]}', None),
-        ('{"id": "a", "clean_text": "t", "injected_text": "t"}', None),
+        ('{"wikipedia_title": "A", "text": ["x"]}', "kilt"),
+        ('{"id": "a", "clean_text": "t", "injected_text": "t"}', "evaluation"),
         ('{"question": "q"}', None),
     ],
 )

@@ -45,7 +45,7 @@ def test_markdown_headings_become_paths_below_the_title() -> None:
     document = one(Markdown(), BOOK, "books/heart.md")
 
     assert document.title == "Cardiology"
-    assert document.id == "books-heart"
+    assert document.id == "heart"
     assert document.sections == (
         Section("About the heart."),
         Section(
@@ -185,7 +185,7 @@ def test_the_marks_of_a_chinese_classic_become_paths() -> None:
 
     assert one(Plain(), text, "a.txt").sections == (
         Section("作者：甲", ("书",)),
-        Section("内容：文。", ("卷一", "妇人")),
+        Section("文。", ("卷一", "妇人")),
     )
 
 

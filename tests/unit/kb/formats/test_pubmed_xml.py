@@ -8,7 +8,7 @@ import pytest
 
 from osler.errors import MalformedSource
 from osler.kb.formats.pubmed_xml import PubmedXml, most_telling
-from osler.kb.records import Document, Drop, Record, Section
+from osler.kb.records import Deleted, Document, Drop, Record, Section
 
 HEAD = b"""<?xml version="1.0"?>
 <!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2025//EN"
@@ -51,6 +51,8 @@ def test_a_full_record_keeps_title_sections_year_kind_and_address() -> None:
             url="https://pubmed.ncbi.nlm.nih.gov/11/",
             code="PMID:11",
             kind="Randomized Controlled Trial",
+            kinds=("Journal Article", "Randomized Controlled Trial"),
+            version=1,
         )
     ]
 
@@ -62,7 +64,7 @@ def test_a_full_record_keeps_title_sections_year_kind_and_address() -> None:
         (article(title="[Not Available]."), "no title"),
         (article(pmid="x"), "no PMID"),
         ("<PubmedArticle/>", "no citation"),
-        ("<DeleteCitation><PMID>7</PMID></DeleteCitation>", "withdrawn by PubMed"),
+        ("<DeleteCitation><PMID>seven</PMID></DeleteCitation>", "no PMID"),
     ],
 )
 def test_a_record_that_lacks_something_is_a_drop_and_the_next_is_read(
@@ -73,6 +75,47 @@ def test_a_record_that_lacks_something_is_a_drop_and_the_next_is_read(
     assert isinstance(drop, Drop)
     assert drop.reason == reason
     assert isinstance(document, Document)
+
+
+def test_an_update_takes_records_back() -> None:
+    deletion = "<DeleteCitation><PMID Version='1'>7</PMID><PMID>8</PMID></DeleteCitation>"
+
+    assert parse(deletion) == [Deleted("7", "p.xml: PMID 7"), Deleted("8", "p.xml: PMID 8")]
+
+
+def test_a_record_says_its_version() -> None:
+    old, new = (FULL.replace('Version="1"', f'Version="{n}"') for n in ("2", "x"))
+
+    assert [r.version for r in parse(old, new) if isinstance(r, Document)] == [2, 1]
+
+
+NOTICE = (
+    "<CommentsCorrectionsList><CommentsCorrections RefType='{}'><PMID>9</PMID>"
+    "</CommentsCorrections></CommentsCorrectionsList>"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "link", "is_retracted"),
+    [
+        ("Retracted Publication", "", True),
+        ("Journal Article", "RetractionIn", True),
+        ("Journal Article", "ErratumIn", False),
+        # The notice is not itself retracted.
+        ("Retraction of Publication", "RetractionOf", False),
+    ],
+)
+def test_a_retracted_article_stays_and_says_so(kind: str, link: str, is_retracted: bool) -> None:
+    record = article(
+        rest=f"<PublicationTypeList><PublicationType>{kind}</PublicationType></PublicationTypeList>"
+    )
+    record = record.replace("</MedlineCitation>", NOTICE.format(link) + "</MedlineCitation>")
+
+    (document,) = parse(record)
+
+    assert isinstance(document, Document)
+    assert document.retracted is is_retracted
+    assert document.kind == kind
 
 
 def test_a_drop_names_the_file_and_the_pmid() -> None:

@@ -1,0 +1,149 @@
+"""Wikitext as plain text with its heading lines, in time linear in its length.
+
+A page is prose in between of templates, tables and references. These are not understood
+but found by their brackets and taken out, so there is no grammar here and nothing that
+a broken page could blow up. What the few templates hold that are part of a sentence
+(measures, words of another language) stays.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+
+from osler.text import clean
+
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+# With their contents; what is opened and never closed stays, as it does on the page.
+_ELEMENTS = (
+    "ref", "references", "gallery", "timeline", "imagemap", "score", "graph", "maplink",
+    "mapframe", "templatedata", "hiero", "inputbox", "categorytree", "noinclude",
+)  # fmt: skip
+_BRACES = re.compile(r"\{\{|\}\}|^[ \t:*#;]*\{\||^[ \t]*\|\}", re.MULTILINE)
+_TEMPLATE = re.compile(r"\{\{\s*([\w -]{1,40}?)\s*\|([^{}]{0,2000})\}\}")
+_LINK = re.compile(r"\[\[((?:[^\[\]]|\[(?!\[)|\](?!\])){0,4000})\]\]")
+_ADDRESS = re.compile(
+    r"\[(?:https?:|ftp:|mailto:)?//[^\s\[\]]+[ \t]*([^\[\]\n]{0,1000})\]", re.IGNORECASE
+)
+_NOT_SHOWN = re.compile(
+    r"\s*(?:file|image|media|category|文件|档案|檔案|图像|圖像|分类|分類|[a-z]{2,3}(?:-[a-z-]{2,12})?)\s*:",
+    re.IGNORECASE,
+)
+_QUOTES = re.compile(r"'{2,5}")
+_LIST = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
+_BREAK = re.compile(r"<br\s*/?>|</(?:p|div|li|tr)\s*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[A-Za-z][\w-]{0,20}(?:\s[^<>]{0,2000})?/?>")
+_SWITCH = re.compile(r"__[A-Z]{3,24}__")
+_EMPTY = re.compile(r" ?[(（][\s,;:，；、]*[)）]")
+_NESTING = 4
+"""Links inside the caption of a picture inside … ; no page needs more."""
+
+
+def plain_wikitext(text: str) -> str:
+    """The page's prose; headings stay as lines "== … ==", list items begin with "- "."""
+    text = _COMMENT.sub("", text)
+    for name in _ELEMENTS:
+        text = _without_element(text, name)
+    text = _TEMPLATE.sub(_template, text)
+    text = _without_braces(text)
+    for _ in range(_NESTING):
+        shorter = _LINK.sub(_link, text)
+        if shorter == text:
+            break
+        text = shorter
+    text = _ADDRESS.sub(r"\1", text)
+    text = _LIST.sub("- ", _SWITCH.sub("", _QUOTES.sub("", text)))
+    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", text)))
+    return clean(_EMPTY.sub("", text))
+
+
+def _without_element(text: str, name: str) -> str:
+    """Takes out `<name …>…</name>` and `<name …/>`."""
+    opening = re.compile(rf"<{name}(?:\s[^<>]*)?>", re.IGNORECASE)
+    closing = re.compile(rf"</{name}\s*>", re.IGNORECASE)
+    kept, place = list[str](), 0
+    can_close = True
+    for begin in opening.finditer(text):
+        if begin.start() < place:
+            continue
+        end = begin if begin[0].endswith("/>") else None
+        if end is None and can_close:
+            end = closing.search(text, begin.end())
+            can_close = end is not None
+        if end is not None:
+            kept.append(text[place : begin.start()])
+            place = end.end()
+    return "".join([*kept, text[place:]])
+
+
+def _template(found: re.Match[str]) -> str:
+    values = [value.strip() for value in found[2].split("|") if "=" not in value]
+    shown = _SHOWN.get(found[1].lower().replace("_", " "))
+    return shown(values) if shown and any(values) else found[0]
+
+
+def _measure(values: list[str]) -> str:
+    """{{convert|5|kg|lb}}: the amount as it was written, without the converted one."""
+    if len(values) >= 4 and values[1] in {"-", "–", "to", "and", "by", "x"}:
+        return f"{values[0]} {values[1]} {values[2]} {values[3]}"
+    return " ".join(values[:2])
+
+
+def _first(values: list[str]) -> str:
+    return values[0]
+
+
+def _second(values: list[str]) -> str:
+    return values[1] if len(values) > 1 else ""
+
+
+def _last(values: list[str]) -> str:
+    return values[-1]
+
+
+_SHOWN: dict[str, Callable[[list[str]], str]] = {
+    **dict.fromkeys(("convert", "cvt"), _measure),
+    **dict.fromkeys(("lang", "tl", "color", "colored link", "font color"), _last),
+    **dict.fromkeys(
+        ("lang-en", "nowrap", "nobr", "abbr", "val", "chem", "small", "em", "strong"), _first
+    ),
+    **dict.fromkeys(("title case", "as of", "circa", "sub", "sup", "keypress", "zh"), _first),
+    **dict.fromkeys(("transl", "link-en", "tsl"), _second),
+}
+
+
+def _without_braces(text: str) -> str:
+    """Takes out templates and tables with all that they hold; lone brackets stay."""
+    opened: list[re.Match[str]] = []
+    spans: list[tuple[int, int]] = []
+    for mark in _BRACES.finditer(text):
+        kind = mark[0].strip(" \t:*#;")
+        if kind in {"{{", "{|"}:
+            opened.append(mark)
+        elif opened and opened[-1][0].strip(" \t:*#;") == ("{{" if kind == "}}" else "{|"):
+            begin = opened.pop().start()
+            while spans and spans[-1][0] >= begin:
+                spans.pop()
+            spans.append((begin, mark.end()))
+        elif kind == "|}" and any(o[0].endswith("{|") for o in opened[-3:]):
+            # A template inside the table was never closed: the table ends all the same.
+            while not opened[-1][0].endswith("{|"):
+                opened.pop()
+            begin = opened.pop().start()
+            while spans and spans[-1][0] >= begin:
+                spans.pop()
+            spans.append((begin, mark.end()))
+    kept, place = list[str](), 0
+    for begin, end in spans:
+        kept.append(text[place:begin])
+        place = end
+    return "".join([*kept, text[place:]])
+
+
+def _link(found: re.Match[str]) -> str:
+    """The words that a link shows; nothing for pictures, categories, other languages."""
+    target, _, shown = found[1].partition("|")
+    if _NOT_SHOWN.match(target):
+        return ""
+    return (shown.rpartition("|")[2] or shown or target).strip().removeprefix(":")

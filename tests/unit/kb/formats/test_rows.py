@@ -1,0 +1,205 @@
+"""Records of named fields: CSV, JSON, Parquet; and what is no corpus but a test."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler.errors import MalformedSource
+from osler.kb.discover import discover, read
+from osler.kb.formats import sniff
+from osler.kb.formats.containers import Unreadable
+from osler.kb.formats.csv_rows import CsvRows
+from osler.kb.formats.extras import require
+from osler.kb.formats.json_records import JsonRecords
+from osler.kb.formats.rows import record_of
+from osler.kb.records import Document, Drop, Record, Section
+
+DIALOGUES = (
+    "department,title,ask,answer\n"
+    "心血管科,高血压怎么办？,我血压高，怎么办？,应当控制食盐。\n"
+    '内分泌科,糖尿病？,"有\n糖尿病",\n'
+    '内分泌科,糖尿病？,吃什么？,"少吃糖，\n多运动。"\n'
+)
+
+
+def csv(data: bytes, name: str = "zh/a.csv") -> list[Record]:
+    return list(CsvRows().parse(BytesIO(data), name))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030"])
+def test_chinese_dialogues_are_read_in_either_encoding(encoding: str) -> None:
+    data = DIALOGUES.encode(encoding)
+    first, empty, last = csv(data)
+
+    assert CsvRows().matches("a.csv", data)
+    assert first == Document(
+        id="a-2",
+        title="高血压怎么办？",
+        sections=(Section("应当控制食盐。", ("心血管科", "我血压高，怎么办？")),),
+        language="zh",
+        kind="question and answer",
+    )
+    assert empty == Drop("zh/a.csv:3", "empty answer")
+    assert isinstance(last, Document)
+    assert (last.id, last.sections[0].text) == ("a-5", "少吃糖，\n多运动。")
+
+
+def test_a_question_is_a_heading_and_never_evidence() -> None:
+    found = record_of(
+        {"instruction": "What is gout?", "input": "", "output": "Urate."}, "a:1", "a-1"
+    )
+
+    assert isinstance(found, Document)
+    assert found.title == "What is gout?"
+    assert found.sections == (Section("Urate."),)
+
+
+def test_a_long_question_is_shortened_at_a_sentence() -> None:
+    question = "I have pain. " * 40
+
+    found = record_of({"question": question, "answer": "Rest.", "title": "Pain"}, "a:1", "a-1")
+
+    assert isinstance(found, Document)
+    ((heading,),) = (section.path for section in found.sections)
+    assert len(heading) <= 301
+    assert heading.endswith("pain.…")
+
+
+def test_records_of_text_keep_their_id_url_year_and_licence() -> None:
+    row = {"_id": "x/1", "title": "Gout", "text": "Urate.", "url": "u", "date": "2019-02-03"}
+
+    found = record_of({**row, "license": "CC0"}, "a:1", "a-1")
+
+    assert found == Document(
+        id="x-1",
+        title="Gout",
+        sections=(Section("Urate."),),
+        year=2019,
+        url="u",
+        licence="CC0",
+    )
+
+
+def test_a_row_that_is_not_text_is_a_drop_and_the_next_is_read() -> None:
+    data = b"id,text\n1,Rest.\n2,caf\xe9 \xff\xff\n3,Walk.\n"
+
+    one, bad, three = csv(data)
+
+    assert [r.id for r in (one, three) if isinstance(r, Document)] == ["1", "3"]
+    assert isinstance(bad, Drop)
+    assert bad.where == "zh/a.csv:3"
+    assert bad.reason in {"not GB18030", "neither UTF-8 nor GB18030"}
+
+
+def test_a_quotation_that_never_ends_is_a_drop() -> None:
+    (bad,) = csv(b'id,text\n1,"' + b"x" * 200_000 + b"\n")
+
+    assert bad == Drop("zh/a.csv:2", "malformed row")
+
+
+def test_a_line_without_end_is_malformed() -> None:
+    with pytest.raises(MalformedSource, match="line of more than"):
+        csv(b"id,text\n" + b"x" * (9 * 2**20))
+
+
+@pytest.mark.parametrize("as_lines", [False, True])
+def test_instruction_data_is_an_array_or_lines(as_lines: bool) -> None:
+    rows: list[Any] = [{"instruction": "Q?", "input": "I", "output": "A."}, {"instruction": "Q"}, 3]
+    text = "\n".join(map(json.dumps, rows)) if as_lines else json.dumps(rows, indent=1)
+
+    found, empty, other = JsonRecords().parse(BytesIO(text.encode()), "zh/a.json")
+
+    assert isinstance(found, Document)
+    assert (found.id, found.title) == ("a-1", "Q? I")
+    assert empty == Drop("zh/a.json:2", "empty answer")
+    assert isinstance(other, Drop)
+    assert other.reason == "not a JSON object"
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "parser"),
+    [
+        ("a.csv", b"department,title,ask,answer\n1,2,3,4\n", "csv"),
+        ("a.tsv", b"id\ttext\n1\tRest.\n", "csv"),
+        ("a.csv", b"subject_id,hadm_id\n1,2\n", None),
+        ("a.csv", b"AnswerID,Answer\nGARD_1,Rest.\n", "evaluation"),
+        (
+            "qrels.txt",
+            b"1 1-Incorrect ADAM_0003147_Sec1.txt\n1 2-Related GARD_1.txt\n",
+            "evaluation",
+        ),
+        ("a.json", b'[{"instruction": "Q", "output": "A"', "json-records"),
+        ("a.json", b'[{"question": "Q", "options": {"A": "x"}, "answer": "A"}]', "evaluation"),
+        ("a.json", b'{"question": "Q", "opa": "x", "cop": 1}', "evaluation"),
+        ("a.jsonl", b'{"question": "Q", "answer": "A"}', "json-records"),
+        ("a.jsonl", b'{"spam": 1}', None),
+    ],
+)
+def test_a_table_of_text_is_told_from_a_test_by_its_fields(
+    name: str, head: bytes, parser: str | None
+) -> None:
+    found = sniff(name, head)
+
+    assert (found.name if found else None) == parser
+
+
+def test_a_set_of_test_questions_never_becomes_evidence(tmp_path: Path) -> None:
+    path = tmp_path / "dev.json"
+    path.write_text('[{"question": "Q", "options": {"A": "x"}, "answer": "A"}]')
+
+    (found,) = discover([path])
+    assert not isinstance(found, Drop)
+    (drop,) = read(found)
+
+    assert isinstance(drop, Drop)
+    assert drop.reason == "test questions or judgements, not evidence"
+
+
+def test_a_parquet_corpus_keeps_wiki_headings(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    texts = ["Gout hurts.\n== Causes ==\nUrate.\n== References ==\nX.", ""]
+    rows = {"id": ["7", "8"], "url": ["u", "v"], "title": ["Gout", "Empty"], "text": texts}
+    path = tmp_path / "wiki.parquet"
+    pq.write_table(pa.table({**rows, "other": [1, 2]}), path)
+
+    (found,) = discover([path])
+    assert not isinstance(found, Drop)
+    gout, empty = read(found)
+
+    assert gout == Document(
+        id="7",
+        title="Gout",
+        sections=(Section("Gout hurts."), Section("Urate.", ("Causes",))),
+        url="u",
+    )
+    assert isinstance(empty, Drop)
+    assert empty.reason == "no text"
+
+
+def test_a_parquet_file_of_numbers_or_cut_short_is_a_drop(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"value": [1]}), tmp_path / "a.parquet")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "b.parquet").write_bytes(whole[:-20])
+
+    found = [read(item) for item in discover([tmp_path]) if not isinstance(item, Drop)]
+
+    assert [
+        record.reason for records in found for record in records if isinstance(record, Drop)
+    ] == [
+        "no column of text",
+        "malformed file",
+    ]
+
+
+def test_a_missing_package_is_named_with_the_command_that_brings_it() -> None:
+    with pytest.raises(Unreadable, match=r'pip install "osler\[parquet\]"') as caught:
+        require("no_such_module", "parquet", "a.parquet")
+    assert caught.value.reason == "needs osler[parquet]"

@@ -1,0 +1,97 @@
+"""Workbooks: sheets are documents, rows say what their columns are."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from io import BytesIO
+from typing import Any
+
+import pytest
+
+from osler.errors import MalformedSource
+from osler.kb.formats import xlsx
+from osler.kb.formats.containers import Unreadable
+from osler.kb.formats.xlsx import Xlsx
+from osler.kb.records import Document, Drop, Record
+
+openpyxl = pytest.importorskip("openpyxl", reason="the extra `xlsx` is not installed")
+
+Rows = list[list[Any]]
+
+
+def book(**sheets: Rows) -> bytes:
+    made = openpyxl.Workbook()
+    made.remove(made.active)
+    for title, rows in sheets.items():
+        sheet = made.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+        if title == "Hidden":
+            sheet.sheet_state = "hidden"
+    out = io.BytesIO()
+    made.save(out)
+    return out.getvalue()
+
+
+def parse(data: bytes) -> list[Record]:
+    return list(Xlsx().parse(BytesIO(data), "who/anc.xlsx"))
+
+
+TABLE: Rows = [
+    ["Antenatal care"],
+    [],
+    ["Activity", "Label", "Definition"],
+    ["Check", "Height", "In cm"],
+    ["Check", "Weight", None],
+    ["Advise", "Salt\nintake", 5],
+]
+
+
+def test_a_row_says_what_each_of_its_cells_is() -> None:
+    (found,) = parse(book(Data=TABLE))
+
+    assert isinstance(found, Document)
+    assert (found.id, found.title) == ("anc-Data", "anc: Data")
+    assert [(s.path, s.text) for s in found.sections] == [
+        ((), "Antenatal care"),
+        (("Check",), "Label: Height; Definition: In cm\nLabel: Weight"),
+        (("Advise",), "Label: Salt intake; Definition: 5"),
+    ]
+
+
+def test_hidden_and_empty_sheets_are_drops() -> None:
+    assert parse(book(Hidden=TABLE, Empty=[])) == [
+        Drop("who/anc.xlsx: sheet Hidden", "hidden sheet"),
+        Drop("who/anc.xlsx: sheet Empty", "no text"),
+    ]
+
+
+def test_a_workbook_is_told_from_other_archives_by_its_name() -> None:
+    data = book(Data=TABLE)
+
+    assert Xlsx().matches("a.xlsx", data)
+    assert not Xlsx().matches("a.zip", data)
+    assert not Xlsx().matches("a.xlsx", b"text")
+
+
+def test_a_workbook_that_breaks_off_or_is_another_archive_is_named() -> None:
+    with pytest.raises(Unreadable):
+        parse(book(Data=TABLE)[:-50])
+    other = io.BytesIO()
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("a.txt", "text")
+    with pytest.raises(MalformedSource):
+        parse(other.getvalue())
+
+
+def test_a_workbook_that_swells_is_refused_before_it_is_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(xlsx, "_LARGEST", 2**20)
+    swollen = io.BytesIO()
+    with zipfile.ZipFile(swollen, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", b" " * (2**20 + 1))
+    with pytest.raises(Unreadable) as caught:
+        parse(swollen.getvalue())
+    assert caught.value.reason == "decompression bomb"
