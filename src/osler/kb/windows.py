@@ -39,7 +39,9 @@ def windows(text: str, size: int, overlap: int, unit: str) -> Iterator[tuple[int
         yield starts[first], starts[end]
         if end == last:
             return
-        first = max(first + 1, bisect_left(total, total[end] - overlap))
+        repeated = bisect_left(total, total[end] - overlap)
+        # With so much repeated that what follows does not fit, a window would stand still.
+        first = max(first + 1, repeated, bisect_left(total, total[end + 1] - size))
 
 
 def _atoms(text: str, size: int, unit: str) -> tuple[list[int], list[int]]:

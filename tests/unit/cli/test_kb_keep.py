@@ -57,7 +57,7 @@ def test_a_snapshot_is_taken_listed_gone_back_to_and_deleted(osler: Any, kb: Pat
     assert osler("kb", "snapshot", "monday").stdout == "snapshot monday: 2 documents, 2 passages\n"
     osler("kb", "rm", "--source", "book")
     assert osler("kb", "rollback", "monday").stdout == "back at monday: 2 documents, 2 passages\n"
-    assert "Urate" in osler("kb", "get", "book:books-gout#0").stdout
+    assert "Urate" in osler("kb", "get", "book:gout#0").stdout
     (row,) = [line for line in osler("kb", "snapshots").stdout.splitlines() if "monday" in line]
     assert row.split()[4:6] == ["2", "2"]
     assert json.loads(osler("kb", "snapshots", "--drop", "monday", "--json").stdout) == []
@@ -77,7 +77,7 @@ def test_an_export_goes_in_again_without_a_source(osler: Any, kb: Path, folder: 
     assert (done["documents"], done["passages"]) == (2, 2)
     osler("kb", "rm", "--source", "book")
     assert osler("kb", "add", str(folder / "all.jsonl")).exit_code == 0
-    provenance = json.loads(osler("kb", "get", "book:books-gout#0", "--json").stdout)["provenance"]
+    provenance = json.loads(osler("kb", "get", "book:gout#0", "--json").stdout)["provenance"]
     assert provenance["trust"] == 5
     assert provenance["origin"].endswith("gout.md")
 

@@ -118,3 +118,38 @@ def test_a_file_added_with_another_way_is_cut_anew_and_the_way_is_stored(tmp_pat
     assert other.passages > first.passages
     with sqlite3.connect(tmp_path / "kb" / "kb.sqlite") as db:
         assert db.execute("SELECT chunk FROM root").fetchall() == [("tc-rag",)]
+
+
+def test_an_update_cuts_a_changed_file_as_it_was_added(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\n" + SENTENCE * 100)
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add([tmp_path / "a.md"], source="book", chunk="300+80")
+        (tmp_path / "a.md").write_text("# A\n\n" + SENTENCE * 110)
+        updated = kb.update(checksum=True)
+
+    assert updated.documents == 1
+    assert updated.passages > 10
+
+
+def test_a_changed_collection_reads_its_modules_anew(tmp_path: Path) -> None:
+    """Its modules' own files are as they were, so contents must be compared."""
+    module = (
+        '<document xmlns="http://cnx.rice.edu/cnxml"><title>Gout</title><metadata><content-id>m1'
+        "</content-id><title>Gout</title></metadata><content><para>It hurts.</para></content>"
+        "</document>"
+    )
+    book = (
+        '<collection xmlns="http://cnx.rice.edu/collxml"><metadata><title>{}</title></metadata>'
+        '<content><module document="m1"/></content></collection>'
+    )
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "m1.cnxml").write_text(module)
+    (tmp_path / "in" / "n.collection.xml").write_text(book.format("Nursing"))
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add([tmp_path / "in"], source="book")
+        first = kb.get("book:m1#0").title
+        (tmp_path / "in" / "n.collection.xml").write_text(book.format("Nursing, second edition"))
+        kb.update(checksum=True)
+        second = kb.get("book:m1#0").title
+
+    assert (first, second) == ("Nursing", "Nursing, second edition")
