@@ -86,7 +86,8 @@ def record_of(row: Mapping[str, Any], where: str, identifier: str) -> Record:
     heading = _shortened(question)
     path = tuple(part for part in (group, heading if heading != title else "") if part)
     return Document(
-        id=slug(_first(fields, _ID) or identifier),
+        # An id beside a question often names the dialogue or article that several came from.
+        id=slug(identifier if question else _first(fields, _ID) or identifier),
         title=title,
         sections=(Section(text, path),),
         language=language_of(text),

@@ -59,6 +59,14 @@ def test_a_question_is_a_heading_and_never_evidence() -> None:
     assert found.sections == (Section("Urate."),)
 
 
+def test_the_id_of_a_dialogue_is_not_that_of_its_turns() -> None:
+    turns = [{"id": 7, "question": q, "answer": "Rest."} for q in ("What?", "Why?")]
+
+    found = [record_of(turn, f"a:{n}", f"a-{n}") for n, turn in enumerate(turns, start=1)]
+
+    assert [record.id for record in found if isinstance(record, Document)] == ["a-1", "a-2"]
+
+
 def test_a_long_question_is_shortened_at_a_sentence() -> None:
     question = "I have pain. " * 40
 
