@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from osler.kb.records import Document, Drop, Record
 
+_PATIENTS = frozenset({"Patient", "Synthetic patient"})
 _REMEMBERED = 1_000_000
 """Documents of one file that are compared with each other; about 100 MB."""
 
@@ -18,7 +19,7 @@ def without_doubles(records: Iterator[Record], name: str) -> Iterator[Record]:
     """
     seen: set[bytes] = set()
     for record in records:
-        if isinstance(record, Document) and record.kind != "Patient":
+        if isinstance(record, Document) and record.kind not in _PATIENTS:
             key = _key(record)
             if key in seen:
                 yield Drop(f"{name}: {record.id}", "double in the file")
