@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -19,18 +17,19 @@ from osler.kb import (
     building,
     check,
     dropped,
+    engines,
     filed,
     index,
     ingest,
     lexicon,
     schema,
     snapshots,
-    vectors,
 )
 from osler.kb import export as exporting
 from osler.kb.check import Info, Provenance
 from osler.kb.chunk import chunking
 from osler.kb.dropped import DeadLetter
+from osler.kb.engines.base import EVERYTHING, TIES, Choice, Filter, Ranking
 from osler.kb.export import Exported, Form
 from osler.kb.formats.osler_jsonl import OslerJsonl, sources_of
 from osler.kb.index import Built
@@ -39,7 +38,6 @@ from osler.kb.prepare import How
 from osler.kb.snapshots import Snapshot
 from osler.kb.store import (
     Progress,
-    Scope,
     by_number,
     check_source,
     meta,
@@ -50,6 +48,7 @@ from osler.types import Passage
 
 if TYPE_CHECKING:
     from osler.kb.embed import Encoder
+    from osler.kb.vectors import Floats
 
 __all__ = ["Added", "Built", "Info", "KnowledgeBase", "Progress"]
 
@@ -64,32 +63,32 @@ class KnowledgeBase:
     `KnowledgeBaseError` when the file is damaged or gone.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, engine: Choice = Choice()) -> None:  # noqa: B008 - frozen
         """Use `create` or `open`."""
         self.path = path
         self.wait = 0.0
         """Seconds for which a method that writes waits while another process does."""
         self._readers = access.Readers(path)
-        self._held: _Held | None = None
-        self._loading = threading.Lock()
+        self._engines = engines.Engines(path, self._readers, engine)
 
     @classmethod
-    def create(cls, path: Path) -> Self:
+    def create(cls, path: Path, engine: Choice = Choice()) -> Self:  # noqa: B008 - frozen
         """A new, empty one. Raises `KnowledgeBaseError` when there is one already."""
         schema.create(path)
-        return cls(path)
+        return cls(path, engine)
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """One that exists.
+    def open(cls, path: Path, engine: Choice = Choice()) -> Self:  # noqa: B008 - frozen
+        """One that exists, searched by `engine`.
 
         Raises `KnowledgeBaseMissing` (no folder, or nothing in it) and
         `KnowledgeBaseMismatch` (another schema, or a file that is none of ours).
         """
         schema.check(path)
-        return cls(path)
+        return cls(path, engine)
 
     def close(self) -> None:
+        self._engines.close()
         self._readers.close()
 
     def __enter__(self) -> Self:
@@ -194,11 +193,19 @@ class KnowledgeBase:
         `ModelError` for vectors that are not finite, of length 1 and of the encoder's
         dimension.
         """
+        told = progress or _silent
+
+        def finish(db: sqlite3.Connection) -> Built:
+            def beside(number: str) -> None:
+                self._engines.follow(db, number, told, afresh=rebuild)
+
+            return index.build(
+                db, encoder, rebuild=False, progress=told, batch=batch, beside=beside
+            )
+
         return building.build(
-            building.Site(self.path, self.wait, progress or _silent),
-            lambda db: index.build(
-                db, encoder, rebuild=False, progress=progress or _silent, batch=batch
-            ),
+            building.Site(self.path, self.wait, told),
+            finish,
             encoder,
             rebuild=rebuild,
             batch=batch,
@@ -306,6 +313,7 @@ class KnowledgeBase:
         """
         with self._readers.borrow() as db:
             index.require(db, encoder)
+        self._engines.require()
 
     def get(self, id: str) -> Passage:
         """Raises `UnknownPassage`, whose `fix` names the nearest ids that exist."""
@@ -348,31 +356,55 @@ class KnowledgeBase:
 
     # Searching: `osler.retrieve` puts the `Retriever` Protocol over these
 
-    def by_words(self, terms: Sequence[str], *, k: int, scope: Scope = None) -> list[Scored]:
+    def by_words(
+        self, terms: Sequence[str], *, k: int, within: Filter = EVERYTHING
+    ) -> list[Scored]:
         """The `k` best by BM25 among passages with any of `terms`; equal ones by id."""
+        return self._scored(self._engines.words().by_words(terms, k=k + TIES, within=within))[:k]
+
+    def by_vector(
+        self, query: Floats, *, encoder: str, k: int, within: Filter = EVERYTHING
+    ) -> list[Scored]:
+        """The `k` best by inner product; equal ones by id; none at zero or below.
+
+        Raises `KnowledgeBaseMismatch` when the vectors are of another encoder than `encoder`:
+        they may have been made anew since this knowledge base was opened.
+        """
+        engine = self._engines.vectors(encoder)
+        return self._scored(engine.by_vector(query, k=k, within=within))
+
+    def rankings(
+        self,
+        terms: Sequence[str],
+        query: Floats | None,
+        *,
+        encoder: str,
+        k: int,
+        within: Filter = EVERYTHING,
+    ) -> tuple[Ranking, Ranking]:
+        """Passage numbers by vector and by words, in one request, for a fusion; see `passages`.
+
+        Without `query` the first is empty. Raises what `by_vector` raises.
+        """
+        engine = self._engines.vectors(encoder)
+        if query is None:
+            return [], engine.by_words(terms, k=k, within=within)
+        return engine.by_both(terms, query, k=k, within=within)
+
+    def passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
+        """Those that still exist."""
         with self._readers.borrow() as db:
-            found = lexicon.search(db, terms, k=k, scope=scope)
-            passages = by_number(db, [number for number, _ in found])
-        scored = [(passages[number], score) for number, score in found if number in passages]
-        return sorted(scored, key=lambda pair: (-pair[1], pair[0].id))[:k]
+            return by_number(db, numbers)
 
     def rarity(self, terms: Sequence[str]) -> dict[str, float]:
         """How much each term tells, by how few passages hold it (inverse document frequency)."""
         with self._readers.borrow() as db:
             return lexicon.rarity(db, terms)
 
-    def by_vector(
-        self, query: vectors.Floats, *, encoder: str, k: int, scope: Scope = None
-    ) -> list[Scored]:
-        """The `k` best by inner product, exactly; equal ones by id; none at zero or below.
-
-        Raises `KnowledgeBaseMismatch` when the vectors are of another encoder than `encoder`:
-        they may have been made anew since this knowledge base was opened.
-        """
-        found = self._vectors_of(encoder).nearest(query, k=k, scope=scope)
-        with self._readers.borrow() as db:
-            passages = by_number(db, [number for number, _ in found])
-        return [(passages[number], score) for number, score in found if number in passages]
+    def _scored(self, found: Ranking) -> list[Scored]:
+        passages = self.passages(number for number, _ in found)
+        scored = [(passages[number], score) for number, score in found if number in passages]
+        return sorted(scored, key=lambda pair: (-pair[1], pair[0].id))
 
     @contextmanager
     def _writing(self, progress: Progress | None) -> Iterator[sqlite3.Connection]:
@@ -381,27 +413,6 @@ class KnowledgeBase:
             self.path, wait=self.wait, waiting=lambda: say("waiting", 0, None)
         ) as db:
             yield db
-
-    def _vectors_of(self, encoder: str) -> vectors.Vectors:
-        """Held in memory, and read again when a build has ended since."""
-        with self._loading, self._readers.borrow() as db, access.still(db):
-            build = meta(db, "builds") if index.is_built(db) else ""
-            if self._held is None or (build and self._held.build != build):
-                dimension = int(meta(db, "dimension") or 0)
-                self._held = _Held(build, meta(db, "encoder"), vectors.load(db, dimension))
-            if self._held.encoder != encoder:
-                raise index.other_encoder(self._held.encoder, encoder)
-            return self._held.vectors
-
-
-@dataclass(frozen=True)
-class _Held:
-    """The vectors of one build."""
-
-    build: str
-    """Its number; the snapshot does not tell a passage from one taken out and added again."""
-    encoder: str
-    vectors: vectors.Vectors
 
 
 def _sources_of(path: Path) -> tuple[str, ...]:

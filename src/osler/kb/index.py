@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
+from osler.errors import KnowledgeBaseUnbuilt
 from osler.kb.access import transaction
+from osler.kb.engines import other_encoder
 from osler.kb.leases import clear, encode_batch
 from osler.kb.store import Progress, index_words, meta, numbered, set_meta
 from osler.types import Passage
@@ -45,15 +46,25 @@ def build(
     rebuild: bool,
     progress: Progress,
     batch: int,
+    beside: Callable[[str], None],
 ) -> Built:
-    """See `KnowledgeBase.build`."""
+    """See `KnowledgeBase.build`.
+
+    `beside` brings whatever lies beside the file up to this build, whose number it is given;
+    only then is the build declared done. It is called for a finished build too.
+    """
     start = time.perf_counter()
     begin(db, encoder, rebuild=rebuild)
     # What other builds left behind when they died; see `building`.
     encoded = _encode_missing(db, encoder, progress, batch) if encoder and pending(db) else 0
     passages = count(db)
-    if not is_built(db):
-        _finish(db)
+    if is_built(db):
+        beside(meta(db, "builds"))
+    else:
+        _sweep(db)
+        number = str(int(meta(db, "builds") or 0) + 1)
+        beside(number)
+        _finish(db, number)
     return Built(passages, encoded, time.perf_counter() - start, meta(db, "snapshot"))
 
 
@@ -89,19 +100,6 @@ def _adopt(db: sqlite3.Connection, encoder: Encoder | None, rebuild: bool) -> No
         if other or rebuild:
             db.execute("DELETE FROM vector")
         set_meta(db, built="", **wanted)
-
-
-def other_encoder(stored: str, wanted: str) -> KnowledgeBaseMismatch:
-    return KnowledgeBaseMismatch(
-        f"the knowledge base was built by {_named(stored)}, not by {_named(wanted)}",
-        fix="run `osler kb build --rebuild`, or set the first one in osler.toml"
-        if stored
-        else "run `osler kb build`",
-    )
-
-
-def _named(identity: str) -> str:
-    return f"encoder {identity}" if identity else "no encoder"
 
 
 def _mend_lexical(db: sqlite3.Connection, *, afresh: bool) -> None:
@@ -160,17 +158,21 @@ def _languages(db: sqlite3.Connection) -> str:
     return json.dumps(meta(db, "languages").split())
 
 
-def _finish(db: sqlite3.Connection) -> None:
-    """Sweeps, joins the full-text index into one piece, and declares the whole built."""
+def _sweep(db: sqlite3.Connection) -> None:
+    """Takes out vectors of languages that the encoder does not know."""
     with transaction(db):
         db.execute(
             "DELETE FROM vector WHERE passage NOT IN (SELECT number FROM passage"
             " WHERE language IN (SELECT value FROM json_each(?)))",
             (_languages(db),),
         )
+
+
+def _finish(db: sqlite3.Connection, number: str) -> None:
+    """Joins the full-text index into one piece, and declares the whole built."""
+    with transaction(db):
         db.execute("INSERT INTO lexical(lexical) VALUES ('optimize')")
-        builds = int(meta(db, "builds") or 0) + 1
-        set_meta(db, snapshot=snapshot_of(db), builds=str(builds), built="yes")
+        set_meta(db, snapshot=snapshot_of(db), builds=number, built="yes")
 
 
 def snapshot_of(db: sqlite3.Connection) -> str:

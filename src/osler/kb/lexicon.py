@@ -19,21 +19,18 @@ most. On 11,000 passages of MedQuAD a clinical vignette (68 terms) took 15.5 ms
 answer stood in the ten best for 9 % of the questions instead of 15 %.
 """
 
-TIES = 32
-"""Passages read beyond the last one asked for, so that equal ones are cut by their id."""
-
 
 def search(
     db: sqlite3.Connection, terms: Sequence[str], *, k: int, scope: Scope
 ) -> list[tuple[int, float]]:
-    """Passage numbers with their BM25 (higher is better) of passages with any of `terms`."""
+    """The `k` best passages with any of `terms`: numbers and BM25 (higher is better)."""
     kept = rarest(db, terms) if len(terms) > MOST_TERMS else list(terms)
     if not kept or scope == ():
         return []
     rows = db.execute(
         "SELECT rowid, bm25(lexical, 1.0, 0.0) AS score FROM lexical WHERE lexical MATCH ?"
         " ORDER BY score, rowid LIMIT ?",
-        (_match(kept, scope), k + TIES),
+        (_match(kept, scope), k),
     )
     return [(number, -score) for number, score in rows]
 

@@ -1,7 +1,7 @@
 """All vectors of a knowledge base in one matrix, searched exactly.
 
-100,000 vectors of 384 numbers are 150 MB and are searched in about 6 ms. Beyond a
-few hundred thousand passages an approximate index should stand in this place.
+100,000 vectors of 384 numbers are 150 MB and are searched in about 6 ms. Beyond that
+the embedded engine (`osler.kb.engines.edge`) is faster.
 """
 
 from __future__ import annotations
@@ -27,17 +27,21 @@ class Vectors:
     runs: tuple[tuple[str, int, int], ...]
     """Source, first row, last row + 1. An id begins with its source, so a source is one run."""
 
-    def nearest(self, query: Floats, *, k: int, scope: Scope) -> list[tuple[int, float]]:
-        """Passage numbers with their inner products, best first; equal ones by passage id.
-
-        Products of zero or less are no likeness and are left out.
-        """
+    def scores(self, query: Floats, scope: Scope) -> Floats:
+        """Of each row its inner product; zero outside the sources of `scope`."""
         scores = np.zeros(len(self.numbers), np.float32)
         for source, start, end in self.runs:
             if within(source, scope):
                 # Row by row in one thread: as fast as a matrix product, the same whatever the
                 # number of threads, and without its tail of 10 ms where cores are shared.
                 np.vecdot(self.matrix[start:end], query, out=scores[start:end])
+        return scores
+
+    def best(self, scores: Floats, k: int) -> list[tuple[int, float]]:
+        """Passage numbers with the best scores, best first; equal ones by passage id.
+
+        Products of zero or less are no likeness and are left out.
+        """
         (rows,) = np.nonzero(scores >= _kth_best(scores, k))
         rows = rows[np.argsort(-scores[rows], kind="stable")][:k]
         return [(int(self.numbers[row]), float(scores[row])) for row in rows if scores[row] > 0]

@@ -1,4 +1,4 @@
-"""Search by meaning: exact inner products with the encoder's vectors."""
+"""Search by meaning: inner products with the encoder's vectors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.store import Scope
+from osler.kb.engines.base import EVERYTHING, Filter
 from osler.retrieve.hits import available, hits
 from osler.text import language_of
 from osler.types import Hit
@@ -27,17 +27,17 @@ class Dense:
 
     kb: KnowledgeBase
     encoder: Encoder
-    sources: Scope = None
+    within: Filter = EVERYTHING
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         return await asyncio.to_thread(self._search, query, k)
 
     def _search(self, query: str, k: int) -> list[Hit]:
-        with available(self.kb, self.sources):
+        with available(self.kb, self.within.sources):
             if language_of(query) not in self.encoder.languages:
                 return []
             vector = self.encoder.encode([query], kind="query")[0]
             found = self.kb.by_vector(
-                vector, encoder=self.encoder.identity, k=k, scope=self.sources
+                vector, encoder=self.encoder.identity, k=k, within=self.within
             )
             return hits(found, query, "dense")

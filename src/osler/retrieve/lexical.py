@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.store import Scope
+from osler.kb.engines.base import EVERYTHING, Filter
 from osler.retrieve.hits import available, hits
 from osler.retrieve.words import terms
 from osler.types import Hit
@@ -17,11 +17,11 @@ class Lexical:
     """Passages that share a word of content with the query; `[]` when it has none."""
 
     kb: KnowledgeBase
-    sources: Scope = None
+    within: Filter = EVERYTHING
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         return await asyncio.to_thread(self._search, query, k)
 
     def _search(self, query: str, k: int) -> list[Hit]:
-        with available(self.kb, self.sources):
-            return hits(self.kb.by_words(terms(query), k=k, scope=self.sources), query, "lexical")
+        with available(self.kb, self.within.sources):
+            return hits(self.kb.by_words(terms(query), k=k, within=self.within), query, "lexical")

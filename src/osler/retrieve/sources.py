@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.store import Scope
-from osler.retrieve.dense import Dense
+from osler.kb.engines.base import EVERYTHING, Filter
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.lexical import Lexical
 from osler.types import EMR, Retriever
@@ -16,23 +16,52 @@ if TYPE_CHECKING:
     from osler.kb.embed import Encoder
 
 
-def over(kb: KnowledgeBase, encoder: Encoder | None, sources: Scope = None) -> Retriever:
-    """A hybrid search of `sources`, or one by words alone when there is no encoder.
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """How two rankings become one; the defaults are those of `Hybrid`."""
 
-    `None` = all sources but `emr`: records of patients are searched only by name.
-    Raises what `KnowledgeBase.require_built` raises.
+    dense_weight: float = 1.0
+    lexical_weight: float = 0.7
+    constant: float = 10.0
+    depth: int = 100
+
+
+def over(
+    kb: KnowledgeBase,
+    encoder: Encoder | None,
+    within: Filter = EVERYTHING,
+    fusion: Fusion = Fusion(),
+) -> Retriever:
+    """A hybrid search of what `within` lets through, or one by words alone when there is no
+    encoder or the vectors have no weight.
+
+    Without sources named, records of patients are not searched. Raises what
+    `KnowledgeBase.require_built` raises.
     """
     kb.require_built(encoder.identity if encoder else None)
-    lexical = Lexical(kb, sources)
-    return Hybrid(Dense(kb, encoder, sources), lexical) if encoder else lexical
+    if encoder is None or fusion.dense_weight == 0:
+        return Lexical(kb, within)
+    return Hybrid(
+        kb,
+        encoder,
+        within,
+        dense_weight=fusion.dense_weight,
+        lexical_weight=fusion.lexical_weight,
+        constant=fusion.constant,
+        depth=fusion.depth,
+    )
 
 
 def by_source(
-    kb: KnowledgeBase, encoder: Encoder | None, sources: Iterable[str] | None = None
+    kb: KnowledgeBase,
+    encoder: Encoder | None,
+    sources: Iterable[str] | None = None,
+    within: Filter = EVERYTHING,
+    fusion: Fusion = Fusion(),
 ) -> dict[str, Retriever]:
     """A retriever for each of `sources`; `None` = for each that the knowledge base holds but `emr`.
 
     A source that it does not hold raises `SourceUnavailable` at its first search.
     """
     names = [name for name in kb.sources if name != EMR] if sources is None else sources
-    return {name: over(kb, encoder, (name,)) for name in names}
+    return {name: over(kb, encoder, replace(within, sources=(name,)), fusion) for name in names}

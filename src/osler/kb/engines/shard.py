@@ -1,0 +1,141 @@
+"""One shelf of the embedded index: a Qdrant Edge shard, and how it is asked.
+
+Only the worker and the builder import this: the engine holds the interpreter's lock in
+every call. What is needed of the package (`osler[edge]`) is imported inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+DENSE, WORDS = "dense", "words"
+
+EF, OVERSAMPLING = 128, 2.0
+"""Breadth of the graph search, at least, and how many candidates per hit are compared again
+by their exact vectors. {measured}"""
+
+SEGMENT_KB = 16_000_000
+"""The largest piece with a graph of its own: 10 million vectors of 384. Fewer and larger
+pieces are searched faster."""
+_SEGMENTS = 2
+"""One large piece, and a small one for what came later, until it is worth a graph."""
+
+
+def config(dimension: int) -> Any:
+    """Vectors compared as bytes, from memory-mapped files that processes share."""
+    import qdrant_edge as edge
+
+    shared = edge.Memory.Cached
+    return edge.EdgeConfig(
+        vectors={
+            DENSE: edge.EdgeVectorParams(
+                size=max(1, dimension),
+                distance=edge.Distance.Dot,
+                memory=edge.Memory.Cold,
+                quantization_config=edge.ScalarQuantizationConfig(
+                    type=edge.ScalarType.Int8, quantile=0.99, memory=shared
+                ),
+                hnsw_config=edge.HnswIndexConfig(
+                    m=16, ef_construct=100, full_scan_threshold=10_000, memory=shared
+                ),
+            )
+        },
+        sparse_vectors={
+            WORDS: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf, memory=shared)
+        },
+        optimizers=edge.EdgeOptimizersConfig(
+            default_segment_number=_SEGMENTS, max_segment_size=SEGMENT_KB
+        ),
+        # A generation is written once, flushed, and read by several processes: no log, whose
+        # lock lets in only one.
+        wal_enabled=False,
+    )
+
+
+def create(folder: Path, dimension: int) -> Any:
+    """An empty shard with indexes for the filters."""
+    import qdrant_edge as edge
+
+    folder.mkdir(parents=True)
+    shard = edge.EdgeShard.create(str(folder), config(dimension))
+    keyword, whole = edge.PayloadSchemaType.Keyword, edge.PayloadSchemaType.Integer
+    for field, schema in (
+        ("source", keyword),
+        ("kind", keyword),
+        ("language", keyword),
+        ("year", whole),
+        ("trust", whole),
+    ):
+        shard.update(edge.UpdateOperation.create_field_index(field, schema))
+    return shard
+
+
+def load(folder: Path) -> Any:
+    import qdrant_edge as edge
+
+    return edge.EdgeShard.load(str(folder))
+
+
+Point = tuple[int, dict[str, Any], tuple[list[int], list[float]], list[float] | None]
+"""Number, payload, words, vector."""
+
+
+def put(shard: Any, points: Iterable[Point]) -> None:
+    import qdrant_edge as edge
+
+    made = []
+    for number, payload, (places, weights), dense in points:
+        vector: dict[str, Any] = {WORDS: edge.SparseVector(places, weights)}
+        if dense is not None:
+            vector[DENSE] = dense
+        made.append(edge.Point(number, vector, payload))
+    shard.update(edge.UpdateOperation.upsert_points(made))
+
+
+def drop(shard: Any, numbers: Sequence[int]) -> None:
+    import qdrant_edge as edge
+
+    shard.update(edge.UpdateOperation.delete_points(list(numbers)))
+
+
+def ask(
+    shard: Any,
+    *,
+    k: int,
+    conditions: dict[str, Any],
+    words: tuple[list[int], list[float]] | None,
+    dense: list[float] | None,
+) -> list[list[tuple[int, float]]]:
+    """One ranking for each of `dense` and `words` that is given, in this order."""
+    import qdrant_edge as edge
+
+    within, requests = _filter(conditions), []
+    if dense is not None:
+        params = edge.SearchParams(
+            hnsw_ef=max(EF, k),
+            quantization=edge.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING),
+        )
+        nearest = edge.Query.Nearest(dense, DENSE)
+        requests.append(edge.QueryRequest(limit=k, query=nearest, filter=within, params=params))
+    if words is not None:
+        nearest = edge.Query.Nearest(edge.SparseVector(*words), WORDS)
+        requests.append(edge.QueryRequest(limit=k, query=nearest, filter=within))
+    found = shard.query_batch(edge.QueryBatchRequest(requests))
+    return [[(point.id, point.score) for point in points] for points in found]
+
+
+def _filter(conditions: dict[str, Any]) -> Any:
+    """`{"kind": ["review"], "year": [2010, None]}`: any of a list; between two bounds."""
+    import qdrant_edge as edge
+
+    must = []
+    for field, wanted in conditions.items():
+        if field in ("year", "trust"):
+            first, last = wanted
+            bounds = edge.RangeFloat(gte=first, lte=last)
+            must.append(edge.FieldCondition(field, range=bounds))
+        else:
+            must.append(edge.FieldCondition(field, match=edge.MatchAny(wanted)))
+    return edge.Filter(must=must) if must else None
