@@ -69,7 +69,7 @@ def retriever_of(kind: str, kb: KnowledgeBase) -> Retriever:
     retrievers: dict[str, Retriever] = {
         "lexical": lexical,
         "dense": dense,
-        "hybrid": Hybrid(dense, lexical),
+        "hybrid": Hybrid(kb, HashingEncoder()),
         "recording": RecordingRetriever("kit", lexical, Tape()),
     }
     return retrievers[kind]

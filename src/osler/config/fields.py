@@ -51,6 +51,10 @@ RealLimit = Annotated[
     | None,
     BeforeValidator(none),
 ]
+Year = Annotated[
+    Annotated[int, Field(ge=1000, le=9999), BeforeValidator(_no_truth_value)] | None,
+    BeforeValidator(none),
+]
 Place = Annotated[Path, BeforeValidator(_at_home)]
 SourceName = Annotated[str, Field(min_length=1)]
 

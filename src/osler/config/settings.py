@@ -21,6 +21,7 @@ from osler.config.fields import (
     Section,
     SourceName,
     Whole,
+    Year,
     listed,
     none,
 )
@@ -54,6 +55,30 @@ class Kb(Section):
         " (the same by chapter, web pages by paragraph), tc-rag (128 tokens, 50 repeated), or"
         ' numbers: "800" or "800+100" characters, "256t+64" tokens.',
     )
+    engine: Literal["auto", "sqlite", "edge", "qdrant"] = Field(
+        default="auto",
+        description="What searches: the SQLite file, the embedded engine (extra edge), or a"
+        " Qdrant server; auto: the server where url is set, else the embedded engine where it is"
+        " installed and the passages are many, else the SQLite file.",
+    )
+    url: str = Field(
+        default="", description='A Qdrant server, as "http://HOST:6333"; see `osler kb push`.'
+    )
+    key_file: Annotated[Place | None, BeforeValidator(none)] = Field(
+        default=None,
+        description="File with the server's key; without one, QDRANT_API_KEY of the environment.",
+    )
+    collection: str = Field(
+        default="osler",
+        pattern=r"[A-Za-z0-9_-]{1,64}",
+        description="What the names of its collections on the server begin with.",
+    )
+
+    @model_validator(mode="after")
+    def _server_named(self) -> Kb:
+        if self.engine == "qdrant" and not self.url:
+            raise ValueError('engine = "qdrant" needs url = "http://HOST:6333"')
+        return self
 
 
 class Runs(Section):
@@ -169,6 +194,21 @@ class Retrieve(Section):
     lexical_weight: Real = Field(default=0.7, ge=0, le=100, description="Weight of the word index.")
     depth: Whole = Field(
         default=100, ge=1, le=10_000, description="Candidates that each index hands to the fusion."
+    )
+    year_from: Year = Field(
+        default=None, description='Only documents from this year on, or "none".'
+    )
+    year_to: Year = Field(default=None, description='Only documents up to this year, or "none".')
+    languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(listed)] = Field(
+        default=(), description="Only passages in these languages; empty = all."
+    )
+    kinds: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        default=(),
+        description='Only these publication types, as "Review,Meta-Analysis"; empty = all.',
+    )
+    retracted: bool = Field(default=False, description="Also find what was retracted.")
+    trust: Whole = Field(
+        default=1, ge=1, le=5, description="Only documents of at least this trust (5 = guideline)."
     )
 
     @model_validator(mode="after")

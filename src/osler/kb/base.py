@@ -48,6 +48,7 @@ from osler.types import Passage
 
 if TYPE_CHECKING:
     from osler.kb.embed import Encoder
+    from osler.kb.engines.push import Pushed
     from osler.kb.vectors import Floats
 
 __all__ = ["Added", "Built", "Info", "KnowledgeBase", "Progress"]
@@ -210,6 +211,23 @@ class KnowledgeBase:
             rebuild=rebuild,
             batch=batch,
         )
+
+    def push(
+        self, to: Choice, *, rebuild: bool = False, progress: Progress | None = None
+    ) -> Pushed:
+        """Makes the collections of the Qdrant server `to` hold what this holds; only what
+        changed travels, and a push that was cut short goes on where it stopped.
+
+        Raises what `require_built` raises, `BadConfig` without the extra `qdrant`,
+        `KnowledgeBaseMismatch` for collections of another encoder unless `rebuild`
+        replaces them, and `KnowledgeBaseError` for a server that fails.
+        """
+        from osler.kb.engines import push, remote
+
+        self.require_built(None)
+        client = remote.client(to)
+        with remote.translated(to.url), self._readers.borrow() as db, access.still(db):
+            return push.push(db, client, to.name, progress or _silent, afresh=rebuild)
 
     def remove(self, *, source: str, document: str | None = None) -> int:
         """Takes out one document, or a whole source; returns how many passages went.

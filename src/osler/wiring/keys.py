@@ -8,10 +8,10 @@ from pathlib import Path
 from osler.errors import BadConfig
 
 
-def server_key(file: Path | None, section: str) -> str | None:
-    """The file's words, else OPENAI_API_KEY of the environment. Raises `BadConfig`."""
+def server_key(file: Path | None, section: str, variable: str = "OPENAI_API_KEY") -> str | None:
+    """The file's words, else `variable` of the environment. Raises `BadConfig`."""
     if file is None:
-        return os.environ.get("OPENAI_API_KEY")
+        return os.environ.get(variable)
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from osler.config import Settings
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.kb.base import Built, KnowledgeBase, Progress
-from osler.retrieve.dense import Dense
-from osler.retrieve.hybrid import Hybrid
-from osler.retrieve.lexical import Lexical
+from osler.kb.engines.base import Choice, Filter
 from osler.retrieve.patients import SimilarPatients
+from osler.retrieve.sources import Fusion, over
 from osler.retrieve.web import Together
 from osler.types import ALL_SOURCES, EMR, Hit, Retriever
 from osler.wiring import outside
 from osler.wiring.hub import reranked, reranker
+from osler.wiring.keys import server_key
 from osler.wiring.models import encoder
 
 if TYPE_CHECKING:
@@ -27,14 +27,34 @@ _SAMPLE_LICENCE = "Apache-2.0"
 
 def knowledge_base(settings: Settings) -> KnowledgeBase:
     """The configured knowledge base. Raises `KnowledgeBaseError`."""
-    return KnowledgeBase.open(settings.kb.path)
+    return KnowledgeBase.open(settings.kb.path, engine(settings))
+
+
+def engine(settings: Settings) -> Choice:
+    """What searches it. Raises `BadConfig` for a key file that cannot be read."""
+    chosen = settings.kb
+    key = server_key(chosen.key_file, "kb", "QDRANT_API_KEY") if chosen.url else None
+    return Choice(chosen.engine, chosen.url, key, chosen.collection)
+
+
+def within(settings: Settings, sources: tuple[str, ...]) -> Filter:
+    """Which passages may be found."""
+    chosen = settings.retrieve
+    return Filter(
+        sources,
+        (chosen.year_from, chosen.year_to),
+        chosen.languages,
+        chosen.kinds,
+        chosen.retracted,
+        chosen.trust,
+    )
 
 
 def open_or_create(settings: Settings) -> KnowledgeBase:
     try:
         return knowledge_base(settings)
     except KnowledgeBaseMissing:
-        return KnowledgeBase.create(settings.kb.path)
+        return KnowledgeBase.create(settings.kb.path, engine(settings))
 
 
 def build_sample(settings: Settings, progress: Progress | None = None) -> Built:
@@ -88,21 +108,14 @@ def _indexed(
     settings: Settings, kb: KnowledgeBase, encoder: Encoder, sources: tuple[str, ...]
 ) -> Retriever:
     chosen = settings.retrieve
-    return Hybrid(
-        Dense(kb, encoder, sources),
-        Lexical(kb, sources),
-        dense_weight=chosen.dense_weight,
-        lexical_weight=chosen.lexical_weight,
-        constant=chosen.rrf_k,
-        depth=chosen.depth,
-    )
+    fusion = Fusion(chosen.dense_weight, chosen.lexical_weight, float(chosen.rrf_k), chosen.depth)
+    return over(kb, encoder, within(settings, sources), fusion)
 
 
 async def search(settings: Settings, query: str, *, k: int, sources: Iterable[str]) -> list[Hit]:
     """One search of the configured knowledge base; no `sources` = all but patients."""
     with knowledge_base(settings) as kb:
         chosen = encoder(settings)
-        kb.require_built(chosen.identity)
         named = tuple(sources) or searched(settings, kb)
         plain, second = retriever(settings, kb, chosen, named), reranker(settings, chosen)
         return await reranked(settings, plain, second, named).search(query, k=k)

@@ -14,6 +14,7 @@ from osler.errors import KnowledgeBaseMismatch, ModelMissing, SourceUnavailable
 from osler.kb import access
 from osler.kb.base import KnowledgeBase
 from osler.kb.embed import Kind, MiniLM
+from osler.kb.engines.base import Filter
 from osler.kb.lexicon import MOST_TERMS, rarest
 from osler.kb.vectors import Floats
 from osler.retrieve.dense import Dense
@@ -105,8 +106,8 @@ async def test_the_index_has_no_query_language_for_its_user(kb: KnowledgeBase, q
 async def test_patients_are_searched_only_by_name(kb: KnowledgeBase) -> None:
     query = "iron deficiency anaemia, ferrous salts"
     assert "emr:patient#0" not in ids(await Lexical(kb).search(query, k=9))
-    assert ids(await Lexical(kb, ("emr",)).search(query, k=9)) == ["emr:patient#0"]
-    found = ids(await Lexical(kb, ("book", "emr")).search(query, k=9))
+    assert ids(await Lexical(kb, Filter(("emr",))).search(query, k=9)) == ["emr:patient#0"]
+    found = ids(await Lexical(kb, Filter(("book", "emr"))).search(query, k=9))
     assert set(found) == {"book:anaemia#0", "emr:patient#0"}
 
 
@@ -115,7 +116,7 @@ async def test_the_name_of_a_source_is_no_word_of_its_passages(kb: KnowledgeBase
 
 
 async def test_no_source_is_nothing_to_search(kb: KnowledgeBase) -> None:
-    assert await Lexical(kb, ()).search("iron", k=9) == []
+    assert await Lexical(kb, Filter(())).search("iron", k=9) == []
 
 
 async def test_passages_of_equal_score_stand_in_order_of_their_ids(
@@ -134,7 +135,7 @@ async def test_passages_of_equal_score_stand_in_order_of_their_ids(
 
 async def test_a_source_that_is_not_there_is_no_empty_source(kb: KnowledgeBase) -> None:
     with pytest.raises(SourceUnavailable, match="no source guideline") as caught:
-        await Lexical(kb, ("book", "guideline")).search("iron", k=3)
+        await Lexical(kb, Filter(("book", "guideline"))).search("iron", k=3)
     assert caught.value.fix == "run `osler kb add PATH --source guideline`"
 
 
@@ -142,7 +143,7 @@ async def test_a_damaged_index_is_no_empty_source(kb: KnowledgeBase) -> None:
     with access.writing(kb.path) as db:
         db.execute("DROP TABLE lexical")
     with pytest.raises(SourceUnavailable, match="source book cannot be searched"):
-        await Lexical(kb, ("book",)).search("iron", k=3)
+        await Lexical(kb, Filter(("book",))).search("iron", k=3)
     with pytest.raises(SourceUnavailable, match="the knowledge base cannot be searched"):
         await Lexical(kb).search("iron", k=3)
 
@@ -207,7 +208,7 @@ async def test_dense_search_keeps_to_its_sources(kb: KnowledgeBase) -> None:
     query = "iron deficiency"
     everywhere = await Dense(kb, HashingEncoder()).search(query, k=50)
     assert {hit.passage.source for hit in everywhere} == {"book", "wiki"}
-    patients = await Dense(kb, HashingEncoder(), ("emr",)).search(query, k=50)
+    patients = await Dense(kb, HashingEncoder(), Filter(("emr",))).search(query, k=50)
     assert ids(patients) == ["emr:patient#0"]
 
 
@@ -267,7 +268,7 @@ async def test_a_disk_that_fails_is_no_empty_source(kb: KnowledgeBase) -> None:
             raise OSError("the disk is gone")
 
     with pytest.raises(SourceUnavailable, match="source book cannot be searched: the disk"):
-        await Dense(kb, Unplugged(), ("book",)).search("iron", k=3)
+        await Dense(kb, Unplugged(), Filter(("book",))).search("iron", k=3)
 
 
 # Hybrid
@@ -275,9 +276,8 @@ async def test_a_disk_that_fails_is_no_empty_source(kb: KnowledgeBase) -> None:
 
 async def test_fused_scores_are_those_of_the_formula(kb: KnowledgeBase) -> None:
     encoder = HashingEncoder()
-    dense, lexical = Dense(kb, encoder), Lexical(kb)
     query = "colchicine for the acute attack of gout"
-    hits = await Hybrid(dense, lexical).search(query, k=1)
+    hits = await Hybrid(kb, encoder).search(query, k=1)
     assert ids(hits) == ["book:gout#0"]
     assert hits[0].score == pytest.approx(1 / 11 + 0.7 / 11), "first in both rankings"
     assert hits[0].source == "dense"
@@ -285,7 +285,7 @@ async def test_fused_scores_are_those_of_the_formula(kb: KnowledgeBase) -> None:
 
 
 async def test_a_passage_that_only_words_find_says_so(kb: KnowledgeBase) -> None:
-    hits = await Hybrid(Dense(kb, EnglishOnly()), Lexical(kb)).search("哮喘", k=5)
+    hits = await Hybrid(kb, EnglishOnly()).search("哮喘", k=5)
     assert ids(hits) == ["wiki:xiaochuan#0"]
     assert hits[0].source == "lexical"
 
@@ -294,7 +294,7 @@ async def test_a_source_that_is_down_on_one_side_is_down(kb: KnowledgeBase) -> N
     with access.writing(kb.path) as db:
         db.execute("DROP TABLE lexical")
     with pytest.raises(SourceUnavailable):
-        await Hybrid(Dense(kb, HashingEncoder()), Lexical(kb)).search("iron", k=3)
+        await Hybrid(kb, HashingEncoder()).search("iron", k=3)
 
 
 async def test_the_same_search_gives_the_same_hits(kb: KnowledgeBase) -> None:

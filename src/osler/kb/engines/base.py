@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from osler.kb.store import Scope
 from osler.types import EMR, Language
@@ -126,8 +126,11 @@ def passing(
         n *= 4
 
 
-def merged(rankings: Sequence[Ranking], k: int) -> Ranking:
-    """One ranking of several whose scores compare; equal ones in order of number."""
+Key = TypeVar("Key", int, str)
+
+
+def merged(rankings: Sequence[list[tuple[Key, float]]], k: int) -> list[tuple[Key, float]]:
+    """One ranking of several whose scores compare; equal ones in order of their keys."""
     if len(rankings) == 1:
         return rankings[0]
     together = [pair for ranking in rankings for pair in ranking]

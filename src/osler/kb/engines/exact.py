@@ -77,14 +77,17 @@ class Exact:
             return self._held.vectors
 
 
+_AMONG = (
+    "SELECT passage.number FROM passage JOIN document ON document.number = passage.document"
+    " WHERE passage.number IN (SELECT value FROM json_each(?))"
+)
+
+
 def _allowed(db: sqlite3.Connection, within: Filter) -> Callable[[Ranking], Ranking]:
     conditions, values = _conditions(within)
     if not conditions:
         return lambda found: found
-    sql = (
-        "SELECT passage.number FROM passage JOIN document ON document.number = passage.document"
-        f" WHERE passage.number IN (SELECT value FROM json_each(?)) AND {' AND '.join(conditions)}"
-    )
+    sql = " AND ".join((_AMONG, *conditions))
 
     def allowed(found: Ranking) -> Ranking:
         numbers = json.dumps([number for number, _ in found])

@@ -130,7 +130,7 @@ def _filter(conditions: dict[str, Any]) -> Any:
     """`{"kind": ["review"], "year": [2010, None]}`: any of a list; between two bounds."""
     import qdrant_edge as edge
 
-    must = []
+    must: list[Any] = []
     for field, wanted in conditions.items():
         if field in ("year", "trust"):
             first, last = wanted
