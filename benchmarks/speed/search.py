@@ -1,50 +1,284 @@
-"""How long a search takes once warm, on a knowledge base that is already built.
+"""Search at size: how fast, how exact, how large, on synthetic passages.
 
-    OSLER__HOME=FOLDER python benchmarks/speed/search.py [N]
+    python benchmarks/speed/search.py FOLDER [PASSAGES] [--engine edge|sqlite]
 
-Prints the milliseconds of N hybrid searches (k = 10, the query's encoding included), median and
-95th percentile, with the number of passages. Queries are the sample questions in English.
+Builds a knowledge base of PASSAGES (default 1,000,000) in FOLDER through the ordinary doors, or
+uses the one that is there, then measures in a fresh process: hybrid search (both rankings 100
+deep, 10 passages read) without and with the encoding of the query, recall@10 of the vectors
+against exact search, memory of process and workers, disk, and 8 clients at once.
+
+Texts are 60 words of a Zipf distribution over 60,000; vectors (384) lie in 5,000 clusters of
+Zipf sizes with 24 dimensions of noise; queries are perturbed passages with 8 of their words.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import json
 import os
+import resource
 import statistics
+import subprocess
 import sys
 import time
-from importlib.resources import files
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import osler
-from osler import wiring
+import numpy as np
+import numpy.typing as npt
+
+from osler.kb import access
+from osler.kb.base import KnowledgeBase
+from osler.kb.embed import Kind, MiniLM
+from osler.kb.engines.base import Choice, Filter
+from osler.retrieve.hybrid import Hybrid
+from osler.types import Language
+
+DIMENSION, CLUSTERS, NOISE = 384, 5_000, 24
+WORDS, VOCABULARY = 60, 60_000
+QUERIES = 1_000
+Floats = npt.NDArray[np.float32]
 
 
-def queries() -> list[str]:
-    import json
+class Synthetic:
+    """Gives each text the vector of the row whose number stands in it; an `Encoder`."""
 
-    text = files("osler.sample").joinpath("questions_en.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line)["question"] for line in text.splitlines()]
+    identity, dimension = "synthetic-384", DIMENSION
+    languages: frozenset[Language] = frozenset({"en"})
+
+    def __init__(self, folder: Path) -> None:
+        self._rows = np.load(folder / "vectors.npy", mmap_mode="r")
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Floats:
+        return np.array(self._rows[[int(text.rsplit("row", 1)[1]) for text in texts]])
 
 
-async def main(count: int) -> None:
-    settings = osler.load({}, cwd=Path.cwd(), env=os.environ).settings
-    kb, encoder = wiring.knowledge_base(settings), wiring.encoder(settings)
-    retriever = wiring.retriever(settings, kb, encoder, wiring.searched(settings, kb))
-    asked, took = queries(), []
-    for query in asked:
-        await retriever.search(query, k=10)
-    for number in range(count):
+def generate(folder: Path, count: int) -> None:
+    """Vectors, queries and the file of passages."""
+    rng = np.random.default_rng(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    vectors = np.lib.format.open_memmap(
+        folder / "vectors.npy", "w+", np.float32, (count, DIMENSION)
+    )
+    centres = rng.standard_normal((CLUSTERS, DIMENSION), np.float32)
+    spread = rng.standard_normal((NOISE, DIMENSION), np.float32) / np.sqrt(NOISE)
+    share = 1 / np.arange(1, CLUSTERS + 1)
+    share /= share.sum()
+    for start in range(0, count, 50_000):
+        size = min(50_000, count - start)
+        noise = rng.standard_normal((size, NOISE), np.float32) @ spread
+        made = centres[rng.choice(CLUSTERS, size, p=share)] + 0.9 * noise
+        vectors[start : start + size] = made / np.linalg.norm(made, axis=1, keepdims=True)
+    chosen = np.sort(rng.choice(count, QUERIES, replace=False))
+    asked = vectors[chosen] + 0.02 * rng.standard_normal((QUERIES, DIMENSION), np.float32)
+    np.save(folder / "queries.npy", asked / np.linalg.norm(asked, axis=1, keepdims=True))
+    _write(folder, count, set(chosen.tolist()), rng)
+
+
+def _write(folder: Path, count: int, chosen: set[int], rng: np.random.Generator) -> None:
+    syllables = [a + b for a in "bcdfglmnprstv" for b in "aeiou"]
+    words = np.array(["".join(rng.choice(syllables, 4)) for _ in range(VOCABULARY)])
+    share = 1 / np.arange(3, VOCABULARY + 3)
+    share /= share.sum()
+    queries = []
+    with (folder / "passages.jsonl").open("w") as file:
+        for start in range(0, count, 50_000):
+            size = min(50_000, count - start)
+            drawn = words[rng.choice(VOCABULARY, (size, WORDS), p=share)]
+            for i, text in enumerate(drawn, start):
+                row = {
+                    "id": f"d{i}",
+                    "title": f"{text[0]} {text[1]}",
+                    "content": f"{' '.join(text)} row{i}",
+                }
+                file.write(json.dumps(row) + "\n")
+                if i in chosen:
+                    queries.append(" ".join(rng.choice(text, 8, replace=False)))
+    (folder / "queries.json").write_text(json.dumps(queries))
+
+
+def build(folder: Path, count: int, engine: str) -> None:
+    """Through `add` and `build`."""
+    if not (folder / "vectors.npy").exists():
+        _timed("generate", lambda: generate(folder, count))
+    choice = Choice(engine)  # type: ignore[arg-type]
+    if not (folder / "kb" / "kb.sqlite").exists():
+        with KnowledgeBase.create(folder / "kb", choice) as kb:
+            _timed("add", lambda: kb.add([folder / "passages.jsonl"], source="research"))
+        with access.writing(folder / "kb") as db:
+            db.execute(
+                "UPDATE document SET year = 1980 + substr(id, 2) % 46, kinds = CASE"
+                " substr(id, 2) % 3 WHEN 0 THEN 'Review' WHEN 1 THEN 'Case Reports'"
+                " ELSE 'Randomized Controlled Trial' END"
+            )
+    (folder / "passages.jsonl").unlink(missing_ok=True)
+    with KnowledgeBase.open(folder / "kb", choice) as kb:
+        stages: dict[str, float] = {}
+
+        def progress(what: str, done: int, total: int | None) -> None:
+            stages.setdefault(what, time.perf_counter())
+
+        _timed("build", lambda: kb.build(Synthetic(folder), progress=progress, batch=4096))
+        ends = [*list(stages.values())[1:], time.perf_counter()]
+        for (what, begun), end in zip(stages.items(), ends, strict=True):
+            print(f"  of it {what:9} {end - begun:8.1f} s")
+
+
+def _timed(what: str, job: Callable[[], object]) -> None:
+    began, before = time.perf_counter(), _cpu()
+    job()
+    print(f"{what:15} {time.perf_counter() - began:8.1f} s wall {_cpu() - before:8.1f} s cpu")
+    sys.stdout.flush()
+
+
+def _cpu() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(use.ru_utime + use.ru_stime for use in used)
+
+
+class _Given:
+    """The query's vector is there: searching alone is measured."""
+
+    identity, dimension, languages = Synthetic.identity, DIMENSION, Synthetic.languages
+
+    def __init__(self, texts: list[str], queries: Floats, inner: MiniLM | None = None) -> None:
+        self._vectors = dict(zip(texts, queries, strict=True))
+        self._inner = inner
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Floats:
+        if self._inner:
+            self._inner.encode(texts, kind="query")
+        return self._vectors[texts[0]][None]
+
+
+def measure(folder: Path, engine: str) -> None:
+    queries = np.load(folder / "queries.npy")
+    asked: list[str] = json.loads((folder / "queries.json").read_text())
+    given = _Given(asked, queries)
+    with KnowledgeBase.open(folder / "kb", Choice(engine)) as kb:  # type: ignore[arg-type]
+        plain = Hybrid(kb, given)
         began = time.perf_counter()
-        await retriever.search(asked[number % len(asked)], k=10)
+        asyncio.run(plain.search(asked[0], k=10))
+        print(f"first search    {time.perf_counter() - began:8.2f} s")
+        for text in asked:
+            plain._search(text, 10)
+        _latencies("hybrid", plain, asked)
+        _latencies(
+            "hybrid, query encoded", Hybrid(kb, _Given(asked, queries, MiniLM())), asked[:500]
+        )
+        for name, within in (
+            ("years 2010-2025 (35 %)", Filter(years=(2010, 2025))),
+            ("one kind (33 %)", Filter(kinds=("review",))),
+            ("one year (2 %)", Filter(years=(2020, 2020))),
+        ):
+            chosen = Hybrid(kb, given, within)
+            _latencies(f"hybrid, {name}", chosen, asked[:300])
+        _parts(kb, queries, asked)
+        _recall(kb, folder, queries)
+        print(f"memory          {_memory():8.2f} GB (proportional, this process and its workers)")
+        _clients(plain, asked)
+    for name in ("kb.sqlite", "edge"):
+        print(f"disk {name:10} {_disk(folder / 'kb' / name) / 1e9:8.2f} GB")
+
+
+def _latencies(name: str, retriever: Hybrid, asked: list[str]) -> None:
+    took = []
+    for text in asked:
+        began = time.perf_counter()
+        retriever._search(text, 10)
         took.append(1000 * (time.perf_counter() - began))
     took.sort()
-    passages = kb.info().passages
+    p50, p95 = statistics.median(took), took[int(0.95 * len(took))]
+    print(f"{name:34} p50 {p50:7.2f} ms  p95 {p95:7.2f} ms  slowest {took[-1]:7.2f} ms")
+
+
+def _parts(kb: KnowledgeBase, queries: Floats, texts: list[str]) -> None:
+    """Where the time goes: the engine, and reading ten passages."""
+    numbers: list[list[int]] = []
+
+    def engine(i: int) -> None:
+        dense, _ = kb.rankings(texts[i].split(), queries[i], encoder=Synthetic.identity, k=100)
+        numbers.append([number for number, _ in dense[:10]])
+
+    def read(i: int) -> None:
+        kb.passages(numbers[i])
+
+    for name, part in (("both rankings", engine), ("ten passages", read)):
+        took = []
+        for i in range(300):
+            began = time.perf_counter()
+            part(i)
+            took.append(1000 * (time.perf_counter() - began))
+        print(f"  of it {name:26} p50 {statistics.median(took):7.2f} ms")
+
+
+def _recall(kb: KnowledgeBase, folder: Path, queries: Floats) -> None:
+    vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+    some, found = queries[:: len(queries) // 300], []
+    best: list[list[tuple[float, int]]] = [[] for _ in some]
+    for start in range(0, len(vectors), 100_000):
+        scores = some @ vectors[start : start + 100_000].T
+        for i, row in enumerate(scores):
+            top = np.argpartition(-row, min(10, len(row) - 1))[:10]
+            best[i] += [(float(row[j]), start + int(j)) for j in top]
+    for query, exact in zip(some, best, strict=True):
+        hits = kb.by_vector(query, encoder=Synthetic.identity, k=10)
+        ids = {int(passage.id.split(":d")[1].split("#")[0]) for passage, _ in hits}
+        found.append(len(ids & {row for _, row in sorted(exact)[-10:]}) / 10)
+    print(f"recall@10       {statistics.mean(found):8.4f} of {len(some)} queries, against exact")
+
+
+def _clients(retriever: Hybrid, asked: list[str]) -> None:
+    """Searches a second by 1 and by 8 threads, after the workers have come up."""
+    rates = {}
+    for clients in (8, 1, 8):
+        with ThreadPoolExecutor(clients) as pool:
+            began = time.perf_counter()
+            list(pool.map(lambda text: retriever._search(text, 10), asked * 2))
+        rates[clients] = 2 * len(asked) / (time.perf_counter() - began)
     print(
-        f"passages {passages:,}  searches {count}  median {statistics.median(took):.1f} ms", end=""
+        f"clients         1: {rates[1]:,.0f}/s  8: {rates[8]:,.0f}/s"
+        f"  ({rates[8] / rates[1]:.2f} times, {os.cpu_count()} cores)"
     )
-    print(f"  p95 {took[int(0.95 * count)]:.1f} ms  slowest {took[-1]:.1f} ms")
+
+
+def _memory() -> float:
+    return sum(_proportional(pid) for pid in (os.getpid(), *_children())) / 1e6
+
+
+def _children() -> Iterator[int]:
+    for task in Path("/proc/self/task").iterdir():
+        yield from map(int, (task / "children").read_text().split())
+
+
+def _proportional(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+def _disk(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_blocks * 512
+    return sum(p.stat().st_blocks * 512 for p in path.rglob("*") if p.is_file())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("passages", type=int, nargs="?", default=1_000_000)
+    parser.add_argument("--engine", default="edge")
+    parser.add_argument("--measure", action="store_true")
+    given = parser.parse_args()
+    if given.measure:
+        measure(given.folder, given.engine)
+        return
+    print(f"{given.passages:,} passages, engine {given.engine}, {os.cpu_count()} cores")
+    build(given.folder, given.passages, given.engine)
+    again = [sys.executable, __file__, str(given.folder), "--measure", "--engine", given.engine]
+    subprocess.run(again, check=True)  # noqa: S603 - this script
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 200))
+    main()

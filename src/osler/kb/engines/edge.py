@@ -262,7 +262,11 @@ def _rankings(sizes: list[int], data: bytes) -> list[Ranking]:
     scores.frombytes(data[8 * total :])
     pairs = list(zip(numbers, scores, strict=True))
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    return [pairs[start : start + size] for start, size in zip(starts, sizes, strict=True)]
+    # Edge leaves the order of equal scores open.
+    return [
+        sorted(pairs[start : start + size], key=lambda pair: (-pair[1], pair[0]))
+        for start, size in zip(starts, sizes, strict=True)
+    ]
 
 
 class _Pool:

@@ -12,7 +12,7 @@ from typing import Any
 
 DENSE, WORDS = "dense", "words"
 
-EF, OVERSAMPLING = 128, 2.0
+EF, OVERSAMPLING = 256, 2.0
 """Breadth of the graph search, at least, and how many candidates per hit are compared again
 by their exact vectors. {measured}"""
 
