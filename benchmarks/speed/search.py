@@ -144,13 +144,13 @@ class _Given:
     identity, dimension, languages = Synthetic.identity, DIMENSION, Synthetic.languages
 
     def __init__(self, texts: list[str], queries: Floats, inner: MiniLM | None = None) -> None:
-        self._vectors = dict(zip(texts, queries, strict=True))
+        self._vectors: dict[str, Floats] = dict(zip(texts, queries, strict=True))
         self._inner = inner
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Floats:
         if self._inner:
             self._inner.encode(texts, kind="query")
-        return self._vectors[texts[0]][None]
+        return self._vectors[texts[0]].reshape(1, -1)
 
 
 def measure(folder: Path, engine: str) -> None:

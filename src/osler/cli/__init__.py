@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from osler.cli import calibrate, fetch, kb, kb_keep, models, patients, setup, trace
+from osler.cli import calibrate, fetch, kb, kb_keep, kb_push, models, patients, setup, trace
 from osler.cli.ask import ask, replay
 from osler.cli.session import ProgressMode, Root, Session, complete_preset, settings_of
 
@@ -29,6 +29,7 @@ app.command()(setup.doctor)
 app.add_typer(setup.config, name="config", help="The settings in force, and where they come from.")
 for command in (*kb_keep.COMMANDS, patients.patients, fetch.fetch):
     kb.app.command()(command)
+kb.app.command()(kb_push.push)
 app.add_typer(kb.app, name="kb", help="The knowledge base: what can be found and cited.")
 app.command()(ask)
 app.add_typer(trace.app, name="trace", help="Recorded runs.")

@@ -163,12 +163,41 @@ def search(
     source: Annotated[
         list[str] | None, typer.Option("--source", "-s", help="Only this; give it once for each.")
     ] = None,
+    year_from: Annotated[
+        int | None, typer.Option("--year-from", help="Only documents from this year on.")
+    ] = None,
+    year_to: Annotated[
+        int | None, typer.Option("--year-to", help="Only documents up to this year.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="Only this publication type; give it once for each."),
+    ] = None,
+    language: Annotated[
+        list[str] | None, typer.Option("--language", help="Only this language, en or zh.")
+    ] = None,
+    trust: Annotated[
+        int | None, typer.Option("--trust", min=1, max=5, help="Of at least this trust.")
+    ] = None,
+    retracted: Annotated[
+        bool, typer.Option("--retracted", help="Also what was retracted.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """The passages that a question would find. Exit code 1: none."""
     here = session(context, as_json=as_json)
-    flags = {"kb.sources": source or None, "retrieve.k": k}
-    settings = here.settings(flags)
+    settings = here.settings(
+        {
+            "kb.sources": source or None,
+            "retrieve.k": k,
+            "retrieve.year_from": year_from,
+            "retrieve.year_to": year_to,
+            "retrieve.kinds": kind or None,
+            "retrieve.languages": language or None,
+            "retrieve.trust": trust,
+            "retrieve.retracted": retracted or None,
+        }
+    )
     from osler.cli.document import hit_document
     from osler.cli.render import hits_page
     from osler.wiring import search as find
@@ -241,9 +270,9 @@ def rm(
 
 def opened(settings: Settings, wait: float = 0.0) -> KnowledgeBase:
     """The knowledge base of the settings; what writes waits so many seconds for another."""
-    from osler.kb.base import KnowledgeBase
+    from osler.wiring import knowledge_base
 
-    kb = KnowledgeBase.open(settings.kb.path)
+    kb = knowledge_base(settings)
     kb.wait = wait
     return kb
 

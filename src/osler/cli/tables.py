@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from osler.kb.base import Added, Built, Info
     from osler.kb.check import Provenance, SourceInfo
     from osler.kb.dropped import DeadLetter
+    from osler.kb.engines.push import Pushed
     from osler.kb.snapshots import Snapshot
 
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
@@ -46,6 +47,15 @@ def built_page(built: Built) -> Group:
             f" in {built.seconds:.1f} s; snapshot {built.snapshot}"
         )
     )
+
+
+def pushed_page(pushed: Pushed) -> Group:
+    """What lies on the server now, by source."""
+    table = _table(("source", "on the server"), numeric={"on the server"})
+    for source, count in pushed.passages.items():
+        table.add_row(_text(source), _text(f"{count:,}"))
+    done = f"{pushed.sent:,} sent, {pushed.deleted:,} deleted in {pushed.seconds:.1f} s"
+    return Group(table, _text(done))
 
 
 def info_page(info: Info) -> Group:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from osler.errors import KnowledgeBaseBusy
 from osler.kb import index, leases
 from osler.kb.access import Mode, busy, writing
+from osler.kb.engines import other_encoder
 from osler.kb.index import Built
 from osler.kb.store import Progress, meta
 
@@ -94,6 +95,6 @@ def _encode(site: Site, encoder: Encoder, batch: int) -> int:
     wait = max(site.wait, _PATIENCE)
     with writing(site.path, Mode.TOGETHER, wait=wait, waiting=site.waiting) as db:
         if not index.is_of(db, encoder):
-            raise index.other_encoder(meta(db, "encoder"), encoder.identity)
+            raise other_encoder(meta(db, "encoder"), encoder.identity)
         total = index.pending(db)
         return leases.share(db, encoder, progress=site.progress, total=total, batch=batch)

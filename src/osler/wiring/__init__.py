@@ -13,6 +13,7 @@
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import (
     build_sample,
+    engine,
     knowledge_base,
     open_or_create,
     retriever,
@@ -44,6 +45,7 @@ __all__ = [
     "cast",
     "composer",
     "encoder",
+    "engine",
     "gate",
     "knowledge_base",
     "language_model",

@@ -201,7 +201,11 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
         )
-        self._reply()
+        try:
+            self._reply()
+        except BaseException:
+            self.stop()
+            raise
 
     def ask(self, asked: dict[str, Any], data: bytes) -> list[Ranking]:
         try:

@@ -58,10 +58,13 @@ class _Shelves:
         return self._open[shelf]
 
     def finish(self) -> None:
-        for opened in self._open.values():
+        for shelf, opened in self._open.items():
             opened.optimize()
             opened.flush()
             opened.close()
+            # The first opening completes what is written of its settings. After it, no opening
+            # changes a byte, and any number of processes may open it at a time.
+            shard.load(self._folder / shelf).close()
 
 
 def _apply(

@@ -75,7 +75,7 @@ def swap(kb: Path, to: Current) -> None:
 
 def sweep(kb: Path) -> None:
     """Deletes all but the current generation. Who still reads another one may go on: its
-    files live until they are closed."""
+    files live until they are closed. What cannot be deleted now is left to the next sweep."""
     current = read(kb)
     keep = {CURRENT, current.name if current else ""}
     folder = kb / FOLDER
@@ -83,7 +83,7 @@ def sweep(kb: Path) -> None:
         if entry.name in keep:
             continue
         if entry.is_dir():
-            shutil.rmtree(entry)
+            shutil.rmtree(entry, ignore_errors=True)
         else:
             entry.unlink()
 

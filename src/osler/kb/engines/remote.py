@@ -118,7 +118,7 @@ class Remote:
     @classmethod
     def connect(cls, choice: Choice, readers: access.Readers) -> Remote:
         """Raises `BadConfig`."""
-        return cls(client(choice), choice, lambda ids: _numbers(readers, ids))
+        return cls(client(choice), choice, lambda ids: numbers_of(readers, ids))
 
     def encoder(self) -> str:
         """Raises `KnowledgeBaseUnbuilt` when nothing was pushed to the server."""
@@ -199,7 +199,8 @@ class Remote:
         return self._known
 
 
-def _numbers(readers: access.Readers, ids: Sequence[str]) -> dict[str, int]:
+def numbers_of(readers: access.Readers, ids: Sequence[str]) -> dict[str, int]:
+    """Of those passages that are there."""
     wanted = "SELECT id, number FROM passage WHERE id IN (SELECT value FROM json_each(?))"
     with readers.borrow() as db:
         return dict(db.execute(wanted, (json.dumps(list(ids)),)))

@@ -1,0 +1,42 @@
+"""`osler kb push`: the knowledge base onto a Qdrant server."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from osler.cli.kb import opened
+from osler.cli.progress import progress
+from osler.cli.session import Json, Quiet, session
+
+
+def push(
+    context: typer.Context,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="The server, as http://HOST:6333; else kb.url.", metavar="URL"),
+    ] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Replace the collections of another encoder.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a Qdrant server hold what the knowledge base holds; only what changed travels.
+
+    A push that was cut short goes on where it stopped. Set kb.url to search there.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler.cli.tables import pushed_page
+    from osler.errors import BadConfig
+    from osler.wiring import engine
+
+    settings = here.settings({"kb.url": to})
+    if not settings.kb.url:
+        raise BadConfig("there is no server to push to", fix="give --to URL, or set kb.url")
+    with opened(settings) as kb, progress(here) as report:
+        pushed = kb.push(engine(settings), rebuild=rebuild, progress=report)
+    if here.json or not here.quiet:
+        here.show(pushed_page(pushed), asdict(pushed))

@@ -1,0 +1,77 @@
+"""A small knowledge base whose documents differ in everything that a filter knows."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from osler.kb import access
+from osler.kb.base import KnowledgeBase
+from osler.kb.engines.base import Choice
+from osler.kb.store import set_meta
+from osler.testing.encoders import HashingEncoder
+
+TEXTS = {
+    "research": {
+        "old-trial": "A randomised trial of ferrous salts in iron deficiency anaemia.",
+        "new-trial": "A later randomised trial of ferrous salts in iron deficiency anaemia.",
+        "review": "This review sums up ferrous salts in iron deficiency anaemia.",
+        "withdrawn": "Ferrous salts cure iron deficiency anaemia overnight, it was claimed.",
+        "undated": "Ferrous salts in iron deficiency anaemia, a note without a date.",
+    },
+    "guideline": {"advice": "Give ferrous salts for iron deficiency anaemia on alternate days."},
+    "wiki": {
+        "zh": "缺铁性贫血用铁剂治疗，口服硫酸亚铁。",
+        "asthma": "Salbutamol opens the airways.",
+    },
+    "emr": {"patient": "Patient 7 took ferrous salts for iron deficiency anaemia."},
+}
+COLUMNS: dict[str, dict[str, object]] = {
+    "old-trial": {"year": 1999, "kinds": "Journal Article\nRandomized Controlled Trial"},
+    "new-trial": {"year": 2021, "kinds": "Randomized Controlled Trial"},
+    "review": {"year": 2015, "kinds": "Review"},
+    "withdrawn": {"year": 2018, "kinds": "Journal Article", "retracted": 1},
+    "advice": {"year": 2020, "trust": 5},
+}
+
+
+def add(kb: KnowledgeBase, folder: Path, source: str, texts: dict[str, str]) -> None:
+    file = folder / f"{source}-{len(list(folder.iterdir()))}.jsonl"
+    rows = ({"id": id, "title": "", "content": text} for id, text in texts.items())
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    kb.add([file], source=source)
+
+
+def describe(kb: KnowledgeBase, id: str, **columns: object) -> None:
+    """What a parser of a richer format would have set."""
+    with access.writing(kb.path) as db:
+        for name, value in columns.items():
+            db.execute(f"UPDATE document SET {name} = ? WHERE id = ?", (value, id))  # noqa: S608
+        set_meta(db, built="")
+
+
+def described(at: Path) -> Path:
+    """A knowledge base of the texts with their columns, not built."""
+    files = at / "files"
+    files.mkdir()
+    with KnowledgeBase.create(at / "kb", Choice("sqlite")) as kb:
+        for source, texts in TEXTS.items():
+            add(kb, files, source, texts)
+        for id, columns in COLUMNS.items():
+            describe(kb, id, **columns)
+    return at / "kb"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return described(tmp_path)
+
+
+@pytest.fixture
+def edge(folder: Path) -> Iterator[KnowledgeBase]:
+    """Built, and searched by the embedded engine."""
+    pytest.importorskip("qdrant_edge", reason="the extra edge is not installed")
+    with KnowledgeBase.open(folder, Choice("edge")) as kb:
+        kb.build(HashingEncoder())
+        yield kb

@@ -1,0 +1,352 @@
+"""The embedded engine: its processes, its generations, and what happens when they are killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from osler.errors import (
+    BadConfig,
+    KnowledgeBaseError,
+    KnowledgeBaseMismatch,
+    KnowledgeBaseUnbuilt,
+    SourceUnavailable,
+)
+from osler.kb import engines
+from osler.kb.base import KnowledgeBase
+from osler.kb.engines import edge as edge_module
+from osler.kb.engines import edge_sync, generation
+from osler.kb.engines.base import Choice
+from osler.retrieve.hybrid import Hybrid
+from osler.retrieve.lexical import Lexical
+from osler.retrieve.sources import over
+from osler.testing.encoders import HashingEncoder
+
+from .conftest import add, describe
+
+pytest.importorskip("qdrant_edge", reason="the extra edge is not installed")
+
+QUERY = "ferrous salts for iron deficiency anaemia"
+
+
+class Other(HashingEncoder):
+    identity = "other-64"
+
+
+def children() -> Iterator[tuple[int, str]]:
+    """Processes of ours and how they are ("S" sleeps, "Z" is a zombie)."""
+    for task in Path("/proc/self/task").iterdir():
+        for pid in (task / "children").read_text().split():
+            try:
+                yield int(pid), Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+            except FileNotFoundError:
+                continue
+
+
+def workers() -> list[int]:
+    return [
+        pid
+        for pid, state in children()
+        if state != "Z" and "edge_worker" in Path(f"/proc/{pid}/cmdline").read_text()
+    ]
+
+
+async def ids(kb: KnowledgeBase, query: str = QUERY, k: int = 9) -> list[str]:
+    return [hit.passage.id for hit in await Hybrid(kb, HashingEncoder()).search(query, k=k)]
+
+
+def prints(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def current(kb: KnowledgeBase) -> generation.Current:
+    found = generation.read(kb.path)
+    assert found is not None
+    return found
+
+
+# Processes
+
+
+async def test_a_killed_worker_is_replaced_and_the_search_goes_on(edge: KnowledgeBase) -> None:
+    before = await ids(edge)
+    (worker,) = workers()
+    os.kill(worker, signal.SIGKILL)
+    assert await ids(edge) == before
+    assert workers() != [worker]
+
+
+async def test_a_worker_that_cannot_come_back_is_one_clear_error(edge: KnowledgeBase) -> None:
+    await ids(edge)
+    for part in (edge.path / "edge" / current(edge).name / "texts").rglob("segment.json"):
+        part.write_text("{")
+    (worker,) = workers()
+    os.kill(worker, signal.SIGKILL)
+    with pytest.raises(SourceUnavailable, match="worker of the embedded engine died"):
+        await ids(edge)
+
+
+async def test_closing_leaves_no_process_and_no_zombie(edge: KnowledgeBase) -> None:
+    await ids(edge)
+    assert len(workers()) == 1
+    before = {pid for pid, _ in children()}
+    edge.close()
+    gone = before - {pid for pid, _ in children()}
+    assert len(gone) == 1
+    assert workers() == []
+
+
+def test_workers_end_with_the_process_that_was_killed(edge: KnowledgeBase) -> None:
+    script = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from osler.kb.base import KnowledgeBase\n"
+        "from osler.kb.engines.base import Choice\n"
+        "kb = KnowledgeBase.open(Path(sys.argv[1]), Choice('edge'))\n"
+        "kb.by_words(['iron'], k=1)\n"
+        "print(Path('/proc/self/task').joinpath(str(__import__('os').getpid()), 'children')"
+        ".read_text(), flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", script, str(edge.path)], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        (worker,) = other.stdout.readline().split()
+        assert Path(f"/proc/{worker}").exists()
+        other.kill()
+    for _ in range(100):
+        state = Path(f"/proc/{worker}/stat")
+        if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            return  # where process 1 reaps nobody, it stays as a zombie of that one
+        time.sleep(0.05)
+    pytest.fail("the worker outlived the process that started it")
+
+
+async def test_processes_share_the_files_and_change_none(edge: KnowledgeBase) -> None:
+    """No lock keeps a second worker out: it reads the same files, so none may change them."""
+    folder = edge.path / "edge" / current(edge).name
+    before = prints(folder)
+    found = await ids(edge)
+    with KnowledgeBase.open(edge.path, Choice("edge")) as second:
+        assert await ids(second) == found
+        assert len(workers()) == 2
+        assert prints(folder) == before
+    assert prints(folder) == before
+
+
+async def test_many_threads_share_the_workers(edge: KnowledgeBase) -> None:
+    alone = await ids(edge)
+    seen: list[list[str]] = []
+    retriever = Hybrid(edge, HashingEncoder())
+
+    def ask() -> None:
+        hits = [retriever._search(QUERY, 9) for _ in range(5)]
+        seen.extend([hit.passage.id for hit in found] for found in hits)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [alone] * 40
+    assert len(workers()) <= (os.cpu_count() or 1)
+
+
+# Generations
+
+
+async def test_a_change_travels_alone_and_a_search_sees_it(
+    edge: KnowledgeBase, tmp_path: Path
+) -> None:
+    first = current(edge).name
+    assert "wiki:scurvy#0" not in await ids(edge, "scurvy oranges")
+    add(edge, tmp_path / "files", "wiki", {"scurvy": "Scurvy wants oranges."})
+    edge.remove(source="wiki", document="asthma")
+    told: list[tuple[str, int, int | None]] = []
+    edge.build(HashingEncoder(), progress=lambda *step: told.append(step))
+    assert [step for step in told if step[0] == "index"] == [("index", 1, 1)]
+    assert await ids(edge, "scurvy oranges", 1) == ["wiki:scurvy#0"]
+    assert "wiki:asthma#0" not in await ids(edge, "salbutamol airways")
+    assert [p.name for p in (edge.path / "edge").iterdir() if p.is_dir()] == [current(edge).name]
+    assert current(edge).name != first
+
+
+async def test_a_document_that_is_retracted_changes_its_shelf(edge: KnowledgeBase) -> None:
+    assert "research:review#0" in await ids(edge)
+    describe(edge, "review", retracted=1)
+    edge.build(HashingEncoder())
+    assert "research:review#0" not in await ids(edge)
+    assert current(edge).points == {"patients": 1, "retracted": 2, "texts": 6}
+    describe(edge, "review", retracted=0)
+    edge.build(HashingEncoder())
+    assert "research:review#0" in await ids(edge)
+
+
+async def test_a_build_without_a_change_makes_no_generation(edge: KnowledgeBase) -> None:
+    before = current(edge)
+    edge.build(HashingEncoder())
+    assert current(edge) == before
+
+
+async def test_readers_go_on_while_it_is_rebuilt(edge: KnowledgeBase, tmp_path: Path) -> None:
+    retriever, stop = Hybrid(edge, HashingEncoder()), threading.Event()
+    failures: list[Exception] = []
+    searches = 0
+
+    def read() -> None:
+        nonlocal searches
+        while not stop.is_set():
+            try:
+                assert retriever._search(QUERY, 3)
+                searches += 1
+            except Exception as error:
+                failures.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    with KnowledgeBase.open(edge.path, Choice("edge")) as writer:
+        for n in range(3):
+            add(writer, tmp_path / "files", "wiki", {f"new{n}": f"Number {n} is new."})
+            writer.build(HashingEncoder())
+    stop.set()
+    thread.join()
+    assert searches >= 3
+    assert failures == []
+    assert "wiki:new2#0" in await ids(edge, "number new")
+
+
+async def test_what_a_killed_build_leaves_is_swept_and_the_old_one_stays(
+    edge: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await ids(edge)
+
+    def killed(what: str, done: int, total: int | None) -> None:
+        if what == "index":
+            raise KeyboardInterrupt
+
+    add(edge, tmp_path / "files", "wiki", {"scurvy": "Scurvy wants oranges."})
+    with pytest.raises(KeyboardInterrupt):
+        edge.build(HashingEncoder(), progress=killed)
+    assert len([p for p in (edge.path / "edge").iterdir() if p.is_dir()]) == 2
+    assert await ids(edge) == before
+    edge.build(HashingEncoder())
+    assert len([p for p in (edge.path / "edge").iterdir() if p.is_dir()]) == 1
+    assert await ids(edge, "scurvy", 1) == ["wiki:scurvy#0"]
+
+
+async def test_after_a_rollback_the_index_of_the_later_state_is_not_searched(
+    edge: KnowledgeBase, tmp_path: Path
+) -> None:
+    edge.take_snapshot("before")
+    edge.remove(source="guideline")
+    edge.build(HashingEncoder())
+    KnowledgeBase.restore(edge.path, "before")
+    with pytest.raises(SourceUnavailable, match="no embedded index of its last build"):
+        await ids(edge)
+    with KnowledgeBase.open(edge.path) as automatic:  # the file is right: it is searched
+        assert "guideline:advice#0" in await ids(automatic)
+    edge.build(HashingEncoder())
+    assert "guideline:advice#0" in await ids(edge)
+
+
+async def test_another_encoder_begins_anew(edge: KnowledgeBase) -> None:
+    await ids(edge)
+    edge.build(Other(), rebuild=True)
+    with pytest.raises(SourceUnavailable, match=r"built by encoder other-64, not by .*hashing-64"):
+        await ids(edge)
+    assert current(edge).encoder == "other-64"
+
+
+def test_a_retriever_wants_the_encoder_that_built_the_vectors(edge: KnowledgeBase) -> None:
+    with pytest.raises(KnowledgeBaseMismatch) as caught:
+        over(edge, Other())
+    assert "kb build --rebuild" in caught.value.fix
+
+
+def test_an_index_that_failed_to_be_made_is_one_clear_error(
+    edge: KnowledgeBase, tmp_path: Path
+) -> None:
+    add(edge, tmp_path / "files", "wiki", {"scurvy": "Scurvy wants oranges."})
+    for part in (edge.path / "edge" / current(edge).name).rglob("segment.json"):
+        part.write_text("{")
+    with pytest.raises(KnowledgeBaseError, match="the embedded index could not be made"):
+        edge.build(HashingEncoder())
+    edge.build(HashingEncoder(), rebuild=True)
+    assert current(edge).points["texts"] == 8
+
+
+def test_a_damaged_pointer_is_one_clear_error(edge: KnowledgeBase) -> None:
+    (edge.path / "edge" / "current.json").write_text("{")
+    with pytest.raises(KnowledgeBaseError, match=r"the embedded index of .* is damaged"):
+        edge.by_words(["iron"], k=1)
+
+
+# Choice
+
+
+def test_without_its_package_the_engine_is_refused_with_the_command(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge_module, "installed", lambda: False)
+    with KnowledgeBase.open(folder, Choice("edge")) as kb:
+        with pytest.raises(BadConfig) as caught:
+            kb.build(HashingEncoder())
+        assert 'pip install "osler[edge]"' in caught.value.fix
+
+
+async def test_auto_makes_the_index_from_a_size_on_and_takes_it_away_below(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnowledgeBase.open(folder) as kb:
+        kb.build(HashingEncoder())
+        assert not (folder / "edge").exists()
+        assert await ids(kb)
+        monkeypatch.setattr(engines, "EDGE_FROM", 5)
+        kb.build(HashingEncoder())
+        assert (folder / "edge").exists()
+        assert await ids(kb)
+        assert len(workers()) == 1
+        monkeypatch.setattr(engines, "EDGE_FROM", 5_000)
+        kb.build(HashingEncoder())
+        assert not (folder / "edge").exists()
+        assert await ids(kb)
+
+
+async def test_auto_without_the_package_searches_the_file(
+    edge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge_module, "installed", lambda: False)
+    with KnowledgeBase.open(edge.path) as kb:
+        assert await ids(kb)
+        assert workers() == []
+
+
+async def test_before_the_first_build_there_is_nothing_to_search(folder: Path) -> None:
+    with KnowledgeBase.open(folder, Choice("edge")) as kb:
+        with pytest.raises(SourceUnavailable):
+            await Lexical(kb).search("iron", k=1)
+        with pytest.raises(KnowledgeBaseUnbuilt):
+            over(kb, HashingEncoder())
+
+
+def test_a_sync_of_the_same_build_does_nothing(edge: KnowledgeBase) -> None:
+    now = current(edge)
+    assert not edge_sync.sync(
+        edge.path,
+        build=now.build,
+        encoder=now.encoder,
+        dimension=now.dimension,
+        progress=lambda *_: None,
+    )
