@@ -1,6 +1,6 @@
 """Search at size: how fast, how exact, how large, on synthetic passages.
 
-    python benchmarks/speed/search.py FOLDER [PASSAGES] [--engine edge|sqlite]
+    python benchmarks/speed/search.py FOLDER [PASSAGES] [--engine edge|sqlite] [--far]
 
 Builds a knowledge base of PASSAGES (default 1,000,000) in FOLDER through the ordinary doors, or
 uses the one that is there, then measures in a fresh process: hybrid search (both rankings 100
@@ -8,7 +8,9 @@ deep, 10 passages read) without and with the encoding of the query, recall@10 of
 against exact search, memory of process and workers, disk, and 8 clients at once.
 
 Texts are 60 words of a Zipf distribution over 60,000; vectors (384) lie in 5,000 clusters of
-Zipf sizes with 24 dimensions of noise; queries are perturbed passages with 8 of their words.
+Zipf sizes, whose centres span 64 dimensions, with 24 dimensions of noise about each; queries are
+perturbed passages with 8 of their words. Centres that are spread over all 384 dimensions (--far)
+are islands such as no encoder makes: a graph then finds its way between them less often.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from osler.kb.engines.base import Choice, Filter
 from osler.retrieve.hybrid import Hybrid
 from osler.types import Language
 
-DIMENSION, CLUSTERS, NOISE = 384, 5_000, 24
+DIMENSION, CLUSTERS, LATENT, NOISE = 384, 5_000, 64, 24
 WORDS, VOCABULARY = 60, 60_000
 QUERIES = 1_000
 Floats = npt.NDArray[np.float32]
@@ -55,14 +57,22 @@ class Synthetic:
         return np.array(self._rows[[int(text.rsplit("row", 1)[1]) for text in texts]])
 
 
-def generate(folder: Path, count: int) -> None:
+def _centres(rng: np.random.Generator, *, far: bool) -> Floats:
+    """Of length √384, as those of independent coordinates are."""
+    made = rng.standard_normal((CLUSTERS, DIMENSION if far else LATENT), np.float32)
+    if not far:
+        made = made @ rng.standard_normal((LATENT, DIMENSION), np.float32)
+    return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True) * DIMENSION**0.5)
+
+
+def generate(folder: Path, count: int, *, far: bool) -> None:
     """Vectors, queries and the file of passages."""
     rng = np.random.default_rng(0)
     folder.mkdir(parents=True, exist_ok=True)
     vectors = np.lib.format.open_memmap(
         folder / "vectors.npy", "w+", np.float32, (count, DIMENSION)
     )
-    centres = rng.standard_normal((CLUSTERS, DIMENSION), np.float32)
+    centres = _centres(rng, far=far)
     spread = rng.standard_normal((NOISE, DIMENSION), np.float32) / np.sqrt(NOISE)
     share = 1 / np.arange(1, CLUSTERS + 1)
     share /= share.sum()
@@ -99,10 +109,10 @@ def _write(folder: Path, count: int, chosen: set[int], rng: np.random.Generator)
     (folder / "queries.json").write_text(json.dumps(queries))
 
 
-def build(folder: Path, count: int, engine: str) -> None:
+def build(folder: Path, count: int, engine: str, *, far: bool) -> None:
     """Through `add` and `build`."""
     if not (folder / "vectors.npy").exists():
-        _timed("generate", lambda: generate(folder, count))
+        _timed("generate", lambda: generate(folder, count, far=far))
     choice = Choice(engine)  # type: ignore[arg-type]
     if not (folder / "kb" / "kb.sqlite").exists():
         with KnowledgeBase.create(folder / "kb", choice) as kb:
@@ -269,13 +279,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("passages", type=int, nargs="?", default=1_000_000)
     parser.add_argument("--engine", default="edge")
+    parser.add_argument("--far", action="store_true")
     parser.add_argument("--measure", action="store_true")
     given = parser.parse_args()
     if given.measure:
         measure(given.folder, given.engine)
         return
     print(f"{given.passages:,} passages, engine {given.engine}, {os.cpu_count()} cores")
-    build(given.folder, given.passages, given.engine)
+    build(given.folder, given.passages, given.engine, far=given.far)
     again = [sys.executable, __file__, str(given.folder), "--measure", "--engine", given.engine]
     subprocess.run(again, check=True)  # noqa: S603 - this script
 

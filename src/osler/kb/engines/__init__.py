@@ -109,11 +109,11 @@ class Engines:
     def _has_edge(self) -> bool:
         """Whether there is an index to search. While a build is under way it is that of the
         build before; after a rollback it is of no state that still counts."""
-        current = self._current()
-        if current is None:
-            return False
         with self._readers.borrow() as db:
-            return meta(db, "built") != "yes" or meta(db, "builds") == current.build
+            built, builds = meta(db, "built"), int(meta(db, "builds") or 0)
+        # Looked at second: it may be of the next build already, which is about to be declared.
+        current = self._current()
+        return current is not None and (built != "yes" or int(current.build) >= builds)
 
     def _current(self) -> Current | None:
         """Read again when another generation was made current."""
