@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -225,8 +225,12 @@ class KnowledgeBase:
         from osler.kb.engines import push, remote
 
         self.require_built(None)
-        client = remote.client(to)
-        with remote.translated(to.url), self._readers.borrow() as db, access.still(db):
+        with (
+            closing(remote.client(to)) as client,
+            remote.translated(to.url),
+            self._readers.borrow() as db,
+            access.still(db),
+        ):
             return push.push(db, client, to.name, progress or _silent, afresh=rebuild)
 
     def remove(self, *, source: str, document: str | None = None) -> int:
