@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -101,6 +102,13 @@ def build(
     sample: Annotated[
         bool, typer.Option("--sample", help="Add the sample texts that come with Osler first.")
     ] = False,
+    on: Annotated[
+        Literal["processes", "ray"] | None,
+        typer.Option("--on", help="Encode on worker processes, or on a Ray cluster (extra ray)."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Workers, with --on; else one a core.")
+    ] = None,
     wait: Wait = PATIENCE,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -111,14 +119,19 @@ def build(
     """
     here = session(context, as_json=as_json, quiet=quiet)
     settings = here.settings()
-    from osler.wiring import build_sample, encoder
+    from osler.wiring import build_sample, encoder, runner
 
     with progress(here) as report:
         if sample:
             built = build_sample(settings, report)
         if rebuild or not sample:
             with opened(settings, wait) as kb:
-                built = kb.build(encoder(settings), rebuild=rebuild, progress=report)
+                if on is None:
+                    built = kb.build(encoder(settings), rebuild=rebuild, progress=report)
+                else:
+                    make = partial(encoder, settings)
+                    workforce = runner(on, workers)
+                    built = kb.build_on(workforce, make, rebuild=rebuild, progress=report)
     from osler.cli.tables import built_page
 
     if here.json or not here.quiet:

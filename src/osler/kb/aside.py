@@ -24,6 +24,7 @@ from osler.errors import KnowledgeBaseError
 from osler.kb.discover import Found, FoundFile, FoundFolder, read
 from osler.kb.formats import FolderParser, by_name
 from osler.kb.formats.containers import open_file
+from osler.kb.prepare import How, Outcome, prepare_batch
 from osler.kb.records import Parser, Record, SourceFile
 
 if TYPE_CHECKING:
@@ -42,7 +43,13 @@ def batches(found: Found) -> Iterator[list[Record]]:
 
     Raises `KnowledgeBaseError` when the second process dies.
     """
-    yield from _from_aside(found) if _is_worth_it(found) else _batches(found)
+    yield from _from_aside(found) if _is_worth_it(found) else here(found)
+
+
+def outcomes(found: Found, how: How) -> Iterator[list[Outcome]]:
+    """The same, prepared. Raises as `batches` does."""
+    for batch in batches(found):
+        yield prepare_batch(batch, how)
 
 
 def work() -> None:
@@ -50,9 +57,9 @@ def work() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     sys.setswitchinterval(0.0005)  # the thread that decompresses waits less for its turn
     path, name, parser = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
-    found = _found(path, name, by_name(parser))
+    reading = found(path, name, by_name(parser))
     try:
-        for batch in chain(_batches(found), [None]):
+        for batch in chain(here(reading), [None]):
             pickle.dump(batch, sys.stdout.buffer, protocol=pickle.HIGHEST_PROTOCOL)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
@@ -63,17 +70,19 @@ def _is_worth_it(found: Found) -> bool:
     path = found.file.path
     if found.file.member or (os.cpu_count() or 1) < 2 or not sys.executable:
         return False
-    if type(_registered(found)) is not type(found.parser):
+    if not is_registered(found):
         return False
     files = path.iterdir() if path.is_dir() else (path,)
     return sum(file.stat().st_size for file in files if file.is_file()) >= WORTH
 
 
-def _registered(found: Found) -> Parser | FolderParser:
-    return by_name(found.parser.name)
+def is_registered(found: Found) -> bool:
+    """Whether another process finds its parser by name."""
+    return type(by_name(found.parser.name)) is type(found.parser)
 
 
-def _batches(found: Found) -> Iterator[list[Record]]:
+def here(found: Found) -> Iterator[list[Record]]:
+    """As `batches`, in this process."""
     records = read(found)
     while batch := list(islice(records, BATCH)):
         yield batch
@@ -106,7 +115,8 @@ def _told(stream: BinaryIO, found: Found) -> list[Record] | None:
     return batch
 
 
-def _found(path: Path, name: str, parser: Parser | FolderParser) -> Found:
+def found(path: Path, name: str, parser: Parser | FolderParser) -> Found:
+    """A file on disk, to be read and decompressed some blocks ahead."""
     if isinstance(parser, FolderParser):
         return FoundFolder(SourceFile(path), name, parser)
     return FoundFile(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -47,6 +48,7 @@ from osler.kb.store import (
 from osler.types import Passage
 
 if TYPE_CHECKING:
+    from osler.kb.bulk import Runner
     from osler.kb.embed import Encoder
     from osler.kb.engines.push import Pushed
     from osler.kb.vectors import Floats
@@ -116,6 +118,7 @@ class KnowledgeBase:
         trust: int | None = None,
         chunk: str = "omni",
         progress: Progress | None = None,
+        runner: Runner | None = None,
     ) -> Added:
         """Reads files, folders and archives into `source`; each file wholly or not at all.
 
@@ -125,6 +128,7 @@ class KnowledgeBase:
         document states none; `illustrative` marks all as samples; `trust` (1 least, to 5)
         stands in place of the source's own (`osler.kb.store.trust_of`); `chunk` says how texts
         are cut (`osler.kb.chunk.chunking`): added again with another, a file is cut anew.
+        The workers of `runner` read the files; without one, this process and another do.
         Raises `BadConfig` for a bad way of cutting, `KnowledgeBaseError` for a bad source name
         or while another process writes.
         """
@@ -132,8 +136,15 @@ class KnowledgeBase:
         if trust is not None and not 1 <= trust <= 5:
             raise KnowledgeBaseError(f"{trust} is no trust", fix="give a number from 1 to 5")
         how = How(source, fmt, licence, illustrative, trust, chunk=chunking(chunk).name)
+        named, told = list(paths), progress or _silent
         with self._writing(progress) as db:
-            return ingest.add(db, list(paths), how, progress or _silent)
+            if runner is None:
+                return ingest.add(db, named, how, told)
+            from osler.kb import bulk
+
+            with bulk.spool(self.path) as folder:
+                outcomes = bulk.prepare(db, named, how, folder, runner, told)
+                return ingest.add(db, named, how, told, outcomes)
 
     def add_export(
         self,
@@ -211,6 +222,29 @@ class KnowledgeBase:
             rebuild=rebuild,
             batch=batch,
         )
+
+    def build_on(
+        self,
+        runner: Runner,
+        make: Callable[[], Encoder],
+        *,
+        rebuild: bool = False,
+        progress: Progress | None = None,
+    ) -> Built:
+        """As `build`, with the encoder that each worker of `runner` makes for itself.
+
+        The folder must be one that all workers see. Raises what `build` raises, and
+        `KnowledgeBaseError` for a batch of which worker after worker dies.
+        """
+        from osler.kb import bulk
+
+        encoder, told = make(), progress or _silent
+        with self._writing(progress) as db, bulk.spool(self.path) as folder:
+            index.begin(db, encoder, rebuild=rebuild)
+            total = index.pending(db)
+            encoded = bulk.encode(db, folder, make, runner, progress=told, total=total)
+        built = self.build(encoder, progress=progress)
+        return replace(built, encoded=built.encoded + encoded)
 
     def push(
         self, to: Choice, *, rebuild: bool = False, progress: Progress | None = None

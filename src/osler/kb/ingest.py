@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseError
@@ -22,7 +23,7 @@ from osler.kb.chunk import OMNI
 from osler.kb.discover import Found, FoundFile, FoundFolder, discover, fingerprint
 from osler.kb.emr.discreet import place
 from osler.kb.incoming import Incoming
-from osler.kb.prepare import How, Outcome, Prepared, prepare_batch
+from osler.kb.prepare import How, Outcome, Prepared
 from osler.kb.records import Drop
 from osler.kb.store import Progress, set_meta
 
@@ -127,6 +128,9 @@ class _Broken(Exception):
         self.drop = drop
 
 
+Outcomes = Callable[[Found, How], Iterator[list[Outcome]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Care:
     """How closely to look, and what to do with what is gone."""
@@ -139,16 +143,25 @@ class Care:
     """Take out the documents of files that are gone."""
     by_hand: bool = False
     """The user names the files: documents that were taken out by hand come back."""
+    outcomes: Outcomes = aside.outcomes
+    """Who reads and prepares a file."""
 
 
-def add(db: sqlite3.Connection, paths: Sequence[Path], how: How, progress: Progress) -> Added:
+def add(
+    db: sqlite3.Connection,
+    paths: Sequence[Path],
+    how: How,
+    progress: Progress,
+    outcomes: Outcomes = aside.outcomes,
+) -> Added:
     """See `KnowledgeBase.add`."""
     discover(paths, fmt=how.fmt)  # a bad path or format is told before anything is written
     tally = _Tally()
     for path in paths:
         root, other_terms = filed.note_root(db, _named(path), how)
         _bring_back(db, root)
-        _read_root(db, root, Care(checksum=other_terms, by_hand=True), tally, progress)
+        care = Care(checksum=other_terms, by_hand=True, outcomes=outcomes)
+        _read_root(db, root, care, tally, progress)
     return tally.added()
 
 
@@ -311,7 +324,7 @@ def _read_file(
     tally = _Tally()
     with transaction(db):
         incoming = Incoming(db, entry, item.name, READER, by_hand=care.by_hand)
-        for record, outcome in enumerate(_outcomes(item, how), 1):
+        for record, outcome in enumerate(chain.from_iterable(care.outcomes(item, how)), 1):
             result = incoming.take(outcome, record)
             if isinstance(result, Drop):
                 if result.reason in dropped.BROKEN:
@@ -333,11 +346,6 @@ def _count(tally: _Tally, passages: int, progress: Progress) -> None:
     tally.passages += passages
     if tally.documents % _REPORT_EVERY == 0:
         progress("documents", tally.documents, None)
-
-
-def _outcomes(item: Found, how: How) -> Iterator[Outcome]:
-    for batch in aside.batches(item):
-        yield from prepare_batch(batch, how)
 
 
 def _note_vanished(

@@ -17,6 +17,7 @@ from osler.wiring.knowledge import (
     knowledge_base,
     open_or_create,
     retriever,
+    runner,
     search,
     searched,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "reranker",
     "retriever",
     "roles_of",
+    "runner",
     "search",
     "searched",
     "solver",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from osler.config import Settings
 from osler.errors import BadConfig, KnowledgeBaseMissing
@@ -20,6 +21,7 @@ from osler.wiring.keys import server_key
 from osler.wiring.models import encoder
 
 if TYPE_CHECKING:
+    from osler.kb.bulk import Runner
     from osler.kb.embed import Encoder
 
 _SAMPLE_LICENCE = "Apache-2.0"
@@ -48,6 +50,14 @@ def within(settings: Settings, sources: tuple[str, ...]) -> Filter:
         chosen.retracted,
         chosen.trust,
     )
+
+
+def runner(on: Literal["processes", "ray"], workers: int | None) -> Runner:
+    """Who does bulk work: so many workers, or one a core. RAY_ADDRESS names a cluster."""
+    from osler.kb.bulk import OnRay, Processes
+
+    count = workers or os.cpu_count() or 1
+    return Processes(count) if on == "processes" else OnRay(count, os.environ.get("RAY_ADDRESS"))
 
 
 def open_or_create(settings: Settings) -> KnowledgeBase:
