@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -61,6 +63,21 @@ def described(at: Path) -> Path:
         for id, columns in COLUMNS.items():
             describe(kb, id, **columns)
     return at / "kb"
+
+
+@contextmanager
+def quick_folder() -> Iterator[Path]:
+    """In memory where there is such a place: a build of the embedded index makes the disk
+    confirm some hundred small files, which is most of the time of these tests."""
+    memory = Path("/dev/shm")  # noqa: S108 - a folder of our own in it
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with quick_folder() as made:
+        yield made
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from osler.kb.vectors import Floats
 from osler.retrieve.words import terms
 from osler.testing.encoders import HashingEncoder
 
-from .conftest import described
+from .conftest import described, quick_folder
 
 pytestmark = pytest.mark.filterwarnings("ignore:Local mode performs exact")
 
@@ -39,8 +39,9 @@ def in_memory(folder: Path, readers: access.Readers) -> Remote:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return described(tmp_path_factory.mktemp("agree"))
+def folder() -> Iterator[Path]:
+    with quick_folder() as made:
+        yield described(made)
 
 
 @pytest.fixture(params=["sqlite", "edge", "qdrant"], scope="module")
