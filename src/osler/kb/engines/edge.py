@@ -107,7 +107,21 @@ class Edge:
         words: sparse.Sparse | None = None,
         dense: Floats | None = None,
     ) -> list[Ranking]:
-        opened = self._opened()
+        while True:
+            opened = self._opened()
+            try:
+                return self._asked(opened, k, within, words, dense)
+            except _Closed:
+                continue  # another thread has opened the next generation meanwhile
+
+    @staticmethod
+    def _asked(
+        opened: _Open,
+        k: int,
+        within: Filter,
+        words: sparse.Sparse | None,
+        dense: Floats | None,
+    ) -> list[Ranking]:
         present = [name for name in shelves(within) if name in opened.current.points]
         found = [
             opened.pool.ask(
@@ -183,6 +197,10 @@ def _conditions(within: Filter, present: Sequence[str]) -> dict[str, Any]:
     if within.trust > 1:
         conditions["trust"] = [within.trust, None]
     return conditions
+
+
+class _Closed(Exception):
+    """The pool's generation is no longer searched."""
 
 
 class _Died(Exception):
@@ -291,7 +309,7 @@ class _Pool:
 
     def ask(self, asked: dict[str, Any], data: bytes) -> list[Ranking]:
         """A worker that dies is replaced once. Raises `KnowledgeBaseError` when the next one
-        dies of the same request."""
+        dies of the same request, and `_Closed`."""
         worker: _Worker | None = self._take()
         try:
             assert worker is not None  # noqa: S101
@@ -317,10 +335,13 @@ class _Pool:
         with self._changed:
             self._closed = True
             self._closing()
+            self._changed.notify_all()
 
     def _take(self) -> _Worker:
         with self._changed:
             while not self._idle:
+                if self._closed:
+                    raise _Closed
                 if self._started == 0:
                     self._started = 1
                     break
