@@ -10,6 +10,7 @@ import pytest
 from osler.errors import SourceUnavailable
 from osler.kb.base import KnowledgeBase
 from osler.kb.emr.codes import icd
+from osler.kb.engines.base import Filter
 from osler.retrieve.lexical import Lexical
 from osler.retrieve.patients import Patients, SimilarPatients, profile_in
 from osler.testing.conformance import RetrieverKit
@@ -50,7 +51,7 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
 
 @pytest.fixture
 def retriever(kb: KnowledgeBase) -> Retriever:
-    return SimilarPatients(Patients(kb), Lexical(kb, (EMR,)))
+    return SimilarPatients(Patients(kb), Lexical(kb, Filter((EMR,))))
 
 
 class TestSimilarPatients(RetrieverKit):
@@ -99,7 +100,7 @@ async def test_patients_are_read_again_after_a_build(kb: KnowledgeBase, tmp_path
 
 async def test_without_patients_the_source_is_down(tmp_path: Path) -> None:
     with KnowledgeBase.create(tmp_path / "empty") as kb:
-        retriever = SimilarPatients(Patients(kb), Lexical(kb, (EMR,)))
+        retriever = SimilarPatients(Patients(kb), Lexical(kb, Filter((EMR,))))
         with pytest.raises(SourceUnavailable, match="no source emr"):
             await retriever.search("ICD-9-CM 038.9", k=1)
 
