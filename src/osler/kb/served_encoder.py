@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from osler.errors import ModelError
-from osler.llm.post import Door, numbered
+from osler.llm.door import Door
+from osler.llm.post import ask_all, numbered
+from osler.llm.wire import BadReply
 from osler.types import Language
 
 if TYPE_CHECKING:
     from osler.kb.embed import Kind, Vectors
 
 _BATCH = 64
+_FIX = "set embedder.url and embedder.name to a server and a model that embed"
 _BLANK = "."
 """What is sent for a text of nothing, which servers refuse."""
 
@@ -53,7 +56,7 @@ class OpenAIEncoder:
     def identity(self) -> str:
         prefixes = "\n".join(self._prefixes.values())
         mark = f"+{sha256(prefixes.encode()).hexdigest()[:6]}" if prefixes.strip("\n") else ""
-        return f"openai:{self._door.endpoint.model}{mark}"
+        return f"openai:{self._door.model}{mark}"
 
     @property
     def dimension(self) -> int:
@@ -75,15 +78,16 @@ class OpenAIEncoder:
         batches = [sent[at : at + self._batch] for at in range(0, len(sent), self._batch)]
         with ThreadPoolExecutor(1) as pool:
             replies = pool.submit(asyncio.run, self._ask(batches)).result()
-        read = [self._read(reply, len(b)) for reply, b in zip(replies, batches, strict=True)]
+        try:
+            read = [self._read(reply, len(b)) for reply, b in zip(replies, batches, strict=True)]
+        except BadReply as error:
+            raise ModelError(f"{self._door.name}: {error}", fix=_FIX) from error
         return np.vstack(read)
 
     async def _ask(self, batches: Sequence[Sequence[str]]) -> list[Any]:
-        model = self._door.endpoint.model
-        bodies: list[Mapping[str, Any]] = [
-            {"model": model, "input": list(batch), "encoding_format": "float"} for batch in batches
-        ]
-        return await self._door.ask_all("/embeddings", bodies)
+        asked = {"model": self._door.model, "encoding_format": "float"}
+        bodies = [{**asked, "input": list(batch)} for batch in batches]
+        return await ask_all(self._door, "/embeddings", bodies)
 
     def _read(self, reply: Any, count: int) -> Vectors:
         import numpy as np
@@ -92,13 +96,13 @@ class OpenAIEncoder:
         try:
             vectors = np.array(listed, np.float32)
         except (TypeError, ValueError) as error:
-            raise ModelError(f"{self._door.name}: the embeddings are no vectors") from error
+            raise BadReply("the embeddings are no vectors") from error
         if vectors.ndim != 2 or not vectors.shape[1]:
-            raise ModelError(f"{self._door.name}: the embeddings are no vectors")
+            raise BadReply("the embeddings are no vectors")
         self._agree(vectors.shape[1])
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(vectors).all() or not (norms > 0).all():
-            raise ModelError(f"{self._door.name}: an embedding is zero or not finite")
+            raise BadReply("an embedding is zero or not finite")
         unit: Vectors = vectors / norms
         return unit
 

@@ -8,7 +8,11 @@ from math import isfinite
 from typing import Any
 
 from osler.errors import ModelError
-from osler.llm.post import Door, numbered
+from osler.llm.door import Door
+from osler.llm.post import numbered
+from osler.llm.wire import BadReply
+
+_FIX = "set reranker.url and reranker.name to a server and a model that rerank"
 
 
 @dataclass(frozen=True)
@@ -22,17 +26,21 @@ class OpenAIReranker:
         if not texts:
             return ()
         body = {
-            "model": self.door.endpoint.model,
+            "model": self.door.model,
             "query": query,
             "documents": list(texts),
             "top_n": len(texts),
             "return_documents": False,
         }
-        (reply,) = await self.door.ask_all("/rerank", [body])
-        return tuple(self._score(one) for one in numbered(reply, "results", len(texts)))
+        reply = await self.door.post("/rerank", body)
+        try:
+            return tuple(map(_score, numbered(reply, "results", len(texts))))
+        except BadReply as error:
+            raise ModelError(f"{self.door.name}: {error}", fix=_FIX) from error
 
-    def _score(self, result: Mapping[str, Any]) -> float:
-        told = result.get("relevance_score")
-        if isinstance(told, bool) or not isinstance(told, int | float) or not isfinite(told):
-            raise ModelError(f"{self.door.name}: {told!r} is no relevance score")
-        return float(told)
+
+def _score(result: Mapping[str, Any]) -> float:
+    told = result.get("relevance_score")
+    if isinstance(told, bool) or not isinstance(told, int | float) or not isfinite(told):
+        raise BadReply(f"{told!r} is no relevance score")
+    return float(told)

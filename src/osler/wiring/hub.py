@@ -14,8 +14,8 @@ from osler.wiring.keys import server_key
 
 if TYPE_CHECKING:
     from osler.kb.embed import Encoder
+    from osler.llm.door import Door
     from osler.llm.hub import Weights
-    from osler.llm.post import Door
 
 
 def transformers_model(chosen: Model) -> LanguageModel:
@@ -121,11 +121,15 @@ def _weights(path: Path | None, name: str, revision: str) -> Weights:
 
 
 def _door(chosen: Embedder | RerankerSettings, section: str) -> Door:
-    from osler.llm.openai import Endpoint
-    from osler.llm.post import Door
+    from osler.llm.door import Door
+    from osler.llm.endpoint import Endpoint
 
-    key = server_key(chosen.key_file, section)
     return Door(
-        Endpoint(base_url=chosen.url, model=chosen.name, api_key=key, timeout_s=chosen.timeout_s),
-        section,
+        Endpoint(
+            base_url=chosen.url,
+            model=chosen.name,
+            api_key=server_key(chosen.key_file, section),
+            timeout_s=chosen.timeout_s,
+            section=section,
+        )
     )

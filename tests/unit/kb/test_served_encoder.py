@@ -15,8 +15,7 @@ import pytest
 from osler.errors import ModelError, ModelMissing, ModelUnreachable
 from osler.kb.served_encoder import OpenAIEncoder
 from osler.kb.vectors import unit_problem
-from osler.llm.openai import Endpoint, KeyRefused
-from osler.llm.post import Door
+from osler.llm.door import Clock, Door, Endpoint, KeyRefused
 from osler.llm.quantise import default_gguf
 from osler.testing.post_server import Asked, Said, serving
 
@@ -35,8 +34,9 @@ class Naps:
 
 def encoder(url: str, naps: Naps | None = None, **more: Any) -> OpenAIEncoder:
     limits = {name: more.pop(name) for name in ("retries", "timeout_s") if name in more}
-    endpoint = Endpoint(base_url=url, model="e5", api_key=KEY, **{"timeout_s": 5.0, **limits})
-    door = Door(endpoint, "embedder", sleep=naps or Naps(), rng=Random(0))
+    bounds = {"timeout_s": 30.0, **limits}
+    endpoint = Endpoint(base_url=url, model="e5", api_key=KEY, section="embedder", **bounds)
+    door = Door(endpoint, clock=Clock(sleep=naps or Naps()), rng=Random(0))
     return OpenAIEncoder(door, languages=frozenset({"en", "zh"}), **more)
 
 
@@ -114,7 +114,7 @@ def data(*embeddings: Any) -> dict[str, Any]:
         ({"embeddings": []}, "no list of data"),
         ({"data": ["iron", "zinc"]}, "no list of data"),
         ([1, 2], "no list of data"),
-        (b"<html>hello</html>", "no JSON"),
+        (b"<html>hello</html>", "broken JSON"),
     ],
 )
 def test_what_is_no_vectors_is_an_error_not_an_index(body: Any, words: str) -> None:
@@ -132,7 +132,7 @@ def test_another_length_than_before_or_than_wanted_is_an_error() -> None:
     [
         (Said({"error": f"bad key {KEY}"}, 401), KeyRefused, "key refused"),
         (Said({"error": f"no such model; key {KEY}"}, 404), ModelError, "no such model"),
-        (Said({}, 503), ModelUnreachable, "answers 503, 3 of 3 tries"),
+        (Said({}, 503), ModelUnreachable, "answers 503: .*3 of 3 tries"),
         (None, ModelUnreachable, "hung up"),
         (Said({}, 429, {"Retry-After": "3600"}), ModelUnreachable, "1 of 3 tries"),
     ],
@@ -161,7 +161,7 @@ def test_a_busy_server_is_asked_again_when_it_says() -> None:
         vectors = encoder(place.url, naps).encode(["iron"], kind="query")
     assert vectors.shape == (1, 3)
     assert naps.taken[0] == 7
-    assert 1 <= naps.taken[1] <= 2
+    assert 0 <= naps.taken[1] <= 2
 
 
 def test_a_server_that_does_not_answer_is_unreachable_in_time() -> None:

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from osler.errors import ModelError, ModelMissing, ModelUnreachable, SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.llm.openai import Endpoint
-from osler.llm.post import Door
+from osler.llm.door import Door, Endpoint
 from osler.llm.quantise import default_gguf
 from osler.retrieve.cross_encoder import CrossEncoder
 from osler.retrieve.lexical import Lexical
@@ -215,8 +214,8 @@ async def test_a_cancelled_call_frees_the_model(tmp_path: Path) -> None:
 
 
 def reranker(url: str) -> OpenAIReranker:
-    endpoint = Endpoint(base_url=url, model="bge", timeout_s=30.0, retries=0)
-    return OpenAIReranker(Door(endpoint, "reranker"))
+    endpoint = Endpoint(base_url=url, model="bge", timeout_s=30.0, retries=0, section="reranker")
+    return OpenAIReranker(Door(endpoint))
 
 
 async def test_a_server_s_scores_come_in_the_order_of_the_texts() -> None:
