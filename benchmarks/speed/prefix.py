@@ -1,6 +1,6 @@
 """How often the embedded engine reads a token twice while TC-RAG pushes and pops.
 
-    python benchmarks/speed/prefix.py [--runs N] [--again N] [--moves pattern|any|guided]
+    python benchmarks/speed/prefix.py [--runs N] [--skip N] [--again N] [--moves pattern|any|guided]
 
 N TC-RAG runs on the sample knowledge base with the packaged model. The engine is one process,
 warm from run to run, and each of its requests is written down. "pattern" offers the model one
@@ -157,7 +157,7 @@ def line(name: str, evaluated: int, distinct: int, rest: str = "") -> None:
     print(f"{name:14} {evaluated:>9,} {distinct:>9,} {evaluated / distinct:>9.3f} {rest}")
 
 
-async def main(runs: int, again: int, moves: str) -> None:
+async def main(runs: int, skip: int, again: int, moves: str) -> None:
     with tempfile.TemporaryDirectory() as home:
         offered = "any" if moves == "pattern" else moves
         strategy = {"kind": "tc-rag", "moves": offered, "k": 2}  # else an hour on a small machine
@@ -170,7 +170,9 @@ async def main(runs: int, again: int, moves: str) -> None:
         assert isinstance(model, LlamaCpp)
         recorder = Recorder(model._engine)
         machine = wiring.machine(settings, settings.strategy, parts)
-        every = (samples("questions_en.jsonl")[:15] + samples("questions_zh.jsonl"))[:runs]
+        every = (samples("questions_en.jsonl")[:15] + samples("questions_zh.jsonl"))[
+            skip : skip + runs
+        ]
         whole: Trie = {}
         sums, marks, pops = [0, 0, 0], [0], 0
         print(f"{'run':14} {'evaluated':>9} {'distinct':>9} {'overhead':>9} sent, calls, pops, s")
@@ -206,7 +208,8 @@ async def main(runs: int, again: int, moves: str) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--skip", type=int, default=0, help="questions, to go on after an end")
     parser.add_argument("--again", type=int, default=4)
     parser.add_argument("--moves", choices=("pattern", "any", "guided"), default="pattern")
     given = parser.parse_args()
-    asyncio.run(main(given.runs, given.again, given.moves))
+    asyncio.run(main(given.runs, given.skip, given.again, given.moves))
