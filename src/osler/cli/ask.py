@@ -50,7 +50,8 @@ def ask(
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="How to solve it: direct, cot, rag or tc-rag.", autocompletion=complete_strategy
+            help="How to solve it: direct, cot, rag, tc-rag or kag-thinker.",
+            autocompletion=complete_strategy,
         ),
     ] = None,
     sources: Annotated[

@@ -309,8 +309,47 @@ class TcRag(Section):
     )
 
 
-Strategy = Annotated[Direct | Cot | Rag | TcRag, Field(discriminator="kind")]
-STRATEGIES: dict[str, type[Section]] = {"direct": Direct, "cot": Cot, "rag": Rag, "tc-rag": TcRag}
+class KagThinker(Section):
+    """A question taken apart into logical forms, each solved in depth."""
+
+    kind: Literal["kag-thinker"] = "kag-thinker"
+    decompose: bool = Field(
+        default=True, description="False: the question itself is the only step (an ablation)."
+    )
+    boundary: Literal["both", "self-check", "likelihood", "none"] = Field(
+        default="both",
+        description="What must hold for the model's own answer to stand (KAG-Thinker §3.2);"
+        " none: everything is looked up.",
+    )
+    tau: Real = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Least probability of a token inside the box; the paper gives no value.",
+    )
+    k: Whole = Field(
+        default=3, ge=1, le=200, description="Passages of one search (KAG-Thinker §4.1)."
+    )
+    turns: Whole = Field(
+        default=10,
+        ge=1,
+        le=100,
+        description="Searches for one sub-question, at most (the value of the released code).",
+    )
+    formulas: bool = Field(
+        default=True,
+        description="Try a verified formula before a program; false: programs only, as the paper.",
+    )
+
+
+Strategy = Annotated[Direct | Cot | Rag | TcRag | KagThinker, Field(discriminator="kind")]
+STRATEGIES: dict[str, type[Section]] = {
+    "direct": Direct,
+    "cot": Cot,
+    "rag": Rag,
+    "tc-rag": TcRag,
+    "kag-thinker": KagThinker,
+}
 
 
 class Calibration(Section):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from osler.config import Cot, Direct, Rag, Role, Settings, TcRag
+from osler.config import Cot, Direct, KagThinker, Rag, Role, Settings, TcRag
 from osler.errors import BadConfig
 from osler.llm.base import LanguageModel, Likelihood
 from osler.llm.tape import (
@@ -63,6 +63,8 @@ def roles_of(settings: Settings) -> tuple[Role, ...]:
             return ("reader",)
         case TcRag():
             return ("planner", "summariser", "reader")
+        case KagThinker():
+            return ("planner", "reader")
         case _ as never:
             assert_never(never)
 

@@ -10,7 +10,7 @@ from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.reread import Reread
 from osler.answer.written import Written
-from osler.config import Cot, Direct, Rag, Role, Settings, TcRag
+from osler.config import Cot, Direct, KagThinker, Rag, Role, Settings, TcRag
 from osler.errors import CapabilityMissing
 from osler.llm.base import LanguageModel, Likelihood, Sampling
 from osler.tcrag import tools as tcrag_tools
@@ -48,6 +48,11 @@ def solver(settings: Settings, parts: Parts) -> Solver:
             return rag.RetrieveAndRead(reader, found, compose, parts.sources, k, sampling)
         case TcRag() as chosen:
             return machine(settings, chosen, parts)
+        case KagThinker() as thinking:
+            from osler.wiring.thinking import thinker
+
+            small = not writes(settings, "planner")
+            return thinker(thinking, parts, compose, sampling, small=small)
         case _ as never:
             assert_never(never)
 

@@ -1,0 +1,83 @@
+"""KAG-Thinker as the settings ask for it."""
+
+from pathlib import Path
+
+import pytest
+
+from osler import wiring
+from osler.config import KagThinker, Settings
+from osler.kag.boundary import GenerateThenAssess, NoBoundary
+from osler.kag.planner import Decomposer, GivenPlan
+from osler.kag.solver import Thinker
+from osler.retrieve.relevance import Overlap
+from osler.testing.scripted import KeyedModel, ScriptedRetriever
+from osler.trace import Run
+from osler.types import Halt, Passage, Question
+from osler.wiring.models import Ready
+from osler.wiring.parts import Parts, roles_of
+
+FACT = Passage("book:inr#0", "Amiodarone raises the INR of patients on warfarin.", "book", "INR")
+QUESTION = Question("q", "What does amiodarone do to the INR of patients on warfarin?")
+
+
+def settings(tmp_path: Path, **options: object) -> Settings:
+    strategy = KagThinker.model_validate(options)
+    return Settings(home=tmp_path, strategy=strategy)
+
+
+def parts(model: KeyedModel) -> Parts:
+    ready = Ready(model)
+    found = ScriptedRetriever({"": [FACT]})
+    return Parts(
+        {"planner": ready, "reader": ready},
+        lambda name, sources: found,
+        Overlap(),
+        Overlap(),
+        ("book",),
+    )
+
+
+def built(tmp_path: Path, **options: object) -> Thinker:
+    solver = wiring.solver(settings(tmp_path, **options), parts(KeyedModel({})))
+    assert isinstance(solver, Thinker)
+    return solver
+
+
+def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
+    solver = built(tmp_path)
+    assert isinstance(solver.planner, Decomposer)
+    assert isinstance(solver.depth.boundary, GenerateThenAssess)
+    assert (solver.depth.boundary.self_check, solver.depth.boundary.likelihood) == (True, True)
+    assert (solver.depth.boundary.tau, solver.depth.k, solver.depth.turns) == (0.5, 3, 10)
+    assert roles_of(settings(tmp_path)) == ("planner", "reader")
+
+
+@pytest.mark.parametrize(
+    ("boundary", "signals"), [("self-check", (True, False)), ("likelihood", (False, True))]
+)
+def test_each_signal_can_stand_alone(
+    boundary: str, signals: tuple[bool, bool], tmp_path: Path
+) -> None:
+    found = built(tmp_path, boundary=boundary).depth.boundary
+    assert isinstance(found, GenerateThenAssess)
+    assert (found.self_check, found.likelihood) == signals
+
+
+def test_ablations_are_settings(tmp_path: Path) -> None:
+    solver = built(tmp_path, boundary="none", decompose=False, formulas=False)
+    assert isinstance(solver.depth.boundary, NoBoundary)
+    assert isinstance(solver.planner, GivenPlan)
+    assert solver.calculator.formulas == {}
+
+
+async def test_a_question_is_answered_through_the_wiring(tmp_path: Path) -> None:
+    model = KeyedModel(
+        {
+            "analyze the relationship": ["<answer>Yes</answer><reason>it says so</reason>"],
+            "from the references": [r"<answer>\boxed{it rises}</answer>"],
+        }
+    )
+    chosen = settings(tmp_path, boundary="none", decompose=False)
+    solution = await wiring.solver(chosen, parts(model)).solve(QUESTION, Run())
+    assert solution.halt is Halt.CONVERGED
+    assert solution.answer.evidence[0].passage == FACT
