@@ -1,0 +1,1 @@
+"""The graph source: concepts, names, definitions and relations in one file (Omni-RAG §3.2)."""

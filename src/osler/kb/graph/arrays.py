@@ -1,0 +1,63 @@
+"""Arrays that follow from a graph's tables, in one file that is mapped, not read.
+
+The file is derived: it says of which version of the tables it is, and one of another
+version, a damaged one or none at all is made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+FILE = "graph.arrays"
+_MAGIC = b"OSLERGR1"
+_ALIGN = 64
+
+
+def write(folder: Path, stamp: str, arrays: Mapping[str, Array]) -> None:
+    """Takes the place of the file in one step. Raises `OSError` where it cannot be written."""
+    places, at = [], 0
+    for name, array in arrays.items():
+        places.append((name, array.dtype.str, array.size, at))
+        at += -(-array.nbytes // _ALIGN) * _ALIGN
+    header = json.dumps({"stamp": stamp, "size": at, "arrays": places}).encode()
+    start = -(-(16 + len(header)) // _ALIGN) * _ALIGN
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".graph-", delete=False) as file:
+        try:
+            file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
+            file.write(b"\0" * (start - 16 - len(header)))
+            for array in arrays.values():
+                file.write(np.ascontiguousarray(array).data)
+                file.write(b"\0" * (-array.nbytes % _ALIGN))
+            file.flush()
+            os.replace(file.name, folder / FILE)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def read(folder: Path, stamp: str) -> dict[str, Array] | None:
+    """The arrays, mapped; `None` when the file is not of this version or not whole."""
+    try:
+        raw = np.memmap(folder / FILE, dtype=np.uint8, mode="r")
+        if bytes(raw[:8]) != _MAGIC:
+            return None
+        length = int.from_bytes(bytes(raw[8:16]), "little")
+        header = json.loads(bytes(raw[16 : 16 + length]))
+        start = -(-(16 + length) // _ALIGN) * _ALIGN
+        if header["stamp"] != stamp or len(raw) < start + header["size"]:
+            return None
+        return {
+            name: raw[start + at : start + at + count * np.dtype(kind).itemsize].view(kind)
+            for name, kind, count, at in header["arrays"]
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

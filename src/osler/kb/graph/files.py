@@ -1,0 +1,126 @@
+"""The file of a graph: its tables, and how it is opened for reading and for writing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseMissing
+from osler.kb.access import WAIT, locked, translated
+
+FILE = "graph.sqlite"
+SCHEMA = "1"
+
+# Every relation is found from both ends without a second look: the rows are the indexes.
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE word (n INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE concept (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE name (
+    concept INTEGER NOT NULL, rank INTEGER NOT NULL, text TEXT NOT NULL,
+    source INTEGER NOT NULL, language INTEGER NOT NULL,
+    PRIMARY KEY (concept, rank, text, source)) WITHOUT ROWID;
+CREATE TABLE alias (norm TEXT NOT NULL, concept INTEGER NOT NULL,
+    PRIMARY KEY (norm, concept)) WITHOUT ROWID;
+CREATE TABLE definition (
+    concept INTEGER NOT NULL, source INTEGER NOT NULL, text TEXT NOT NULL,
+    PRIMARY KEY (concept, source, text)) WITHOUT ROWID;
+CREATE TABLE typed (concept INTEGER NOT NULL, type INTEGER NOT NULL,
+    PRIMARY KEY (concept, type)) WITHOUT ROWID;
+CREATE TABLE edge (
+    subject INTEGER NOT NULL, predicate INTEGER NOT NULL, object INTEGER NOT NULL,
+    source INTEGER NOT NULL,
+    PRIMARY KEY (subject, predicate, object, source)) WITHOUT ROWID;
+CREATE TABLE note (
+    subject INTEGER NOT NULL, predicate INTEGER NOT NULL, object INTEGER NOT NULL,
+    source INTEGER NOT NULL, text TEXT NOT NULL,
+    PRIMARY KEY (subject, predicate, object, source, text)) WITHOUT ROWID;
+CREATE TABLE mapping (one TEXT NOT NULL, other TEXT NOT NULL, source INTEGER NOT NULL,
+    PRIMARY KEY (one, other, source)) WITHOUT ROWID;
+CREATE TABLE merge (one INTEGER NOT NULL, other INTEGER NOT NULL, how TEXT NOT NULL,
+    why TEXT NOT NULL, PRIMARY KEY (one, other, how)) WITHOUT ROWID;
+CREATE TABLE fused (member INTEGER PRIMARY KEY, head INTEGER NOT NULL);
+CREATE INDEX fused_in ON fused (head);
+"""
+_META = "INSERT INTO meta VALUES ('schema', '1'), ('version', '0');"
+INDEX_IN = "CREATE INDEX IF NOT EXISTS edge_in ON edge (object, predicate, subject, source)"
+
+
+def create(folder: Path) -> None:
+    """An empty graph, unless there is one. Raises `KnowledgeBaseError`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder), translated(folder):
+        if (folder / FILE).exists() and (folder / FILE).stat().st_size:
+            return
+        with closing(_connect(folder, "rwc")) as db:
+            db.execute("PRAGMA page_size=8192")
+            db.executescript("\n".join(("BEGIN;", _TABLES, f"{INDEX_IN};", _META, "COMMIT;")))
+
+
+def check(folder: Path) -> None:
+    """Raises `KnowledgeBaseMissing` and `KnowledgeBaseMismatch`."""
+    if not (folder / FILE).is_file():
+        raise KnowledgeBaseMissing(
+            f"{folder} holds no graph", fix="run `osler kb graph add PATH` first"
+        )
+    with translated(folder), closing(_connect(folder, "ro")) as db:
+        try:
+            found = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+        except sqlite3.DatabaseError:
+            found = None
+    if found is None or found[0] != SCHEMA:
+        raise KnowledgeBaseMismatch(
+            f"{folder / FILE} is not a graph that this version reads", fix="make it anew"
+        )
+
+
+def _connect(folder: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{(folder / FILE).resolve().as_uri()}?mode={mode}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT, check_same_thread=False)
+    db.execute("PRAGMA mmap_size=4000000000")
+    return db
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The one writer, in one transaction: what raises leaves the graph as it was."""
+    with locked(folder), translated(folder), closing(_connect(folder, "rw")) as db:
+        # A rollback journal copies only the pages that were there before: a first
+        # import, which is most of all writing, is written once and not twice.
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute("PRAGMA cache_size=-200000")
+        db.execute("PRAGMA temp_store=FILE")
+        with db:
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+            db.execute("UPDATE meta SET value = value + 1 WHERE key = 'version'")
+
+
+class Readers:
+    """Read-only connections, as many as are in use at one time, kept for the next."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._idle: list[sqlite3.Connection] = []
+
+    @contextmanager
+    def borrow(self) -> Iterator[sqlite3.Connection]:
+        with translated(self._folder):
+            db = self._idle.pop() if self._idle else self._opened()
+            try:
+                yield db
+            except BaseException:
+                db.close()
+                raise
+            self._idle.append(db)
+
+    def _opened(self) -> sqlite3.Connection:
+        db = _connect(self._folder, "ro")
+        db.execute("PRAGMA cache_size=-32000")
+        return db
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()

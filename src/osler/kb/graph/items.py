@@ -1,0 +1,145 @@
+"""What an importer says of a graph, one small fact at a time, and what a graph says back.
+
+The stream is flat so that nothing need be joined before it is stored: a release of
+any size passes through in constant memory. A concept is there as soon as it has a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from osler.kb.records import Drop
+
+Direction = Literal["out", "in", "both"]
+
+
+class Name(NamedTuple):
+    """A name of a concept. `rank` 0 is the preferred one; equal ranks stand in order of text."""
+
+    concept: str
+    """Its identifier as a CURIE ("DOID:9352", "UMLS:C0011849"), never empty."""
+    text: str
+    source: str = ""
+    """The vocabulary that has it."""
+    rank: int = 1
+    language: str = "en"
+    where: str = ""
+    """File and line, for what has to be dropped."""
+
+
+class Definition(NamedTuple):
+    concept: str
+    text: str
+    source: str = ""
+    where: str = ""
+
+
+class Typed(NamedTuple):
+    """A semantic type of a concept: "Disease or Syndrome", "Gene"."""
+
+    concept: str
+    type: str
+    where: str = ""
+
+
+class Relation(NamedTuple):
+    """`subject predicate object`, as its source states it."""
+
+    subject: str
+    predicate: str
+    object: str
+    source: str = ""
+    note: str = ""
+    """What the source adds: a reference, a frequency. Shown, never searched."""
+    where: str = ""
+
+
+class Mapping(NamedTuple):
+    """`concept` is the same thing as `other`, says `source`; either may be absent here."""
+
+    concept: str
+    other: str
+    source: str = ""
+    where: str = ""
+
+
+Item = Name | Definition | Typed | Relation | Mapping | Drop
+Stream = Iterable[Item]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What one import brought. What was there already is not counted again."""
+
+    concepts: int = 0
+    names: int = 0
+    definitions: int = 0
+    relations: int = 0
+    mappings: int = 0
+    drops: tuple[tuple[str, int], ...] = ()
+    """Reasons with their counts, the most frequent first."""
+    examples: tuple[Drop, ...] = ()
+    """The first drops of each reason, at most `EXAMPLES` of one."""
+
+
+EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    concepts: int
+    names: int
+    definitions: int
+    relations: int
+    mappings: int
+    merges: int
+    predicates: tuple[tuple[str, int], ...]
+    """With the number of their relations, the most frequent first."""
+    sources: tuple[tuple[str, int], ...]
+    """Vocabularies with the number of their names."""
+    size: int
+    """Bytes of `graph.sqlite`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """One concept as it is stored."""
+
+    id: str
+    name: str
+    names: tuple[str, ...]
+    """All, the preferred one first, none twice."""
+    types: tuple[str, ...]
+    definitions: tuple[tuple[str, str], ...]
+    """Source and text, the best source first (F-OM-88)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A relation with the names of its ends."""
+
+    subject: str
+    predicate: str
+    object: str
+    subject_name: str
+    object_name: str
+    source: str = ""
+
+    @property
+    def triple(self) -> tuple[str, str, str]:
+        """(STR2, RELA, STR1), as Omni-RAG writes it."""
+        return self.subject_name, self.predicate, self.object_name
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A concept that a text may name."""
+
+    concept: str
+    name: str
+    """The concept's name that fits."""
+    how: Literal["exact", "normal", "fuzzy"]
+    score: float
+    """In (0, 1]; 1 for all but fuzzy ones."""

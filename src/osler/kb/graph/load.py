@@ -1,0 +1,214 @@
+"""A stream of facts into the tables, in bulk and in bounded memory."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+
+from osler.kb.graph.files import INDEX_IN
+from osler.kb.graph.items import (
+    EXAMPLES,
+    Added,
+    Definition,
+    Item,
+    Mapping,
+    Name,
+    Relation,
+    Stream,
+    Typed,
+)
+from osler.kb.graph.normal import normal
+from osler.kb.records import Drop
+from osler.text import one_line
+
+_BATCH = 20_000
+# Definitions, types and relations may come before the names that they speak of.
+_WAITING = """
+CREATE TEMP TABLE new_alias (norm TEXT, concept INTEGER);
+CREATE TEMP TABLE new_definition (id TEXT, source INTEGER, text TEXT, place TEXT);
+CREATE TEMP TABLE new_typed (id TEXT, type INTEGER, place TEXT);
+CREATE TEMP TABLE new_edge (one TEXT, predicate INTEGER, two TEXT, source INTEGER,
+    note TEXT, place TEXT);
+"""
+_PLACE = {
+    "definition": (
+        "INSERT OR IGNORE INTO definition SELECT concept.n, new.source, new.text"
+        " FROM new_definition AS new JOIN concept USING (id) ORDER BY 1, 2, 3"
+    ),
+    "typed": (
+        "INSERT OR IGNORE INTO typed SELECT concept.n, new.type"
+        " FROM new_typed AS new JOIN concept USING (id) ORDER BY 1, 2"
+    ),
+    "edge": (
+        "INSERT OR IGNORE INTO edge SELECT one.n, new.predicate, two.n, new.source"
+        " FROM new_edge AS new JOIN concept AS one ON one.id = new.one"
+        " JOIN concept AS two ON two.id = new.two ORDER BY 1, 2, 3, 4"
+    ),
+    "note": (
+        "INSERT OR IGNORE INTO note SELECT one.n, new.predicate, two.n, new.source, new.note"
+        " FROM new_edge AS new JOIN concept AS one ON one.id = new.one"
+        " JOIN concept AS two ON two.id = new.two WHERE new.note <> ''"
+    ),
+    "alias": "INSERT OR IGNORE INTO alias SELECT norm, concept FROM new_alias ORDER BY 1, 2",
+}
+_DANGLING = {
+    "definition of an unknown concept": (
+        "SELECT place, id FROM new_definition WHERE id NOT IN (SELECT id FROM concept)"
+    ),
+    "type of an unknown concept": (
+        "SELECT place, id FROM new_typed WHERE id NOT IN (SELECT id FROM concept)"
+    ),
+    "relation with an unknown end": (
+        "SELECT place, CASE WHEN one IN (SELECT id FROM concept) THEN two ELSE one END"
+        " FROM new_edge WHERE one NOT IN (SELECT id FROM concept)"
+        " OR two NOT IN (SELECT id FROM concept)"
+    ),
+}
+
+
+class _Drops:
+    """Counted by reason, with a few examples of each."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.examples: list[Drop] = []
+
+    def add(self, drop: Drop) -> None:
+        self.counts[drop.reason] += 1
+        if self.counts[drop.reason] <= EXAMPLES:
+            self.examples.append(drop)
+
+
+class _Loader:
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+        self.drops = _Drops()
+        self.names: list[Name] = []
+        self.definitions: list[tuple[str, int, str, str]] = []
+        self.types: list[tuple[str, int, str]] = []
+        self.relations: list[tuple[str, int, str, int, str, str]] = []
+        self.mappings: list[tuple[str, str, int]] = []
+        self.words: dict[str, int] = dict(db.execute("SELECT text, n FROM word"))
+        (self.next,) = db.execute("SELECT coalesce(max(n), 0) + 1 FROM concept").fetchone()
+
+    def word(self, text: str) -> int:
+        """The number of a predicate, a source, a type or a language: there are few of them."""
+        number = self.words.get(text)
+        if number is None and (line := one_line(text)) != text:
+            return self.word(line)
+        if number is None:
+            number = self.words[text] = len(self.words) + 1
+            self.db.execute("INSERT INTO word VALUES (?, ?)", (number, text))
+        return number
+
+    def take(self, item: Item) -> None:
+        match item:
+            case Name():
+                self.names.append(item)
+            case Relation(one, predicate, two, source, note, place):
+                relation = (_line(one), self.word(predicate), _line(two), self.word(source))
+                self.relations.append((*relation, _line(note), place))
+            case Definition(concept, text, source, place):
+                self._define(_line(concept), self.word(source), _line(text), place)
+            case Typed(concept, type_, place):
+                self.types.append((_line(concept), self.word(type_), place))
+            case Mapping(one, two, source, _):
+                self.mappings.append((_line(one), _line(two), self.word(source)))
+            case Drop():
+                self.drops.add(item)
+
+    def _define(self, concept: str, source: int, text: str, place: str) -> None:
+        if text:
+            self.definitions.append((concept, source, text, place))
+        else:
+            self.drops.add(Drop(place or concept, "definition without text"))
+
+    def flush(self) -> None:
+        many = self.db.executemany
+        self._flush_names()
+        many("INSERT INTO new_definition VALUES (?, ?, ?, ?)", self.definitions)
+        many("INSERT INTO new_typed VALUES (?, ?, ?)", self.types)
+        many("INSERT INTO new_edge VALUES (?, ?, ?, ?, ?, ?)", self.relations)
+        many("INSERT OR IGNORE INTO mapping VALUES (?, ?, ?)", self.mappings)
+        for batch in (self.definitions, self.types, self.relations, self.mappings):
+            batch.clear()
+
+    def _flush_names(self) -> None:
+        wanted = list({_line(name.concept) for name in self.names})
+        known: dict[str, int] = dict(
+            self.db.execute(
+                "SELECT id, n FROM concept WHERE id IN (SELECT value FROM json_each(?))",
+                (json.dumps(wanted),),
+            )
+        )
+        fresh, rows, aliases = [], [], []
+        for raw, called, source, rank, language, place in self.names:
+            id, text = _line(raw), _line(called)
+            if not (text and id):
+                self.drops.add(Drop(place or id, "name without text or id"))
+                continue
+            number = known.get(id)
+            if number is None:
+                number = known[id] = self.next
+                self.next += 1
+                fresh.append((number, id))
+            rows.append((number, rank, text, self.word(source), self.word(language)))
+            aliases.append((normal(text), number))
+        self.db.executemany("INSERT INTO concept VALUES (?, ?)", fresh)
+        self.db.executemany("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?, ?)", rows)
+        self.db.executemany("INSERT INTO new_alias VALUES (?, ?)", aliases)
+        self.names.clear()
+
+    def place(self) -> None:
+        (had,) = self.db.execute("SELECT EXISTS (SELECT 1 FROM edge)").fetchone()
+        if not had:  # sorted once at the end, an index costs a fraction of row by row
+            self.db.execute("DROP INDEX edge_in")
+        for statement in _PLACE.values():
+            self.db.execute(statement)
+        self.db.execute(INDEX_IN)
+        for reason, statement in _DANGLING.items():
+            for place, id in self.db.execute(statement):
+                self.drops.add(Drop(f"{place}: {id}" if place else id, reason))
+
+
+def _line(text: str) -> str:
+    """`one_line`, at no cost for what is one already."""
+    if text.isascii() and text.isprintable() and "  " not in text and text == text.strip():
+        return text
+    return one_line(text)
+
+
+def add(db: sqlite3.Connection, stream: Stream) -> Added:
+    """All facts of the stream; what is there already stays as it is, once."""
+    before = counts(db)
+    for statement in filter(str.strip, _WAITING.split(";")):
+        db.execute(statement)
+    loader = _Loader(db)
+    for number, item in enumerate(stream, 1):
+        loader.take(item)
+        if number % _BATCH == 0:
+            loader.flush()
+    loader.flush()
+    loader.place()
+    for table in ("new_alias", "new_definition", "new_typed", "new_edge"):
+        db.execute(f"DROP TABLE temp.{table}")
+    concepts, names, definitions, relations, mappings = (
+        now - then for now, then in zip(counts(db), before, strict=True)
+    )
+    return Added(
+        concepts,
+        names,
+        definitions,
+        relations,
+        mappings,
+        tuple(loader.drops.counts.most_common()),
+        tuple(loader.drops.examples),
+    )
+
+
+def counts(db: sqlite3.Connection) -> tuple[int, int, int, int, int]:
+    """Concepts, names, definitions, relations, mappings."""
+    tables = ("concept", "name", "definition", "edge", "mapping")
+    found = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]  # noqa: S608
+    return found[0], found[1], found[2], found[3], found[4]

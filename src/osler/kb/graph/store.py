@@ -1,0 +1,392 @@
+"""A graph of medical concepts in one file: what is there, and what stands next to what."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from osler.errors import UnknownPassage
+from osler.kb.formats.wire import names_line
+from osler.kb.graph import arrays as stored
+from osler.kb.graph import files, load
+from osler.kb.graph.derive import derive
+from osler.kb.graph.items import Added, Concept, Direction, Edge, Info, Match, Stream
+from osler.kb.graph.normal import normal
+from osler.text import clean, language_of
+from osler.types import GRAPH, Locator, Passage
+
+__all__ = ["Graph"]
+
+_DEFINERS = ("MSH", "NCI", "ICF", "CSP", "HPO")
+"""Whose definition of a concept comes first (F-OM-88); any other vocabulary comes after."""
+
+_NAMES = (
+    "SELECT DISTINCT text FROM name WHERE concept IN ({marks}) ORDER BY concept <> ?, rank, text"
+)
+_NAME_OF = "(SELECT text FROM name WHERE concept = {column} ORDER BY rank, text LIMIT 1)"
+
+
+class Graph:
+    """One graph, open for reading; `add` writes and takes the folder's lock.
+
+    Concepts are named by their identifiers ("DOID:9352"). Of concepts that were fused
+    (`osler.kb.graph.fusion`) each member stands for all of them, and the head's
+    identifier is what comes back. Every method blocks: an async caller puts it in a
+    thread; any number of threads may call. Methods raise `KnowledgeBaseError` when the
+    file is damaged, gone, or has been locked by a writer for ten seconds.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Use `create` or `open`."""
+        self.folder = folder
+        self._readers = files.Readers(folder)
+        self._loading = threading.Lock()
+        self._arrays: tuple[str, dict[str, stored.Array]] | None = None
+
+    @classmethod
+    def create(cls, folder: Path) -> Self:
+        """The one in the folder, or a new and empty one."""
+        files.create(folder)
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Raises `KnowledgeBaseMissing` and `KnowledgeBaseMismatch`."""
+        files.check(folder)
+        return cls(folder)
+
+    def close(self) -> None:
+        self._readers.close()
+        self._arrays = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Writing
+
+    def add(self, stream: Stream) -> Added:
+        """All facts of the stream, or none when it raises. Adding the same twice changes nothing.
+
+        A relation, definition or type of a concept that has no name, here or in the
+        stream, is dropped and counted.
+        """
+        with files.writing(self.folder) as db:
+            return load.add(db, stream)
+
+    def build(self) -> None:
+        """Makes the derived file now; otherwise the first search that needs it does."""
+        self.arrays()
+
+    # Reading
+
+    def info(self) -> Info:
+        counted = (
+            "SELECT word.text, count(*) AS n FROM {table} JOIN word ON word.n = {table}.{column}"
+            " GROUP BY word.n ORDER BY n DESC, 1"
+        )
+        with self._readers.borrow() as db:
+            found = load.counts(db)
+            (merges,) = db.execute("SELECT count(*) FROM merge").fetchone()
+            predicates = db.execute(counted.format(table="edge", column="predicate")).fetchall()
+            sources = db.execute(counted.format(table="name", column="source")).fetchall()
+        size = (self.folder / files.FILE).stat().st_size
+        return Info(*found, merges, tuple(predicates), tuple(sources), size)
+
+    def concept(self, id: str) -> Concept | None:
+        """`None` when there is none of this identifier."""
+        with self._readers.borrow() as db:
+            members = _members(db, id)
+            if not members:
+                return None
+            marks = _marks(members)
+            names = _texts(db, _NAMES.format(marks=marks), (*members, members[0]))
+            types = _texts(
+                db,
+                "SELECT DISTINCT word.text FROM typed JOIN word ON word.n = typed.type"  # noqa: S608
+                f" WHERE concept IN ({marks}) ORDER BY 1",
+                members,
+            )
+            definitions = _definitions(db, members)
+            return Concept(_id(db, members[0]), names[0], names, types, definitions)
+
+    def exact(self, text: str) -> list[Match]:
+        """Concepts with this name; first those that have it letter by letter, then those
+        whose name differs in case, width or punctuation; preferred names before others."""
+        norm = normal(text)
+        query = (
+            "SELECT coalesce(fused.head, alias.concept) AS head, min(name.rank), name.text"
+            " FROM alias LEFT JOIN fused ON fused.member = alias.concept"
+            " JOIN name ON name.concept = alias.concept WHERE alias.norm = ?"
+            " GROUP BY head, name.text"
+        )
+        with self._readers.borrow() as db:
+            best: dict[int, tuple[bool, int, str]] = {}
+            for head, rank, name in db.execute(query, (norm,)):
+                if normal(name) == norm:
+                    found = (name != text, rank, name)
+                    best[head] = min(best.get(head, found), found)
+            ordered = sorted(best.items(), key=lambda pair: (pair[1], pair[0]))
+            return [
+                Match(_id(db, head), name, "normal" if differs else "exact", 1.0)
+                for head, (differs, _, name) in ordered
+            ]
+
+    def neighbours(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Sequence[str] = (),
+        direction: Direction = "both",
+        limit: int | None = None,
+    ) -> list[Edge]:
+        """One-hop relations of the concepts, each once; those stated from them come first.
+
+        `predicates` = () means all. Of equal rights they stand in the order of predicates
+        and ends as they were first seen. Relations inside a fused concept are left out.
+        """
+        with self._readers.borrow() as db:
+            members = [number for id in ids for number in _members(db, id)]
+            kinds = _words(db, predicates)
+            if not members or (predicates and not kinds):
+                return []
+            rows = list(_edges(db, members, kinds, direction, limit))
+            return _named(db, rows)[:limit]
+
+    # Passages
+
+    def definition_passage(self, concept: Concept) -> Passage | None:
+        """`None` for a concept that nobody defines."""
+        if not concept.definitions:
+            return None
+        source, text = concept.definitions[0]
+        return _passage(concept, "def", f"Definition: {text}", source)
+
+    def relation_passage(self, concept: Concept, edge: Edge) -> Passage:
+        wire = f"Relation: ({', '.join(edge.triple)})."
+        return _passage(concept, f"rel-{mark_of(edge)}", wire, edge.source)
+
+    def passage(self, id: str) -> Passage:
+        """The passage of an id that a search gave: `graph:DOID:9352#def`, `…#rel-0f3a…`.
+
+        Raises `UnknownPassage`, whose `fix` says what the concept has.
+        """
+        document, _, part = id.partition("#")
+        source, _, name = document.partition(":")
+        concept = self.concept(name) if source == GRAPH else None
+        if concept is None:
+            raise UnknownPassage(f"there is no passage {id!r}", fix="search for its name")
+        if part == "def" and (passage := self.definition_passage(concept)):
+            return passage
+        for edge in self.neighbours([name]) if part.startswith("rel-") else ():
+            if part == f"rel-{mark_of(edge)}":
+                return self.relation_passage(concept, edge)
+        has = "#def and relations" if concept.definitions else "relations"
+        raise UnknownPassage(f"there is no passage {id!r}", fix=f"{name} has {has}")
+
+    # What is derived
+
+    def arrays(self) -> dict[str, stored.Array]:
+        """The derived arrays of the tables as they are now, made when they are not there.
+
+        In a folder that may not be written to they are held in memory instead.
+        """
+        with self._loading, self._readers.borrow() as db:
+            stamp = _stamp(db)
+            if self._arrays is None or self._arrays[0] != stamp:
+                self._arrays = stamp, self._derived(db, stamp)
+            return self._arrays[1]
+
+    def _derived(self, db: sqlite3.Connection, stamp: str) -> dict[str, stored.Array]:
+        found = stored.read(self.folder, stamp)
+        if found is not None:
+            return found
+        made = derive(db)
+        try:
+            stored.write(self.folder, stamp, made)
+        except OSError:
+            return made
+        return stored.read(self.folder, stamp) or made
+
+    # For what is built on numbers: chains, linking, fusion
+
+    def numbers(self, ids: Iterable[str]) -> list[int]:
+        """The heads' numbers of those that exist, in order, none twice."""
+        with self._readers.borrow() as db:
+            heads = [found[0] for id in ids if (found := _members(db, id))]
+        return list(dict.fromkeys(heads))
+
+    def ids(self, numbers: Iterable[int]) -> dict[int, str]:
+        with self._readers.borrow() as db:
+            return _ids(db, numbers)
+
+    def names_of(self, numbers: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        """All names of each concept itself, members of its fusion not counted."""
+        found: dict[int, list[str]] = {}
+        query = (
+            "SELECT concept, text FROM name WHERE concept IN (SELECT value FROM json_each(?))"
+            " ORDER BY concept, rank, text"
+        )
+        with self._readers.borrow() as db:
+            for number, text in db.execute(query, (json.dumps(list(map(int, numbers))),)):
+                found.setdefault(number, []).append(text)
+        return {number: tuple(dict.fromkeys(texts)) for number, texts in found.items()}
+
+    def words(self) -> dict[int, str]:
+        """Predicates, sources and types by their numbers."""
+        with self._readers.borrow() as db:
+            return dict(db.execute("SELECT n, text FROM word"))
+
+    def types_of(self, ids: Sequence[str]) -> dict[str, frozenset[str]]:
+        """The semantic types of each concept itself."""
+        found: dict[str, set[str]] = {id: set() for id in ids}
+        query = (
+            "SELECT concept.id, word.text FROM concept JOIN typed ON typed.concept = concept.n"
+            " JOIN word ON word.n = typed.type"
+            " WHERE concept.id IN (SELECT value FROM json_each(?))"
+        )
+        with self._readers.borrow() as db:
+            for id, type_ in db.execute(query, (json.dumps(list(ids)),)):
+                found[id].add(type_)
+        return {id: frozenset(types) for id, types in found.items()}
+
+
+def mark_of(edge: Edge) -> str:
+    """What tells a relation from its concept's others, in any order of import."""
+    text = "\0".join((edge.subject, edge.predicate, edge.object))
+    return blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+def _passage(concept: Concept, part: str, text: str, source: str) -> Passage:
+    kept = clean(text)
+    if len(kept) > 1000:
+        kept = kept[:999].rstrip() + "…"
+    title = names_line(concept.names)
+    locator = Locator(code=concept.id, kind="; ".join(concept.types), section=source)
+    return Passage(
+        id=f"{GRAPH}:{concept.id}#{part}",
+        text=kept,
+        source=GRAPH,
+        title=title,
+        locator=locator,
+        language=language_of(kept),
+    )
+
+
+def _stamp(db: sqlite3.Connection) -> str:
+    (version,) = db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
+    return f"{files.SCHEMA}.{version}"
+
+
+def _members(db: sqlite3.Connection, id: str) -> list[int]:
+    """The head's number, then those fused with it; [] when nothing has this identifier."""
+    id = id.encode(errors="replace").decode()
+    row = db.execute("SELECT n FROM concept WHERE id = ?", (id,)).fetchone()
+    if row is None:
+        return []
+    fused = db.execute("SELECT head FROM fused WHERE member = ?", row).fetchone()
+    if fused is None:
+        return [row[0]]
+    others = db.execute("SELECT member FROM fused WHERE head = ? ORDER BY member", fused)
+    return list(dict.fromkeys([fused[0], *(number for (number,) in others)]))
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _texts(db: sqlite3.Connection, query: str, values: Sequence[object]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row[0] for row in db.execute(query, values)))
+
+
+def _id(db: sqlite3.Connection, number: int) -> str:
+    row = db.execute("SELECT id FROM concept WHERE n = ?", (number,)).fetchone()
+    return str(row[0])
+
+
+def _ids(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:
+    wanted = json.dumps(sorted({int(number) for number in numbers}))
+    return dict(
+        db.execute(
+            "SELECT n, id FROM concept WHERE n IN (SELECT value FROM json_each(?))", (wanted,)
+        )
+    )
+
+
+def _words(db: sqlite3.Connection, texts: Sequence[str]) -> list[int]:
+    query = "SELECT n FROM word WHERE text IN (SELECT value FROM json_each(?))"
+    return [number for (number,) in db.execute(query, (json.dumps(list(texts)),))]
+
+
+def _definitions(db: sqlite3.Connection, members: Sequence[int]) -> tuple[tuple[str, str], ...]:
+    rows = db.execute(
+        "SELECT DISTINCT word.text, definition.text FROM definition"  # noqa: S608
+        f" JOIN word ON word.n = definition.source WHERE concept IN ({_marks(members)})",
+        members,
+    )
+    return tuple(sorted(rows, key=lambda row: (_place(row[0]), row)))
+
+
+def _place(source: str) -> int:
+    return _DEFINERS.index(source) if source in _DEFINERS else len(_DEFINERS)
+
+
+Row = tuple[int, int, int, int]
+
+
+def _edges(
+    db: sqlite3.Connection,
+    members: Sequence[int],
+    kinds: Sequence[int],
+    direction: Direction,
+    limit: int | None,
+) -> Iterator[Row]:
+    chosen = f" AND predicate IN ({_marks(kinds)})" if kinds else ""
+    for end in ("subject", "object"):
+        if direction == ("in" if end == "subject" else "out"):
+            continue
+        yield from db.execute(
+            "SELECT subject, predicate, object, source FROM edge"  # noqa: S608
+            f" WHERE {end} IN ({_marks(members)}){chosen} LIMIT ?",
+            (*members, *kinds, -1 if limit is None else limit),
+        )
+
+
+def _named(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Edge]:
+    """Edges with identifiers and names of the heads; each triple once, none to itself."""
+    ends = {number for row in rows for number in (row[0], row[2])}
+    found = db.execute(
+        "SELECT value, head.id, "  # noqa: S608
+        + _NAME_OF.format(column="head.n")
+        + " FROM json_each(?) LEFT JOIN fused ON fused.member = value"
+        " JOIN concept AS head ON head.n = coalesce(fused.head, value)",
+        (json.dumps(list(ends)),),
+    )
+    called: dict[int, tuple[str, str]] = {number: (id, name) for number, id, name in found}
+    words: dict[int, str] = dict(
+        db.execute(
+            "SELECT n, text FROM word WHERE n IN (SELECT value FROM json_each(?))",
+            (json.dumps(list({number for row in rows for number in (row[1], row[3])})),),
+        )
+    )
+    edges: dict[tuple[str, str, str], Edge] = {}
+    for one, predicate, two, source in rows:
+        (subject, subject_name), (object_, object_name) = called[one], called[two]
+        kind = words[predicate]
+        if subject != object_ or one == two:
+            edge = Edge(subject, kind, object_, subject_name, object_name, words[source])
+            edges.setdefault((subject, kind, object_), edge)
+    return list(edges.values())
