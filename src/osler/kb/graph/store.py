@@ -184,7 +184,7 @@ class Graph:
 
         Raises `UnknownPassage`, whose `fix` says what the concept has.
         """
-        document, _, part = id.partition("#")
+        document, _, part = id.rpartition("#")
         source, _, name = document.partition(":")
         concept = self.concept(name) if source == GRAPH else None
         if concept is None:

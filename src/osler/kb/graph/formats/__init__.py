@@ -1,0 +1,91 @@
+"""The public formats of graphs, and how a file's own is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from osler.errors import BadConfig, MalformedSource
+from osler.kb.formats.containers import open_file
+from osler.kb.graph.formats.base import Importer
+from osler.kb.graph.formats.drugbank import DrugBank
+from osler.kb.graph.formats.mesh import Mesh, MeshTable
+from osler.kb.graph.formats.ontologies import Obo, OboGraphs, Sssom
+from osler.kb.graph.formats.tables import (
+    DrugBankVocabulary,
+    GenesToPhenotype,
+    HetionetEdges,
+    HetionetNodes,
+    Hpoa,
+    PrimeKg,
+    Triples,
+)
+from osler.kb.graph.formats.umls import Umls
+from osler.kb.graph.formats.zh_disease import ZhDisease
+from osler.kb.graph.items import Item
+from osler.kb.records import Drop
+
+IMPORTERS: tuple[Importer, ...] = (
+    Umls(),
+    Obo(),
+    OboGraphs(),
+    Sssom(),
+    Hpoa(),
+    GenesToPhenotype(),
+    Mesh(),
+    MeshTable(),
+    HetionetNodes(),
+    HetionetEdges(),
+    PrimeKg(),
+    DrugBank(),
+    DrugBankVocabulary(),
+    ZhDisease(),
+    Triples(),
+)
+_HEAD = 4096
+
+
+def read(paths: Iterable[Path], *, fmt: str | None = None) -> Iterator[Item]:
+    """All facts of the files and folders, in order. What is of no known format is a drop.
+
+    A folder that is no unit of its own (a UMLS release is one) is walked. A file that
+    breaks off gives what stands before the break, and a drop that says so. Raises
+    `BadConfig` for a format that there is none of, and `MalformedSource` for a path
+    that does not exist.
+    """
+    chosen = _chosen(fmt)
+    for path in paths:
+        if not path.exists():
+            raise MalformedSource(f"{path} does not exist", fix="check the path")
+        yield from _read(path, chosen)
+
+
+def _chosen(fmt: str | None) -> Sequence[Importer]:
+    chosen = [one for one in IMPORTERS if fmt in (None, one.name)]
+    if not chosen:
+        names = ", ".join(one.name for one in IMPORTERS)
+        raise BadConfig(f"there is no format {fmt!r}", fix=f"one of: {names}")
+    return chosen
+
+
+def _read(path: Path, importers: Sequence[Importer]) -> Iterator[Item]:
+    try:
+        head = b"" if path.is_dir() else _head(path)
+        importer = next((one for one in importers if one.matches(path, head)), None)
+        if importer is not None:
+            yield from importer.read(path)
+        elif path.is_dir():
+            for below in sorted(path.iterdir()):
+                if not below.is_symlink():  # it could lead out of the folder, or round in it
+                    yield from _read(below, importers)
+        else:
+            yield Drop(path.name, "unknown format" if head.strip() else "empty file")
+    except MalformedSource as error:
+        yield Drop(f"{path.name}: {error.message}", "file that cannot be read to its end")
+    except OSError as error:
+        yield Drop(f"{path.name}: {error}", "file that cannot be read to its end")
+
+
+def _head(path: Path) -> bytes:
+    with open_file(path) as file:
+        return file.read(_HEAD)

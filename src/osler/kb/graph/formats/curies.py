@@ -1,0 +1,52 @@
+"""Identifiers as `PREFIX:local`, in one spelling whatever a source calls the vocabulary."""
+
+from __future__ import annotations
+
+_PREFIXES = {
+    "umls_cui": "UMLS",
+    "cui": "UMLS",
+    "msh": "MESH",
+    "nci": "NCIT",
+    "ordo": "ORPHA",
+    "orphanet": "ORPHA",
+    "hpo": "HP",
+    "do": "DOID",
+    "snomedct": "SNOMEDCT",
+    "drugbank": "DRUGBANK",
+    "ncbi": "NCBIGene",
+    "ncbigene": "NCBIGene",
+}
+_VOCABULARIES = {"HP": "HPO", "MESH": "MSH", "NCIT": "NCI"}
+_PADDED = {"MONDO": 7, "HP": 7}
+_UPPER = frozenset({"DOID", "HP", "MESH", "MONDO", "OMIM", "UMLS", "GO", "UBERON", "NCIT"})
+
+
+def curie(prefix: str, local: str) -> str:
+    """`DOID:9352`; an identifier that has its own prefix ("HP:0000001") keeps that."""
+    head, colon, rest = local.strip().partition(":")
+    if colon and head and rest:
+        prefix, local = head, rest
+    prefix, local = prefix.strip(), local.strip()
+    folded = prefix.casefold()
+    if folded.startswith("snomedct"):
+        folded = "snomedct"
+    prefix = _PREFIXES.get(folded, prefix)
+    prefix = prefix.upper() if prefix.upper() in _UPPER else prefix
+    if local.isascii() and local.isdigit():
+        local = local.zfill(_PADDED.get(prefix, 0))
+    return f"{prefix}:{local}"
+
+
+def of(identifier: str) -> str:
+    """A CURIE or the last part of an address, in our spelling; "" for what is neither."""
+    text = identifier.strip()
+    if "://" in text:
+        text = text.rsplit("/", 1)[-1].rsplit("#", 1)[-1].replace("_", ":", 1)
+    head, colon, local = text.partition(":")
+    return curie(head, local) if colon and head.strip() and local.strip() else ""
+
+
+def vocabulary(identifier: str) -> str:
+    """What UMLS calls the vocabulary of an identifier, where the two differ: HP is HPO."""
+    prefix = identifier.partition(":")[0]
+    return _VOCABULARIES.get(prefix, prefix)

@@ -1,0 +1,88 @@
+"""DrugBank's full database in XML, by its public schema (5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lxml import etree
+
+from osler.kb.formats.containers import open_file
+from osler.kb.formats.safe_xml import elements, root_tag, text_of
+from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
+from osler.kb.records import Drop
+from osler.text import language_of
+
+_ROLES = {"targets": "target", "enzymes": "enzyme", "carriers": "carrier",
+          "transporters": "transporter"}  # fmt: skip
+_ELSEWHERE = 9
+"""The rank of a name that another drug's record gives; the drug's own record has a better one."""
+
+
+class DrugBank:
+    name = "drugbank-xml"
+
+    def matches(self, path: Path, head: bytes) -> bool:
+        return root_tag(head) == "drugbank"
+
+    def read(self, path: Path) -> Iterator[Item]:
+        with open_file(path) as file:
+            for drug in elements(file, path.name, ("{*}drug",)):
+                above = drug.getparent()
+                if above is not None and etree.QName(above).localname == "drugbank":
+                    yield from _drug(drug, f"{path.name}:{drug.sourceline}")
+
+
+def _drug(drug: etree._Element, where: str) -> Iterator[Item]:
+    primary = drug.find("{*}drugbank-id[@primary='true']")
+    local, name = text_of(primary), text_of(drug.find("{*}name"))
+    if not local or not name:
+        yield Drop(where, "no name" if local else "no id")
+        return
+    id = f"DRUGBANK:{local}"
+    yield Name(id, name, "DRUGBANK", 0, language_of(name), where)
+    yield Typed(id, "Drug", where)
+    for synonym in drug.iterfind("{*}synonyms/{*}synonym"):
+        if text := text_of(synonym):
+            yield Name(id, text, "DRUGBANK", 1, language_of(text), where)
+    for part in ("description", "indication", "mechanism-of-action", "pharmacodynamics"):
+        if text := text_of(drug.find(f"{{*}}{part}")):
+            source = "DRUGBANK" if part == "description" else f"DRUGBANK {part}"
+            yield Definition(id, text, source, where)
+    for cui in drug.iterfind("{*}external-identifiers/{*}external-identifier"):
+        if text_of(cui.find("{*}resource")) == "PharmGKB":
+            yield Mapping(id, f"PharmGKB:{text_of(cui.find('{*}identifier'))}", "xref", where)
+    yield from _interactions(id, drug, where)
+    yield from _categories(id, drug, where)
+    for role, called in _ROLES.items():
+        for protein in drug.iterfind(f"{{*}}{role}/{{*}}{called}"):
+            yield from _protein(id, protein, called, where)
+
+
+def _interactions(id: str, drug: etree._Element, where: str) -> Iterator[Item]:
+    for other in drug.iterfind("{*}drug-interactions/{*}drug-interaction"):
+        local, name = text_of(other.find("{*}drugbank-id")), text_of(other.find("{*}name"))
+        if local and name:
+            target, note = f"DRUGBANK:{local}", text_of(other.find("{*}description"))
+            yield Name(target, name, "DRUGBANK", _ELSEWHERE, "en", where)
+            yield Relation(id, "interacts_with", target, "DRUGBANK", note, where)
+
+
+def _categories(id: str, drug: etree._Element, where: str) -> Iterator[Item]:
+    for category in drug.iterfind("{*}categories/{*}category"):
+        name, ui = text_of(category.find("{*}category")), text_of(category.find("{*}mesh-id"))
+        if name:
+            target = f"MESH:{ui}" if ui else f"DRUGBANK.category:{name}"
+            yield Name(target, name, "DRUGBANK", _ELSEWHERE, "en", where)
+            yield Relation(id, "has_category", target, "DRUGBANK", "", where)
+
+
+def _protein(id: str, protein: etree._Element, role: str, where: str) -> Iterator[Item]:
+    local, name = text_of(protein.find("{*}id")), text_of(protein.find("{*}name"))
+    if not (local and name):
+        return
+    target = f"DRUGBANK:{local}"
+    yield Name(target, name, "DRUGBANK", 0, "en", where)
+    yield Typed(target, "Protein", where)
+    actions = [text_of(action) for action in protein.iterfind("{*}actions/{*}action")]
+    yield Relation(id, f"has_{role}", target, "DRUGBANK", ", ".join(actions), where)

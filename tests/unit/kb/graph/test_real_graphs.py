@@ -1,0 +1,76 @@
+"""The public graphs as they are published: how much of each arrives, and what is dropped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from osler.kb.graph.formats import read
+from osler.kb.graph.items import Added
+from osler.kb.graph.store import Graph
+
+DATA = Path(__file__).resolve().parents[4].parent / "shared" / "data"
+
+
+def added(tmp_path: Path, *places: str) -> Added:
+    paths = [DATA / place for place in places]
+    if missing := [path for path in paths if not path.exists()]:
+        pytest.skip(f"the public data is not there: {missing[0].name}")
+    with Graph.create(tmp_path) as graph:
+        return graph.add(read(paths))
+
+
+def test_every_row_of_the_umls_tables_is_accounted_for(tmp_path: Path) -> None:
+    found = added(tmp_path, "F_umls_like/META")
+    assert (found.names, found.definitions) == (20950, 5421)  # the rows of MRCONSO and MRDEF
+    # 20,466 rows of MRREL: 24 relate a concept to itself, 10 are stated twice.
+    assert dict(found.drops) == {"relation to itself": 24}
+    assert found.relations == 20466 - 24 - 10
+
+
+def test_the_human_phenotype_ontology_and_its_annotations(tmp_path: Path) -> None:
+    found = added(tmp_path, "C_graphs/hpo/hp.obo", "C_graphs/hpo/phenotype.hpoa")
+    assert dict(found.drops)["obsolete term"] == 416
+    assert found.concepts - (18697 - 416) == len(
+        {
+            line.split(b"\t")[0]
+            for line in (DATA / "C_graphs/hpo/phenotype.hpoa").read_bytes().splitlines()
+            if line[:1].isupper()
+        }
+    )
+
+
+def test_the_disease_ontology(tmp_path: Path) -> None:
+    found = added(tmp_path, "C_graphs/disease_ontology/doid.obo")
+    assert found.concepts + dict(found.drops)["obsolete term"] == 5777
+
+
+def test_mappings_of_mondo(tmp_path: Path) -> None:
+    found = added(tmp_path, "C_graphs/mondo")
+    assert found.mappings == 3021 + 2049 + 2501 + 2410 + 5380
+
+
+def test_hetionet(tmp_path: Path) -> None:
+    found = added(
+        tmp_path,
+        "C_graphs/hetionet/hetionet-v1.0-nodes.tsv",
+        "C_graphs/hetionet/hetionet-v1.0-edges.sif.gz",
+    )
+    assert (found.concepts, found.relations, found.drops) == (16303, 30654, ())
+
+
+def test_the_tables_of_mesh(tmp_path: Path) -> None:
+    found = added(tmp_path, "C_graphs/mesh/terms.tsv", "C_graphs/mesh/tree-numbers.tsv")
+    assert found.concepts == 13661
+
+
+def test_the_chinese_disease_graph_in_both_encodings_of_the_data(tmp_path: Path) -> None:
+    one, other = (
+        "C_graphs/zh_disease_kg/medical.json",
+        "C_graphs/zh_disease_kg/medical_gb18030.json",
+    )
+    first = added(tmp_path / "one", one)
+    second = added(tmp_path / "two", other)
+    assert (first.definitions, second.definitions) == (148, 55)
+    assert first.drops == second.drops == ()
