@@ -47,7 +47,8 @@ def write(folder: Path, stamp: str, arrays: Mapping[str, Array]) -> None:
 def read(folder: Path, stamp: str) -> dict[str, Array] | None:
     """The arrays, mapped; `None` when the file is not of this version or not whole."""
     try:
-        raw = np.memmap(folder / FILE, dtype=np.uint8, mode="r")
+        # As a plain array: each slice of a memmap object costs a microsecond of bookkeeping.
+        raw = np.asarray(np.memmap(folder / FILE, dtype=np.uint8, mode="r"))
         if bytes(raw[:8]) != _MAGIC:
             return None
         length = int.from_bytes(bytes(raw[8:16]), "little")

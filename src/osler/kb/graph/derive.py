@@ -5,6 +5,8 @@
   where the relation is stated from the other end.
 * `vocabulary`, `ends`, `first`, `holder`: the distinct words, and the concepts that have a
   name with each of them.
+* `variant`, `variant_of`: a checksum of each word, and of it less any one letter, in order:
+  two words that are one edit apart have a variant in common.
 * `hash`, `hashed`: a 64-bit hash of each name of at most `LONGEST` units, in order, and
   its concept; `bits` says cheaply of most other hashes that no name has them.
 """
@@ -15,16 +17,20 @@ import sqlite3
 from array import array
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from osler.kb.graph.arrays import Array
 from osler.kb.graph.normal import LONGEST, split
+from osler.text import is_cjk
 
 Hashes = NDArray[np.uint64]
 _PRIME = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no power of it is zero
 _ROWS = 100_000
+MISSPELT = (4, 30)
+"""Letters of words that are corrected; in a shorter one a single letter makes another word."""
 
 
 def powers(count: int) -> Hashes:
@@ -95,6 +101,7 @@ def _names(db: sqlite3.Connection) -> dict[str, Array]:
     of = np.frombuffer(concepts, dtype=np.int32) if concepts else np.empty(0, np.int32)
     return {
         **_vocabulary(list(numbers)),
+        **_variants(list(numbers)),
         **_postings(flat, np.repeat(of, many), len(numbers)),
         **_hashes(flat, many, of, list(numbers)),
     }
@@ -106,6 +113,26 @@ def _vocabulary(words: Sequence[str]) -> dict[str, Array]:
         "vocabulary": np.frombuffer(b"".join(encoded), dtype=np.uint8),
         "ends": np.cumsum([len(word) for word in encoded], dtype=np.int64),
     }
+
+
+def variants(word: str) -> list[int]:
+    """Checksums of the word, and of it less any one letter; [] for one that is not corrected."""
+    if not MISSPELT[0] <= len(word) <= MISSPELT[1] or not word.isalpha() or is_cjk(word[0]):
+        return []
+    less = {word[:i] + word[i + 1 :] for i in range(len(word))}
+    return [crc32(text.encode()) for text in sorted({word, *less})]
+
+
+def _variants(words: Sequence[str]) -> dict[str, Array]:
+    found, of = array("I"), array("i")
+    for number, word in enumerate(words):
+        sums = variants(word)
+        found.extend(sums)
+        of.extend([number] * len(sums))
+    sums_ = np.frombuffer(found, np.uint32) if found else np.empty(0, np.uint32)
+    order = np.argsort(sums_, kind="stable")
+    numbers = np.frombuffer(of, np.int32) if of else np.empty(0, np.int32)
+    return {"variant": sums_[order], "variant_of": numbers[order]}
 
 
 def words_of(arrays: dict[str, Array]) -> list[str]:

@@ -52,10 +52,10 @@ def folded(text: str) -> str:
 def spans(text: str) -> list[tuple[str, int, int]]:
     """The units of a text with their places in it; as `split`, but for one character a unit
     whose width or case changes its length, which is then left as it is."""
-    lowered = text.lower()
-    if not text.isascii():
-        lowered = "".join(map(_folded_in_place, text))
-    return [(found.group(), *found.span()) for found in _UNIT.finditer(lowered)]
+    if text.isascii():
+        return [(found[0], *found.span()) for found in _ASCII.finditer(text.lower())]
+    lowered = "".join(map(_folded_in_place, text))
+    return [(found[0], *found.span()) for found in _UNIT.finditer(lowered)]
 
 
 def _folded_in_place(char: str) -> str:

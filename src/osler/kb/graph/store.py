@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from osler.errors import UnknownPassage
 from osler.kb.formats.wire import names_line
@@ -21,7 +25,9 @@ from osler.kb.graph.normal import normal
 from osler.text import clean, language_of
 from osler.types import GRAPH, Locator, Passage
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "Rows"]
+
+Rows = NDArray[np.int32]
 
 _DEFINERS = ("MSH", "NCI", "ICF", "CSP", "HPO")
 """Whose definition of a concept comes first (F-OM-88); any other vocabulary comes after."""
@@ -166,6 +172,17 @@ class Graph:
             rows = list(_edges(db, members, kinds, direction, limit))
             return _named(db, rows)[:limit]
 
+    def chosen(self, id: str, choose: Callable[[Rows], Iterable[int]]) -> list[Edge]:
+        """One-hop relations of a concept, of which `choose` names the places to keep.
+
+        It is given subject, predicate, object and source as numbers, a row a relation, so
+        that of thousands only those that matter are read with their names.
+        """
+        with self._readers.borrow() as db:
+            rows = list(_edges(db, _members(db, id), (), "both", None))
+            places = choose(np.array(rows, dtype=np.int32).reshape(-1, 4)) if rows else ()
+            return _named(db, [rows[place] for place in places])
+
     # Passages
 
     def definition_passage(self, concept: Concept) -> Passage | None:
@@ -222,6 +239,10 @@ class Graph:
         return stored.read(self.folder, stamp) or made
 
     # For what is built on numbers: chains, linking, fusion
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A read-only connection of one's own for a block."""
+        return self._readers.borrow()
 
     def numbers(self, ids: Iterable[str]) -> list[int]:
         """The heads' numbers of those that exist, in order, none twice."""

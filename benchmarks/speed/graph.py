@@ -1,0 +1,178 @@
+"""How fast a graph of the size of UMLS is built, looked up, linked and walked.
+
+    python benchmarks/speed/graph.py [CONCEPTS] [FOLDER]
+    python benchmarks/speed/graph.py --import PATH...
+
+The graph is generated (seed 0): CONCEPTS (1,700,000) concepts with 1.76 names each of Zipf-drawn
+words, and 2.06 relations each with Zipf-drawn ends. With `--import` the files named are read
+instead, and a table says what of each arrived.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import resource
+import statistics
+import string
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from osler.kb.graph import chains
+from osler.kb.graph.formats import read
+from osler.kb.graph.items import Item, Name, Relation
+from osler.kb.graph.link import Dictionary
+from osler.kb.graph.lookup import Lookup
+from osler.kb.graph.store import Graph
+from osler.retrieve.graph import GraphRetriever
+
+WORDS, PREDICATES, HUB = 60_000, 40, 5_000
+
+
+def vocabulary(rng: random.Random) -> list[str]:
+    syllables = [a + b for a in "bcdfghjklmnprstvz" for b in ("a", "e", "i", "o", "u", "ar", "en")]
+    made: dict[str, None] = {}
+    while len(made) < WORDS:
+        made["".join(rng.choices(syllables, k=rng.randint(2, 5)))] = None
+    return list(made)
+
+
+def names(count: int) -> list[str]:
+    """Texts of three million names; many share their first word, as in UMLS."""
+    rng, chance = random.Random(0), np.random.default_rng(0)
+    words = vocabulary(rng)
+    total = int(count * 1.76)
+    drawn = (chance.zipf(1.25, size=total * 4) - 1) % WORDS
+    lengths = chance.integers(1, 5, size=total).tolist()
+    picked = drawn.tolist()
+    return [
+        f"{' '.join(words[w] for w in picked[4 * i : 4 * i + n])} {words[(i * 7919) % WORDS]}"
+        for i, n in enumerate(lengths)
+    ]
+
+
+def facts(count: int, texts: list[str]) -> Iterator[Item]:
+    for number, text in enumerate(texts):
+        concept = number % count
+        yield Name(f"C{concept:07d}", text, "GEN", int(number >= count))
+    chance = np.random.default_rng(1)
+    total = int(count * 2.06)
+    ends = (chance.zipf(1.6, size=total) - 1) % count
+    begins = chance.integers(0, count, size=total)
+    kinds = chance.integers(0, PREDICATES, size=total)
+    # The most linked concept has HUB relations, as in UMLS, and not a tenth of them all.
+    crowded = ends < count // HUB
+    ends[crowded] = chance.integers(0, count, size=int(crowded.sum()))
+    for one, kind, two in zip(begins.tolist(), kinds.tolist(), ends.tolist(), strict=True):
+        yield Relation(f"C{one:07d}", f"relation_{kind}", f"C{two:07d}", "GEN")
+    for number in range(HUB):
+        other = f"C{(number * 331 + 1) % count:07d}"
+        yield Relation("C0000000", f"relation_{number % PREDICATES}", other, "GEN")
+
+
+def timed(call: Callable[[int], object], times: int) -> tuple[float, float]:
+    """Median and 95th percentile in milliseconds."""
+    took = []
+    for number in range(times):
+        began = time.perf_counter()
+        call(number)
+        took.append(1000 * (time.perf_counter() - began))
+    took.sort()
+    return statistics.median(took), took[int(0.95 * times)]
+
+
+def show(what: str, took: tuple[float, float], more: str = "") -> None:
+    print(f"| {what} | {took[0]:.3f} | {took[1]:.3f} | {more} |", flush=True)
+
+
+def misspelt(text: str, rng: random.Random) -> str:
+    place, letter = rng.randrange(len(text)), rng.choice(string.ascii_lowercase)
+    kind = rng.randrange(3)
+    return text[:place] + (letter if kind else "") + text[place + (kind < 2) :]
+
+
+def main(count: int, folder: Path) -> None:
+    texts = names(count)
+    with Graph.create(folder) as graph:
+        began = time.perf_counter()
+        added = graph.add(facts(count, texts))
+        stored = time.perf_counter() - began
+        graph.build()
+        whole = time.perf_counter() - began
+    sizes = {file.name: file.stat().st_size / 1e6 for file in folder.glob("graph.*")}
+    print(f"{added.concepts:,} concepts, {added.names:,} names, {added.relations:,} relations")
+    print(f"stored in {stored:.1f} s, with the derived file {whole:.1f} s; MB: {sizes}")
+    print(f"RSS so far {rss():.0f} MB (with the generated texts)", flush=True)
+    rng = random.Random(2)
+    sample = rng.sample(range(len(texts)), 2_000)
+    queries = [texts[number] for number in sample]
+    wrong = [misspelt(text, rng) for text in queries]
+    ids = [f"C{number % count:07d}" for number in sample]
+    text = " ".join(f"{texts[rng.randrange(len(texts))]} und so on." for _ in range(40_000))
+    del texts
+    with Graph.open(folder) as graph:
+        measure(graph, queries, wrong, ids, text)
+    print(f"RSS at its highest {rss():.0f} MB (build and generated texts among it)")
+
+
+def measure(graph: Graph, queries: list[str], wrong: list[str], ids: list[str], text: str) -> None:
+    print("| | p50 ms | p95 ms | |\n|---|---|---|---|")
+    show("exact name", timed(lambda n: graph.exact(queries[n]), 2_000))
+    show("name in capitals", timed(lambda n: graph.exact(queries[n].upper()), 2_000))
+    lookup = Lookup(graph)
+    lookup.fuzzy(wrong[0])
+    found = []
+    spent = timed(lambda n: found.append(lookup.fuzzy(wrong[n], k=10)), 300)
+    right = sum(any(m.concept == ids[n] for m in found[n]) for n in range(300))
+    show("misspelt name", spent, f"recall@10 {right / 300:.3f}")
+    show("one hop", timed(lambda n: graph.neighbours([ids[n]]), 1_000))
+    retriever = GraphRetriever(graph)
+    hub = f"{graph.names_of([1])[1][0]} , {queries[0]} relation_7"
+    degree = len(graph.neighbours(["C0000000"]))
+    with asyncio.Runner() as loop:
+        spent = timed(lambda n: loop.run(retriever.search(hub, k=10)), 50)
+    show("hub, reranked, as a search", spent, f"{degree:,} relations")
+    show("paths of ≤ 3", timed(lambda n: chains.between(graph, ids[n], ids[n + 1]), 300))
+    show("personalised PageRank", timed(lambda n: chains.nearest(graph, ids[n : n + 3]), 100))
+    linker = Dictionary(graph)
+    linker.mentions(text[:1000])
+    began = time.perf_counter()
+    mentions = linker.mentions(text)
+    seconds = time.perf_counter() - began
+    size = len(text.encode()) / 1e6
+    print(f"linking: {size / seconds:.2f} MB/s ({size:.1f} MB, {len(mentions):,} mentions)")
+    print(f"RSS now {now():.0f} MB", flush=True)
+
+
+def rss() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def now() -> float:
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    return int(pages[1]) * resource.getpagesize() / 1e6
+
+
+def imported(paths: list[Path]) -> None:
+    print("| source | concepts | names | definitions | relations | mappings | drops |")
+    print("|---|---|---|---|---|---|---|")
+    for path in paths:
+        with tempfile.TemporaryDirectory() as folder, Graph.create(Path(folder)) as graph:
+            new = graph.add(read([path]))
+        drops = "; ".join(f"{count} {reason}" for reason, count in new.drops)
+        counts = (new.concepts, new.names, new.definitions, new.relations, new.mappings)
+        print(f"| {path.name} | {' | '.join(f'{n:,}' for n in counts)} | {drops} |")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--import"]:
+        imported([Path(argument) for argument in sys.argv[2:]])
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            concepts = int(sys.argv[1]) if len(sys.argv) > 1 else 1_700_000
+            main(concepts, Path(sys.argv[2]) if len(sys.argv) > 2 else Path(temporary))

@@ -1,0 +1,268 @@
+"""Reasoning chains: how two concepts hang together, and what lies around one (HyKGE, RAG
+with hypotheses and knowledge graphs). Also which concepts lie near several at once.
+
+A chain goes along relations in either direction; its score falls with its length and with
+the number of neighbours of what it passes through, since "everything is a disease" connects
+everything and says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise, product
+from math import log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osler.errors import MalformedOutput
+from osler.kb.formats.wire import Triple
+from osler.kb.graph.arrays import Array
+from osler.kb.graph.store import Graph
+
+MOST_HOPS = 4
+_MOST_HALVES = 200_000
+"""Half-paths that are held at once; beyond it those through the fewest-linked concepts stay."""
+
+Nodes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    predicate: str
+    forward: bool
+    """Whether the relation is stated from the concept before it to the one after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """`concepts[0] steps[0] concepts[1] …`; one concept more than steps."""
+
+    concepts: tuple[str, ...]
+    names: tuple[str, ...]
+    steps: tuple[Step, ...]
+    score: float
+    """In (0, 1]; 1 for a single relation."""
+
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        """The relations as they are stated, by names."""
+        ends = zip(self.names, self.steps, self.names[1:], strict=False)
+        return tuple(
+            (one, step.predicate, two) if step.forward else (two, step.predicate, one)
+            for one, step, two in ends
+        )
+
+
+# Words
+
+
+_ESCAPED = re.compile(r"([\\—→←])")
+_LINK = re.compile(r" —((?:\\.|[^\\—→←])*)→ | ←((?:\\.|[^\\—→←])*)— ")
+_UNESCAPED = re.compile(r"\\(.)")
+
+
+def verbalise(chain: Chain) -> str:
+    """ "Metformin —treats→ Diabetes ←complicates— Ketosis"; `parse` reads it back."""
+    text = _ESCAPED.sub(r"\\\1", chain.names[0])
+    for step, name in zip(chain.steps, chain.names[1:], strict=True):
+        said, other = (_ESCAPED.sub(r"\\\1", part) for part in (step.predicate, name))
+        text += f" —{said}→ {other}" if step.forward else f" ←{said}— {other}"
+    return text
+
+
+def parse(text: str) -> tuple[Triple, ...]:
+    """The triples of a verbalised chain. Raises `MalformedOutput` when it is none."""
+    links = list(_LINK.finditer(text))
+    starts = [0, *(link.end() for link in links)]
+    ends = [*(link.start() for link in links), len(text)]
+    raw = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    if not links or any(_ESCAPED.search(_UNESCAPED.sub("", name)) for name in raw):
+        raise MalformedOutput(text, expected="a chain: name —relation→ name")
+    names = [_UNESCAPED.sub(r"\1", name) for name in raw]
+    found: list[Triple] = []
+    for one, link, two in zip(names, links, names[1:], strict=False):
+        forward = link[1] is not None
+        predicate = _UNESCAPED.sub(r"\1", link[1] if forward else link[2])
+        found.append((one, predicate, two) if forward else (two, predicate, one))
+    return tuple(found)
+
+
+# Paths
+
+
+def between(graph: Graph, one: str, other: str, *, hops: int = 3, k: int = 10) -> list[Chain]:
+    """The `k` best simple paths of at most `hops` (1 to 4) relations; [] for unknown concepts."""
+    ends = [graph.numbers([id]) for id in (one, other)]
+    if not all(ends) or ends[0] == ends[1]:
+        return []
+    adjacency = _Adjacency(graph.arrays())
+    found: list[tuple[int, ...]] = []
+    for length in range(1, min(hops, MOST_HOPS) + 1):
+        found += adjacency.paths(ends[0][0], ends[1][0], length)
+    return _chains(graph, adjacency, found, k)
+
+
+def outward(graph: Graph, concept: str, *, hops: int = 2, k: int = 10) -> list[Chain]:
+    """The `k` best simple paths of at most `hops` (1 to 4) relations that begin at a concept."""
+    start = graph.numbers([concept])
+    if not start:
+        return []
+    adjacency = _Adjacency(graph.arrays())
+    halves = np.array([start], dtype=np.int32)
+    found: list[tuple[int, ...]] = []
+    for _ in range(min(hops, MOST_HOPS)):
+        halves = adjacency.longer(halves)
+        found += [tuple(row) for row in halves.tolist()]
+    return _chains(graph, adjacency, found, k)
+
+
+def _chains(
+    graph: Graph, adjacency: _Adjacency, paths: Iterable[tuple[int, ...]], k: int
+) -> list[Chain]:
+    scored = sorted((-adjacency.score(path), path) for path in paths)[:k]
+    numbers = {number for _, path in scored for number in path}
+    ids = graph.ids(numbers)
+    names = {number: texts[0] for number, texts in graph.names_of(numbers).items()}
+    words = graph.words()
+    chains: list[Chain] = []
+    for minus, path in scored:
+        kept = tuple(ids[n] for n in path), tuple(names[n] for n in path)
+        ways = adjacency.ways(path, words)
+        chains += [Chain(*kept, steps, -minus) for steps in islice(ways, k - len(chains))]
+    return chains
+
+
+class _Adjacency:
+    """The graph seen from both ends of every relation."""
+
+    def __init__(self, arrays: dict[str, Array]) -> None:
+        self.start, self.to, self.by = arrays["start"], arrays["to"], arrays["by"]
+
+    def degree(self, nodes: Nodes) -> NDArray[np.int64]:
+        degrees: NDArray[np.int64] = self.start[nodes + 1] - self.start[nodes]
+        return degrees
+
+    def neighbours(self, node: int) -> Nodes:
+        return np.unique(self.to[self.start[node] : self.start[node + 1]])
+
+    def score(self, path: Sequence[int]) -> float:
+        inner = self.degree(np.array(path[1:-1], dtype=np.int32)).tolist()
+        score = 1 / (len(path) - 1)
+        for degree in inner:
+            score /= log2(2 + degree) ** 0.5
+        return score
+
+    def ways(self, path: Sequence[int], words: dict[int, str]) -> Iterator[tuple[Step, ...]]:
+        """Each choice among the relations of neighbours that have several."""
+        hops = []
+        for one, two in pairwise(path):
+            begin, end = self.start[one], self.start[one + 1]
+            first = begin + np.searchsorted(self.to[begin:end], two)
+            last = begin + np.searchsorted(self.to[begin:end], two, side="right")
+            signed = np.unique(self.by[first:last]).tolist()
+            steps = [Step(words[abs(kind)], kind > 0) for kind in signed]
+            hops.append(sorted(steps, key=lambda step: (not step.forward, step.predicate)))
+        return product(*hops)
+
+    def longer(self, paths: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Each path with each neighbour of its end that it does not hold yet."""
+        ends = paths[:, -1]
+        degrees = self.degree(ends)
+        if degrees.sum() > _MOST_HALVES:  # those that go through hubs are left out first
+            order = np.argsort(degrees, kind="stable")
+            kept = order[np.cumsum(degrees[order]) <= _MOST_HALVES]
+            kept = kept if len(kept) else order[:1]
+            paths, ends, degrees = paths[kept], ends[kept], degrees[kept]
+        row = np.repeat(np.arange(len(paths)), degrees)
+        offset = np.arange(len(row)) - np.repeat(np.cumsum(degrees) - degrees, degrees)
+        to = self.to[self.start[ends][row] + offset]
+        # Neighbours stand in order, so that those of several relations stand together.
+        fresh = np.ones(len(to), dtype=bool)
+        fresh[1:] = (to[1:] != to[:-1]) | (row[1:] != row[:-1])
+        fresh &= (paths[row] != to[:, None]).all(axis=1)
+        return np.column_stack([paths[row[fresh]], to[fresh]])
+
+    def paths(self, one: int, other: int, length: int) -> list[tuple[int, ...]]:
+        """All simple paths of this many relations, halves from both ends being joined."""
+        front = np.array([[one]], dtype=np.int32)
+        back = np.array([[other]], dtype=np.int32)
+        for _ in range(length):
+            # The side with fewer neighbours grows.
+            if self.degree(front[:, -1]).sum() <= self.degree(back[:, -1]).sum():
+                front = self.longer(front)
+            else:
+                back = self.longer(back)
+        return _joined(front, back)
+
+
+def _joined(front: NDArray[np.int32], back: NDArray[np.int32]) -> list[tuple[int, ...]]:
+    if not len(front) or not len(back):
+        return []
+    back = back[np.argsort(back[:, -1], kind="stable")]
+    first = np.searchsorted(back[:, -1], front[:, -1])
+    count = np.searchsorted(back[:, -1], front[:, -1], side="right") - first
+    meets = np.flatnonzero(count)
+    found: list[tuple[int, ...]] = []
+    for row in meets.tolist():
+        head, begin = tuple(front[row].tolist()), int(first[row])
+        tails = back[begin : begin + int(count[row])].tolist()
+        paths = ((*head, *tail[-2::-1]) for tail in tails)
+        found += [path for path in paths if len(set(path)) == len(path)]
+    return found
+
+
+# Nearness
+
+
+def nearest(
+    graph: Graph,
+    seeds: Sequence[str],
+    *,
+    k: int = 20,
+    restart: float = 0.15,
+    precision: float = 1e-4,
+) -> list[tuple[str, float]]:
+    """The `k` concepts where a walk from the seeds is found most: personalised PageRank.
+
+    By pushes (Andersen, Chung and Lang, 2006): what is not pushed on is at most
+    `precision` for each relation of a concept. Weights are the shares of the walk's time,
+    seeds among them. [] when no seed is known.
+    """
+    numbers = graph.numbers(seeds)
+    if not numbers:
+        return []
+    shares = walk(graph.arrays(), numbers, restart=restart, precision=precision)
+    seen = np.flatnonzero(shares)
+    best = seen[np.lexsort((seen, -shares[seen]))][:k]
+    ids = graph.ids(best.tolist())
+    return [(ids[n], float(shares[n])) for n in best.tolist()]
+
+
+def walk(
+    arrays: dict[str, Array], seeds: Sequence[int], *, restart: float, precision: float
+) -> NDArray[np.float64]:
+    """The share of each number; they sum to at most 1."""
+    start, to = arrays["start"], arrays["to"]
+    shares = np.zeros(len(start) - 1)
+    residue = np.zeros(len(start) - 1)
+    front = np.unique(np.array(seeds, dtype=np.int64))
+    residue[front] = 1 / len(front)
+    first = front
+    while len(front):
+        mass, degree = residue[front], start[front + 1] - start[front]
+        residue[front] = 0.0
+        shares[front] += restart * mass
+        lost = float(((1 - restart) * mass)[degree == 0].sum())
+        front, mass, degree = front[degree > 0], mass[degree > 0], degree[degree > 0]
+        row = np.repeat(np.arange(len(front)), degree)
+        offset = np.arange(len(row)) - np.repeat(np.cumsum(degree) - degree, degree)
+        reached = to[start[front][row] + offset]
+        np.add.at(residue, reached, ((1 - restart) * mass / degree)[row])
+        residue[first] += lost / len(first)  # from a dead end a walk starts anew
+        touched = np.unique(np.concatenate([reached, first])).astype(np.int64)
+        limit = precision * np.maximum(1, start[touched + 1] - start[touched])
+        front = touched[residue[touched] > limit]
+    return shares

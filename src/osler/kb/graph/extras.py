@@ -1,0 +1,20 @@
+"""Packages of the extra `graph`, imported when they are first needed."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from osler.errors import CapabilityMissing
+
+
+def rapidfuzz() -> ModuleType:
+    """Raises `CapabilityMissing` when the extra is not installed."""
+    try:
+        import rapidfuzz.distance
+        import rapidfuzz.fuzz
+    except ImportError as error:
+        raise CapabilityMissing(
+            "names that are misspelt cannot be looked up: rapidfuzz is not installed",
+            fix='pip install "osler[graph]"',
+        ) from error
+    return rapidfuzz

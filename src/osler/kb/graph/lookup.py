@@ -1,0 +1,156 @@
+"""Names that are not spelt as any concept's: words, their corrections, and a likeness."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osler.kb.graph.arrays import Array
+from osler.kb.graph.derive import variants, words_of
+from osler.kb.graph.extras import rapidfuzz
+from osler.kb.graph.items import Edge, Match
+from osler.kb.graph.normal import normal, split
+from osler.kb.graph.store import Graph, Rows
+
+_COMPARED = 100
+"""Concepts whose names are compared letter by letter."""
+_LEAST = 0.6
+"""The likeness under which a name is another name."""
+_MOST_HOLDERS = 300_000
+"""Concepts looked at for one word; a word of more tells nothing that a rarer one does not."""
+
+Concepts = NDArray[np.int32]
+
+
+class Lookup:
+    """Concepts by name. Exact look-ups need nothing; fuzzy ones need the extra `graph`.
+
+    Safe to use from several threads. The vocabulary is read once for each version of
+    the graph, at the first fuzzy look-up.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._lock = threading.Lock()
+        self._held: tuple[dict[str, Array], _Words] | None = None
+
+    def find(self, text: str, *, k: int = 10, fuzzy: bool = True) -> list[Match]:
+        """Those that have this very name; if there are none, the `k` whose names are likest.
+
+        Raises `CapabilityMissing` when it comes to the second without the extra.
+        """
+        found = self.graph.exact(text)
+        return found[:k] if found or not fuzzy else self.fuzzy(text, k=k)
+
+    def fuzzy(self, text: str, *, k: int = 10) -> list[Match]:
+        """The `k` likest, best first; equal ones by identifier. `score` is the likeness."""
+        fuzz, norm = rapidfuzz().fuzz, normal(text)
+        words = self._words()
+        likely = _likely(words.holders(split(text)))
+        best: dict[int, tuple[float, str]] = {}
+        for number, names in self.graph.names_of(likely).items():
+            head = int(words.arrays["heads"][number])
+            for name in names:
+                other = normal(name)
+                likeness = max(fuzz.ratio(norm, other), fuzz.token_sort_ratio(norm, other)) / 100
+                if likeness >= _LEAST and likeness > best.get(head, (0.0, ""))[0]:
+                    best[head] = likeness, name
+        ids = self.graph.ids(best)
+        ranked = sorted(best.items(), key=lambda pair: (-pair[1][0], ids[pair[0]]))
+        return [Match(ids[n], name, "fuzzy", score) for n, (score, name) in ranked[:k]]
+
+    def related(self, id: str, query: str, *, most: int) -> list[Edge]:
+        """At most `most` one-hop relations of a concept: those with which `query` shares most
+        words, in the names of the other end and in the predicate; then the first stated."""
+        units, words, own = split(query), self._words(), self.graph.numbers([id])
+        predicates = {n: set(split(text)) for n, text in self.graph.words().items()}
+
+        def choose(rows: Rows) -> Iterable[int]:
+            heads = words.arrays["heads"]
+            others = np.where(heads[rows[:, 0]] == own[0], rows[:, 2], rows[:, 0])
+            asked = set(units)
+            said = {n: len(asked & predicates[n]) for n in np.unique(rows[:, 1]).tolist()}
+            shared = np.array([said[n] for n in rows[:, 1].tolist()], dtype=np.float64)
+            for _, holders in words.holders(units, corrected=False):
+                at = np.minimum(np.searchsorted(holders, others), len(holders) - 1)
+                shared += holders[at] == others
+            order = np.argsort(-shared, kind="stable")[:most]
+            found: list[int] = np.sort(order).tolist()
+            return found
+
+        return self.graph.chosen(id, choose) if own else []
+
+    def _words(self) -> _Words:
+        arrays = self.graph.arrays()
+        with self._lock:
+            if self._held is None or self._held[0] is not arrays:
+                self._held = arrays, _Words(arrays)
+            return self._held[1]
+
+
+class _Words:
+    """The vocabulary in memory, and which concepts have which word."""
+
+    def __init__(self, arrays: dict[str, Array]) -> None:
+        self.arrays = arrays
+        self.vocabulary = words_of(arrays)
+        self.order = sorted(range(len(self.vocabulary)), key=self.vocabulary.__getitem__)
+        self.total = max(1, len(arrays["heads"]))
+
+    def holders(
+        self, units: Sequence[str], *, corrected: bool = True
+    ) -> list[tuple[float, Concepts]]:
+        """For each word that anything is near to: how much it tells, and who has it."""
+        found = []
+        for unit in dict.fromkeys(units):
+            numbers = self._near(unit) if corrected else self._same(unit)
+            first = self.arrays["first"]
+            lists = [self.arrays["holder"][first[n] : first[n + 1]] for n in numbers]
+            if lists:
+                holders = lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
+                found.append((float(np.log(1 + self.total / len(holders))), holders))
+        return sorted(found, key=lambda pair: (-pair[0], len(pair[1])))
+
+    def _near(self, unit: str) -> list[int]:
+        """The word itself, and those that are one edit away."""
+        distance = rapidfuzz().distance.OSA.distance
+        near = {
+            n
+            for n in self._sharing(unit)
+            if distance(unit, self.vocabulary[n], score_cutoff=1) <= 1
+        }
+        return sorted(near.union(self._same(unit)))
+
+    def _same(self, unit: str) -> list[int]:
+        at = bisect_left(self.order, unit, key=self.vocabulary.__getitem__)
+        there = self.order[at : at + 1]
+        return [number for number in there if self.vocabulary[number] == unit]
+
+    def _sharing(self, unit: str) -> set[int]:
+        found: set[int] = set()
+        for checksum in variants(unit):
+            wanted = np.uint32(checksum)
+            begin = np.searchsorted(self.arrays["variant"], wanted)
+            end = np.searchsorted(self.arrays["variant"], wanted, side="right")
+            found.update(self.arrays["variant_of"][begin:end].tolist())
+        return found
+
+
+def _likely(holders: Sequence[tuple[float, Concepts]]) -> list[int]:
+    """Concepts by the weight of the words they share, among those with a rare one of them."""
+    if not holders:
+        return []
+    rare = [concepts for _, concepts in holders[:2] if len(concepts) <= _MOST_HOLDERS]
+    candidates = np.unique(np.concatenate(rare or [holders[0][1][:_MOST_HOLDERS]]))
+    weights = np.zeros(len(candidates))
+    for weight, concepts in holders:
+        at = np.minimum(np.searchsorted(concepts, candidates), len(concepts) - 1)
+        weights += weight * (concepts[at] == candidates)
+    if len(candidates) > _COMPARED:
+        best = np.lexsort((candidates, -weights))[:_COMPARED]
+        candidates = candidates[best]
+    return [int(number) for number in candidates]

@@ -1,0 +1,200 @@
+"""Search in the graph: the definition of a term and what it is related to (Omni-RAG §3.2, §5.1.2).
+
+Departures: PAPERS.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from osler.errors import KnowledgeBaseError, SourceUnavailable
+from osler.kb.graph.items import Concept, Edge
+from osler.kb.graph.link import Dictionary
+from osler.kb.graph.lookup import Lookup
+from osler.kb.graph.store import Graph
+from osler.retrieve.hits import hits
+from osler.retrieve.relevance import Overlap
+from osler.retrieve.words import STOP_WORDS
+from osler.types import GRAPH, Hit, Passage, Relevance
+
+RELATIONS = 10
+"""How many relations are kept (§5.1.2)."""
+_READ = 5 * RELATIONS
+"""Of thousands of relations, how many are weighed: those that share most words with the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the graph says of one term."""
+
+    concept: Concept
+    relations: tuple[tuple[Edge, float], ...]
+    """The most relevant first, with how relevant they are to the query."""
+
+    @property
+    def title(self) -> str:
+        """All names, joined by "/"."""
+        return "/".join(self.concept.names)
+
+    @property
+    def wire(self) -> str:
+        """`Definition: …\\nRelation: (STR2, RELA, STR1); ….` (F-OM-14)."""
+        lines = []
+        if self.concept.definitions:
+            lines.append(f"Definition: {self.concept.definitions[0][1]}")
+        if self.relations:
+            stated = "; ".join(f"({', '.join(edge.triple)})" for edge, _ in self.relations)
+            lines.append(f"Relation: {stated}.")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class GraphRetriever:
+    """`term , query`: what the graph says of the term, the relations that suit the query first.
+
+    A query without " , " is searched for names of concepts. A term that no concept has
+    gives nothing (F-OM-87), unless `fuzzy` allows one that is nearly spelt so.
+    """
+
+    graph: Graph
+    relevance: Relevance = field(default_factory=Overlap)
+    fuzzy: bool = False
+    concepts: int = 3
+    """Of an ambiguous term or a free query, how many concepts are taken."""
+    _lookup: Lookup = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_lookup", Lookup(self.graph))
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        """Definitions and relations as passages; their ids open with `Graph.passage`."""
+        term, asked = split(query)
+        found = await self.findings(term, asked or query, free=not asked)
+        scored: dict[str, tuple[Passage, float]] = {}
+        for finding in found:
+            for passage, score in self._passages(finding):
+                scored.setdefault(passage.id, (passage, score))
+        ranked = sorted(scored.values(), key=lambda pair: (-pair[1], pair[0].id))
+        return hits(ranked[:k], query, GRAPH)
+
+    async def findings(self, term: str, query: str, *, free: bool = False) -> list[Finding]:
+        """One for each concept that the term names; for a free text, that it mentions.
+
+        Raises `SourceUnavailable` when the graph cannot be read.
+        """
+        try:
+            known = await asyncio.to_thread(self._read, term, query, free)
+        except (KnowledgeBaseError, OSError) as error:
+            raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
+        return [
+            Finding(concept, await self._ranked(query, concept, edges)) for concept, edges in known
+        ]
+
+    def _read(self, term: str, query: str, free: bool) -> list[tuple[Concept, list[Edge]]]:
+        ids = self._mentioned(term) if free else self._named(term)
+        found = [(id, self.graph.concept(id)) for id in ids[: self.concepts]]
+        return [
+            (concept, self._lookup.related(id, query, most=_READ))
+            for id, concept in found
+            if concept is not None
+        ]
+
+    def _named(self, term: str) -> list[str]:
+        return [match.concept for match in self._lookup.find(term, fuzzy=self.fuzzy)]
+
+    def _mentioned(self, text: str) -> list[str]:
+        mentions = Dictionary(self.graph, STOP_WORDS).mentions(text)
+        longest = sorted(mentions, key=lambda mention: (mention.start - mention.end, mention.start))
+        return list(dict.fromkeys(id for mention in longest for id in mention.concepts))
+
+    async def _ranked(
+        self, query: str, concept: Concept, edges: Sequence[Edge]
+    ) -> tuple[tuple[Edge, float], ...]:
+        said = [_said(edge, concept) for edge in edges]
+        scores = await self.relevance.relevance(query, said)
+        order = sorted(range(len(edges)), key=lambda n: (-scores[n], n))
+        return tuple((edges[n], scores[n]) for n in order[:RELATIONS])
+
+    def _passages(self, finding: Finding) -> list[tuple[Passage, float]]:
+        """The definition stands first, as in the paper's text; then relations by relevance."""
+        concept = finding.concept
+        best = max((score for _, score in finding.relations), default=0.0)
+        found = [
+            (self.graph.relation_passage(concept, edge), score) for edge, score in finding.relations
+        ]
+        definition = self.graph.definition_passage(concept)
+        return [(definition, best + 1.0), *found] if definition else found
+
+
+def split(query: str) -> tuple[str, str]:
+    """Term and query of `term , query`, at the first " , ": terms contain commas."""
+    mark = next((mark for mark in (" , ", "，") if mark in query), None)
+    if mark is None:
+        return query.strip(), ""
+    term, _, asked = query.partition(mark)
+    return term.strip(), asked.strip() or term.strip()
+
+
+def _said(edge: Edge, concept: Concept) -> str:
+    """What a relation adds to its concept: the other end and the predicate, as words."""
+    other = edge.object_name if edge.subject == concept.id else edge.subject_name
+    return f"{edge.predicate.replace('_', ' ')} {other}"
+
+
+@dataclass(frozen=True, slots=True)
+class FormHit:
+    """An answer to a logical form: the relation, and how well its predicate fits."""
+
+    edge: Edge
+    answer: str
+    """The name of the end that was asked for."""
+    score: float
+    """In [0, 1]."""
+
+
+async def find(
+    graph: Graph,
+    subject: str,
+    predicate: str,
+    *,
+    target_type: str = "",
+    k: int = 10,
+    relevance: Relevance | None = None,
+    least: float = 0.0,
+) -> list[FormHit]:
+    """Retrieval(s = subject, p = predicate, o): exact one-hop answers (KAG-Thinker §3.4).
+
+    The subject is looked up exactly; the predicate is compared by words, or by
+    `relevance`. `target_type`, where given, must be a semantic type of the answer, in any
+    case. Relations whose predicate fits with no more than `least` are left out. The best
+    predicate first, equal ones in the order of the graph.
+    """
+    matches = await asyncio.to_thread(graph.exact, subject)
+    ids = [match.concept for match in matches]
+    edges = await asyncio.to_thread(graph.neighbours, ids)
+    kinds = list(dict.fromkeys(edge.predicate for edge in edges))
+    said = [kind.replace("_", " ") for kind in kinds]
+    scores = await (relevance or Overlap(beta=1.0)).relevance(predicate.replace("_", " "), said)
+    fits = {kind: score for kind, score in zip(kinds, scores, strict=True) if score > least}
+    others = {edge: edge.object if edge.subject in ids else edge.subject for edge in edges}
+    typed = await asyncio.to_thread(_of_type, graph, list(others.values()), target_type)
+    found = [
+        FormHit(
+            edge,
+            edge.object_name if edge.object == others[edge] else edge.subject_name,
+            fits[edge.predicate],
+        )
+        for edge in edges
+        if edge.predicate in fits and others[edge] in typed
+    ]
+    return sorted(found, key=lambda hit: -hit.score)[:k]
+
+
+def _of_type(graph: Graph, ids: list[str], target: str) -> set[str]:
+    if not target:
+        return set(ids)
+    wanted = target.casefold()
+    types = graph.types_of(ids)
+    return {id for id, found in types.items() if wanted in {type_.casefold() for type_ in found}}
