@@ -1,0 +1,80 @@
+"""Laws of graphs: chains in words are read back, and what is fused comes apart again."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from osler.kb.graph import fusion
+from osler.kb.graph.chains import Chain, Step, parse, verbalise
+from osler.kb.graph.items import Item, Mapping, Name, Relation
+from osler.kb.graph.normal import normal
+from osler.kb.graph.store import Graph
+
+TEXT = st.text(min_size=0, max_size=12) | st.sampled_from(
+    ["a —b→ c", " ←x— ", "\\", "\\—", "(a, b)"]
+)
+STEPS = st.lists(st.tuples(TEXT, st.booleans(), TEXT), min_size=1, max_size=4)
+
+
+@given(TEXT, STEPS)
+def test_a_chain_in_words_parses_back_to_its_triples(
+    first: str, steps: list[tuple[str, bool, str]]
+) -> None:
+    names = (first, *(name for _, _, name in steps))
+    chain = Chain(names, names, tuple(Step(said, ahead) for said, ahead, _ in steps), 1.0)
+    assert parse(verbalise(chain)) == chain.triples
+
+
+@given(st.text())
+def test_the_normal_form_is_stable(text: str) -> None:
+    assert normal(normal(text)) == normal(text)
+
+
+VOCABULARIES, LOCALS = st.sampled_from("ABC"), st.integers(0, 3)
+IDS = st.builds("{}:{}".format, VOCABULARIES, LOCALS)
+GRAPHS = st.tuples(
+    st.lists(
+        st.builds(Name, IDS, st.sampled_from(["fever", "cough", "糖尿病", "x"]), rank=st.just(0)),
+        min_size=1,
+        max_size=12,
+    ),
+    st.lists(st.builds(Relation, IDS, st.sampled_from(["r", "s"]), IDS), max_size=8),
+    st.lists(st.builds(Mapping, IDS, IDS, st.just("sssom")), max_size=6),
+)
+
+
+def content(graph: Graph) -> list[object]:
+    """All that can be read of it."""
+    ids = [f"{vocabulary}:{number}" for vocabulary in "ABC" for number in range(4)]
+    concepts: list[object] = [graph.concept(id) for id in ids]
+    edges: list[object] = [graph.neighbours([id]) for id in ids]
+    arrays: list[object] = [(name, array.tolist()) for name, array in graph.arrays().items()]
+    return [*concepts, *edges, *arrays, graph.exact("fever")]
+
+
+@settings(max_examples=40, deadline=None)
+@given(GRAPHS)
+def test_fusing_and_separating_is_the_identity(
+    made: tuple[list[Name], list[Relation], list[Mapping]],
+) -> None:
+    facts: list[Item] = [fact for part in made for fact in part]
+    with tempfile.TemporaryDirectory() as folder, Graph.create(Path(folder)) as graph:
+        graph.add(facts)
+        before = content(graph)
+        done = fusion.fuse(graph)
+        merges = fusion.merges(graph)
+        assert len(merges) == done.merges
+        for merge in merges:
+            one, other = graph.concept(merge.one), graph.concept(merge.other)
+            assert one is not None
+            assert one == other
+        assert fusion.fuse(graph).merges == done.merges  # fusing twice is fusing once
+        if merges:
+            assert fusion.separate(graph, merges[:1]) == 1
+        fusion.separate(graph)
+        assert fusion.merges(graph) == []
+        assert content(graph) == before
