@@ -8,86 +8,24 @@ everything and says nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise, product
 from math import log2
 
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.errors import MalformedOutput
-from osler.kb.formats.wire import Triple
 from osler.kb.graph.arrays import Array
 from osler.kb.graph.store import Graph
+from osler.kb.graph.wording import Chain, Step, parse, verbalise
+
+__all__ = ["Chain", "Step", "between", "nearest", "outward", "parse", "verbalise", "walk"]
 
 MOST_HOPS = 4
 _MOST_HALVES = 200_000
 """Half-paths that are held at once; beyond it those through the fewest-linked concepts stay."""
 
 Nodes = NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    predicate: str
-    forward: bool
-    """Whether the relation is stated from the concept before it to the one after it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """`concepts[0] steps[0] concepts[1] …`; one concept more than steps."""
-
-    concepts: tuple[str, ...]
-    names: tuple[str, ...]
-    steps: tuple[Step, ...]
-    score: float
-    """In (0, 1]; 1 for a single relation."""
-
-    @property
-    def triples(self) -> tuple[Triple, ...]:
-        """The relations as they are stated, by names."""
-        ends = zip(self.names, self.steps, self.names[1:], strict=False)
-        return tuple(
-            (one, step.predicate, two) if step.forward else (two, step.predicate, one)
-            for one, step, two in ends
-        )
-
-
-# Words
-
-
-_ESCAPED = re.compile(r"([\\—→←])")
-_LINK = re.compile(r" —((?:\\.|[^\\—→←])*)→ | ←((?:\\.|[^\\—→←])*)— ")
-_UNESCAPED = re.compile(r"\\(.)")
-
-
-def verbalise(chain: Chain) -> str:
-    """ "Metformin —treats→ Diabetes ←complicates— Ketosis"; `parse` reads it back."""
-    text = _ESCAPED.sub(r"\\\1", chain.names[0])
-    for step, name in zip(chain.steps, chain.names[1:], strict=True):
-        said, other = (_ESCAPED.sub(r"\\\1", part) for part in (step.predicate, name))
-        text += f" —{said}→ {other}" if step.forward else f" ←{said}— {other}"
-    return text
-
-
-def parse(text: str) -> tuple[Triple, ...]:
-    """The triples of a verbalised chain. Raises `MalformedOutput` when it is none."""
-    links = list(_LINK.finditer(text))
-    starts = [0, *(link.end() for link in links)]
-    ends = [*(link.start() for link in links), len(text)]
-    raw = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-    if not links or any(_ESCAPED.search(_UNESCAPED.sub("", name)) for name in raw):
-        raise MalformedOutput(text, expected="a chain: name —relation→ name")
-    names = [_UNESCAPED.sub(r"\1", name) for name in raw]
-    found: list[Triple] = []
-    for one, link, two in zip(names, links, names[1:], strict=False):
-        forward = link[1] is not None
-        predicate = _UNESCAPED.sub(r"\1", link[1] if forward else link[2])
-        found.append((one, predicate, two) if forward else (two, predicate, one))
-    return tuple(found)
 
 
 # Paths

@@ -7,7 +7,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,6 +21,7 @@ from osler.kb.graph import files, load
 from osler.kb.graph.derive import derive
 from osler.kb.graph.items import Added, Concept, Direction, Edge, Info, Match, Stream
 from osler.kb.graph.normal import normal
+from osler.kb.graph.wording import Chain, Step, mark, verbalise
 from osler.text import clean, language_of
 from osler.types import GRAPH, Locator, Passage
 
@@ -196,8 +196,13 @@ class Graph:
         wire = f"Relation: ({', '.join(edge.triple)})."
         return _passage(concept, f"rel-{mark_of(edge)}", wire, edge.source)
 
+    def chain_passage(self, concept: Concept, chain: Chain) -> Passage:
+        """`concept` is the chain's first."""
+        return _passage(concept, f"via-{'.'.join(chain.marks)}", f"Chain: {verbalise(chain)}", "")
+
     def passage(self, id: str) -> Passage:
-        """The passage of an id that a search gave: `graph:DOID:9352#def`, `…#rel-0f3a…`.
+        """The passage of an id that a search gave: `graph:DOID:9352#def`, `…#rel-0f3a…`,
+        `…#via-0f3a….91bc…`.
 
         Raises `UnknownPassage`, whose `fix` says what the concept has.
         """
@@ -211,8 +216,24 @@ class Graph:
         for edge in self.neighbours([name]) if part.startswith("rel-") else ():
             if part == f"rel-{mark_of(edge)}":
                 return self.relation_passage(concept, edge)
+        if chain := self._walked(concept, part.removeprefix("via-").split(".")):
+            return self.chain_passage(concept, chain)
         has = "#def and relations" if concept.definitions else "relations"
         raise UnknownPassage(f"there is no passage {id!r}", fix=f"{name} has {has}")
+
+    def _walked(self, concept: Concept, marks: Sequence[str]) -> Chain | None:
+        """The chain of these relations from the concept on; `None` when one is not there."""
+        concepts, names, steps = [concept.id], [concept.name], list[Step]()
+        for wanted in marks:
+            edges = self.neighbours(concepts[-1:])
+            edge = next((edge for edge in edges if mark_of(edge) == wanted), None)
+            if edge is None:
+                return None
+            forward = edge.subject == concepts[-1]
+            steps.append(Step(edge.predicate, forward))
+            concepts.append(edge.object if forward else edge.subject)
+            names.append(edge.object_name if forward else edge.subject_name)
+        return Chain(tuple(concepts), tuple(names), tuple(steps), 1 / len(steps))
 
     # What is derived
 
@@ -286,9 +307,7 @@ class Graph:
 
 
 def mark_of(edge: Edge) -> str:
-    """What tells a relation from its concept's others, in any order of import."""
-    text = "\0".join((edge.subject, edge.predicate, edge.object))
-    return blake2b(text.encode(), digest_size=6).hexdigest()
+    return mark(edge.subject, edge.predicate, edge.object)
 
 
 def _passage(concept: Concept, part: str, text: str, source: str) -> Passage:

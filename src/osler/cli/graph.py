@@ -1,0 +1,177 @@
+"""`osler kb graph …`: concepts, their names and how they hang together."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, printable, session
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from osler.config import Settings
+    from osler.kb.graph.store import Graph
+
+app = typer.Typer(no_args_is_help=True)
+
+Term = Annotated[str, typer.Argument(help="A name, or an identifier as in DOID:9352.")]
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    paths: Annotated[list[Path], typer.Argument(help="Files, and folders of them.")],
+    fmt: Annotated[
+        str | None, typer.Option("--format", help="Format of the files, where it is not plain.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read public graphs. What is there already stays as it is, once.
+
+    Exit code 6: a file could not be read, or not to its end.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler.kb.graph.formats import read
+    from osler.kb.graph.store import Graph
+
+    with Graph.create(here.settings().kb.path) as graph:
+        added = graph.add(read(paths, fmt=fmt))
+    counts = asdict(added)
+    if here.json or not here.quiet:
+        rows = [(name, f"{counts[name]:,}") for name in _COUNTED]
+        rows += [(f"dropped: {reason}", f"{count:,}") for reason, count in added.drops]
+        rows += [("", f"{drop.where}: {drop.reason}") for drop in added.examples]
+        here.show(_table(rows), counts)
+    if any(reason in _UNREAD for reason, _ in added.drops):
+        raise typer.Exit(PARTIAL)
+
+
+_COUNTED = ("concepts", "names", "definitions", "relations", "mappings")
+_UNREAD = frozenset({"unknown format", "empty file", "file that cannot be read to its end"})
+
+
+@app.command()
+def info(context: typer.Context, as_json: Json = False) -> None:
+    """What it holds: concepts, names, relations by predicate, vocabularies."""
+    here = session(context, as_json=as_json)
+    with _opened(here.settings()) as graph:
+        found = asdict(graph.info())
+    rows = [(name, f"{found[name]:,}") for name in (*_COUNTED, "merges", "size")]
+    rows += [(f"names from {name or '(not said)'}", f"{n:,}") for name, n in found["sources"]]
+    rows += [(name, f"{n:,}") for name, n in found["predicates"]]
+    here.show(_table(rows), found)
+
+
+@app.command()
+def find(
+    context: typer.Context,
+    term: Term,
+    query: Annotated[str, typer.Argument(help="What is asked of it; orders the relations.")] = "",
+    fuzzy: Annotated[bool, typer.Option("--fuzzy", help="Also names that are nearly so.")] = False,
+    as_json: Json = False,
+) -> None:
+    """The definition of a term and its relations. Exit code 1: no concept has the name."""
+    here = session(context, as_json=as_json)
+    import asyncio
+
+    from osler.retrieve.graph import GraphRetriever
+
+    with _opened(here.settings()) as graph:
+        concept = graph.concept(term)
+        retriever = GraphRetriever(graph, fuzzy=fuzzy)
+        name = concept.name if concept else term
+        found = asyncio.run(retriever.findings(name, query or name))
+    document = [
+        {
+            "concept": asdict(finding.concept),
+            "relations": [asdict(edge) | {"score": score} for edge, score in finding.relations],
+            "text": finding.wire,
+        }
+        for finding in found
+    ]
+    rows = [row for f in found for row in ((f.concept.id, f.title), ("", f.wire))]
+    here.show(_table(rows), {"term": term, "query": query, "found": document})
+    if not found:
+        raise typer.Exit(ABSTAINED)
+
+
+@app.command()
+def paths(
+    context: typer.Context,
+    one: Term,
+    other: Term,
+    hops: Annotated[int, typer.Option(min=1, max=4, help="Relations at most.")] = 3,
+    k: Annotated[int, typer.Option("--k", min=1, help="How many paths.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """How two concepts hang together. Exit code 1: not at all, in so few relations."""
+    here = session(context, as_json=as_json)
+    from osler.kb.graph.chains import between, verbalise
+
+    with _opened(here.settings()) as graph:
+        ends = [_concepts(graph, term) for term in (one, other)]
+        chains = [
+            chain
+            for a in ends[0]
+            for b in ends[1]
+            for chain in between(graph, a, b, hops=hops, k=k)
+        ]
+    best = sorted(chains, key=lambda chain: -chain.score)[:k]
+    rows = [(f"{chain.score:.2f}", verbalise(chain)) for chain in best]
+    here.show(_table(rows), {"paths": [asdict(c) | {"text": verbalise(c)} for c in best]})
+    if not best:
+        raise typer.Exit(ABSTAINED)
+
+
+@app.command()
+def fuse(
+    context: typer.Context,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", "-s", help="Mappings to follow: sssom (the default), xref."),
+    ] = None,
+    names: Annotated[bool, typer.Option(help="Also by equal preferred names.")] = True,
+    undo: Annotated[bool, typer.Option("--undo", help="Take all merges back.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make concepts of several vocabularies one where they are the same thing."""
+    here = session(context, as_json=as_json)
+    from osler.kb.graph import fusion
+
+    with _opened(here.settings()) as graph:
+        if undo:
+            gone = fusion.separate(graph)
+            here.show(_table([("merges taken back", f"{gone:,}")]), {"separated": gone})
+            return
+        done = fusion.fuse(graph, sources=source or ("sssom",), names=names)
+    rows = [("merges", f"{done.merges:,}"), ("refused", f"{done.refused:,}")]
+    here.show(_table(rows), asdict(done))
+
+
+def _opened(settings: Settings) -> Graph:
+    from osler.kb.graph.store import Graph
+
+    return Graph.open(settings.kb.path)
+
+
+def _concepts(graph: Graph, term: str) -> list[str]:
+    from osler.kb.graph.lookup import Lookup
+
+    if graph.concept(term) is not None:
+        return [term]
+    return [match.concept for match in Lookup(graph).find(term, fuzzy=False)]
+
+
+def _table(rows: list[tuple[str, str]]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table

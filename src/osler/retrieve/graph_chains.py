@@ -1,0 +1,76 @@
+"""Reasoning chains as evidence (HyKGE, TC-RAG App. 8.5): link, connect, rerank."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from osler.errors import KnowledgeBaseError, SourceUnavailable
+from osler.kb.graph.chains import Chain, between, outward, verbalise
+from osler.kb.graph.link import Dictionary, Recogniser
+from osler.kb.graph.store import Graph
+from osler.retrieve.hits import hits
+from osler.retrieve.relevance import Overlap
+from osler.retrieve.words import STOP_WORDS
+from osler.types import GRAPH, Hit, Relevance
+
+
+@dataclass(frozen=True)
+class ChainRetriever:
+    """Chains between the concepts that a text mentions; around the one, when it is alone.
+
+    The text is a question, or HyKGE's hypothesis about its answer. Chains are ranked by
+    their own score times how well their words suit the text; `[]` when it mentions none.
+    """
+
+    graph: Graph
+    relevance: Relevance = field(default_factory=Overlap)
+    recogniser: Recogniser | None = None
+    """`None` = the graph's own names."""
+    hops: int = 3
+    most_concepts: int = 6
+    """Of a text that mentions more, the longest names are taken."""
+    candidates: int = 20
+    """Chains of each pair that are reranked."""
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        """Each hit is one chain in words; its id opens with `Graph.passage`."""
+        try:
+            chains = await asyncio.to_thread(self._chains, query)
+            texts = [verbalise(chain).replace("_", " ") for chain in chains]
+            suits = await self.relevance.relevance(query, texts)
+            weighed = [
+                (chain.score * (1 + suit), chain) for chain, suit in zip(chains, suits, strict=True)
+            ]
+            weighed.sort(key=lambda pair: (-pair[0], pair[1].names))
+            return await asyncio.to_thread(self._hits, query, weighed[:k])
+        except (KnowledgeBaseError, OSError) as error:
+            raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
+
+    def _chains(self, query: str) -> list[Chain]:
+        linked = self._linked(query)
+        pairs = combinations(linked, 2)
+        found = [
+            chain
+            for one, other in pairs
+            for chain in between(self.graph, one, other, hops=self.hops, k=self.candidates)
+        ]
+        if not found:
+            around = (outward(self.graph, id, hops=2, k=self.candidates) for id in linked)
+            found = [chain for chains in around for chain in chains]
+        return found
+
+    def _linked(self, query: str) -> list[str]:
+        recogniser = self.recogniser or Dictionary(self.graph, STOP_WORDS)
+        mentions = recogniser.mentions(query)
+        longest = sorted(mentions, key=lambda mention: (mention.start - mention.end, mention.start))
+        return list(dict.fromkeys(m.concepts[0] for m in longest))[: self.most_concepts]
+
+    def _hits(self, query: str, weighed: list[tuple[float, Chain]]) -> list[Hit]:
+        scored = []
+        for score, chain in weighed:
+            concept = self.graph.concept(chain.concepts[0])
+            if concept is not None:
+                scored.append((self.graph.chain_passage(concept, chain), score))
+        return hits(scored, query, GRAPH)

@@ -1,0 +1,90 @@
+"""`osler kb graph …` on a small graph of ours, through the real command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler.kb.base import KnowledgeBase
+
+OBO = """format-version: 1.2
+
+[Term]
+id: DOID:1
+name: fever
+def: "Too warm." []
+synonym: "pyrexia" EXACT []
+
+[Term]
+id: DOID:2
+name: flu
+relationship: causes DOID:1 ! fever
+
+[Term]
+id: DOID:3
+name: gone
+is_obsolete: true
+"""
+
+
+@pytest.fixture
+def graph(osler: Any, folder: Path) -> Path:
+    (folder / "ours.obo").write_text(OBO, encoding="utf-8")
+    done = osler("kb", "graph", "add", str(folder / "ours.obo"))
+    assert done.exit_code == 0, done.stderr
+    assert "obsolete term" in done.stdout
+    return folder
+
+
+def test_what_was_added_can_be_asked_for(osler: Any, graph: Path) -> None:
+    info = json.loads(osler("kb", "graph", "info", "--json").stdout)
+    assert (info["concepts"], info["names"], info["relations"]) == (2, 3, 1)
+    assert "pyrexia" not in osler("kb", "graph", "info").stdout
+    found = json.loads(osler("kb", "graph", "find", "PYREXIA", "cause", "--json").stdout)
+    assert found["found"][0]["text"] == "Definition: Too warm.\nRelation: (flu, causes, fever)."
+    assert "Too warm." in osler("kb", "graph", "find", "DOID:1").stdout
+
+
+def test_an_unknown_term_is_exit_code_1_and_a_misspelt_one_is_found(
+    osler: Any, graph: Path
+) -> None:
+    assert osler("kb", "graph", "find", "pyrexja").exit_code == 1
+    assert "fever" in osler("kb", "graph", "find", "pyrexja", "--fuzzy").stdout
+
+
+def test_paths_between_names(osler: Any, graph: Path) -> None:
+    assert "flu —causes→ fever" in osler("kb", "graph", "paths", "flu", "pyrexia").stdout
+    assert osler("kb", "graph", "paths", "flu", "unheard of").exit_code == 1
+
+
+def test_fusing_and_taking_it_back(osler: Any, graph: Path) -> None:
+    table = graph / "t.csv"
+    table.write_text("S,P,O\nfever,seen_in,ward\n", encoding="utf-8")
+    assert osler("kb", "graph", "add", str(table)).exit_code == 0
+    assert json.loads(osler("kb", "graph", "fuse", "--json").stdout)["merges"] == 1
+    assert json.loads(osler("kb", "graph", "fuse", "--undo", "--json").stdout) == {"separated": 1}
+
+
+def test_a_file_that_nobody_knows_is_exit_code_6(osler: Any, folder: Path) -> None:
+    (folder / "x.bin").write_bytes(b"\0\1\2")
+    done = osler("kb", "graph", "add", str(folder / "x.bin"))
+    assert done.exit_code == 6
+    assert "unknown format" in done.stdout
+
+
+def test_without_a_graph_the_fix_is_named(osler: Any, folder: Path) -> None:
+    done = osler("kb", "graph", "info")
+    assert done.exit_code == 4
+    assert "osler kb graph add" in done.stderr
+
+
+def test_graph_and_passages_share_a_folder(osler: Any, graph: Path) -> None:
+    (graph / "a.md").write_text("# Fever\n\nDrink water and rest.\n", encoding="utf-8")
+    assert osler("kb", "add", str(graph / "a.md"), "--source", "book").exit_code == 0
+    (file,) = graph.parent.rglob("graph.sqlite")
+    with KnowledgeBase.open(file.parent) as kb:
+        assert kb.sources == ("book",)
+    assert osler("kb", "graph", "info").exit_code == 0
