@@ -108,7 +108,10 @@ class Readers:
     @contextmanager
     def borrow(self) -> Iterator[sqlite3.Connection]:
         with translated(self._folder):
-            db = self._idle.pop() if self._idle else self._opened()
+            try:
+                db = self._idle.pop()
+            except IndexError:  # asking first whether there is one would race with other threads
+                db = self._opened()
             try:
                 yield db
             except BaseException:

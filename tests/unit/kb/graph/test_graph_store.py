@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,23 @@ def test_a_folder_without_a_graph_and_a_file_that_is_none_are_named(tmp_path: Pa
     (tmp_path / "graph.sqlite").write_bytes(b"not a database at all" * 100)
     with pytest.raises(KnowledgeBaseMismatch):
         Graph.open(tmp_path)
+
+
+def test_many_threads_read_while_one_writes(graph: Graph) -> None:
+    def ask(_: int) -> int:
+        assert graph.exact("T2DM")
+        assert len(graph.arrays()["heads"]) >= 4
+        return len(graph.neighbours(["T:1"]))
+
+    def write() -> None:
+        for number in range(6):
+            graph.add([Name(f"W:{number}", f"written {number}")])
+
+    with ThreadPoolExecutor(8) as pool:
+        writer = pool.submit(write)
+        assert set(pool.map(ask, range(60))) == {2}
+        writer.result()
+    assert graph.info().concepts == 3 + 6
 
 
 def test_the_derived_file_is_made_anew_when_it_is_old_cut_or_gone(graph: Graph) -> None:
