@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from osler.errors import UnknownPassage
 from osler.kb.formats.wire import names_line
 from osler.kb.graph import arrays as stored
-from osler.kb.graph import files, load
+from osler.kb.graph import files, load, rows
 from osler.kb.graph.derive import derive
 from osler.kb.graph.items import Added, Concept, Direction, Edge, Info, Match, Stream
 from osler.kb.graph.normal import normal
@@ -29,13 +29,9 @@ __all__ = ["Graph", "Rows"]
 
 Rows = NDArray[np.int32]
 
-_DEFINERS = ("MSH", "NCI", "ICF", "CSP", "HPO")
-"""Whose definition of a concept comes first (F-OM-88); any other vocabulary comes after."""
-
 _NAMES = (
     "SELECT DISTINCT text FROM name WHERE concept IN ({marks}) ORDER BY concept <> ?, rank, text"
 )
-_NAME_OF = "(SELECT text FROM name WHERE concept = {column} ORDER BY rank, text LIMIT 1)"
 
 
 class Graph:
@@ -115,19 +111,19 @@ class Graph:
     def concept(self, id: str) -> Concept | None:
         """`None` when there is none of this identifier."""
         with self._readers.borrow() as db:
-            members = _members(db, id)
+            members = rows.members(db, id)
             if not members:
                 return None
-            marks = _marks(members)
-            names = _texts(db, _NAMES.format(marks=marks), (*members, members[0]))
-            types = _texts(
+            marks = rows.marks(members)
+            names = rows.texts(db, _NAMES.format(marks=marks), (*members, members[0]))
+            types = rows.texts(
                 db,
                 "SELECT DISTINCT word.text FROM typed JOIN word ON word.n = typed.type"  # noqa: S608
                 f" WHERE concept IN ({marks}) ORDER BY 1",
                 members,
             )
-            definitions = _definitions(db, members)
-            return Concept(_id(db, members[0]), names[0], names, types, definitions)
+            definitions = rows.definitions(db, members)
+            return Concept(rows.id(db, members[0]), names[0], names, types, definitions)
 
     def exact(self, text: str) -> list[Match]:
         """Concepts with this name; first those that have it letter by letter, then those
@@ -147,7 +143,7 @@ class Graph:
                     best[head] = min(best.get(head, found), found)
             ordered = sorted(best.items(), key=lambda pair: (pair[1], pair[0]))
             return [
-                Match(_id(db, head), name, "normal" if differs else "exact", 1.0)
+                Match(rows.id(db, head), name, "normal" if differs else "exact", 1.0)
                 for head, (differs, _, name) in ordered
             ]
 
@@ -165,12 +161,12 @@ class Graph:
         and ends as they were first seen. Relations inside a fused concept are left out.
         """
         with self._readers.borrow() as db:
-            members = [number for id in ids for number in _members(db, id)]
-            kinds = _words(db, predicates)
+            members = [number for id in ids for number in rows.members(db, id)]
+            kinds = rows.words(db, predicates)
             if not members or (predicates and not kinds):
                 return []
-            rows = list(_edges(db, members, kinds, direction, limit))
-            return _named(db, rows)[:limit]
+            found = list(rows.edges(db, members, kinds, direction, limit))
+            return rows.named(db, found)[:limit]
 
     def chosen(self, id: str, choose: Callable[[Rows], Iterable[int]]) -> list[Edge]:
         """One-hop relations of a concept, of which `choose` names the places to keep.
@@ -179,9 +175,9 @@ class Graph:
         that of thousands only those that matter are read with their names.
         """
         with self._readers.borrow() as db:
-            rows = list(_edges(db, _members(db, id), (), "both", None))
-            places = choose(np.array(rows, dtype=np.int32).reshape(-1, 4)) if rows else ()
-            return _named(db, [rows[place] for place in places])
+            found = list(rows.edges(db, rows.members(db, id), (), "both", None))
+            places = choose(np.array(found, dtype=np.int32).reshape(-1, 4)) if found else ()
+            return rows.named(db, [found[place] for place in places])
 
     # Passages
 
@@ -243,7 +239,7 @@ class Graph:
         In a folder that may not be written to they are held in memory instead.
         """
         with self._loading, self._readers.borrow() as db:
-            stamp = _stamp(db)
+            stamp = rows.stamp(db)
             if self._arrays is None or self._arrays[0] != stamp:
                 self._arrays = stamp, self._derived(db, stamp)
             return self._arrays[1]
@@ -268,12 +264,12 @@ class Graph:
     def numbers(self, ids: Iterable[str]) -> list[int]:
         """The heads' numbers of those that exist, in order, none twice."""
         with self._readers.borrow() as db:
-            heads = [found[0] for id in ids if (found := _members(db, id))]
+            heads = [found[0] for id in ids if (found := rows.members(db, id))]
         return list(dict.fromkeys(heads))
 
     def ids(self, numbers: Iterable[int]) -> dict[int, str]:
         with self._readers.borrow() as db:
-            return _ids(db, numbers)
+            return rows.ids(db, numbers)
 
     def names_of(self, numbers: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """All names of each concept itself, members of its fusion not counted."""
@@ -324,109 +320,3 @@ def _passage(concept: Concept, part: str, text: str, source: str) -> Passage:
         locator=locator,
         language=language_of(kept),
     )
-
-
-def _stamp(db: sqlite3.Connection) -> str:
-    (version,) = db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
-    return f"{files.SCHEMA}.{version}"
-
-
-def _members(db: sqlite3.Connection, id: str) -> list[int]:
-    """The head's number, then those fused with it; [] when nothing has this identifier."""
-    id = id.encode(errors="replace").decode()
-    row = db.execute("SELECT n FROM concept WHERE id = ?", (id,)).fetchone()
-    if row is None:
-        return []
-    fused = db.execute("SELECT head FROM fused WHERE member = ?", row).fetchone()
-    if fused is None:
-        return [row[0]]
-    others = db.execute("SELECT member FROM fused WHERE head = ? ORDER BY member", fused)
-    return list(dict.fromkeys([fused[0], *(number for (number,) in others)]))
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _texts(db: sqlite3.Connection, query: str, values: Sequence[object]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(row[0] for row in db.execute(query, values)))
-
-
-def _id(db: sqlite3.Connection, number: int) -> str:
-    row = db.execute("SELECT id FROM concept WHERE n = ?", (number,)).fetchone()
-    return str(row[0])
-
-
-def _ids(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:
-    wanted = json.dumps(sorted({int(number) for number in numbers}))
-    return dict(
-        db.execute(
-            "SELECT n, id FROM concept WHERE n IN (SELECT value FROM json_each(?))", (wanted,)
-        )
-    )
-
-
-def _words(db: sqlite3.Connection, texts: Sequence[str]) -> list[int]:
-    query = "SELECT n FROM word WHERE text IN (SELECT value FROM json_each(?))"
-    return [number for (number,) in db.execute(query, (json.dumps(list(texts)),))]
-
-
-def _definitions(db: sqlite3.Connection, members: Sequence[int]) -> tuple[tuple[str, str], ...]:
-    rows = db.execute(
-        "SELECT DISTINCT word.text, definition.text FROM definition"  # noqa: S608
-        f" JOIN word ON word.n = definition.source WHERE concept IN ({_marks(members)})",
-        members,
-    )
-    return tuple(sorted(rows, key=lambda row: (_place(row[0]), row)))
-
-
-def _place(source: str) -> int:
-    return _DEFINERS.index(source) if source in _DEFINERS else len(_DEFINERS)
-
-
-Row = tuple[int, int, int, int]
-
-
-def _edges(
-    db: sqlite3.Connection,
-    members: Sequence[int],
-    kinds: Sequence[int],
-    direction: Direction,
-    limit: int | None,
-) -> Iterator[Row]:
-    chosen = f" AND predicate IN ({_marks(kinds)})" if kinds else ""
-    for end in ("subject", "object"):
-        if direction == ("in" if end == "subject" else "out"):
-            continue
-        yield from db.execute(
-            "SELECT subject, predicate, object, source FROM edge"  # noqa: S608
-            f" WHERE {end} IN ({_marks(members)}){chosen} LIMIT ?",
-            (*members, *kinds, -1 if limit is None else limit),
-        )
-
-
-def _named(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Edge]:
-    """Edges with identifiers and names of the heads; each triple once, none to itself."""
-    ends = {number for row in rows for number in (row[0], row[2])}
-    found = db.execute(
-        "SELECT value, head.id, "  # noqa: S608
-        + _NAME_OF.format(column="head.n")
-        + " FROM json_each(?) LEFT JOIN fused ON fused.member = value"
-        " JOIN concept AS head ON head.n = coalesce(fused.head, value)",
-        (json.dumps(list(ends)),),
-    )
-    called: dict[int, tuple[str, str]] = {number: (id, name) for number, id, name in found}
-    words: dict[int, str] = dict(
-        db.execute(
-            "SELECT n, text FROM word WHERE n IN (SELECT value FROM json_each(?))",
-            (json.dumps(list({number for row in rows for number in (row[1], row[3])})),),
-        )
-    )
-    edges: dict[tuple[str, str, str], Edge] = {}
-    for one, predicate, two, source in rows:
-        (subject, subject_name), (object_, object_name) = called[one], called[two]
-        kind = words[predicate]
-        if subject != object_ or one == two:
-            edge = Edge(subject, kind, object_, subject_name, object_name, words[source])
-            edges.setdefault((subject, kind, object_), edge)
-    return list(edges.values())

@@ -1,0 +1,121 @@
+"""Reading the tables of a graph: rows by numbers, and numbers as names."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+
+from osler.kb.graph import files
+from osler.kb.graph.items import Direction, Edge
+
+_DEFINERS = ("MSH", "NCI", "ICF", "CSP", "HPO")
+"""Whose definition of a concept comes first (F-OM-88); any other vocabulary comes after."""
+
+_NAME_OF = "(SELECT text FROM name WHERE concept = {column} ORDER BY rank, text LIMIT 1)"
+
+
+def stamp(db: sqlite3.Connection) -> str:
+    (version,) = db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
+    return f"{files.SCHEMA}.{version}"
+
+
+def members(db: sqlite3.Connection, id: str) -> list[int]:
+    """The head's number, then those fused with it; [] when nothing has this identifier."""
+    id = id.encode(errors="replace").decode()
+    row = db.execute("SELECT n FROM concept WHERE id = ?", (id,)).fetchone()
+    if row is None:
+        return []
+    fused = db.execute("SELECT head FROM fused WHERE member = ?", row).fetchone()
+    if fused is None:
+        return [row[0]]
+    others = db.execute("SELECT member FROM fused WHERE head = ? ORDER BY member", fused)
+    return list(dict.fromkeys([fused[0], *(number for (number,) in others)]))
+
+
+def marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def texts(db: sqlite3.Connection, query: str, values: Sequence[object]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row[0] for row in db.execute(query, values)))
+
+
+def id(db: sqlite3.Connection, number: int) -> str:
+    row = db.execute("SELECT id FROM concept WHERE n = ?", (number,)).fetchone()
+    return str(row[0])
+
+
+def ids(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:
+    wanted = json.dumps(sorted({int(number) for number in numbers}))
+    return dict(
+        db.execute(
+            "SELECT n, id FROM concept WHERE n IN (SELECT value FROM json_each(?))", (wanted,)
+        )
+    )
+
+
+def words(db: sqlite3.Connection, texts: Sequence[str]) -> list[int]:
+    query = "SELECT n FROM word WHERE text IN (SELECT value FROM json_each(?))"
+    return [number for (number,) in db.execute(query, (json.dumps(list(texts)),))]
+
+
+def definitions(db: sqlite3.Connection, members: Sequence[int]) -> tuple[tuple[str, str], ...]:
+    rows = db.execute(
+        "SELECT DISTINCT word.text, definition.text FROM definition"  # noqa: S608
+        f" JOIN word ON word.n = definition.source WHERE concept IN ({marks(members)})",
+        members,
+    )
+    return tuple(sorted(rows, key=lambda row: (place(row[0]), row)))
+
+
+def place(source: str) -> int:
+    return _DEFINERS.index(source) if source in _DEFINERS else len(_DEFINERS)
+
+
+Row = tuple[int, int, int, int]
+
+
+def edges(
+    db: sqlite3.Connection,
+    members: Sequence[int],
+    kinds: Sequence[int],
+    direction: Direction,
+    limit: int | None,
+) -> Iterator[Row]:
+    chosen = f" AND predicate IN ({marks(kinds)})" if kinds else ""
+    for end in ("subject", "object"):
+        if direction == ("in" if end == "subject" else "out"):
+            continue
+        yield from db.execute(
+            "SELECT subject, predicate, object, source FROM edge"  # noqa: S608
+            f" WHERE {end} IN ({marks(members)}){chosen} LIMIT ?",
+            (*members, *kinds, -1 if limit is None else limit),
+        )
+
+
+def named(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Edge]:
+    """Edges with identifiers and names of the heads; each triple once, none to itself."""
+    ends = {number for row in rows for number in (row[0], row[2])}
+    found = db.execute(
+        "SELECT value, head.id, "  # noqa: S608
+        + _NAME_OF.format(column="head.n")
+        + " FROM json_each(?) LEFT JOIN fused ON fused.member = value"
+        " JOIN concept AS head ON head.n = coalesce(fused.head, value)",
+        (json.dumps(list(ends)),),
+    )
+    called: dict[int, tuple[str, str]] = {number: (id, name) for number, id, name in found}
+    words: dict[int, str] = dict(
+        db.execute(
+            "SELECT n, text FROM word WHERE n IN (SELECT value FROM json_each(?))",
+            (json.dumps(list({number for row in rows for number in (row[1], row[3])})),),
+        )
+    )
+    edges: dict[tuple[str, str, str], Edge] = {}
+    for one, predicate, two, source in rows:
+        (subject, subject_name), (object_, object_name) = called[one], called[two]
+        kind = words[predicate]
+        if subject != object_ or one == two:
+            edge = Edge(subject, kind, object_, subject_name, object_name, words[source])
+            edges.setdefault((subject, kind, object_), edge)
+    return list(edges.values())
