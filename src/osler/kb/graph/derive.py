@@ -142,7 +142,8 @@ def words_of(arrays: dict[str, Array]) -> list[str]:
 
 
 def _postings(flat: Array, of: Array, count: int) -> dict[str, Array]:
-    pairs = np.unique((flat.astype(np.int64) << 32) | of)
+    pairs = np.sort((flat.astype(np.int64) << 32) | of)
+    pairs = pairs[np.diff(pairs, prepend=-1) != 0]
     word = pairs >> 32
     first = np.searchsorted(word, np.arange(count + 1))
     return {"first": first.astype(np.int64), "holder": (pairs & 0xFFFFFFFF).astype(np.int32)}

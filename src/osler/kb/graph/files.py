@@ -92,6 +92,7 @@ def writing(folder: Path) -> Iterator[sqlite3.Connection]:
         db.execute("PRAGMA synchronous=NORMAL")
         db.execute("PRAGMA cache_size=-200000")
         db.execute("PRAGMA temp_store=FILE")
+        db.execute("PRAGMA threads=2")  # for sorting
         with db:
             db.execute("BEGIN IMMEDIATE")
             yield db

@@ -40,15 +40,21 @@ _PLACE = {
         "INSERT OR IGNORE INTO typed SELECT concept.n, new.type"
         " FROM new_typed AS new JOIN concept USING (id) ORDER BY 1, 2"
     ),
+    "resolved": (
+        "CREATE TEMP TABLE resolved AS"
+        " SELECT one.n AS one, new.predicate, two.n AS two, new.source,"
+        " CASE WHEN one.n IS NULL OR two.n IS NULL OR new.note <> '' THEN new.rowid END AS row"
+        " FROM new_edge AS new LEFT JOIN concept AS one ON one.id = new.one"
+        " LEFT JOIN concept AS two ON two.id = new.two"
+    ),
     "edge": (
-        "INSERT OR IGNORE INTO edge SELECT one.n, new.predicate, two.n, new.source"
-        " FROM new_edge AS new JOIN concept AS one ON one.id = new.one"
-        " JOIN concept AS two ON two.id = new.two ORDER BY 1, 2, 3, 4"
+        "INSERT OR IGNORE INTO edge SELECT one, predicate, two, source FROM resolved"
+        " WHERE one IS NOT NULL AND two IS NOT NULL ORDER BY 1, 2, 3, 4"
     ),
     "note": (
-        "INSERT OR IGNORE INTO note SELECT one.n, new.predicate, two.n, new.source, new.note"
-        " FROM new_edge AS new JOIN concept AS one ON one.id = new.one"
-        " JOIN concept AS two ON two.id = new.two WHERE new.note <> ''"
+        "INSERT OR IGNORE INTO note SELECT r.one, r.predicate, r.two, r.source, new.note"
+        " FROM resolved AS r JOIN new_edge AS new ON new.rowid = r.row"
+        " WHERE r.one IS NOT NULL AND r.two IS NOT NULL AND new.note <> ''"
     ),
     "alias": "INSERT OR IGNORE INTO alias SELECT norm, concept FROM new_alias ORDER BY 1, 2",
 }
@@ -60,9 +66,9 @@ _DANGLING = {
         "SELECT place, id FROM new_typed WHERE id NOT IN (SELECT id FROM concept)"
     ),
     "relation with an unknown end": (
-        "SELECT place, CASE WHEN one IN (SELECT id FROM concept) THEN two ELSE one END"
-        " FROM new_edge WHERE one NOT IN (SELECT id FROM concept)"
-        " OR two NOT IN (SELECT id FROM concept)"
+        "SELECT new.place, CASE WHEN r.one IS NULL THEN new.one ELSE new.two END"
+        " FROM resolved AS r JOIN new_edge AS new ON new.rowid = r.row"
+        " WHERE r.one IS NULL OR r.two IS NULL"
     ),
 }
 
@@ -103,20 +109,24 @@ class _Loader:
         return number
 
     def take(self, item: Item) -> None:
-        match item:
-            case Name():
-                self.names.append(item)
-            case Relation(one, predicate, two, source, note, place):
-                relation = (_line(one), self.word(predicate), _line(two), self.word(source))
-                self.relations.append((*relation, _line(note), place))
-            case Definition(concept, text, source, place):
-                self._define(_line(concept), self.word(source), _line(text), place)
-            case Typed(concept, type_, place):
-                self.types.append((_line(concept), self.word(type_), place))
-            case Mapping(one, two, source, _):
-                self.mappings.append((_line(one), _line(two), self.word(source)))
-            case Drop():
-                self.drops.add(item)
+        if isinstance(item, Name):  # by far the most are names and relations
+            self.names.append(item)
+        elif isinstance(item, Relation):
+            one, predicate, two, source, note, place = item
+            kinds = self.word(predicate), self.word(source)
+            note = _line(note) if note else ""
+            self.relations.append((_line(one), kinds[0], _line(two), kinds[1], note, place))
+        elif isinstance(item, Definition):
+            concept, text, source, place = item
+            self._define(_line(concept), self.word(source), _line(text), place)
+        elif isinstance(item, Typed):
+            concept, type_, place = item
+            self.types.append((_line(concept), self.word(type_), place))
+        elif isinstance(item, Mapping):
+            one, two, source, _ = item
+            self.mappings.append((_line(one), _line(two), self.word(source)))
+        else:
+            self.drops.add(item)
 
     def _define(self, concept: str, source: int, text: str, place: str) -> None:
         if text:
@@ -174,8 +184,8 @@ class _Loader:
 
 def _line(text: str) -> str:
     """`one_line`, at no cost for what is one already."""
-    if text.isascii() and text.isprintable() and "  " not in text and text == text.strip():
-        return text
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split()) if " " in text else text
     return one_line(text)
 
 
@@ -191,7 +201,7 @@ def add(db: sqlite3.Connection, stream: Stream) -> Added:
             loader.flush()
     loader.flush()
     loader.place()
-    for table in ("new_alias", "new_definition", "new_typed", "new_edge"):
+    for table in ("new_alias", "new_definition", "new_typed", "new_edge", "resolved"):
         db.execute(f"DROP TABLE temp.{table}")
     concepts, names, definitions, relations, mappings = (
         now - then for now, then in zip(counts(db), before, strict=True)
