@@ -7,7 +7,7 @@ Q ?= A patient who takes warfarin is started on amiodarone. What happens to the 
 STRATEGY ?= tc-rag
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask test check lock bench clean
+.PHONY: ask test test-extra check lock bench clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -30,6 +30,16 @@ ask: $(VENV)/core
 test: $(VENV)/dev
 	@$(OSLER) download-models >/dev/null
 	$(BIN)/python -m pytest
+
+$(VENV)/extra: $(VENV)/dev requirements-extra.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-extra.txt
+	@touch $@
+
+## The tests that need the extras train (torch, transformers) and ray.
+test-extra: $(VENV)/extra
+	@$(OSLER) download-models >/dev/null
+	$(BIN)/python -m pytest -m "torch or ray"
 
 ## What every commit passes: format, lint, types, house rules, laws at a small budget.
 check: $(VENV)/dev
