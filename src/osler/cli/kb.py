@@ -243,9 +243,9 @@ def get(
         try:
             passages, provenance = kb.neighbours(id, around), kb.provenance(id)
         except UnknownPassage:
-            from osler.wiring.outside import kept
+            from osler.wiring import graphs, outside
 
-            if (found := kept(settings, id)) is None:
+            if (found := graphs.stated(settings, id) or outside.kept(settings, id)) is None:
                 raise
             # From outside: its locator says where it was found and when.
             here.show(passages_page((found,), id), passage_document(found))

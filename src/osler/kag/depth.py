@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from osler.errors import MalformedOutput
@@ -45,8 +45,8 @@ class SubAnswer:
 class FormRetriever(Protocol):
     """What looks a Retrieval up by its form: a graph. Text retrievers take the words (F-KT-01)."""
 
-    async def find(self, form: Retrieval, known: Sequence[str], *, k: int) -> list[Hit]:
-        """The best hits for the target of `form`; `known` are the answers it builds on.
+    async def find(self, form: Retrieval, *, k: int) -> list[Hit]:
+        """The best hits for the target of `form`, whose subject is named where it is known.
 
         Raises `SourceUnavailable`.
         """
@@ -81,7 +81,7 @@ class DepthSolver:
         for turn in range(1, self.turns + 1):
             words = question if search is step else search.question
             asked.append(words)
-            found = await self._look_up(search, words, known, run)
+            found = await self._look_up(search, words, run)
             fresh = [hit for hit in found if hit.passage.id not in seen]
             seen.update((hit.passage.id, hit) for hit in fresh)
             focus = await self.focuser.focus(question, found, language, run)
@@ -101,12 +101,12 @@ class DepthSolver:
         text = await self._reason(question, hits, known, language, run) if hits else ""
         return SubAnswer(step.n, question, text, hits if text else ())
 
-    async def _look_up(self, step: Step, words: str, known: Sequence[str], run: Run) -> list[Hit]:
+    async def _look_up(self, step: Step, words: str, run: Run) -> list[Hit]:
         """By the words in text, by the form in a graph; both fused (F-KT-01, F-KT-43)."""
         found = await look_up(self.retriever, words, run, k=self.k, sources=self.sources)
         if self.graph is None or not isinstance(step.action, Retrieval):
             return list(found.hits)
-        by_form = await look_up(_ByForm(self.graph, step.action, known), words, run, k=self.k)
+        by_form = await look_up(_ByForm(self.graph, step.action), words, run, k=self.k)
         hits = {hit.passage.id: hit for hit in (*found.hits, *by_form.hits)}
         rankings = [[hit.passage.id for hit in part.hits] for part in (by_form, found)]
         return [hits[id] for id, _ in rrf(rankings)][: 2 * self.k]
@@ -155,7 +155,6 @@ class _ByForm:
 
     graph: FormRetriever
     form: Retrieval
-    known: Sequence[str] = field(default_factory=tuple)
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        return await self.graph.find(self.form, self.known, k=k)
+        return await self.graph.find(self.form, k=k)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from osler.answer.base import Composer
@@ -96,7 +96,8 @@ class Thinker:
         asked = fill(step.question, said)
         language = question.language
         match step.action:
-            case Retrieval():
+            case Retrieval() as form:
+                step = replace(step, action=_named(form, bound))
                 known = [answers[n].line for n in sorted(graph.waits[step.n]) if n in answers]
                 answer = await self.depth.solve(step, asked, known, language, run)
             case Math(content=content):
@@ -156,6 +157,13 @@ def _bound(graph: Dependencies, answers: Mapping[int, SubAnswer]) -> dict[str, s
     """Every alias with what it stands for: given names, and results so far."""
     results = {alias: answers[n].text for alias, n in graph.bound.items() if n in answers}
     return {**graph.given, **results}
+
+
+def _named(form: Retrieval, bound: Mapping[str, str]) -> Retrieval:
+    """The form with the name of its subject, where an earlier step has found it."""
+    if form.s.name or not bound.get(form.s.alias):
+        return form
+    return replace(form, s=replace(form.s, name=bound[form.s.alias]))
 
 
 def _filled(

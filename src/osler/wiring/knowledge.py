@@ -11,11 +11,13 @@ from osler.config import Settings
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.kb.base import Built, KnowledgeBase, Progress
 from osler.kb.engines.base import Choice, Filter
+from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.patients import SimilarPatients
+from osler.retrieve.relevance import Overlap
 from osler.retrieve.sources import Fusion, over
 from osler.retrieve.web import Together
-from osler.types import ALL_SOURCES, EMR, Hit, Retriever
-from osler.wiring import outside
+from osler.types import ALL_SOURCES, EMR, GRAPH, Hit, Retriever
+from osler.wiring import graphs, outside
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.keys import server_key
 from osler.wiring.models import encoder
@@ -88,6 +90,8 @@ def searched(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
     Raises `BadConfig` for a source that is asked for and not there.
     """
     present, wanted = {*kb.sources, *outside.sources(settings)}, settings.kb.sources
+    if graphs.exists(settings):
+        present.add(GRAPH)
     if not wanted:
         return _ordered(present - {EMR})
     if absent := set(wanted) - present:
@@ -101,13 +105,16 @@ def searched(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
 def retriever(
     settings: Settings, kb: KnowledgeBase, encoder: Encoder, sources: tuple[str, ...]
 ) -> Retriever:
-    """What searches these sources: the index, what is outside, or both; patients by likeness."""
+    """What searches these sources: the index, the graph, what is outside, or all of them;
+    patients by likeness."""
     held = tuple(source for source in sources if source in kb.sources)
     several: list[Retriever] = []
     if held or not sources:
         several.append(_indexed(settings, kb, encoder, held))
     if sources == (EMR,) and held:
         several = [SimilarPatients(outside.patients(settings, kb), several[0])]
+    if GRAPH in sources and (graph := graphs.graph_of(settings)) is not None:
+        several.append(GraphRetriever(graph, Overlap()))
     several += outside.online(settings, sources)
     if not several:
         return _indexed(settings, kb, encoder, sources)  # it says at the first search what lacks

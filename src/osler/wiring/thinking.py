@@ -17,7 +17,12 @@ from osler.wiring.parts import Parts
 
 
 def thinker(
-    chosen: KagThinker, parts: Parts, compose: Composer, sampling: Sampling, *, small: bool
+    chosen: KagThinker,
+    parts: Parts,
+    compose: Composer,
+    sampling: Sampling,
+    *,
+    small: bool,
 ) -> Thinker:
     """The planner decomposes; the reader does all else.
 

@@ -1,7 +1,7 @@
 """KAG-Thinker on the paper's own cases, with scripted replies and the real sandbox."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -323,7 +323,7 @@ class Graph:
     forms: list[Retrieval] = field(default_factory=list)
     down: bool = False
 
-    async def find(self, form: Retrieval, known: object, *, k: int) -> list[Hit]:
+    async def find(self, form: Retrieval, *, k: int) -> list[Hit]:
         self.forms.append(form)
         if self.down:
             raise SourceUnavailable("the graph is down")
@@ -352,6 +352,15 @@ async def test_the_words_go_to_the_texts_and_the_form_to_the_graph(down: bool) -
     assert {hit.passage.id for hit in answer.hits} == expected
     failed = [reason for e in run.events if isinstance(e, Retrieved) for reason in e.failed]
     assert failed == (["the graph is down"] if down else [])
+
+
+async def test_the_graph_is_asked_about_what_an_earlier_step_has_found() -> None:
+    graph = Graph([Passage("graph:x#0", "Ann, died in, 1988", "graph", "Ann")])
+    solver = thinker(film_model(), ANYTHING)
+    with_graph = replace(solver, depth=replace(solver.depth, graph=graph))
+    await with_graph.solve(FILMS, Run())
+    subjects = {form.s.name for form in graph.forms}
+    assert subjects == {"Hit Parade", "Ann", "Khiladi 420", "Bob"}
 
 
 def test_a_long_reference_is_cut_to_whole_sentences_that_bear_on_the_question() -> None:
