@@ -408,7 +408,8 @@ class KnowledgeBase:
     def verify(self) -> list[str]:
         """Every problem found, in words; empty when all is well. Reads everything."""
         with self._readers.borrow() as db, access.still(db):
-            return list(check.verify(db))
+            found = list(check.verify(db))
+        return [*found, *self._engines.problems()]
 
     # Searching: `osler.retrieve` puts the `Retriever` Protocol over these
 

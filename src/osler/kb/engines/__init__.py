@@ -6,9 +6,12 @@ processes beside it, `remote` on a Qdrant server.
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
@@ -88,6 +91,25 @@ class Engines:
                 return edge.installed() and passages >= EDGE_FROM and not self._choice.url
             case _ as never:
                 assert_never(never)
+
+    def problems(self) -> Iterator[str]:
+        """Where the embedded index, if there is one, does not hold what the last build holds."""
+        if (current := self._current()) is None:
+            return
+        folder = self._path / generation.FOLDER / current.name
+        if not (folder / generation.POINTS).is_file():
+            yield f"the embedded index has lost its generation {current.name}"
+            return
+        with TemporaryDirectory() as copy, self._readers.borrow() as db:
+            shutil.copy(folder / generation.POINTS, copy)
+            with generation.compared(self._path, Path(copy)) as points:
+                changes = generation.delta(points)
+            built = meta(db, "built") == "yes"
+        if built and (changes.put or changes.drop):
+            yield (
+                f"the embedded index lacks {changes.put:,} passages of the last build"
+                f" and has {changes.drop:,} too many"
+            )
 
     def require(self) -> None:
         """Raises `KnowledgeBaseUnbuilt` or `BadConfig` unless the chosen engine can be asked."""

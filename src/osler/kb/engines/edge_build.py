@@ -38,7 +38,7 @@ def make(kb: Path, folder: Path, base: Path | None, dimension: int) -> None:
         for done in _apply(points, db, shelves, changes.put):
             _report("index", done, changes.put)
         _report("optimise", 0, None)
-        shelves.finish()
+        shelves.finish(generation.tally(points)[0])
 
 
 class _Shelves:
@@ -57,8 +57,11 @@ class _Shelves:
             )
         return self._open[shelf]
 
-    def finish(self) -> None:
+    def finish(self, expected: dict[str, int]) -> None:
+        """Raises `RuntimeError` for a shard that does not hold what was put in."""
         for shelf, opened in self._open.items():
+            if (held := shard.count(opened)) != expected.get(shelf, 0):
+                raise RuntimeError(f"{shelf} holds {held} passages, not {expected.get(shelf, 0)}")
             opened.optimize()
             opened.flush()
             opened.close()

@@ -104,6 +104,12 @@ def drop(shard: Any, numbers: Sequence[int]) -> None:
     shard.update(edge.UpdateOperation.delete_points(list(numbers)))
 
 
+def count(shard: Any) -> int:
+    import qdrant_edge as edge
+
+    return int(shard.count(edge.CountRequest(exact=True)))
+
+
 def ask(
     shard: Any,
     *,

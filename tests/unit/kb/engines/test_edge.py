@@ -2,11 +2,13 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -291,6 +293,18 @@ def test_a_damaged_pointer_is_one_clear_error(edge: KnowledgeBase) -> None:
     (edge.path / "edge" / "current.json").write_text("{")
     with pytest.raises(KnowledgeBaseError, match=r"the embedded index of .* is damaged"):
         edge.by_words(["iron"], k=1)
+
+
+def test_verify_tells_where_the_index_does_not_hold_what_was_built(edge: KnowledgeBase) -> None:
+    assert edge.verify() == []
+    points = edge.path / "edge" / current(edge).name / generation.POINTS
+    with closing(sqlite3.connect(points)) as db, db:
+        db.execute("DELETE FROM point WHERE number = 1")
+    assert edge.verify() == [
+        "the embedded index lacks 1 passages of the last build and has 0 too many"
+    ]
+    points.unlink()
+    assert edge.verify() == [f"the embedded index has lost its generation {current(edge).name}"]
 
 
 # Choice
