@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +43,19 @@ def test_help_has_a_short_name_at_every_level(osler: Any, arguments: list[str]) 
     assert osler(*arguments).exit_code == 0
 
 
+def leaves_of(group: Any) -> Iterator[Any]:
+    """The commands of a group and of the groups within it."""
+    for entry in group.commands.values():
+        if hasattr(entry, "commands"):
+            yield from leaves_of(entry)
+        else:
+            yield entry
+
+
 def test_every_command_takes_json_after_the_verb(osler: Any) -> None:
     group: Any = typer.main.get_command(app)
-    leaves = [
-        command
-        for entry in group.commands.values()
-        for command in getattr(entry, "commands", {"": entry}).values()
-    ]
-    assert len(leaves) == 27
+    leaves = list(leaves_of(group))
+    assert len(leaves) == 31
     for command in leaves:
         assert any("--json" in parameter.opts for parameter in command.params), command.name
         assert command.help, command.name
