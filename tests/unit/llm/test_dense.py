@@ -47,6 +47,7 @@ def test_the_folder_is_made_once(folder: Path) -> None:
     assert not list(folder.parent.glob(".partial-*"))
 
 
+@pytest.mark.model
 async def test_the_same_words_come_from_both_engines(packaged: TransformersModel) -> None:
     """Template, tokens and weights are the file's, and in float32 so are the greedy words."""
     asked = [Message("user", "What is the capital of France?")]
