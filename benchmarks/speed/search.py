@@ -7,9 +7,12 @@ uses the one that is there, then measures in a fresh process: hybrid search (bot
 deep, 10 passages read) without and with the encoding of the query, recall@10 of the vectors
 against exact search, memory of process and workers, disk, and 8 clients at once.
 
-Texts are 60 words of a Zipf distribution over 60,000; vectors (384) lie in 5,000 clusters of
-Zipf sizes, whose centres span 64 dimensions, with 24 dimensions of noise about each; queries are
-perturbed passages with 8 of their words. Centres that are spread over all 384 dimensions (--far)
+Texts are 60 words of a Zipf distribution over 60,000. The 17 most frequent stand for function
+words, so queries, 9 words of a passage, hold none of them: each passage then holds 0.39 of a
+query's words in the mean and 0.76 in the 95th percentile, where passages of medical texts hold
+0.36 and 0.80 of those of a PubMedQA question. Vectors (384) lie in 5,000 clusters of
+Zipf sizes, whose centres span 64 dimensions, with 24 dimensions of noise about each; those of
+queries are perturbed. Centres that are spread over all 384 dimensions (--far)
 are islands such as no encoder makes: a graph then finds its way between them less often.
 """
 
@@ -39,7 +42,7 @@ from osler.retrieve.hybrid import Hybrid
 from osler.types import Language
 
 DIMENSION, CLUSTERS, LATENT, NOISE = 384, 5_000, 64, 24
-WORDS, VOCABULARY = 60, 60_000
+WORDS, VOCABULARY, FUNCTION_WORDS = 60, 60_000, 17
 QUERIES = 1_000
 Floats = npt.NDArray[np.float32]
 
@@ -92,7 +95,7 @@ def _write(folder: Path, count: int, chosen: set[int], rng: np.random.Generator)
     words = np.array(["".join(rng.choice(syllables, 4)) for _ in range(VOCABULARY)])
     share = 1 / np.arange(3, VOCABULARY + 3)
     share /= share.sum()
-    queries = []
+    queries, common = [], set(words[:FUNCTION_WORDS])
     with (folder / "passages.jsonl").open("w") as file:
         for start in range(0, count, 50_000):
             size = min(50_000, count - start)
@@ -105,7 +108,8 @@ def _write(folder: Path, count: int, chosen: set[int], rng: np.random.Generator)
                 }
                 file.write(json.dumps(row) + "\n")
                 if i in chosen:
-                    queries.append(" ".join(rng.choice(text, 8, replace=False)))
+                    telling = [word for word in text if word not in common]
+                    queries.append(" ".join(rng.choice(telling, 9, replace=False)))
     (folder / "queries.json").write_text(json.dumps(queries))
 
 

@@ -13,7 +13,7 @@ import json
 import shutil
 import sqlite3
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -33,8 +33,8 @@ def make(kb: Path, folder: Path, base: Path | None, dimension: int) -> None:
     else:
         shutil.copytree(base, folder)
     with generation.compared(kb, folder) as points, closing(access.connect(kb)) as db:
-        shelves = _Shelves(folder, dimension)
         changes = generation.delta(points)
+        shelves = _Shelves(folder, dimension, shard.piece_of(changes.put))
         for done in _apply(points, db, shelves, changes.put):
             _report("index", done, changes.put)
         _report("optimise", 0, None)
@@ -44,18 +44,27 @@ def make(kb: Path, folder: Path, base: Path | None, dimension: int) -> None:
 class _Shelves:
     """The shards of a generation, each opened when it is first needed."""
 
-    def __init__(self, folder: Path, dimension: int) -> None:
-        self._folder, self._dimension = folder, dimension
+    def __init__(self, folder: Path, dimension: int, piece: int) -> None:
+        self._folder, self._dimension, self._piece = folder, dimension, piece
         self._open: dict[str, Any] = {}
+        self._loose: Counter[str] = Counter()
 
     def __getitem__(self, shelf: str) -> Any:
         if shelf not in self._open:
             folder = self._folder / shelf
             exists = folder.is_dir()
             self._open[shelf] = (
-                shard.load(folder) if exists else shard.create(folder, self._dimension)
+                shard.load(folder) if exists else shard.create(folder, self._dimension, self._piece)
             )
         return self._open[shelf]
+
+    def put(self, shelf: str, points: list[shard.Point]) -> None:
+        """When a piece is full its graph is built, which also frees the memory of loose points."""
+        shard.put(self[shelf], points)
+        self._loose[shelf] += len(points)
+        if self._loose[shelf] >= self._piece:
+            self[shelf].optimize()
+            self._loose[shelf] = 0
 
     def finish(self, expected: dict[str, int]) -> None:
         """Raises `RuntimeError` for a shard that does not hold what was put in."""
@@ -83,8 +92,8 @@ def _apply(
     while wanted := cursor.fetchmany(_BATCH):
         for shelf, group in _by_shelf(rows(db, wanted)).items():
             words = sparse.passages(stems, [row.text for row in group])
-            shard.put(
-                shelves[shelf],
+            shelves.put(
+                shelf,
                 [
                     (row.number, row.payload, word, _listed(row))
                     for row, word in zip(group, words, strict=True)
