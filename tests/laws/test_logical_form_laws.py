@@ -47,6 +47,8 @@ HOSTILE = (
     "\\",
     "ends with \\'",
     "“quoted”",
+    "’)",
+    "a’, p=b”]",
     "a\nb\t c",
     "->",
     "[",

@@ -315,8 +315,13 @@ class _Reader:
         return found is not None and _NEXT_KEY.match(self.text, found.end()) is not None
 
     def _try_quoted(self, followers: str) -> str | None:
-        """A quoted text: its closing quote is the first one that a follower comes after."""
-        closing = _CLOSING[self.text[self.at]]
+        """A quoted text. It ends with its own kind of quote, else with one that is taken for it."""
+        own, *others = tuple(_CLOSING[self.text[self.at]])
+        said = self._until_quote(own, followers)
+        return said if said is not None or not others else self._until_quote(others[0], followers)
+
+    def _until_quote(self, closing: str, followers: str) -> str | None:
+        """Up to the first such quote that a follower comes after."""
         said: list[str] = []
         at = self.at + 1
         while at < len(self.text):
@@ -325,7 +330,7 @@ class _Reader:
                 said.append(self.text[at + 1])
                 at += 2
                 continue
-            if here in closing and self._ends_quote(at + 1, followers):
+            if here == closing and self._ends_quote(at + 1, followers):
                 self.at = at + 1
                 return "".join(said)
             said.append(here)
