@@ -18,6 +18,8 @@ from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
 FILE, LOCK = "kb.sqlite", "kb.lock"
 WAIT = 60.0
 """Seconds a connection waits for SQLite's own short locks."""
+_WRITERS_CACHE = 1 << 16
+"""KiB that a transaction may change before it writes: a file of 30,000 records fits."""
 _AGAIN = 0.1
 """Seconds between two tries for the writer's lock."""
 
@@ -25,7 +27,9 @@ _AGAIN = 0.1
 def connect(folder: Path, *, writable: bool = False) -> sqlite3.Connection:
     """A connection in autocommit mode that any thread may use, one at a time."""
     if writable:
-        return _opened(folder, "mode=rw")
+        db = _opened(folder, "mode=rw")
+        db.execute(f"PRAGMA cache_size=-{_WRITERS_CACHE}")
+        return db
     db = _opened(folder, "mode=ro")
     try:
         db.execute("PRAGMA schema_version")

@@ -12,13 +12,14 @@ import bz2
 import gzip
 import io
 import stat
+import sys
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from osler.errors import MalformedSource
 from osler.kb.records import Drop
@@ -124,7 +125,7 @@ def _member(name: str, where: str, content: BinaryIO, size: int) -> Iterator[Mem
 
 def _decompressed(file: BinaryIO, name: str, size: int) -> io.BufferedReader:
     if name.lower().endswith(_GZIP):
-        file = cast("BinaryIO", _Gzip(file))
+        file = cast("BinaryIO", _gunzipped(file))
     elif name.lower().endswith(_BZIP2):
         file = cast("BinaryIO", _Bzip2(file))
     return _bounded(file, name, size)
@@ -139,16 +140,24 @@ def _damaged(name: str) -> Unreadable:
     return Unreadable(name, "truncated or damaged", fix="fetch it again")
 
 
-class _Gzip(gzip.GzipFile):
-    """Closes the file below it as well."""
+def _damage() -> tuple[type[Exception], ...]:
+    """What a broken file raises; the fast decoder has an error of its own."""
+    fast = sys.modules.get("isal.isal_zlib")
+    return _DAMAGE if fast is None else (*_DAMAGE, fast.error)
 
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__(fileobj=file, mode="rb")
-        self._below = file
 
-    def close(self) -> None:
-        super().close()
-        self._below.close()
+def _gunzipped(file: BinaryIO) -> gzip.GzipFile:
+    """By Intel's decoder where the extra `fast` is installed: it takes a third of the time."""
+    try:
+        from isal import igzip
+    except ImportError:
+        kind: Any = gzip.GzipFile
+    else:
+        kind = igzip.IGzipFile
+    reader = kind(fileobj=file, mode="rb")
+    # Closed with it, as is the file of a reader that was opened by its name.
+    reader.myfileobj = file
+    return cast("gzip.GzipFile", reader)
 
 
 class _Bzip2(bz2.BZ2File):
@@ -180,7 +189,7 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         try:
             data = self._file.read(len(buffer))
-        except _DAMAGE as error:
+        except _damage() as error:
             raise _damaged(self._name) from error
         self._advance(self._place + len(data))
         buffer[: len(data)] = data
@@ -193,7 +202,7 @@ class _Bounded(io.RawIOBase):
         self._advance(place)  # before the bytes up to there are decompressed
         try:
             return self._file.seek(place)
-        except _DAMAGE as error:
+        except _damage() as error:
             raise _damaged(self._name) from error
 
     def tell(self) -> int:

@@ -23,7 +23,7 @@ from osler.text import language_of
 
 _DELETIONS = ("DeleteCitation", "DeleteDocument")
 _RECORDS = ("PubmedArticle", "PubmedBookArticle", *_DELETIONS)
-_UNREAD = ("ReferenceList", "AuthorList")
+_UNREAD = ("PubmedData", "AuthorList", "MeshHeadingList")
 RETRACTED = "Retracted Publication"
 _NOT_A_TITLE = frozenset({"", "[Not Available].", "[Not Available]"})
 _UNLABELLED = frozenset({"", "UNLABELLED", "UNASSIGNED"})
