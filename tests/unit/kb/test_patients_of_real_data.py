@@ -6,6 +6,7 @@ import csv
 import json
 import tarfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from osler.kb.emr.codes import System
 from osler.kb.emr.patient import Kind, Patient
 from osler.kb.emr.similar import Cohort
 from osler.kb.emr.telling import document_of, profile_of
+from osler.kb.formats.clif import Clif
 from osler.kb.formats.cohort import TablesOfPatients
 from osler.kb.formats.eicu import Eicu
 from osler.kb.formats.mimic import Mimic
+from osler.kb.formats.mimic_ed import MimicEd
 from osler.kb.formats.omop import Omop
 from osler.kb.formats.synthea import Synthea
 from osler.types import EMR
@@ -46,9 +49,14 @@ def read(reader: TablesOfPatients, place: str) -> list[Patient]:
     [
         (Mimic(), "mimic3_demo", 50, 61),
         (Mimic(), "mimic4_hosp_shaped/hosp", 49, 152),
+        (MimicEd(), "mimic4ed_shaped/ed", 35, 43),
         (Eicu(), "eicu_demo", 61, 110),
         (Omop(), "mimic4_demo_omop", 49, 406),
         (Synthea(), "synthea_csv", 13, 386),
+        pytest.param(
+            *(Clif(), "clif_parquet", 49, 170),
+            marks=pytest.mark.skipif(find_spec("pyarrow") is None, reason="needs osler[parquet]"),
+        ),
     ],
 )
 def test_every_patient_and_every_encounter_is_read(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from osler.errors import BadConfig
+from osler.kb.formats.clif import Clif
 from osler.kb.formats.cnxml import Cnxml
 from osler.kb.formats.csv_rows import CsvRows
 from osler.kb.formats.eicu import Eicu
@@ -23,6 +24,7 @@ from osler.kb.formats.medline import Medline
 from osler.kb.formats.medquad_xml import MedquadXml
 from osler.kb.formats.medrag_jsonl import MedragJsonl
 from osler.kb.formats.mimic import Mimic
+from osler.kb.formats.mimic_ed import MimicEd
 from osler.kb.formats.ngc_xml import NgcXml
 from osler.kb.formats.obo import Obo
 from osler.kb.formats.omop import Omop
@@ -107,7 +109,15 @@ PARSERS: tuple[Parser, ...] = (
 )
 """In sniffing order: what is known by its contents goes before what is known by its name."""
 
-FOLDER_PARSERS: tuple[FolderParser, ...] = (Rrf(), Mimic(), Eicu(), Omop(), Synthea())
+FOLDER_PARSERS: tuple[FolderParser, ...] = (
+    Rrf(),
+    Mimic(),
+    MimicEd(),
+    Eicu(),
+    Omop(),
+    Clif(),
+    Synthea(),
+)
 
 
 def by_name(name: str) -> Parser | FolderParser:

@@ -11,9 +11,11 @@ import pytest
 from osler.kb.emr.codes import Code, System, icd
 from osler.kb.emr.patient import OLDEST, Encounter, Kind, Lab, Patient
 from osler.kb.formats import by_name, sniff_folder
+from osler.kb.formats.clif import Clif
 from osler.kb.formats.cohort import TablesOfPatients
 from osler.kb.formats.eicu import Eicu
 from osler.kb.formats.mimic import Mimic
+from osler.kb.formats.mimic_ed import MimicEd
 from osler.kb.formats.omop import Omop
 from osler.kb.formats.synthea import Synthea
 from osler.kb.records import Document, Drop
@@ -281,3 +283,107 @@ def test_laboratory_values_of_mimic_are_summed_up_under_their_names(tmp_path: Pa
     assert document.sections[-1].text == (
         "- Creatinine: last 2.5 mg/dL, 1 to 2.5 in 2 values\n- item 999: 7"
     )
+
+
+ED = {
+    "edstays.csv": (
+        "subject_id,hadm_id,stay_id,intime,outtime,gender,race,arrival_transport,disposition\n"
+        "7,,70,2150-01-01 10:00:00,2150-01-03 09:00:00,F,MARTIAN,ROCKET,ADMITTED\n"
+        "7,,71,2150-03-01 10:00:00,2150-03-01 12:00:00,F,MARTIAN,WALK IN,EXPIRED\n"
+        "8,,x,2150-01-01,,M,,,HOME\n"
+    ),
+    "diagnosis.csv": (
+        "subject_id,stay_id,seq_num,icd_code,icd_version,icd_title\n"
+        "7,70,1,J449,10,COPD\n7,70,2,49121,9,OLD COPD\n7,71,1,Z9,11,ODD\n7,70,3,,10,LOST\n"
+    ),
+    "triage.csv": (
+        "subject_id,stay_id,temperature,heartrate,resprate,o2sat,sbp,dbp,pain,acuity,chiefcomplaint\n"
+        "7,70,98.6,90,,97,120,80,call Ann,2.0,Dyspnea\n"
+    ),
+    "vitalsign.csv": (
+        "subject_id,stay_id,charttime,temperature,heartrate,resprate,o2sat,sbp,dbp,rhythm,pain\n"
+        "7,70,2150-01-01 11:00:00,,110,,,,,Sinus,\n"
+    ),
+    "pyxis.csv": "subject_id,stay_id,charttime,med_rn,name,gsn_rn,gsn\n7,70,,1,Albuterol,1,\n",
+    "medrecon.csv": "subject_id,stay_id,charttime,name\n7,70,,Metformin\n7,70,,\n",
+}
+
+
+def test_emergency_stays_have_what_was_found_given_and_taken_before(tmp_path: Path) -> None:
+    folder = write(tmp_path, ED)
+    parser = sniff_folder(folder)
+    assert isinstance(parser, MimicEd)
+
+    [woman] = patients(parser, folder)
+
+    assert (woman.id, woman.sex, woman.age, woman.died) == ("subject-7", "female", None, True)
+    assert [(e.kind, e.day, e.days, e.died) for e in woman.encounters] == [
+        ("emergency", 0, 2, False),
+        ("emergency", 59, 0, True),
+    ]
+    assert woman.diagnoses == {icd("J449", "10"), icd("49121", "9"), Code(System.LOCAL, "Z9")}
+    told = {(f.words, f.says) for f in woman.facts if f.kind is not Kind.DIAGNOSIS}
+    assert told == {
+        ("chief complaint", "Dyspnea"),
+        ("triage acuity", "2"),
+        ("Albuterol", "given in the stay"),
+        ("Metformin", "taken before the stay"),
+    }
+    assert Lab("heart rate", "/min", 2, 90.0, 110.0, 110.0, 1) in woman.labs
+    assert "Ann" not in str(woman)
+    drops = [d for d in parser.patients(folder) if isinstance(d, Drop)]
+    assert [d.reason for d in drops] == ["malformed row"] * 3
+
+
+CLIF = {
+    "clif_patient.csv": (
+        "patient_id,race_name,sex_category,birth_date,death_dttm,language_name\n"
+        "p1,Martian,Female,1950-02-03,,Martian\np2,,Male,,2021-01-01 00:00:00+00:00,\n"
+    ),
+    "clif_hospitalization.csv": (
+        "patient_id,hospitalization_id,admission_dttm,discharge_dttm,age_at_admission,"
+        "admission_type_category,discharge_category,zipcode_five_digit\n"
+        "p1,h1,2020-01-01 08:00:00+00:00,2020-01-05 08:00:00+00:00,69,ed,Home,99999\n"
+        "p2,h2,2020-12-30 08:00:00+00:00,2021-01-01 00:00:00+00:00,91,ed,Expired,99999\n"
+    ),
+    "clif_hospital_diagnosis.csv": (
+        "hospitalization_id,diagnosis_code,diagnosis_code_format,diagnosis_primary,poa_present\n"
+        "h1,J449,ICD10CM,0,\nh1,5723,ICD9CM,1,\nh2,17,OTHER,1,\nh9,J449,ICD10CM,1,\nh1,,ICD10CM,1,\n"
+    ),
+    "clif_labs.csv": (
+        "hospitalization_id,lab_collect_dttm,lab_name,lab_category,lab_value,lab_value_numeric,"
+        "reference_unit\nh1,2020-01-01,pCO2,pco2,41,41.0,mmHg\nh1,2020-01-01,color,,red,,\n"
+    ),
+    "clif_vitals.csv": (
+        "hospitalization_id,recorded_dttm,vital_name,vital_category,vital_value\n"
+        "h1,2020-01-01,Weight,weight_kg,39.4\n"
+    ),
+    "clif_medication_admin_intermittent.csv": (
+        "hospitalization_id,med_name,med_category,mar_action_category\n"
+        "h1,Cefepime,cefepime,given\nh1,Aspirin,aspirin,not_given\n"
+    ),
+    "clif_adt.csv": "patient_id\np1\n",
+}
+
+
+def test_clif_s_facts_find_their_patient_through_the_hospitalisation(tmp_path: Path) -> None:
+    folder = write(tmp_path, CLIF)
+    parser = sniff_folder(folder)
+    assert isinstance(parser, Clif)
+
+    found = {p.sex: p for p in patients(parser, folder)}
+
+    woman, man = found["female"], found["male"]
+    assert woman.id.startswith("patient-")
+    assert "p1" not in woman.id
+    assert (woman.age, man.age, woman.died, man.died) == (69, OLDEST, False, True)
+    assert woman.diagnoses == {icd("5723", "9"), icd("J449", "10")}
+    assert [f.words for f in woman.facts if f.kind is Kind.MEDICATION] == ["Cefepime"]
+    assert {(lab.name, lab.unit, lab.last) for lab in woman.labs} == {
+        ("pCO2", "mmHg", 41.0),
+        ("weight_kg", "", 39.4),
+    }
+    assert "99999" not in str(found)
+    assert "Martian" not in str(found)
+    drops = [d for d in parser.patients(folder) if isinstance(d, Drop)]
+    assert [d.reason for d in drops] == ["malformed row", "hospitalization not in hospitalizations"]
