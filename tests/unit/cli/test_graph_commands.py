@@ -88,3 +88,21 @@ def test_graph_and_passages_share_a_folder(osler: Any, graph: Path) -> None:
     with KnowledgeBase.open(file.parent) as kb:
         assert kb.sources == ("book",)
     assert osler("kb", "graph", "info").exit_code == 0
+
+
+def test_communities_are_found_shown_and_asked_for(osler: Any, graph: Path) -> None:
+    pytest.importorskip("igraph")
+    found = json.loads(osler("kb", "graph", "communities", "--json").stdout)
+    assert found["levels"] == {"0": 1}
+    (one,) = found["found"]
+    assert "flu —causes→ fever" in one["text"]
+    assert "Too warm." in osler("kb", "get", one["id"]).stdout
+    assert one["id"] in osler("kb", "graph", "communities", "Does flu cause pyrexia?").stdout
+    assert osler("kb", "graph", "communities", "an umbrella").exit_code == 1
+
+
+def test_the_packaged_model_does_not_write_about_communities(osler: Any, graph: Path) -> None:
+    pytest.importorskip("igraph")
+    done = osler("kb", "graph", "communities", "--summaries", "1")
+    assert done.exit_code == 3
+    assert "roles.summariser" in done.stderr
