@@ -52,6 +52,7 @@ def add(
 
 
 _COUNTED = ("concepts", "names", "definitions", "relations", "mappings")
+_EXAMPLES = 10
 _UNREAD = frozenset({"unknown format", "empty file", "file that cannot be read to its end"})
 
 
@@ -136,6 +137,9 @@ def fuse(
         typer.Option("--source", "-s", help="Mappings to follow: sssom (the default), xref."),
     ] = None,
     names: Annotated[bool, typer.Option(help="Also by equal preferred names.")] = True,
+    attach: Annotated[
+        str, typer.Option(help="Only this vocabulary's, by name and synonym: DRUGBANK.")
+    ] = "",
     undo: Annotated[bool, typer.Option("--undo", help="Take all merges back.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -148,8 +152,39 @@ def fuse(
             gone = fusion.separate(graph)
             here.show(table([("merges taken back", f"{gone:,}")]), {"separated": gone})
             return
+        if attach:
+            found = fusion.attach(graph, attach)
+            rows = [("merges", f"{found.merges:,}"), ("ambiguous", f"{found.ambiguous:,}")]
+            rows += [("unmatched", f"{len(found.unmatched):,}")]
+            rows += [("", f"{id} {name}") for id, name in found.unmatched[:_EXAMPLES]]
+            here.show(table(rows), asdict(found))
+            return
         done = fusion.fuse(graph, sources=source or ("sssom",), names=names)
     rows = [("merges", f"{done.merges:,}"), ("refused", f"{done.refused:,}")]
+    here.show(table(rows), asdict(done))
+
+
+@app.command()
+def describe(
+    context: typer.Context,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", "-s", help="Sources of the knowledge base (wiki)."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Give concepts the opening of the articles that bear their names."""
+    here = session(context, as_json=as_json)
+    from osler.kb.base import KnowledgeBase
+    from osler.kb.graph.describe import describe as described
+    from osler.types import WIKI
+
+    path = here.settings().kb.path
+    with opened(here.settings()) as graph, KnowledgeBase.open(path) as kb:
+        documents = (found for name in source or [WIKI] for found in kb.documents(name))
+        done = described(graph, documents)
+    rows = [("described", f"{done.described:,}"), ("no such concept", f"{done.unknown:,}")]
+    rows += [("several such concepts", f"{done.ambiguous:,}")]
     here.show(table(rows), asdict(done))
 
 
