@@ -4,8 +4,9 @@
     python benchmarks/speed/graph.py --import PATH...
 
 The graph is generated (seed 0): CONCEPTS (1,700,000) concepts with 1.76 names each of Zipf-drawn
-words, and 2.06 relations each with Zipf-drawn ends. With `--import` the files named are read
-instead, and a table says what of each arrived.
+words, and 2.06 relations each with Zipf-drawn ends. It is built in one process and asked in
+another, so that the memory of each is its own. A FOLDER with a graph is asked as it is. With
+`--import` the files named are read instead, and a table says what of each arrived.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ import random
 import resource
 import statistics
 import string
+import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from osler.kb.graph import chains
+from osler.kb.graph import chains, communities, files
 from osler.kb.graph.formats import read
 from osler.kb.graph.items import Item, Name, Relation
 from osler.kb.graph.link import Dictionary
@@ -31,10 +34,11 @@ from osler.kb.graph.lookup import Lookup
 from osler.kb.graph.store import Graph
 from osler.retrieve.graph import GraphRetriever
 
-WORDS, PREDICATES, HUB = 60_000, 40, 5_000
+WORDS, PREDICATES, HUB, BLOCK = 60_000, 40, 5_000, 50_000
 
 
-def vocabulary(rng: random.Random) -> list[str]:
+def vocabulary() -> list[str]:
+    rng = random.Random(0)
     syllables = [a + b for a in "bcdfghjklmnprstvz" for b in ("a", "e", "i", "o", "u", "ar", "en")]
     made: dict[str, None] = {}
     while len(made) < WORDS:
@@ -42,34 +46,37 @@ def vocabulary(rng: random.Random) -> list[str]:
     return list(made)
 
 
-def names(count: int) -> list[str]:
-    """Texts of three million names; many share their first word, as in UMLS."""
-    rng, chance = random.Random(0), np.random.default_rng(0)
-    words = vocabulary(rng)
-    total = int(count * 1.76)
-    drawn = (chance.zipf(1.25, size=total * 4) - 1) % WORDS
-    lengths = chance.integers(1, 5, size=total).tolist()
-    picked = drawn.tolist()
+def blocks(total: int) -> Iterator[tuple[int, range]]:
+    for number, begin in enumerate(range(0, total, BLOCK)):
+        yield number, range(begin, min(begin + BLOCK, total))
+
+
+def names_of(block: int, numbers: range, words: list[str]) -> list[str]:
+    """Texts of some of three million names; many share their first word, as in UMLS."""
+    chance = np.random.default_rng([0, block])
+    drawn = ((chance.zipf(1.25, size=len(numbers) * 4) - 1) % WORDS).tolist()
+    lengths = chance.integers(1, 5, size=len(numbers)).tolist()
     return [
-        f"{' '.join(words[w] for w in picked[4 * i : 4 * i + n])} {words[(i * 7919) % WORDS]}"
-        for i, n in enumerate(lengths)
+        f"{' '.join(words[w] for w in drawn[4 * i : 4 * i + n])} {words[(number * 7919) % WORDS]}"
+        for i, (number, n) in enumerate(zip(numbers, lengths, strict=True))
     ]
 
 
-def facts(count: int, texts: list[str]) -> Iterator[Item]:
-    for number, text in enumerate(texts):
-        concept = number % count
-        yield Name(f"C{concept:07d}", text, "GEN", int(number >= count))
-    chance = np.random.default_rng(1)
-    total = int(count * 2.06)
-    ends = (chance.zipf(1.6, size=total) - 1) % count
-    begins = chance.integers(0, count, size=total)
-    kinds = chance.integers(0, PREDICATES, size=total)
-    # The most linked concept has HUB relations, as in UMLS, and not a tenth of them all.
-    crowded = ends < count // HUB
-    ends[crowded] = chance.integers(0, count, size=int(crowded.sum()))
-    for one, kind, two in zip(begins.tolist(), kinds.tolist(), ends.tolist(), strict=True):
-        yield Relation(f"C{one:07d}", f"relation_{kind}", f"C{two:07d}", "GEN")
+def facts(count: int) -> Iterator[Item]:
+    words = vocabulary()
+    for block, numbers in blocks(int(count * 1.76)):
+        for number, text in zip(numbers, names_of(block, numbers, words), strict=True):
+            yield Name(f"C{number % count:07d}", text, "GEN", int(number >= count))
+    for block, numbers in blocks(int(count * 2.06)):
+        chance = np.random.default_rng([1, block])
+        ends = (chance.zipf(1.6, size=len(numbers)) - 1) % count
+        begins = chance.integers(0, count, size=len(numbers)).tolist()
+        kinds = chance.integers(0, PREDICATES, size=len(numbers)).tolist()
+        # The most linked concept has HUB relations, as in UMLS, and not a tenth of them all.
+        crowded = ends < count // HUB
+        ends[crowded] = chance.integers(0, count, size=int(crowded.sum()))
+        for one, kind, two in zip(begins, kinds, ends.tolist(), strict=True):
+            yield Relation(f"C{one:07d}", f"relation_{kind}", f"C{two:07d}", "GEN")
     for number in range(HUB):
         other = f"C{(number * 331 + 1) % count:07d}"
         yield Relation("C0000000", f"relation_{number % PREDICATES}", other, "GEN")
@@ -96,28 +103,42 @@ def misspelt(text: str, rng: random.Random) -> str:
     return text[:place] + (letter if kind else "") + text[place + (kind < 2) :]
 
 
-def main(count: int, folder: Path) -> None:
-    texts = names(count)
+def built(count: int, folder: Path) -> None:
+    began = time.perf_counter()
+    deque(facts(count), maxlen=0)
+    generated = time.perf_counter() - began
     with Graph.create(folder) as graph:
         began = time.perf_counter()
-        added = graph.add(facts(count, texts))
+        added = graph.add(facts(count))
         stored = time.perf_counter() - began
         graph.build()
         whole = time.perf_counter() - began
-    sizes = {file.name: file.stat().st_size / 1e6 for file in folder.glob("graph.*")}
     print(f"{added.concepts:,} concepts, {added.names:,} names, {added.relations:,} relations")
-    print(f"stored in {stored:.1f} s, with the derived file {whole:.1f} s; MB: {sizes}")
-    print(f"RSS so far {rss():.0f} MB (with the generated texts)", flush=True)
-    rng = random.Random(2)
-    sample = rng.sample(range(len(texts)), 2_000)
-    queries = [texts[number] for number in sample]
+    print(f"stored in {stored:.1f} s, with the derived file in {whole:.1f} s;", end=" ")
+    print(f"making up the facts is {generated:.1f} s of it")
+    sizes = {file.name: file.stat().st_size / 1e6 for file in folder.glob("graph.*")}
+    print(f"MB: {sizes}; RSS at its highest {rss():.0f} MB", flush=True)
+
+
+def asked(count: int, folder: Path) -> None:
+    rng, words = random.Random(2), vocabulary()
+    total = int(count * 1.76)
+    each = 42_000 * BLOCK // total + 1
+    chosen = {n: rng.sample(part, min(each, len(part))) for n, part in blocks(total)}
+    sample: list[tuple[int, str]] = []
+    for block, numbers in blocks(total):
+        texts = names_of(block, numbers, words)
+        sample += [(number, texts[number - numbers[0]]) for number in chosen[block]]
+    rng.shuffle(sample)
+    queries = [text for _, text in sample]
     wrong = [misspelt(text, rng) for text in queries]
-    ids = [f"C{number % count:07d}" for number in sample]
-    text = " ".join(f"{texts[rng.randrange(len(texts))]} und so on." for _ in range(40_000))
-    del texts
+    ids = [f"C{number % count:07d}" for number, _ in sample]
+    text = " ".join(f"{query} und so on." for query in queries[:40_000])
+    print(f"RSS with nothing but the questions {now():.0f} MB", flush=True)
     with Graph.open(folder) as graph:
         measure(graph, queries, wrong, ids, text)
-    print(f"RSS at its highest {rss():.0f} MB (build and generated texts among it)")
+        measure_communities(graph, ids)
+    print(f"RSS at its highest {rss():.0f} MB")
 
 
 def measure(graph: Graph, queries: list[str], wrong: list[str], ids: list[str], text: str) -> None:
@@ -146,7 +167,16 @@ def measure(graph: Graph, queries: list[str], wrong: list[str], ids: list[str], 
     seconds = time.perf_counter() - began
     size = len(text.encode()) / 1e6
     print(f"linking: {size / seconds:.2f} MB/s ({size:.1f} MB, {len(mentions):,} mentions)")
-    print(f"RSS now {now():.0f} MB", flush=True)
+    print(f"RSS now {now():.0f} MB, at its highest {rss():.0f} MB", flush=True)
+
+
+def measure_communities(graph: Graph, ids: list[str]) -> None:
+    """After all else: finding them is a job of its own, and its memory is too."""
+    began = time.perf_counter()
+    found = communities.build(graph)
+    print(f"{len(found):,} communities in {time.perf_counter() - began:.1f} s")
+    smallest = [parts[0] for id in ids[:300] if (parts := found.of(id))]
+    show("what a community says", timed(lambda n: found.extract(smallest[n]), len(smallest)))
 
 
 def rss() -> float:
@@ -172,7 +202,13 @@ def imported(paths: list[Path]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--import"]:
         imported([Path(argument) for argument in sys.argv[2:]])
+    elif sys.argv[1:2] in (["--build"], ["--ask"]):
+        act = built if sys.argv[1] == "--build" else asked
+        act(int(sys.argv[2]), Path(sys.argv[3]))
     else:
         with tempfile.TemporaryDirectory() as temporary:
-            concepts = int(sys.argv[1]) if len(sys.argv) > 1 else 1_700_000
-            main(concepts, Path(sys.argv[2]) if len(sys.argv) > 2 else Path(temporary))
+            concepts = sys.argv[1] if len(sys.argv) > 1 else "1700000"
+            place = sys.argv[2] if len(sys.argv) > 2 else temporary
+            there = (Path(place) / files.FILE).exists()
+            for act_ in ("--ask",) if there else ("--build", "--ask"):
+                subprocess.run([sys.executable, __file__, act_, concepts, place], check=True)  # noqa: S603

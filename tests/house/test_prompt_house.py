@@ -81,6 +81,10 @@ def example(name: str, language: Language) -> dict[str, object]:
         "lacking": "numpy, sympy",
         "steps": ["#1 Which illness is it? anaphylaxis"],
         "draft": "Adrenaline. [1]",
+        "size": 23,
+        "concepts": ["Anaphylaxis", "Adrenaline"],
+        "definitions": [("Anaphylaxis", "A severe allergic reaction.")],
+        "relations": ["Adrenaline —treats→ Anaphylaxis"],
         "text": "DOC_RAG: [1] Anaphylaxis: Adrenaline is given first.",
     }
     return {key: values[key] for key in load(name, language).variables}

@@ -12,7 +12,19 @@ from typing import Annotated
 
 import typer
 
-from osler.cli import calibrate, fetch, graph, kb, kb_keep, kb_push, models, patients, setup, trace
+from osler.cli import (
+    calibrate,
+    fetch,
+    graph,
+    graph_communities,
+    kb,
+    kb_keep,
+    kb_push,
+    models,
+    patients,
+    setup,
+    trace,
+)
 from osler.cli.ask import ask, replay
 from osler.cli.session import ProgressMode, Root, Session, complete_preset, settings_of
 
@@ -31,6 +43,7 @@ for command in (*kb_keep.COMMANDS, patients.patients, fetch.fetch):
     kb.app.command()(command)
 kb.app.command()(kb_push.push)
 app.add_typer(kb.app, name="kb", help="The knowledge base: what can be found and cited.")
+graph.app.command()(graph_communities.communities)
 kb.app.add_typer(graph.app, name="graph", help="Concepts, and how they hang together.")
 app.command()(ask)
 app.add_typer(trace.app, name="trace", help="Recorded runs.")

@@ -46,12 +46,13 @@ def add(
         rows = [(name, f"{counts[name]:,}") for name in _COUNTED]
         rows += [(f"dropped: {reason}", f"{count:,}") for reason, count in added.drops]
         rows += [("", f"{drop.where}: {drop.reason}") for drop in added.examples]
-        here.show(_table(rows), counts)
+        here.show(table(rows), counts)
     if any(reason in _UNREAD for reason, _ in added.drops):
         raise typer.Exit(PARTIAL)
 
 
 _COUNTED = ("concepts", "names", "definitions", "relations", "mappings")
+_EXAMPLES = 10
 _UNREAD = frozenset({"unknown format", "empty file", "file that cannot be read to its end"})
 
 
@@ -59,12 +60,12 @@ _UNREAD = frozenset({"unknown format", "empty file", "file that cannot be read t
 def info(context: typer.Context, as_json: Json = False) -> None:
     """What it holds: concepts, names, relations by predicate, vocabularies."""
     here = session(context, as_json=as_json)
-    with _opened(here.settings()) as graph:
+    with opened(here.settings()) as graph:
         found = asdict(graph.info())
     rows = [(name, f"{found[name]:,}") for name in (*_COUNTED, "merges", "size")]
     rows += [(f"names from {name or '(not said)'}", f"{n:,}") for name, n in found["sources"]]
     rows += [(name, f"{n:,}") for name, n in found["predicates"]]
-    here.show(_table(rows), found)
+    here.show(table(rows), found)
 
 
 @app.command()
@@ -81,7 +82,7 @@ def find(
 
     from osler.retrieve.graph import GraphRetriever
 
-    with _opened(here.settings()) as graph:
+    with opened(here.settings()) as graph:
         concept = graph.concept(term)
         retriever = GraphRetriever(graph, fuzzy=fuzzy)
         name = concept.name if concept else term
@@ -95,7 +96,7 @@ def find(
         for finding in found
     ]
     rows = [row for f in found for row in ((f.concept.id, f.title), ("", f.wire))]
-    here.show(_table(rows), {"term": term, "query": query, "found": document})
+    here.show(table(rows), {"term": term, "query": query, "found": document})
     if not found:
         raise typer.Exit(ABSTAINED)
 
@@ -113,7 +114,7 @@ def paths(
     here = session(context, as_json=as_json)
     from osler.kb.graph.chains import between, verbalise
 
-    with _opened(here.settings()) as graph:
+    with opened(here.settings()) as graph:
         ends = [_concepts(graph, term) for term in (one, other)]
         chains = [
             chain
@@ -123,7 +124,7 @@ def paths(
         ]
     best = sorted(chains, key=lambda chain: -chain.score)[:k]
     rows = [(f"{chain.score:.2f}", verbalise(chain)) for chain in best]
-    here.show(_table(rows), {"paths": [asdict(c) | {"text": verbalise(c)} for c in best]})
+    here.show(table(rows), {"paths": [asdict(c) | {"text": verbalise(c)} for c in best]})
     if not best:
         raise typer.Exit(ABSTAINED)
 
@@ -136,6 +137,9 @@ def fuse(
         typer.Option("--source", "-s", help="Mappings to follow: sssom (the default), xref."),
     ] = None,
     names: Annotated[bool, typer.Option(help="Also by equal preferred names.")] = True,
+    attach: Annotated[
+        str, typer.Option(help="Only this vocabulary's, by name and synonym: DRUGBANK.")
+    ] = "",
     undo: Annotated[bool, typer.Option("--undo", help="Take all merges back.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -143,17 +147,48 @@ def fuse(
     here = session(context, as_json=as_json)
     from osler.kb.graph import fusion
 
-    with _opened(here.settings()) as graph:
+    with opened(here.settings()) as graph:
         if undo:
             gone = fusion.separate(graph)
-            here.show(_table([("merges taken back", f"{gone:,}")]), {"separated": gone})
+            here.show(table([("merges taken back", f"{gone:,}")]), {"separated": gone})
+            return
+        if attach:
+            found = fusion.attach(graph, attach)
+            rows = [("merges", f"{found.merges:,}"), ("ambiguous", f"{found.ambiguous:,}")]
+            rows += [("unmatched", f"{len(found.unmatched):,}")]
+            rows += [("", f"{id} {name}") for id, name in found.unmatched[:_EXAMPLES]]
+            here.show(table(rows), asdict(found))
             return
         done = fusion.fuse(graph, sources=source or ("sssom",), names=names)
     rows = [("merges", f"{done.merges:,}"), ("refused", f"{done.refused:,}")]
-    here.show(_table(rows), asdict(done))
+    here.show(table(rows), asdict(done))
 
 
-def _opened(settings: Settings) -> Graph:
+@app.command()
+def describe(
+    context: typer.Context,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", "-s", help="Sources of the knowledge base (wiki)."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Give concepts the opening of the articles that bear their names."""
+    here = session(context, as_json=as_json)
+    from osler.kb.base import KnowledgeBase
+    from osler.kb.graph.describe import describe as described
+    from osler.types import WIKI
+
+    path = here.settings().kb.path
+    with opened(here.settings()) as graph, KnowledgeBase.open(path) as kb:
+        documents = (found for name in source or [WIKI] for found in kb.documents(name))
+        done = described(graph, documents)
+    rows = [("described", f"{done.described:,}"), ("no such concept", f"{done.unknown:,}")]
+    rows += [("several such concepts", f"{done.ambiguous:,}")]
+    here.show(table(rows), asdict(done))
+
+
+def opened(settings: Settings) -> Graph:
     from osler.kb.graph.store import Graph
 
     return Graph.open(settings.kb.path)
@@ -167,7 +202,7 @@ def _concepts(graph: Graph, term: str) -> list[str]:
     return [match.concept for match in Lookup(graph).find(term, fuzzy=False)]
 
 
-def _table(rows: list[tuple[str, str]]) -> Table:
+def table(rows: list[tuple[str, str]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 

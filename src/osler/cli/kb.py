@@ -239,13 +239,16 @@ def get(
     from osler.cli.tables import provenance_line
 
     settings = here.settings()
+    from osler.wiring import graphs, outside
+
+    if (stated := graphs.stated(settings, id)) is not None:  # a graph needs no texts beside it
+        here.show(passages_page((stated,), id), passage_document(stated))
+        return
     with opened(settings) as kb:
         try:
             passages, provenance = kb.neighbours(id, around), kb.provenance(id)
         except UnknownPassage:
-            from osler.wiring import graphs, outside
-
-            if (found := graphs.stated(settings, id) or outside.kept(settings, id)) is None:
+            if (found := outside.kept(settings, id)) is None:
                 raise
             # From outside: its locator says where it was found and when.
             here.show(passages_page((found,), id), passage_document(found))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
 from osler.kb.graph.items import Concept, Edge
-from osler.kb.graph.link import Dictionary
+from osler.kb.graph.link import Dictionary, Recogniser
 from osler.kb.graph.lookup import Lookup
 from osler.kb.graph.store import Graph
 from osler.retrieve.hits import hits
@@ -63,6 +63,8 @@ class GraphRetriever:
     fuzzy: bool = False
     concepts: int = 3
     """Of an ambiguous term or a free query, how many concepts are taken."""
+    recogniser: Recogniser | None = None
+    """Finds the names in a free query; `None` = the graph's own names."""
     _lookup: Lookup = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -105,9 +107,7 @@ class GraphRetriever:
         return [match.concept for match in self._lookup.find(term, fuzzy=self.fuzzy)]
 
     def _mentioned(self, text: str) -> list[str]:
-        mentions = Dictionary(self.graph, STOP_WORDS).mentions(text)
-        longest = sorted(mentions, key=lambda mention: (mention.start - mention.end, mention.start))
-        return list(dict.fromkeys(id for mention in longest for id in mention.concepts))
+        return linked(self.graph, text, self.recogniser, ambiguous=True)
 
     async def _ranked(
         self, query: str, concept: Concept, edges: Sequence[Edge]
@@ -126,6 +126,19 @@ class GraphRetriever:
         ]
         definition = self.graph.definition_passage(concept)
         return [(definition, best + 1.0), *found] if definition else found
+
+
+def linked(
+    graph: Graph, text: str, recogniser: Recogniser | None = None, *, ambiguous: bool = False
+) -> list[str]:
+    """Concepts that a text mentions, those of the longest names first, none twice.
+
+    Of a name of several concepts all are taken when `ambiguous`, else the first. Blocks.
+    """
+    mentions = (recogniser or Dictionary(graph, STOP_WORDS)).mentions(text)
+    longest = sorted(mentions, key=lambda mention: (mention.start - mention.end, mention.start))
+    most = None if ambiguous else 1
+    return list(dict.fromkeys(id for mention in longest for id in mention.concepts[:most]))
 
 
 def split(query: str) -> tuple[str, str]:

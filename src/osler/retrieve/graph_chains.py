@@ -8,11 +8,11 @@ from itertools import combinations
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
 from osler.kb.graph.chains import Chain, between, outward, verbalise
-from osler.kb.graph.link import Dictionary, Recogniser
+from osler.kb.graph.link import Recogniser
 from osler.kb.graph.store import Graph
+from osler.retrieve.graph import linked
 from osler.retrieve.hits import hits
 from osler.retrieve.relevance import Overlap
-from osler.retrieve.words import STOP_WORDS
 from osler.types import GRAPH, Hit, Relevance
 
 
@@ -62,10 +62,7 @@ class ChainRetriever:
         return found
 
     def _linked(self, query: str) -> list[str]:
-        recogniser = self.recogniser or Dictionary(self.graph, STOP_WORDS)
-        mentions = recogniser.mentions(query)
-        longest = sorted(mentions, key=lambda mention: (mention.start - mention.end, mention.start))
-        return list(dict.fromkeys(m.concepts[0] for m in longest))[: self.most_concepts]
+        return linked(self.graph, query, self.recogniser)[: self.most_concepts]
 
     def _hits(self, query: str, weighed: list[tuple[float, Chain]]) -> list[Hit]:
         scored = []

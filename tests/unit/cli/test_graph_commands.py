@@ -88,3 +88,32 @@ def test_graph_and_passages_share_a_folder(osler: Any, graph: Path) -> None:
     with KnowledgeBase.open(file.parent) as kb:
         assert kb.sources == ("book",)
     assert osler("kb", "graph", "info").exit_code == 0
+
+
+def test_communities_are_found_shown_and_asked_for(osler: Any, graph: Path) -> None:
+    pytest.importorskip("igraph")
+    found = json.loads(osler("kb", "graph", "communities", "--json").stdout)
+    assert found["levels"] == {"0": 1}
+    (one,) = found["found"]
+    assert "flu —causes→ fever" in one["text"]
+    assert "Too warm." in osler("kb", "get", one["id"]).stdout
+    assert one["id"] in osler("kb", "graph", "communities", "Does flu cause pyrexia?").stdout
+    assert osler("kb", "graph", "communities", "an umbrella").exit_code == 1
+
+
+def test_the_packaged_model_does_not_write_about_communities(osler: Any, graph: Path) -> None:
+    pytest.importorskip("igraph")
+    done = osler("kb", "graph", "communities", "--summaries", "1")
+    assert done.exit_code == 3
+    assert "roles.summariser" in done.stderr
+
+
+def test_articles_describe_concepts_and_drugs_are_attached(osler: Any, graph: Path) -> None:
+    (graph / "Flu.md").write_text("# Flu\n\nIt comes in winter.\n", encoding="utf-8")
+    assert osler("kb", "add", str(graph / "Flu.md"), "--source", "wiki").exit_code == 0
+    done = json.loads(osler("kb", "graph", "describe", "--json").stdout)
+    assert done == {"described": 1, "unknown": 0, "ambiguous": 0}
+    assert "It comes in winter." in osler("kb", "graph", "find", "flu").stdout
+    attached = json.loads(osler("kb", "graph", "fuse", "--attach", "DOID", "--json").stdout)
+    assert attached["merges"] == 0
+    assert [id for id, _ in attached["unmatched"]] == ["DOID:1", "DOID:2"]

@@ -22,7 +22,7 @@ _MAGIC = b"OSLERGR1"
 _ALIGN = 64
 
 
-def write(folder: Path, stamp: str, arrays: Mapping[str, Array]) -> None:
+def write(folder: Path, stamp: str, arrays: Mapping[str, Array], *, file: str = FILE) -> None:
     """Takes the place of the file in one step. Raises `OSError` where it cannot be written."""
     places, at = [], 0
     for name, array in arrays.items():
@@ -30,25 +30,25 @@ def write(folder: Path, stamp: str, arrays: Mapping[str, Array]) -> None:
         at += -(-array.nbytes // _ALIGN) * _ALIGN
     header = json.dumps({"stamp": stamp, "size": at, "arrays": places}).encode()
     start = -(-(16 + len(header)) // _ALIGN) * _ALIGN
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".graph-", delete=False) as file:
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".graph-", delete=False) as made:
         try:
-            file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
-            file.write(b"\0" * (start - 16 - len(header)))
+            made.write(_MAGIC + len(header).to_bytes(8, "little") + header)
+            made.write(b"\0" * (start - 16 - len(header)))
             for array in arrays.values():
-                file.write(np.ascontiguousarray(array).data)
-                file.write(b"\0" * (-array.nbytes % _ALIGN))
-            file.flush()
-            os.replace(file.name, folder / FILE)
+                made.write(np.ascontiguousarray(array).data)
+                made.write(b"\0" * (-array.nbytes % _ALIGN))
+            made.flush()
+            os.replace(made.name, folder / file)
         except BaseException:
-            Path(file.name).unlink(missing_ok=True)
+            Path(made.name).unlink(missing_ok=True)
             raise
 
 
-def read(folder: Path, stamp: str) -> dict[str, Array] | None:
+def read(folder: Path, stamp: str, *, file: str = FILE) -> dict[str, Array] | None:
     """The arrays, mapped; `None` when the file is not of this version or not whole."""
     try:
         # As a plain array: each slice of a memmap object costs a microsecond of bookkeeping.
-        raw = np.asarray(np.memmap(folder / FILE, dtype=np.uint8, mode="r"))
+        raw = np.asarray(np.memmap(folder / file, dtype=np.uint8, mode="r"))
         if bytes(raw[:8]) != _MAGIC:
             return None
         length = int.from_bytes(bytes(raw[8:16]), "little")

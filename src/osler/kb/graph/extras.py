@@ -18,3 +18,16 @@ def rapidfuzz() -> ModuleType:
             fix='pip install "osler[graph]"',
         ) from error
     return rapidfuzz
+
+
+def igraph() -> ModuleType:
+    """Raises `CapabilityMissing` when the extra is not installed."""
+    try:
+        import igraph
+    except ImportError as error:
+        raise CapabilityMissing(
+            "communities cannot be found: igraph is not installed",
+            fix='pip install "osler[graph]"',
+        ) from error
+    found: ModuleType = igraph
+    return found

@@ -84,8 +84,12 @@ def _connect(folder: Path, mode: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The one writer, in one transaction: what raises leaves the graph as it was."""
+def writing(folder: Path, *, changes: bool = True) -> Iterator[sqlite3.Connection]:
+    """The one writer, in one transaction: what raises leaves the graph as it was.
+
+    With `changes` the graph is of another version afterwards, and what is derived is not
+    of it any more.
+    """
     with locked(folder), translated(folder), closing(_connect(folder, "rw")) as db:
         # A rollback journal copies only the pages that were there before: a first
         # import, which is most of all writing, is written once and not twice.
@@ -96,7 +100,8 @@ def writing(folder: Path) -> Iterator[sqlite3.Connection]:
         with db:
             db.execute("BEGIN IMMEDIATE")
             yield db
-            db.execute("UPDATE meta SET value = value + 1 WHERE key = 'version'")
+            if changes:
+                db.execute("UPDATE meta SET value = value + 1 WHERE key = 'version'")
 
 
 class Readers:

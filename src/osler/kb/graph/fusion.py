@@ -18,7 +18,7 @@ from osler.kb.graph.normal import normal
 from osler.kb.graph.store import Graph
 from osler.text import is_cjk
 
-BY_MAPPING, BY_NAME = "mapping", "name"
+BY_MAPPING, BY_NAME, BY_SYNONYM = "mapping", "name", "synonym"
 _LEAST = 4
 """Letters of a name that is enough to be the same by; "CAT" is a gene, an animal and a scan."""
 
@@ -28,7 +28,7 @@ class Merge:
     one: str
     other: str
     how: str
-    """`mapping` or `name`."""
+    """`mapping`, `name` or `synonym`."""
     why: str
     """The mapping's source, or the name."""
 
@@ -38,6 +38,15 @@ class Fused:
     merges: int
     refused: int
     """Merges that would have made two concepts of one vocabulary the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    merges: int
+    unmatched: tuple[tuple[str, str], ...]
+    """Identifier and name of concepts that no other vocabulary's concept was found for."""
+    ambiguous: int
+    """Those of the unmatched whose names are those of several others."""
 
 
 def fuse(graph: Graph, *, sources: Sequence[str] = ("sssom",), names: bool = True) -> Fused:
@@ -61,6 +70,60 @@ def fuse(graph: Graph, *, sources: Sequence[str] = ("sssom",), names: bool = Tru
         _regroup(db)
         (merges,) = db.execute("SELECT count(*) FROM merge").fetchone()
         return Fused(merges, refused)
+
+
+def attach(graph: Graph, vocabulary: str) -> Attached:
+    """Fuses each concept of a vocabulary with the one concept of another that has its name.
+
+    So DrugBank's descriptions and interactions come to the concepts of UMLS (Omni-RAG
+    §3.2). The preferred name is tried first, then the synonyms, each in order; a name that
+    several others have, or too short a one, decides nothing.
+    """
+    with files.writing(graph.folder) as db:
+        groups, merged, ambiguous = _Groups(db), 0, 0
+        unmatched: list[tuple[str, str]] = []
+        prefix = f"{vocabulary}:"
+        own = db.execute(
+            "SELECT n, id FROM concept WHERE substr(id, 1, ?) = ? AND n NOT IN"
+            " (SELECT member FROM fused) ORDER BY n",
+            (len(prefix), prefix),
+        ).fetchall()
+        for number, id in own:
+            names = db.execute(
+                "SELECT DISTINCT text, rank FROM name WHERE concept = ? ORDER BY rank, text",
+                (number,),
+            ).fetchall()
+            several = False
+            for name, rank in names:
+                others = _bearers(db, name, prefix)
+                several = several or len(others) > 1
+                if len(others) == 1 and groups.join(number, others[0]):
+                    how = BY_SYNONYM if rank else BY_NAME
+                    one, other = sorted((number, others[0]))
+                    db.execute(
+                        "INSERT OR IGNORE INTO merge VALUES (?, ?, ?, ?)", (one, other, how, name)
+                    )
+                    merged += 1
+                    break
+            else:
+                unmatched.append((id, names[0][0]))
+                ambiguous += several
+        _regroup(db)
+        return Attached(merged, tuple(unmatched), ambiguous)
+
+
+def _bearers(db: sqlite3.Connection, name: str, prefix: str) -> list[int]:
+    """Concepts of other vocabularies with this name, one of each fused group."""
+    norm = normal(name)
+    if not _telling(norm):
+        return []
+    query = (
+        "SELECT DISTINCT coalesce(fused.head, alias.concept) FROM alias"
+        " JOIN concept ON concept.n = alias.concept"
+        " LEFT JOIN fused ON fused.member = alias.concept"
+        " WHERE alias.norm = ? AND substr(concept.id, 1, ?) <> ? ORDER BY 1 LIMIT 2"
+    )
+    return [number for (number,) in db.execute(query, (norm, len(prefix), prefix))]
 
 
 def separate(graph: Graph, merges: Sequence[Merge] | None = None) -> int:
@@ -177,5 +240,9 @@ def _same_names(db: sqlite3.Connection) -> Iterator[tuple[int, int, str, str]]:
 def _preferred(rows: Iterator[tuple[int, str, str]]) -> Iterator[tuple[str, str, int]]:
     for number, id, text in rows:
         norm = normal(text)
-        if len(norm) >= _LEAST or any(map(is_cjk, norm)):
+        if _telling(norm):
             yield norm, id.partition(":")[0], number
+
+
+def _telling(norm: str) -> bool:
+    return len(norm) >= _LEAST or any(map(is_cjk, norm))

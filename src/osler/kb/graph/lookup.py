@@ -63,6 +63,11 @@ class Lookup:
         ranked = sorted(best.items(), key=lambda pair: (-pair[1][0], ids[pair[0]]))
         return [Match(ids[n], name, "fuzzy", score) for n, (score, name) in ranked[:k]]
 
+    def sharing(self, text: str) -> list[tuple[float, Concepts]]:
+        """For each word of `text` that any name has: how much it tells, and the numbers of the
+        concepts with it; what tells most first."""
+        return self._words().holders(split(text), corrected=False)
+
     def related(self, id: str, query: str, *, most: int) -> list[Edge]:
         """At most `most` one-hop relations of a concept: those with which `query` shares most
         words, in the names of the other end and in the predicate; then the first stated."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from osler.kb.graph.formats import read
+from osler.kb.graph.formats.umls import Umls
 from osler.kb.graph.items import Added
 from osler.kb.graph.store import Graph
+from osler.kb.records import Drop
 
 DATA = Path(__file__).resolve().parents[4].parent / "shared" / "data"
 
@@ -74,3 +78,42 @@ def test_the_chinese_disease_graph_in_both_encodings_of_the_data(tmp_path: Path)
     second = added(tmp_path / "two", other)
     assert (first.definitions, second.definitions) == (148, 55)
     assert first.drops == second.drops == ()
+
+
+LISTED = re.compile(r"^- `((?:C_graphs|F_umls_like)/[^`]+)`: (\d+) \w+", re.MULTILINE)
+UNIT = re.compile(r"[^:]+:\d+|[^:]+: (?:node|record) \d+")
+ABOUT = {"Medicine.schema", "rule.dsl", "predicate.json", "metaedges.tsv", "metanodes.tsv"}
+"""They describe a graph."""
+KINDS_OF_PROPERTIES = {"DO_childhood_cancer_slim.json": 11}
+"""Nodes of an OBO graph that are properties and no terms."""
+
+
+def listed() -> list[tuple[str, int]]:
+    """Each file of the graphs with the number of rows, terms or records that its list names."""
+    if not (DATA / "DATA.md").exists():
+        return []
+    text = (DATA / "DATA.md").read_text(encoding="utf-8")
+    return [(place, int(count)) for place, count in LISTED.findall(text)]
+
+
+@pytest.mark.parametrize(("place", "count"), listed() or [("", 0)], ids=str)
+def test_every_row_term_and_record_is_taken_or_dropped_by_name(place: str, count: int) -> None:
+    if not place:
+        pytest.skip("the public data is not there")
+    file = DATA / place
+    if file.suffix == ".RRF":
+        wanted = {"MRCONSO.RRF", "MRDEF.RRF", "MRREL.RRF", "MRSTY.RRF"}
+        if file.name not in wanted:
+            pytest.skip("a table about the release, not about concepts")
+        items = [item for item in Umls().read(file.parent) if item.where.startswith(file.name)]
+    else:
+        items = list(read([file]))
+    if file.name in ABOUT:
+        assert items == [Drop(file.name, "description of a graph, no facts")]
+        return
+    units = {found[0] for item in items if (found := UNIT.match(item.where))}
+    reasons = Counter(item.reason for item in items if isinstance(item, Drop))
+    assert not reasons["unknown format"]
+    broken = reasons["file that cannot be read to its end"]  # one record, cut on purpose
+    assert broken == ("truncated" in file.name)
+    assert len(units) + broken + KINDS_OF_PROPERTIES.get(file.name, 0) == count

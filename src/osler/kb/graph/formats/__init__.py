@@ -7,10 +7,14 @@ from pathlib import Path
 
 from osler.errors import BadConfig, MalformedSource
 from osler.kb.formats.containers import open_file
+from osler.kb.graph.formats.about import About
 from osler.kb.graph.formats.base import Importer
+from osler.kb.graph.formats.chinese import Cmekg, EntityList, KagNodes
 from osler.kb.graph.formats.drugbank import DrugBank
+from osler.kb.graph.formats.icd import Gem, IcdTitles
 from osler.kb.graph.formats.mesh import Mesh, MeshTable
 from osler.kb.graph.formats.ontologies import Obo, OboGraphs, Sssom
+from osler.kb.graph.formats.owl import Owl
 from osler.kb.graph.formats.tables import (
     DrugBankVocabulary,
     GenesToPhenotype,
@@ -40,6 +44,13 @@ IMPORTERS: tuple[Importer, ...] = (
     DrugBank(),
     DrugBankVocabulary(),
     ZhDisease(),
+    EntityList(),
+    Cmekg(),
+    KagNodes(),
+    Owl(),
+    IcdTitles(),
+    Gem(),
+    About(),
     Triples(),
 )
 _HEAD = 4096

@@ -15,6 +15,7 @@ from osler.text import language_of
 
 _ROLES = {"targets": "target", "enzymes": "enzyme", "carriers": "carrier",
           "transporters": "transporter"}  # fmt: skip
+_TOLD = ("description", "indication", "mechanism-of-action", "pharmacodynamics", "absorption")
 _ELSEWHERE = 9
 """The rank of a name that another drug's record gives; the drug's own record has a better one."""
 
@@ -45,7 +46,7 @@ def _drug(drug: etree._Element, where: str) -> Iterator[Item]:
     for synonym in drug.iterfind("{*}synonyms/{*}synonym"):
         if text := text_of(synonym):
             yield Name(id, text, "DRUGBANK", 1, language_of(text), where)
-    for part in ("description", "indication", "mechanism-of-action", "pharmacodynamics"):
+    for part in _TOLD:
         if text := text_of(drug.find(f"{{*}}{part}")):
             source = "DRUGBANK" if part == "description" else f"DRUGBANK {part}"
             yield Definition(id, text, source, where)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from osler.kb.formats.containers import open_file
 from osler.kb.formats.reading import plain_head
-from osler.kb.graph.formats.base import Row, table
+from osler.kb.graph.formats.base import Row, table, text_lines
+from osler.kb.graph.formats.chinese import stated
 from osler.kb.graph.formats.curies import curie, of
 from osler.kb.graph.items import Item, Name, Relation, Typed
 from osler.kb.records import Drop
@@ -231,28 +233,48 @@ _TRIPLES = (
 
 
 class Triples:
-    """Plain triples of names, in CSV or TSV: a name is its own identifier."""
+    """Plain triples of names, in CSV or TSV: a name is its own identifier.
+
+    With a header, or without one in three columns set apart by tabs.
+    """
 
     name = "triples"
 
     def matches(self, path: Path, head: bytes) -> bool:
-        return any(_header(head, *names) for names in _TRIPLES)
+        return any(_header(head, *names) for names in _TRIPLES) or _bare(head)
 
     def read(self, path: Path) -> Iterator[Item]:
-        with path.open("rb") as file:
-            head = file.read(4096)
-        names = next((names for names in _TRIPLES if _header(head, *names)), _TRIPLES[0])
+        with open_file(path) as file:
+            head = file.peek(4096)
+        names = next((names for names in _TRIPLES if _header(head, *names)), None)
+        if names is None:
+            yield from _bare_triples(path)
+            return
         tabs = b"\t" in plain_head(head).split(b"\n", 1)[0]
         for row in table(path, names, delimiter="\t" if tabs else ","):
             if isinstance(row, Drop):
                 yield row
                 continue
             one, predicate, other = (one_line(row.cells[name]) for name in names)
-            if not (one and predicate and other):
-                yield Drop(row.where, "empty cell")
-                continue
-            for name in (one, other):
-                shown = name.replace("_", " ")
-                yield Name(f"term:{name}", shown, path.stem, 0, language_of(name), row.where)
             note = row.cells.get("properties", "")
-            yield Relation(f"term:{one}", predicate, f"term:{other}", path.stem, note, row.where)
+            yield from stated(one, predicate, other, path.stem, note, row.where)
+
+
+def _bare(head: bytes) -> bool:
+    lines = [line for line in plain_head(head).split(b"\n")[:-1][:20] if line.strip()]
+    return bool(lines) and all(line.count(b"\t") == 2 for line in lines) and b"\0" not in head
+
+
+def _bare_triples(path: Path) -> Iterator[Item]:
+    with open_file(path) as file:
+        for line in text_lines(file, path.name):
+            if isinstance(line, Drop):
+                yield line
+                continue
+            number, text = line
+            cells, where = text.rstrip("\r\n").split("\t"), f"{path.name}:{number}"
+            if len(cells) != 3:
+                yield Drop(where, "wrong number of columns", number)
+                continue
+            one, predicate, other = map(one_line, cells)
+            yield from stated(one, predicate, other, path.stem, "", where)

@@ -15,7 +15,7 @@ from osler.kb.graph.items import Definition, Item, Name, Relation, Typed
 from osler.kb.records import Drop
 from osler.text import language_of, one_line
 
-_SOURCE = "QASystemOnMedicalKG"
+SOURCE = "QASystemOnMedicalKG"
 _LISTS = {
     "symptom": ("症状", "symptom"),
     "acompany": ("并发症", "disease"),
@@ -27,7 +27,7 @@ _LISTS = {
     "recommand_eat": ("推荐食谱", "food"),
 }
 """Key of the record to the relation's name in that project, and the kind at its end."""
-_KINDS = {
+KINDS = {
     "disease": "疾病", "symptom": "症状", "check": "诊断检查项目", "drug": "药品",
     "food": "食物", "department": "医疗科目", "producer": "在售药品",
 }  # fmt: skip
@@ -64,21 +64,21 @@ def _record(text: str, where: str) -> Iterator[Item]:
     disease = f"zh.disease:{name}"
     yield from _entity("disease", name, where, rank=0)
     if definition := _text(record.get("desc")):
-        yield Definition(disease, definition, _SOURCE, where)
+        yield Definition(disease, definition, SOURCE, where)
     for key, (predicate, kind) in _LISTS.items():
         for other in _texts(record.get(key)):
             if (kind, other) == ("disease", name):
                 yield Drop(where, "relation to itself")
                 continue
             yield from _entity(kind, other, where)
-            yield Relation(disease, predicate, f"zh.{kind}:{other}", _SOURCE, "", where)
+            yield Relation(disease, predicate, f"zh.{kind}:{other}", SOURCE, "", where)
     yield from _departments(disease, _texts(record.get("cure_department")), where)
     yield from _producers(_texts(record.get("drug_detail")), where)
 
 
 def _entity(kind: str, name: str, where: str, rank: int = 1) -> Iterator[Item]:
-    yield Name(f"zh.{kind}:{name}", name, _SOURCE, rank, language_of(name), where)
-    yield Typed(f"zh.{kind}:{name}", _KINDS[kind], where)
+    yield Name(f"zh.{kind}:{name}", name, SOURCE, rank, language_of(name), where)
+    yield Typed(f"zh.{kind}:{name}", KINDS[kind], where)
 
 
 def _departments(disease: str, names: list[str], where: str) -> Iterator[Item]:
@@ -88,9 +88,9 @@ def _departments(disease: str, names: list[str], where: str) -> Iterator[Item]:
     for large, small in pairwise(names):
         if large != small:
             one, other = f"zh.department:{small}", f"zh.department:{large}"
-            yield Relation(one, "属于", other, _SOURCE, "", where)
+            yield Relation(one, "属于", other, SOURCE, "", where)
     if names:
-        yield Relation(disease, "所属科室", f"zh.department:{names[-1]}", _SOURCE, "", where)
+        yield Relation(disease, "所属科室", f"zh.department:{names[-1]}", SOURCE, "", where)
 
 
 def _producers(details: list[str], where: str) -> Iterator[Item]:
@@ -104,7 +104,7 @@ def _producers(details: list[str], where: str) -> Iterator[Item]:
         yield from _entity("producer", product.strip(), where)
         yield from _entity("drug", drug, where)
         one, other = f"zh.producer:{product.strip()}", f"zh.drug:{drug}"
-        yield Relation(one, "生产药品", other, _SOURCE, "", where)
+        yield Relation(one, "生产药品", other, SOURCE, "", where)
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,113 @@
+"""`osler kb graph communities`: what hangs together, and what is told of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osler.cli.graph import opened, table
+from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, session
+
+if TYPE_CHECKING:
+    from osler.cli.session import Session
+    from osler.kb.graph.communities import Communities, Community
+    from osler.kb.graph.store import Graph
+
+_SHOWN = 5
+"""Of the largest communities, how many are shown."""
+
+
+def communities(
+    context: typer.Context,
+    query: Annotated[
+        str, typer.Argument(help="A question: its communities are shown. None: the largest.")
+    ] = "",
+    largest: Annotated[
+        int, typer.Option(min=2, help="Concepts over which a community is split further.")
+    ] = 60,
+    anew: Annotated[bool, typer.Option("--anew", help="Find them again.")] = False,
+    summaries: Annotated[
+        int, typer.Option(min=0, help="How many the summariser's model is to write about.")
+    ] = 0,
+    k: Annotated[int, typer.Option("--k", min=1, help="How many are shown.")] = _SHOWN,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the communities of the graph, and show those that bear on a question.
+
+    They are found when there are none of the graph as it is now. Exit code 1: none bears
+    on the question; 6: the model wrote nothing that can be used of some of them.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    with opened(here.settings()) as graph:
+        found = _found(graph, largest, anew=anew)
+        unusable = 0
+        if summaries:
+            unusable = _tell(here, found, _chosen(found, query, summaries))
+        shown = [(one, found.passage(one)) for one in _chosen(found, query, k)]
+        levels = sorted(Counter(one.level for one in found.all()).items())
+    rows = [(f"level {level}", f"{count:,} communities") for level, count in levels]
+    rows += [row for one, passage in shown for row in ((passage.id, ""), ("", passage.text))]
+    document = [
+        {"id": passage.id, "size": one.size, "level": one.level, "text": passage.text}
+        for one, passage in shown
+    ]
+    here.show(table(rows), {"levels": dict(levels), "query": query, "found": document})
+    if unusable:
+        raise typer.Exit(PARTIAL)
+    if query and not shown:
+        raise typer.Exit(ABSTAINED)
+
+
+def _found(graph: Graph, largest: int, *, anew: bool) -> Communities:
+    from osler.errors import KnowledgeBaseMissing
+    from osler.kb.graph.communities import Communities, build
+
+    try:
+        return build(graph, largest=largest) if anew else Communities(graph)
+    except KnowledgeBaseMissing:
+        return build(graph, largest=largest)
+
+
+def _chosen(found: Communities, query: str, count: int) -> list[Community]:
+    """Those that bear on the query, or the largest of those that are not split further."""
+    if not query:
+        parted = {above for one in found.all() for above in [*found.above(one.number)][1:]}
+        return list(islice((one for one in found.all() if one.number not in parted), count))
+    import asyncio
+
+    from osler.retrieve.graph_communities import CommunityRetriever
+
+    hits = asyncio.run(CommunityRetriever(found.graph).found(query, k=count))
+    return [hit.community for hit in hits]
+
+
+def _tell(here: Session, found: Communities, wanted: list[Community]) -> int:
+    """Has them written about; how many replies could not be used."""
+    import asyncio
+
+    return asyncio.run(_told(here, found, wanted))
+
+
+async def _told(here: Session, found: Communities, wanted: list[Community]) -> int:
+    from osler.errors import BadConfig, MalformedOutput
+    from osler.retrieve.graph_summaries import Teller
+    from osler.trace import Run
+    from osler.wiring import budget, cast, writes
+
+    settings = here.settings()
+    if not writes(settings, "summariser"):
+        raise BadConfig(
+            "the packaged model is too small to write about medicine",
+            fix="set roles.summariser, or model, to one that may",
+        )
+    teller = Teller((await cast(settings, ["summariser"]))["summariser"].model)
+    unusable = 0
+    async for one, said in teller.tell_all(found, wanted, Run(budget=budget(settings))):
+        if isinstance(said, MalformedOutput):
+            unusable += 1
+            here.say(f"{one.id}: {said.message}")
+    return unusable

@@ -1,0 +1,344 @@
+"""Knowledge communities: concepts that hang together, and what the graph says of them.
+
+GraphRAG (Edge et al. 2024), which TC-RAG App. 8.5 takes its carriers from. The communities
+are derived, in one file that says of which version of the graph it is; of another version
+they are not read. What a model has written of one is kept in the graph itself, under a
+mark that only a community of the same concepts has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osler.errors import KnowledgeBaseMissing, UnknownPassage
+from osler.kb.graph import arrays as stored
+from osler.kb.graph import files, rows
+from osler.kb.graph.partition import LARGEST, partition, within
+from osler.kb.graph.store import Graph
+from osler.kb.graph.wording import Chain, Step, verbalise
+from osler.text import clean, language_of, sentences
+from osler.types import GRAPH, Locator, Passage
+
+FILE = "graph.communities"
+PREFIX = "community."
+CENTRAL = 12
+"""Concepts that a statement must touch to be among those of a large community."""
+_LONGEST = 1000
+
+Nodes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """Concepts that have more relations with each other than with others."""
+
+    mark: str
+    """Follows from the concepts alone: the same ones have the same mark in any graph."""
+    level: int
+    """0 for the largest; those of a level are parts of those of the level above."""
+    size: int
+    number: int
+    """Its place in this version of the communities."""
+
+    @property
+    def id(self) -> str:
+        """Of its passages, before the "#"."""
+        return f"{GRAPH}:{PREFIX}{self.mark}"
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What is told of a community: its most linked concepts and what joins them."""
+
+    names: tuple[str, ...]
+    definitions: tuple[tuple[str, str], ...]
+    """Name and first sentence of its definition."""
+    relations: tuple[Chain, ...]
+    """Each of one step, those of the most linked concepts first."""
+
+
+class Communities:
+    """The communities of a graph. Every method blocks; any number of threads may call."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Raises `KnowledgeBaseMissing` when there are none, or none of this version."""
+        self.graph = graph
+        self._stamp, self._held = _read(graph)
+
+    def __len__(self) -> int:
+        return len(self._held["first"])
+
+    def current(self) -> bool:
+        """Whether the graph is still the one that they are of."""
+        return _stamp(self.graph) == self._stamp
+
+    def all(self, *, level: int | None = None, least: int = 2) -> Iterator[Community]:
+        """Those of a level, or of all, with at least `least` concepts; the largest first."""
+        held = self._held
+        sizes = held["last"] - held["first"]
+        wanted = sizes >= least
+        if level is not None:
+            wanted &= held["level"] == level
+        numbers = np.flatnonzero(wanted)
+        for number in numbers[np.argsort(-sizes[numbers], kind="stable")].tolist():
+            yield self.numbered(number)
+
+    def of(self, concept: str) -> list[Community]:
+        """The communities of a concept, the smallest first; [] for one without relations."""
+        numbers = self.graph.numbers([concept])
+        return [self.numbered(n) for n in self.above(self.leaves()[numbers[0]])] if numbers else []
+
+    def named(self, mark: str) -> Community | None:
+        """The smallest with this mark."""
+        try:
+            wanted = np.uint64(int(mark, 16))
+        except (ValueError, OverflowError):
+            return None
+        found = np.flatnonzero(self._held["mark"] == wanted)
+        return self.numbered(int(found[-1])) if len(found) and len(mark) == 16 else None
+
+    def members(self, community: Community) -> Nodes:
+        """Numbers of its concepts in the graph."""
+        held = self._held
+        return np.array(held["members"][held["first"][community.number] :][: community.size])
+
+    def leaves(self) -> Nodes:
+        """For each number of a concept its smallest community; -1 for none."""
+        return self._held["leaf"]
+
+    def above(self, number: int) -> Iterator[int]:
+        """The community and those that it is a part of."""
+        while number >= 0:
+            yield int(number)
+            number = self._held["parent"][number]
+
+    def numbered(self, number: int) -> Community:
+        """The community in this place."""
+        held = self._held
+        size = int(held["last"][number] - held["first"][number])
+        return Community(
+            f"{int(held['mark'][number]):016x}", int(held["level"][number]), size, number
+        )
+
+    # What is said of one
+
+    def digest(self, community: Community, *, relations: int = 12, names: int = 12) -> Digest:
+        """Its most linked concepts, with the first sentences of three definitions."""
+        nodes = self.members(community)
+        arrays = self.graph.arrays()
+        pairs, weights = within(arrays, nodes)
+        degree = np.zeros(len(nodes), dtype=np.int64)
+        for end in range(2):
+            np.add.at(degree, pairs[:, end], weights)
+        central = np.lexsort((nodes, -degree))
+        chosen = _covering(pairs, degree, set(central[:CENTRAL].tolist()), relations)
+        ends = [(int(nodes[a]), int(nodes[b])) for a, b in chosen]
+        shown = nodes[central[:names]].tolist()
+        called = {n: found[0] for n, found in self._names({*shown, *sum(ends, ())}).items()}
+        return Digest(
+            tuple(called[n] for n in shown if n in called),
+            tuple(self._defined(shown, called)),
+            tuple(self._stated(ends, called)),
+        )
+
+    def _names(self, numbers: set[int]) -> dict[int, tuple[str, ...]]:
+        return self.graph.names_of(numbers)
+
+    def _defined(self, numbers: Sequence[int], called: dict[int, str]) -> Iterator[tuple[str, str]]:
+        found, ids = 0, self.graph.ids(numbers)
+        for number in numbers:
+            concept = self.graph.concept(ids[number]) if found < 3 else None
+            if concept is not None and concept.definitions:
+                text = concept.definitions[0][1]
+                spans = sentences(text)
+                found += 1
+                yield called[number], text[slice(*spans[0])] if spans else text
+
+    def _stated(self, ends: Sequence[tuple[int, int]], called: dict[int, str]) -> Iterator[Chain]:
+        """The first relation that is stated of each pair, from the end that states it."""
+        ids, words = self.graph.ids({n for pair in ends for n in pair}), self.graph.words()
+        start, to, by = (self.graph.arrays()[name] for name in ("start", "to", "by"))
+        for one, two in ends:
+            begin, end = int(start[one]), int(start[one + 1])
+            first = begin + int(np.searchsorted(to[begin:end], two))
+            last = begin + int(np.searchsorted(to[begin:end], two, side="right"))
+            signed = np.sort(by[first:last])
+            kind = int(signed[-1])  # positive: stated from `one`
+            subject, object_ = (one, two) if kind > 0 else (two, one)
+            yield Chain(
+                (ids[subject], ids[object_]),
+                (called[subject], called[object_]),
+                (Step(words[abs(kind)], True),),
+                1.0,
+            )
+
+    def extract(self, community: Community) -> Passage:
+        """What the graph itself says of it: names, definitions, one relation a line.
+
+        Each line of a relation is a chain of one step, which `parse` reads back.
+        """
+        digest = self.digest(community)
+        lines = _fitting(community, digest)
+        return _passage(community, "extract", "\n".join(lines), digest.names, "")
+
+    def told(self, community: Community) -> Passage | None:
+        """What a model has written of it; `None` when none has."""
+        with self.graph.reading() as db:
+            # A graph of which no model has written yet has no such table.
+            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'summary'").fetchone():
+                return None
+            row = db.execute(
+                "SELECT text, model FROM summary WHERE community = ?", (community.mark,)
+            ).fetchone()
+        if row is None:
+            return None
+        names = self.digest(community, relations=0).names
+        return _passage(community, "summary", row[0], names, f"written by {row[1]}")
+
+    def passage(self, community: Community) -> Passage:
+        """What a model has written of it, else what the graph says."""
+        return self.told(community) or self.extract(community)
+
+    def keep(self, community: Community, text: str, model: str) -> Passage:
+        """Stores what a model has written; it takes the place of what was there."""
+        with files.writing(self.graph.folder, changes=False) as db:
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS summary (community TEXT PRIMARY KEY,"
+                " text TEXT NOT NULL, model TEXT NOT NULL) WITHOUT ROWID"
+            )
+            db.execute(
+                "INSERT OR REPLACE INTO summary VALUES (?, ?, ?)",
+                (community.mark, clean(text), model),
+            )
+        return self.passage(community)
+
+
+def build(graph: Graph, *, largest: int = LARGEST, seed: int = 0) -> Communities:
+    """Finds the communities and writes their file. Half a minute for three million relations.
+
+    `largest` is the number of concepts over which a community is split further. Raises
+    `CapabilityMissing` without the extra `graph`, `OSError` where the file cannot be written.
+    """
+    stamp = _stamp(graph)
+    found = partition(graph.arrays(), largest=largest, seed=seed)
+    found["mark"] = _marks(graph, found)
+    found["leaf"] = _leaves(found, len(graph.arrays()["heads"]))
+    stored.write(graph.folder, stamp, found, file=FILE)
+    return Communities(graph)
+
+
+def passage(graph: Graph, id: str) -> Passage:
+    """The passage of `graph:community.…#extract` or `…#summary`. Raises `UnknownPassage`."""
+    document, _, part = id.rpartition("#")
+    try:
+        communities = Communities(graph)
+    except KnowledgeBaseMissing as error:
+        raise UnknownPassage(f"there is no passage {id!r}", fix=error.fix) from error
+    found = communities.named(document.removeprefix(f"{GRAPH}:{PREFIX}"))
+    passage = None
+    if found is not None and part == "extract":
+        passage = communities.extract(found)
+    elif found is not None and part == "summary":
+        passage = communities.told(found)
+    if passage is None:
+        raise UnknownPassage(f"there is no passage {id!r}", fix="search for one of its concepts")
+    return passage
+
+
+def _read(graph: Graph) -> tuple[str, dict[str, stored.Array]]:
+    stamp = _stamp(graph)
+    held = stored.read(graph.folder, stamp, file=FILE)
+    if held is None:
+        there = (Path(graph.folder) / FILE).exists()
+        raise KnowledgeBaseMissing(
+            "the graph has changed since its communities were found"
+            if there
+            else "the communities of the graph have not been found yet",
+            fix="run `osler kb graph communities`",
+        )
+    return stamp, held
+
+
+def _stamp(graph: Graph) -> str:
+    with graph.reading() as db:
+        return rows.stamp(db)
+
+
+def _leaves(found: dict[str, stored.Array], count: int) -> Nodes:
+    leaf = np.full(count, -1, dtype=np.int32)
+    ends = zip(found["first"].tolist(), found["last"].tolist(), strict=True)
+    for number, (first, last) in enumerate(ends):  # parts come after their whole
+        leaf[found["members"][first:last]] = number
+    return leaf
+
+
+def _marks(graph: Graph, found: dict[str, stored.Array]) -> NDArray[np.uint64]:
+    """A checksum of each community's set of identifiers: the sum of their hashes."""
+    hashes = np.zeros(len(graph.arrays()["heads"]), dtype=np.uint64)
+    with graph.reading() as db:
+        for number, id in db.execute("SELECT n, id FROM concept"):
+            digest = blake2b(id.encode(), digest_size=8).digest()
+            hashes[number] = int.from_bytes(digest, "little")
+    total = np.zeros(len(found["members"]) + 1, dtype=np.uint64)
+    np.cumsum(hashes[found["members"]], out=total[1:])
+    marks: NDArray[np.uint64] = total[found["last"]] - total[found["first"]]
+    return marks
+
+
+def _covering(
+    pairs: NDArray[np.int64], degree: NDArray[np.int64], central: set[int], most: int
+) -> list[tuple[int, int]]:
+    """Pairs that touch a central concept, the most linked first, and of those that are left
+    ones with an end that no earlier one has."""
+    order = np.argsort(-(degree[pairs[:, 0]] + degree[pairs[:, 1]]), kind="stable")
+    fresh: list[tuple[int, int]] = []
+    known: list[tuple[int, int]] = []
+    seen: set[int] = set()
+    for a, b in pairs[order].tolist():
+        if not central & {a, b}:
+            continue
+        (known if {a, b} <= seen else fresh).append((a, b))
+        seen |= {a, b}
+        if len(fresh) == most:
+            break
+    return (fresh + known)[:most]
+
+
+def _fitting(community: Community, digest: Digest) -> Iterator[str]:
+    """Lines that are together no longer than a passage, none cut in the middle."""
+    head = f"Community of {community.size} concepts: {'; '.join(digest.names)}"
+    if len(head) > _LONGEST // 3:
+        head = head[: _LONGEST // 3].rpartition(";")[0] or head[: _LONGEST // 3]
+    room = _LONGEST - len(head)
+    yield head
+    told = [f"{name}: {text}" for name, text in digest.definitions]
+    stated = [verbalise(chain) for chain in digest.relations]
+    for lines, share in ((told, room // 2), (stated, room)):
+        left = share
+        for line in lines:
+            if len(line) < left:
+                left -= len(line) + 1
+                room -= len(line) + 1
+                yield line
+
+
+def _passage(
+    community: Community, part: str, text: str, names: Sequence[str], written: str
+) -> Passage:
+    kept = clean(text)[:_LONGEST]
+    return Passage(
+        id=f"{community.id}#{part}",
+        text=kept,
+        source=GRAPH,
+        title="; ".join(names[:3]),
+        locator=Locator(
+            section=written, kind="knowledge community", code=f"{PREFIX}{community.mark}"
+        ),
+        language=language_of(kept),
+    )

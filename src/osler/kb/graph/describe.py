@@ -1,0 +1,65 @@
+"""Descriptions of concepts from an encyclopaedia's articles (TC-RAG App. 8.5, F-TC-38)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from osler.kb.graph.items import Definition
+from osler.kb.graph.store import Graph
+from osler.text import one_line, sentences
+from osler.types import Passage
+
+LONGEST = 500
+"""Characters of a description."""
+_ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]$")
+"""What sets an article apart from others of its name: "Mercury (element)"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    described: int
+    """Concepts that have a description of this text now and had none of it before."""
+    unknown: int
+    """Articles whose title no concept has."""
+    ambiguous: int
+    """Articles whose title several concepts have: they describe none."""
+
+
+def describe(graph: Graph, documents: Iterable[tuple[Passage, ...]]) -> Described:
+    """The first sentences of each article, for the one concept that has its title.
+
+    The definition's source is the passage's id, so that it opens; definitions of
+    vocabularies come before it (F-OM-88). Describing twice changes nothing.
+    """
+    found: list[Definition] = []
+    unknown = ambiguous = 0
+    for passages in documents:
+        if not passages:
+            continue
+        first = passages[0]
+        concepts = _titled(graph, first.title)
+        if len(concepts) == 1:
+            found.append(Definition(concepts[0], _opening(first.text), first.id, first.id))
+        elif concepts:
+            ambiguous += 1
+        else:
+            unknown += 1
+    return Described(graph.add(found).definitions if found else 0, unknown, ambiguous)
+
+
+def _titled(graph: Graph, title: str) -> list[str]:
+    if not title.strip():
+        return []
+    found = graph.exact(title) or graph.exact(_ASIDE.sub("", title))
+    # A preferred name says more than a synonym that another concept has as well.
+    preferred = [m for m in found if (c := graph.concept(m.concept)) and c.name == m.name]
+    return [match.concept for match in (preferred if len(preferred) == 1 else found)]
+
+
+def _opening(text: str) -> str:
+    line = one_line(text)
+    spans = sentences(line)
+    ends = [end for _, end in spans if end <= LONGEST]
+    return line[: ends[-1]] if ends else line[: LONGEST - 1].rstrip() + "…"

@@ -1,0 +1,125 @@
+"""Tables of ICD-9-CM and ICD-10-CM: codes with their titles, and what answers to what."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from osler.kb.emr.codes import dotted
+from osler.kb.formats.containers import open_file
+from osler.kb.formats.reading import plain_head
+from osler.kb.graph.formats.base import table
+from osler.kb.graph.items import Item, Mapping, Name, Relation
+from osler.kb.records import Drop
+
+_CMS = re.compile(rb"([0-9EV]\d{2,4}|\d{2,4}) {1,3}[^\s,|]")
+_CODE_10 = re.compile(rb'[A-TV-Z]\d[0-9A-Z]{1,5},"')
+_TITLED = re.compile(r"(\S+)\s+(\S.*)")
+_GEM = ("icd9cm", "icd10cm", "flags", "approximate", "no_map")
+_SYSTEMS = {"icd9cm": ("ICD9CM", "9"), "icd10cm": ("ICD10CM", "10")}
+
+
+class IcdTitles:
+    """Codes with titles: CMS's long titles of ICD-9-CM (diagnoses and procedures), NBER's
+    table of it, and a plain table of ICD-10-CM. A code is narrower than the next shorter one.
+    """
+
+    name = "icd"
+
+    def matches(self, path: Path, head: bytes) -> bool:
+        begin = plain_head(head)
+        return (
+            begin.startswith(b'"dgns_cd","longdesc"')
+            or ("DESC_LONG" in path.name and _CMS.match(begin) is not None)
+            or _CODE_10.match(begin) is not None
+        )
+
+    def read(self, path: Path) -> Iterator[Item]:
+        with open_file(path) as file:
+            lines = [_decoded(line) for line in file]  # some MiB
+        if lines and lines[0].startswith('"dgns_cd"'):
+            yield from _codes(_cells(lines[1:], 2), path.name, "ICD9CM", shift=2)
+        elif "DESC_LONG" in path.name:
+            procedures = "_SG" in path.name
+            titled = ((n, _split(line)) for n, line in enumerate(lines, 1) if line.strip())
+            system = "ICD9CM.procedure" if procedures else "ICD9CM"
+            yield from _codes(titled, path.name, system)
+        else:
+            yield from _codes(_cells(lines, 1), path.name, "ICD10CM")
+
+
+def _decoded(line: bytes) -> str:
+    """CMS publishes in Windows' alphabet."""
+    try:
+        return line.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        return line.decode("cp1252", errors="replace").rstrip("\r\n")
+
+
+def _cells(lines: list[str], first: int) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(lines, first):
+        if line.strip():
+            yield number, next(csv.reader([line]), [])
+
+
+def _split(line: str) -> list[str]:
+    found = _TITLED.fullmatch(line.strip())
+    return [found[1], found[2]] if found else [line]
+
+
+def _codes(
+    rows: Iterator[tuple[int, list[str]]], file: str, system: str, *, shift: int = 0
+) -> Iterator[Item]:
+    """Names first, then the hierarchy of what there is."""
+    procedures, version = system.endswith("procedure"), "9" if "9" in system else "10"
+    known: dict[str, str] = {}
+    for number, cells in rows:
+        where = f"{file}:{number}"
+        if len(cells) < 2 or not cells[0].strip() or not cells[1].strip():
+            yield Drop(where, "wrong number of columns", number)
+            continue
+        bare = cells[0].strip().replace(".", "").upper()
+        id = f"{system}:{dotted(bare, version, is_procedure=procedures)}"
+        known[bare] = id
+        yield Name(id, cells[1], system.partition(".")[0], 0, "en", where)
+        for short in filter(str.strip, cells[shift : shift + 1] if shift else []):
+            yield Name(id, short, system.partition(".")[0], 2, "en", where)
+    for bare, id in known.items():
+        shorter = (bare[:length] for length in range(len(bare) - 1, 1, -1))
+        above = next((known[code] for code in shorter if code in known), None)
+        if above is not None:
+            yield Relation(id, "is_a", above, system.partition(".")[0], "", f"{file}: {bare}")
+
+
+class Gem:
+    """General Equivalence Mappings in NBER's table: what is no exact match is a relation."""
+
+    name = "icd-gem"
+
+    def matches(self, path: Path, head: bytes) -> bool:
+        first = plain_head(head).split(b"\n", 1)[0].replace(b'"', b"")
+        return first.startswith((b"icd9cm,icd10cm,flags", b"icd10cm,icd9cm,flags"))
+
+    def read(self, path: Path) -> Iterator[Item]:
+        for row in table(path, _GEM):
+            if isinstance(row, Drop):
+                yield row
+                continue
+            one, other = (name for name in row.cells if name in _SYSTEMS)
+            ends = [_id(row.cells[name], name) for name in (one, other)]
+            if row.cells["no_map"].strip() == "1":
+                yield Drop(row.where, "code without a counterpart")
+            elif not all(ends):
+                yield Drop(row.where, "no id")
+            elif row.cells["approximate"].strip() == "0":
+                yield Mapping(ends[0], ends[1], "gem", row.where)
+            else:
+                yield Relation(ends[0], "close_to", ends[1], "GEM", "approximate", row.where)
+
+
+def _id(code: str, system: str) -> str:
+    name, version = _SYSTEMS[system]
+    bare = code.strip().upper()
+    return f"{name}:{dotted(bare, version, is_procedure=False)}" if bare else ""

@@ -1,0 +1,111 @@
+"""Knowledge communities as evidence (GraphRAG, TC-RAG App. 8.5): link, gather, rerank."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import log2
+
+import numpy as np
+
+from osler.errors import KnowledgeBaseError, SourceUnavailable
+from osler.kb.graph.communities import Communities, Community
+from osler.kb.graph.link import Recogniser
+from osler.kb.graph.lookup import Lookup
+from osler.kb.graph.store import Graph
+from osler.retrieve.graph import linked
+from osler.retrieve.hits import hits
+from osler.retrieve.relevance import Overlap
+from osler.types import GRAPH, Hit, Passage, Relevance
+
+_LEAST = 2
+"""Concepts of a community that says more than one of its concepts does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A community that bears on a query."""
+
+    community: Community
+    passage: Passage
+    score: float
+    """The share of the query's concepts that it holds, less for a large one, more for one
+    whose text suits the query; in (0, 2]."""
+
+
+@dataclass(frozen=True)
+class CommunityRetriever:
+    """The communities of the concepts that a text mentions; of its words, if it mentions none.
+
+    A community's text is what a model has written of it, else what the graph says. The
+    communities must have been found (`osler kb graph communities`).
+    """
+
+    graph: Graph
+    relevance: Relevance = field(default_factory=Overlap)
+    recogniser: Recogniser | None = None
+    """`None` = the graph's own names."""
+    most_concepts: int = 6
+    """Of a text that mentions more, the longest names are taken."""
+    candidates: int = 20
+    """Communities whose texts are read."""
+    _lookup: Lookup = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_lookup", Lookup(self.graph))
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        """Each hit is one community; its id opens with `Graph.passage`.
+
+        Raises `SourceUnavailable` when the communities have not been found, or not of the
+        graph as it is now.
+        """
+        found = await self.found(query, k=k)
+        return hits(((one.passage, one.score) for one in found), query, GRAPH)
+
+    async def found(self, query: str, *, k: int) -> list[Found]:
+        """As `search`, with the communities themselves."""
+        try:
+            likely = await asyncio.to_thread(self._likely, query)
+        except KnowledgeBaseError as error:
+            message = f"the communities cannot be searched: {error.message}"
+            raise SourceUnavailable(message, fix=error.fix) from error
+        except OSError as error:
+            raise SourceUnavailable(f"the communities cannot be searched: {error}") from error
+        suits = await self.relevance.relevance(query, [passage.text for _, passage, _ in likely])
+        weighed = [
+            Found(community, passage, share * (1 + suit))
+            for (community, passage, share), suit in zip(likely, suits, strict=True)
+        ]
+        return sorted(weighed, key=lambda one: (-one.score, one.passage.id))[:k]
+
+    def _likely(self, query: str) -> list[tuple[Community, Passage, float]]:
+        communities = Communities(self.graph)
+        concepts = linked(self.graph, query, self.recogniser)[: self.most_concepts]
+        numbers = self.graph.numbers(concepts)
+        shares = _shares(communities, [(1.0, [n]) for n in numbers])
+        if not shares:
+            words = self._lookup.sharing(query)
+            heads = self.graph.arrays()["heads"]
+            shares = _shares(communities, [(w, np.unique(heads[of]).tolist()) for w, of in words])
+        best = sorted(shares, key=lambda pair: (-pair[1], pair[0].number))[: self.candidates]
+        return [(one, communities.passage(one), share) for one, share in best]
+
+
+def _shares(
+    communities: Communities, weighed: Sequence[tuple[float, Iterable[int]]]
+) -> list[tuple[Community, float]]:
+    """Communities with the share of the weight that their concepts have, less for large ones."""
+    held: defaultdict[int, float] = defaultdict(float)
+    leaves = communities.leaves()
+    for weight, numbers in weighed:
+        places = {int(leaf) for leaf in np.unique(leaves[list(numbers)]) if leaf >= 0}
+        for number in {above for leaf in places for above in communities.above(leaf)}:
+            held[number] += weight
+    total = sum(weight for weight, _ in weighed)
+    found = ((communities.numbered(number), weight) for number, weight in held.items())
+    return [
+        (one, weight / total / log2(one.size) ** 0.5) for one, weight in found if one.size >= _LEAST
+    ]

@@ -1,0 +1,88 @@
+"""What a model writes about a community is kept, named as its own, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from osler.errors import MalformedOutput
+from osler.kb.graph import communities
+from osler.kb.graph.items import Definition, Name, Relation
+from osler.kb.graph.store import Graph
+from osler.retrieve.graph_communities import CommunityRetriever
+from osler.retrieve.graph_summaries import Teller
+from osler.testing.scripted import ScriptedModel
+from osler.trace import Asked, Run
+
+pytest.importorskip("igraph")
+
+FACTS = (
+    Name("T:1", "lung"),
+    Name("T:2", "asthma"),
+    Name("T:3", "cough"),
+    Definition("T:2", "Airways that are too easily narrowed."),
+    Relation("T:2", "disease_of", "T:1"),
+    Relation("T:2", "has_symptom", "T:3"),
+    Name("Z:1", "胃"),
+    Name("Z:2", "胃炎"),
+    Relation("Z:2", "部位", "Z:1"),
+)
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[Graph]:
+    with Graph.create(tmp_path) as graph:
+        graph.add(FACTS)
+        yield graph
+
+
+async def test_a_summary_is_kept_and_found_instead_of_the_extract(graph: Graph) -> None:
+    found = communities.build(graph)
+    model, run = ScriptedModel(["Asthma is a disease of the lung with cough."]), Run()
+    (one,) = found.of("T:2")
+    passage = await Teller(model).tell(found, one, run)
+    model.finish()
+    assert passage.text == "Asthma is a disease of the lung with cough."
+    assert passage.locator.section == f"written by {model.name}"
+    (hit,) = await CommunityRetriever(graph).search("cough", k=3)
+    assert hit.passage == passage == graph.passage(passage.id)
+    assert graph.passage(found.extract(one).id).text.startswith("Community of 3 concepts")
+    (asked,) = [event for event in run.events if isinstance(event, Asked)]
+    assert asked.prompt.startswith("graph/community@")
+
+
+async def test_a_reply_about_something_else_is_asked_for_again_and_then_refused(
+    graph: Graph,
+) -> None:
+    found = communities.build(graph)
+    model = ScriptedModel(["I cannot."] * 3)
+    with pytest.raises(MalformedOutput, match="names the concepts"):
+        await Teller(model).tell(found, found.of("T:2")[0], Run())
+    model.finish()
+    assert found.told(found.of("T:2")[0]) is None
+
+
+async def test_chinese_concepts_are_asked_about_in_chinese_and_told_once(graph: Graph) -> None:
+    found = communities.build(graph)
+    model, run = (
+        ScriptedModel(["胃炎的部位是胃。", "nothing to say"] + ["still nothing"] * 2),
+        Run(),
+    )
+    wanted = [found.of("Z:1")[0], found.of("T:1")[0]]
+    said = [item async for item in Teller(model).tell_all(found, wanted, run)]
+    assert [type(what).__name__ for _, what in said] == ["Passage", "MalformedOutput"]
+    asked = [event.prompt for event in run.events if isinstance(event, Asked)]
+    assert asked[0].startswith("graph/community.zh@")
+    model.finish()
+    again = Teller(ScriptedModel([]))
+    assert [item async for item in again.tell_all(found, wanted[:1], Run())] == []
+
+
+async def test_a_long_reply_ends_with_a_sentence(graph: Graph) -> None:
+    found = communities.build(graph)
+    model = ScriptedModel(["Asthma narrows airways of the lung. " * 60])
+    passage = await Teller(model).tell(found, found.of("T:2")[0], Run())
+    assert len(passage.text) <= 1000
+    assert passage.text.endswith("lung.")
