@@ -73,7 +73,7 @@ async def live(settings: Settings) -> Parts:
     """The real models, and the real knowledge base where the strategy reads one."""
     models = await cast(settings, roles_of(settings))
     if isinstance(settings.strategy, Direct | Cot):
-        return Parts(models, _no_retriever, Overlap(), Overlap(), ())
+        return Parts(models, no_retriever, Overlap(), Overlap(), ())
     kb, chosen = knowledge_base(settings), encoder(settings)
     kb.require_built(chosen.identity)
     second = reranker(settings, chosen)
@@ -127,5 +127,5 @@ def replayed(
     )
 
 
-def _no_retriever(name: str, sources: tuple[str, ...]) -> Retriever:
+def no_retriever(name: str, sources: tuple[str, ...]) -> Retriever:
     raise BadConfig(f"{name} searches nothing")
