@@ -120,7 +120,8 @@ async def main(given: argparse.Namespace) -> None:
             }
         )
         wiring.build_sample(settings)
-        for metric, count in (("cppl", given.limit), ("uct", given.uct)):
+        counts: dict[Metric, int] = {"cppl": given.limit, "uct": given.uct}
+        for metric, count in counts.items():
             asked = every[:count]
             if asked:
                 await sigma_sweep(settings, asked, {metric: SIGMAS[metric]}, done=done)

@@ -99,7 +99,9 @@ async def _under(
         if sigma == levels[0] or chosen.visible:
             given = wiring.recorded(parts, tape)
         else:
-            given = wiring.replayed(tape, parts.names, parts.sources, parts.snapshot)
+            given = wiring.replayed(
+                tape, parts.names, parts.sources, parts.snapshot, parts.carriers
+            )
         run = Run(posed.question.id, settings.sampling.seed, wiring.budget(settings))
         solution = await wiring.machine(under, strategy, given).solve(posed.question, run)
         found.append(outcome(posed, metric, sigma, solution, run.events))

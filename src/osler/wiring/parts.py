@@ -26,6 +26,7 @@ from osler.llm.tape import (
 )
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever
+from osler.wiring import tools
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import knowledge_base, retriever, searched
 from osler.wiring.models import Ready, cast, encoder, relevance
@@ -46,6 +47,8 @@ class Parts:
     sources: tuple[str, ...]
     """Those that the knowledge base holds and the settings allow."""
     snapshot: str = ""
+    carriers: tuple[str, ...] = ()
+    """What can be looked up in the concept graph besides the source: `wiring.tools`."""
 
     def model(self, role: Role) -> LanguageModel:
         return self.models[role].model
@@ -79,13 +82,15 @@ async def live(settings: Settings) -> Parts:
     second = reranker(settings, chosen)
     return Parts(
         models,
-        lambda name, sources: reranked(
-            settings, retriever(settings, kb, chosen, sources), second, sources
+        lambda name, sources: (
+            tools.carrier(settings, name)
+            or reranked(settings, retriever(settings, kb, chosen, sources), second, sources)
         ),
         relevance(chosen),
         Coverage(kb.rarity),
         searched(settings, kb),
         kb.snapshot,
+        tools.over_graph(settings),
     )
 
 
@@ -103,11 +108,16 @@ def recorded(parts: Parts, tape: Tape) -> Parts:
         RecordingRelevance("coverage", parts.coverage, tape),
         parts.sources,
         parts.snapshot,
+        parts.carriers,
     )
 
 
 def replayed(
-    tape: Tape, names: Mapping[Role, str], sources: tuple[str, ...], snapshot: str
+    tape: Tape,
+    names: Mapping[Role, str],
+    sources: tuple[str, ...],
+    snapshot: str,
+    carriers: tuple[str, ...] = (),
 ) -> Parts:
     """What the tape holds, and nothing else; `names` says which model played which role.
 
@@ -124,6 +134,7 @@ def replayed(
         ReplayingRelevance("coverage", player),
         sources,
         snapshot,
+        carriers,
     )
 
 
