@@ -6,14 +6,15 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import log
+from math import inf, log
 from pathlib import Path
+from random import Random
 
 from osler import wiring
 from osler.config import Settings, TcRag
 from osler.errors import BadConfig, BadQuestion
-from osler.evaluate.attacks import KINDS, NOISES, Cell, Target, attack, cell
-from osler.evaluate.sigma import Metric, Outcome, Posed, outcome
+from osler.evaluate.attacks import KINDS, NOISES, Cell, Target, attack, cell, read_targets
+from osler.evaluate.sigma import METRICS, Metric, Outcome, Posed, outcome
 from osler.kb.base import Progress
 from osler.llm.tape import Tape
 from osler.questions import parse_question
@@ -53,6 +54,36 @@ def _posed(line: str, where: str) -> Posed:
     except (ValueError, TypeError, AttributeError, KeyError, BadQuestion) as error:
         fix = 'write lines like {"question": "…", "options": ["…", "…"], "answer": "A"}'
         raise BadQuestion(f"{where}: no question: {error}", fix=fix) from error
+
+
+def read_noise(path: Path, *, limit: int, seed: int) -> list[Target]:
+    """At most so many noise sets that have relevant noise, by chance of the seed, in their order.
+
+    Raises `MalformedSource`, and `BadQuestion` where there is none.
+    """
+    try:
+        every = [target for target in read_targets(path) if target.relevant and target.irrelevant]
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadQuestion(f"{path} cannot be read: {error}", fix="name JSON Lines") from error
+    if not every:
+        raise BadQuestion(f"{path} has no noise set with both kinds of noise", fix="name another")
+    chosen = Random(seed).sample(range(len(every)), min(limit, len(every)))
+    return [every[n] for n in sorted(chosen)]
+
+
+def levels(**written: str) -> dict[Metric, list[float]]:
+    """Values of sigma by metric, from "5,10,20". Raises `BadConfig` for what is no such list."""
+    found: dict[Metric, list[float]] = {}
+    for metric in METRICS:
+        try:
+            values = [float(part) for part in written[metric].split(",") if part.strip()]
+        except ValueError as error:
+            raise BadConfig(f"--{metric}: {error}", fix='write numbers, as "5,10,20"') from error
+        if any(not 0 < value < inf for value in values):
+            raise BadConfig(f"--{metric}: sigma lies above 0", fix='write numbers, as "5,10,20"')
+        if values:
+            found[metric] = sorted(set(values))
+    return found
 
 
 async def sigma_sweep(

@@ -12,7 +12,19 @@ from typing import Annotated
 
 import typer
 
-from osler.cli import calibrate, fetch, graph, kb, kb_keep, kb_push, models, patients, setup, trace
+from osler.cli import (
+    calibrate,
+    fetch,
+    graph,
+    kb,
+    kb_keep,
+    kb_push,
+    models,
+    patients,
+    setup,
+    studies,
+    trace,
+)
 from osler.cli.ask import ask, replay
 from osler.cli.session import ProgressMode, Root, Session, complete_preset, settings_of
 
@@ -36,6 +48,8 @@ app.command()(ask)
 app.add_typer(trace.app, name="trace", help="Recorded runs.")
 app.command()(replay)
 app.command()(calibrate.calibrate)
+app.command()(studies.attack)
+app.command()(studies.sigma)
 app.command("download-models")(models.download_models)
 
 
