@@ -7,7 +7,7 @@ Q ?= A patient who takes warfarin is started on amiodarone. What happens to the 
 STRATEGY ?= tc-rag
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask test test-extra check lock bench clean
+.PHONY: ask test test-extra check laws lock bench clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -47,6 +47,12 @@ check: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest tests/house tests/laws tests/oracles
+
+## TC-RAG's laws and its Turing simulation at 2,000 examples each.
+laws: $(VENV)/dev
+	HYPOTHESIS_PROFILE=laws $(BIN)/python -m pytest tests/laws/test_stack_laws.py \
+	  tests/laws/test_machine_laws.py tests/laws/test_action_laws.py \
+	  tests/laws/test_turing_laws.py tests/oracles/test_named_machines.py
 
 ## Accuracy and retrieval on the 40 sample questions, and the speed of a search.
 bench: $(VENV)/dev

@@ -13,6 +13,7 @@ settings.register_profile("quick", max_examples=25)
 settings.register_profile(
     "full", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("laws", settings.get_profile("full"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "full"))
 
 LOOPBACK = ("127.", "localhost", "::1", "0.0.0.0")  # noqa: S104  compared with, never bound

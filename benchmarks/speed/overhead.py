@@ -24,7 +24,7 @@ from osler.llm.tape import RecordingRetriever, Tape, recording
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import Cppl
 from osler.tcrag.moves import AnyMove
-from osler.tcrag.tools import DOC_RAG, KG_RAG, Tool
+from osler.tcrag.tools import DOC_RAG, KG_RAG, Search
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Event, Run, to_line
 from osler.types import Passage, Question, Retriever
@@ -70,7 +70,7 @@ class Timed:
 
 def machine(model: LanguageModel, retriever: Retriever) -> TuringMachine:
     assert isinstance(model, Likelihood)
-    tools = tuple(Tool(name, retriever, ("book",)) for name in (DOC_RAG, KG_RAG))
+    tools = tuple(Search(name, retriever, ("book",)) for name in (DOC_RAG, KG_RAG))
     moves = AnyMove(frozenset(tool.name for tool in tools))
     return TuringMachine(
         model, tools, Cppl(model), Written(), moves, sigma=10, max_loop=8, constrained=True

@@ -46,6 +46,8 @@ class Record:
     """Wall clock."""
     halt: str
     settings: dict[str, Any]
+    carriers: tuple[str, ...] = ()
+    """What could be looked up in the concept graph besides the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ async def ask(
             seconds=seconds,
             halt=solution.halt,
             settings=settings.model_dump(mode="json"),
+            carriers=parts.carriers,
         )
         tape.prompts = _prompts(run.events)
         folder = _keep(settings.runs.path / run.id, record, run.events, tape)
@@ -124,7 +127,7 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> Finished:
     expected = [to_line(event) for event in _events(folder / EVENTS)]
     names = {role: record.models.get(role, "") for role in wiring.roles_of(settings)}
     tape = Tape.read(folder / TAPE)
-    parts = wiring.replayed(tape, names, record.sources, record.snapshot)
+    parts = wiring.replayed(tape, names, record.sources, record.snapshot, record.carriers)
     run = Run(record.id, settings.sampling.seed, wiring.budget(settings), sink=sink)
     solution = await _solve(settings, parts, record.question, run)
     _compare(folder / EVENTS, expected, [to_line(event) for event in run.events])

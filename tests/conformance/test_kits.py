@@ -23,7 +23,7 @@ from osler.retrieve.relevance import ByLanguage, Coverage, EncoderRelevance, Ove
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import Cppl, Unmonitored
 from osler.tcrag.moves import AnyMove, Guided
-from osler.tcrag.tools import DOC_RAG, Tool
+from osler.tcrag.tools import DOC_RAG, Search
 from osler.testing.conformance import (
     BatchLikelihoodKit,
     LanguageModelKit,
@@ -172,7 +172,7 @@ TOOLS = frozenset({DOC_RAG})
 def solver_of(kind: str, kb: KnowledgeBase) -> Solver:
     model, found = Endless(), Lexical(kb)
     quoting, writing = Extractive(GATE, model), Written()
-    tools = (Tool(DOC_RAG, found, ("book",)),)
+    tools = (Search(DOC_RAG, found, ("book",)),)
     anything = AnyMove(TOOLS)
     solvers: dict[str, Solver] = {
         "direct, writing": Direct(model, writing),

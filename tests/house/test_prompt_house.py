@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from osler.prompts import load, render
-from osler.tcrag.tools import DOC_RAG, KG_RAG, Tool
-from osler.testing.scripted import ScriptedRetriever
+from osler.tcrag.tools import DOC_RAG, KG_RAG, description
 from osler.types import Language
 
 ROOT = Path(__file__).parents[2]
@@ -49,14 +48,12 @@ def test_chinese_stands_beside_english_with_the_same_variables(name: str) -> Non
     assert load(name, "en").variables == load(name, "zh").variables
 
 
-TOOLS = [Tool(DOC_RAG, ScriptedRetriever({})), Tool(KG_RAG, ScriptedRetriever({}))]
-
-
 def example(name: str, language: Language) -> dict[str, object]:
     question = "Which drug is given first?" if language == "en" else "首选什么药物？"
     options = [("A", "adrenaline"), ("B", "aspirin")]
     documents = ["[1] Anaphylaxis: Adrenaline is given first."]
-    described = [{"name": t.name, "description": t.description(language)} for t in TOOLS]
+    tools = (DOC_RAG, KG_RAG)
+    described = [{"name": name, "description": description(name, language)} for name in tools]
     values: dict[str, object] = {
         "question": question,
         "options": options,

@@ -9,7 +9,7 @@ from osler.llm.base import Completion, Message, Sampling
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import Cppl
 from osler.tcrag.moves import AnyMove
-from osler.tcrag.tools import DOC_RAG, Tool
+from osler.tcrag.tools import DOC_RAG, Search
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Event, Run, to_line
 from osler.types import Halt, Hit, Passage, Question
@@ -48,7 +48,7 @@ def script(number: int) -> list[str]:
 async def solved(number: int) -> tuple[Run, list[Event]]:
     passage = Passage(f"book:{number}#0", f"It is case {number}.", "book", "Cases")
     model = Yielding(script(number))
-    tools = (Tool(DOC_RAG, Slow({"": [passage]}), ("book",)),)
+    tools = (Search(DOC_RAG, Slow({"": [passage]}), ("book",)),)
     moves = AnyMove(frozenset({DOC_RAG}))
     seen: list[Event] = []
     run = Run(id=f"r{number}", seed=number, sink=seen.append)

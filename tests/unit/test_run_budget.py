@@ -18,7 +18,7 @@ from osler.retrieve.relevance import Overlap
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import Cppl
 from osler.tcrag.moves import AnyMove
-from osler.tcrag.tools import DOC_RAG, Tool
+from osler.tcrag.tools import DOC_RAG, Search
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Asked, Budget, Noted, Run, Searched, Solver, Spent, to_line
 from osler.types import Grounding, Halt, Passage, Question, Usage
@@ -39,7 +39,7 @@ def found() -> ScriptedRetriever:
 
 
 def machine(script: ScriptedModel, *, quotes: bool = False) -> TuringMachine:
-    tools = (Tool(DOC_RAG, found(), ("book",)),)
+    tools = (Search(DOC_RAG, found(), ("book",)),)
     gate = Gate(Overlap(), Overlap(), {"en": Least(0.0, 0.0)})
     composer = Extractive(gate, script, statements=1) if quotes else Written()
     moves = AnyMove(frozenset({DOC_RAG}))

@@ -23,6 +23,7 @@ from osler.cli import (
     models,
     patients,
     setup,
+    studies,
     trace,
 )
 from osler.cli.ask import ask, replay
@@ -49,6 +50,8 @@ app.command()(ask)
 app.add_typer(trace.app, name="trace", help="Recorded runs.")
 app.command()(replay)
 app.command()(calibrate.calibrate)
+app.command()(studies.attack)
+app.command()(studies.sigma)
 app.command("download-models")(models.download_models)
 
 

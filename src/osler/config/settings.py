@@ -278,6 +278,22 @@ class Rag(Section):
     )
 
 
+ToolName = Literal[
+    "DOC_RAG",
+    "KG_RAG",
+    "KG_CHAINS",
+    "KG_COMMUNITIES",
+    "PEDIA_RAG",
+    "WEB_RAG",
+    "EMR_RAG",
+    "HYPOTHESIS_OUTPUT",
+    "MEDICAL_NER",
+    "KNOWLEDGE_ORGANIZE",
+    "FILTER",
+]
+"""The tools of `osler.tcrag.tools`."""
+
+
 class TcRag(Section):
     """A memory stack whose state value says when a conclusion may stand."""
 
@@ -306,6 +322,17 @@ class TcRag(Section):
         description="any: every action at every step, as in the paper; guided: only those that"
         " the memory makes sense of, for small models; auto: guided where the model does not"
         " word answers.",
+    )
+    tools: Annotated[tuple[ToolName, ...], BeforeValidator(listed)] = Field(
+        default=(),
+        description="The tools that are offered; empty = a search for each kind of source and"
+        " for the concept graph. The released code's helpers are offered only when named"
+        " (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER).",
+    )
+    dialect: Literal["paper", "released"] = Field(
+        default="paper",
+        description="How replies are read: by the paper's tags, or by the rules of the authors'"
+        " program (Action, Action Input, Final Answer).",
     )
 
 

@@ -7,14 +7,15 @@
     Summary: …
     Conclusion: …
 
-One reply is one action: the first. The parser also reads the dialect of the
-authors' program (`Action`, `Action Input`, `Final Answer`).
+One reply is one action: the first. The words of the authors' program are read as well
+(`Action`, `Action Input`, `Final Answer`); its rules are `osler.tcrag.dialect`.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
@@ -76,7 +77,7 @@ _TAGS = {
 }
 _INPUTS = {"tool_input", "action_input"}
 _STOPS = {"tool_observation", "observation", "user_query"}
-_TAG = re.compile(
+TAG = re.compile(
     r"^[ \t]*(Thought|Tool[_ ]Use|Tool[_ ]Input|Tool[_ ]Observation|Backtrack|Summary|Conclusion"
     r"|User[_ ]Query|Action[_ ]Input|Action|Observation|Final[_ ]Answer)[ \t]*[:：]",
     re.IGNORECASE | re.MULTILINE,
@@ -99,24 +100,24 @@ def parse_action(reply: str, *, tools: Collection[str]) -> Parsed:
     A reply without any tag is a Thought: it ends nothing. Raises `MalformedOutput`
     for an empty action, an unknown tool, or text that pretends to be an observation.
     """
-    tags = list(_TAG.finditer(reply))
+    tags = list(TAG.finditer(reply))
     if not tags:
         return _untagged(reply)
-    name = _normal(tags[0].group(1))
-    start, end = _span(reply, tags[0].end(), tags[1].start() if len(tags) > 1 else len(reply))
+    name = normal(tags[0].group(1))
+    start, end = span(reply, tags[0].end(), tags[1].start() if len(tags) > 1 else len(reply))
     text = reply[start:end]
     move = _TAGS.get(name)
     if move is None:
         raise MalformedOutput(reply, expected=_EXPECTED)
     if move is Move.TOOL_USE:
-        return Parsed(_tool_use(reply, text, tags[1:], tools), start, end)
+        return Parsed(tool_use(reply, text, tags[1:], tools), start, end)
     if not text and move is not Move.BACKTRACK:
         raise MalformedOutput(reply, expected=f"text after {move.value}:")
     return Parsed(_action(move, text), start, end)
 
 
 def _untagged(reply: str) -> Parsed:
-    start, end = _span(reply, 0, len(reply))
+    start, end = span(reply, 0, len(reply))
     if start == end:
         raise MalformedOutput(reply, expected=_EXPECTED)
     return Parsed(Thought(reply[start:end]), start, end)
@@ -134,34 +135,48 @@ def _action(move: Move, text: str) -> Action:
             return Conclusion(text)
 
 
-def _tool_use(reply: str, name: str, later: list[re.Match[str]], tools: Collection[str]) -> ToolUse:
-    wanted = re.sub(r"\W", "", name.splitlines()[0] if name else "").upper()
-    known = {re.sub(r"\W", "", tool).upper(): tool for tool in tools}
+def tool_use(reply: str, name: str, later: list[re.Match[str]], tools: Collection[str]) -> ToolUse:
+    wanted = plain(name.splitlines()[0] if name else "")
+    known = {plain(tool): tool for tool in tools}
     if wanted not in known:
         raise MalformedOutput(reply, expected=f"a tool, one of {', '.join(sorted(tools))}")
     query = ""
-    if later and _normal(later[0].group(1)) in _INPUTS:
+    if later and normal(later[0].group(1)) in _INPUTS:
         stop = later[1].start() if len(later) > 1 else len(reply)
         query = _argument(reply[later[0].end() : stop].strip())
     return ToolUse(known[wanted], query)
 
 
+def plain(tool: str) -> str:
+    """A tool's name as it is compared: "doc-rag." and "DOC_RAG" differ in marks alone."""
+    return re.sub(r"[\W_]", "", tool).upper()
+
+
 def _argument(text: str) -> str:
     """Bare text, or the one string inside a JSON object, as the authors' program wrote it."""
     if text.startswith("{"):
-        try:
-            values = [v for v in json.loads(text).values() if isinstance(v, str)]
-        except ValueError:
-            return text
+        values = [value for value in _object(text).values() if isinstance(value, str)]
         return values[0] if values else text
     return text
 
 
-def _normal(tag: str) -> str:
+def _object(text: str) -> dict[str, object]:
+    """A JSON object, or one with single quotes or a last comma; else an empty one."""
+    for read in (json.loads, literal_eval):
+        try:
+            found = read(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def normal(tag: str) -> str:
     return tag.lower().replace(" ", "_")
 
 
-def _span(reply: str, start: int, end: int) -> tuple[int, int]:
+def span(reply: str, start: int, end: int) -> tuple[int, int]:
     """The span without the white space at its ends."""
     text = reply[start:end]
     first = start + len(text) - len(text.lstrip())

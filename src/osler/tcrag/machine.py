@@ -5,9 +5,9 @@ Departures from the paper, with their reasons, are rows of PAPERS.md#tc-rag.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, assert_never
+from typing import Literal, Protocol, assert_never
 
 from osler.answer.base import Composer, plain, spoken
 from osler.errors import MalformedOutput
@@ -20,11 +20,17 @@ from osler.tcrag.actions import Backtrack, Conclusion, Move, Parsed, Summary, Th
 from osler.tcrag.monitor import Draft, Monitor
 from osler.tcrag.moves import Moves, Offer, Tried
 from osler.tcrag.stack import LARGE, Kind, MemoryStack
-from osler.tcrag.tools import Tool, observation
+from osler.tcrag.tools import FAILURES, Call, Observed, Tool, description, failed, listed
 from osler.trace import Noted, Popped, Pushed, Run, Spent, StateValued
 from osler.types import Answer, Grounding, Halt, Hit, Language, Question, Solution
 
 ROLE = "planner"
+
+
+class Reader(Protocol):
+    """From a reply to its one action. Raises `MalformedOutput`."""
+
+    def __call__(self, reply: str, *, tools: Collection[str]) -> Parsed: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,8 @@ class TuringMachine:
     """Whether the model sees the state value (`monitor.visible`)."""
     constrained: bool = False
     """Whether the engine takes a grammar."""
+    read: Reader = actions.parse_action
+    """How a reply is read; `osler.tcrag.dialect.parse_released` for the authors' dialect."""
     summariser: LanguageModel | None = None
     """Writes the summaries; `None` = the model itself, in its action, as in the paper."""
     basis: str = ""
@@ -122,7 +130,7 @@ class TuringMachine:
         What `osler calibrate` fits sigma to: the conclusion and its value are made as in a run.
         """
         memory = MemoryStack(question)
-        text = observation(hits, (), question.language)
+        text = listed(hits, (), question.language)
         name = self.tools[0].name
         memory.push(Kind.OBSERVATION, text, call=actions.render(ToolUse(name, "")), hits=hits)
         offer = Offer(frozenset({Move.CONCLUSION}), frozenset())
@@ -144,7 +152,7 @@ class TuringMachine:
         )
 
         def parse(completion: Completion) -> Step:
-            parsed = actions.parse_action(completion.text, tools=offer.tools)
+            parsed = self.read(completion.text, tools=offer.tools)
             self._allowed(parsed, offer, completion.text)
             return Step(i, parsed, completion, context)
 
@@ -196,13 +204,19 @@ class TuringMachine:
         return valued.value
 
     async def _observe(self, name: str, query: str, memory: MemoryStack, run: Run, i: int) -> None:
-        tool = next(tool for tool in self.tools if tool.name == name)
-        result = await tool.call(query or memory.question.text, run)
-        text = observation(result, memory.hits, memory.question.language)
-        hits = () if isinstance(result, str) else result
+        seen = await self._called(name, query, memory, run)
         call = actions.render(ToolUse(name, query))
-        memory.push(Kind.OBSERVATION, text, call=call, hits=hits)
-        run.emit(Pushed(i, Kind.OBSERVATION, f"{name}: {text}", len(memory)))
+        memory.push(Kind.OBSERVATION, seen.text, call=call, hits=seen.hits)
+        run.emit(Pushed(i, Kind.OBSERVATION, f"{name}: {seen.text}", len(memory)))
+
+    async def _called(self, name: str, query: str, memory: MemoryStack, run: Run) -> Observed:
+        tool = next(tool for tool in self.tools if tool.name == name)
+        question = memory.question
+        try:
+            return await tool.call(Call(query or question.text, question, memory.hits), run)
+        except FAILURES as error:
+            run.emit(Noted(f"{name} failed: {error.message}"))
+            return failed(error.message, question.language)
 
     def _push(
         self, memory: MemoryStack, run: Run, i: int, kind: Kind, text: str, value: float
@@ -260,7 +274,7 @@ class TuringMachine:
 
     def _prompt(self, question: Question) -> Rendered:
         described = [
-            {"name": tool.name, "description": tool.description(question.language)}
+            {"name": tool.name, "description": description(tool.name, question.language)}
             for tool in self.tools
         ]
         return render(

@@ -1,10 +1,15 @@
-"""Tools over the knowledge base (TC-RAG App. 8.5), each described to the model from here."""
+"""What a model may use, and how each thing is told to it (TC-RAG App. 8.5): one place.
+
+A new tool is a name, one entry of `TOLD`, and one object with this `Tool`'s two methods.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from osler.errors import KnowledgeBaseError, MalformedOutput, ModelError, SourceUnavailable
 from osler.retrieve.lookup import look_up
 from osler.trace import Run
 from osler.types import (
@@ -17,6 +22,7 @@ from osler.types import (
     WIKI,
     Hit,
     Language,
+    Question,
     Retriever,
 )
 
@@ -27,8 +33,15 @@ DOC_RAG, KG_RAG, PEDIA_RAG, WEB_RAG, EMR_RAG = (
     "WEB_RAG",
     "EMR_RAG",
 )
+KG_CHAINS, KG_COMMUNITIES = "KG_CHAINS", "KG_COMMUNITIES"
+HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER = (
+    "HYPOTHESIS_OUTPUT",
+    "MEDICAL_NER",
+    "KNOWLEDGE_ORGANIZE",
+    "FILTER",
+)
 
-SOURCES_OF = {
+SOURCES_OF: Mapping[str, tuple[str, ...]] = {
     DOC_RAG: (BOOK, GUIDELINE, RESEARCH),
     KG_RAG: (GRAPH,),
     PEDIA_RAG: (WIKI,),
@@ -37,7 +50,13 @@ SOURCES_OF = {
 }
 """App. 8.5: document search, knowledge graph search, pedia search, web search, records."""
 
-_DESCRIPTIONS: dict[str, dict[Language, str]] = {
+CARRIERS = (KG_CHAINS, KG_COMMUNITIES)
+"""Tools over the concept graph alone: what HyKGE and GraphRAG carry knowledge in (App. 8.5)."""
+
+HELPERS = (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER)
+"""The released code's helpers; they are offered only where they are named."""
+
+TOLD: Mapping[str, Mapping[Language, str]] = {
     DOC_RAG: {
         # The paper's own example, App. 8.4.
         "en": "You can obtain medical knowledge from authoritative documents via this tool"
@@ -48,6 +67,15 @@ _DESCRIPTIONS: dict[str, dict[Language, str]] = {
         "en": "You can look up a medical concept in a knowledge graph:"
         " its definition and its relations.",
         "zh": "你可以在医学知识图谱中查询一个概念的定义及其关系。",
+    },
+    KG_CHAINS: {
+        "en": "You can find how the medical concepts that you name hang together:"
+        " chains of relations between them in a knowledge graph.",
+        "zh": "你可以在医学知识图谱中查找所提到的概念之间的推理链（关系路径）。",
+    },
+    KG_COMMUNITIES: {
+        "en": "You can read what a knowledge graph says of a whole group of related concepts.",
+        "zh": "你可以查看医学知识图谱中一组相关概念（知识社区）的概述。",
     },
     PEDIA_RAG: {
         "en": "You can look up a disease or a drug in an encyclopaedia.",
@@ -61,14 +89,70 @@ _DESCRIPTIONS: dict[str, dict[Language, str]] = {
         "en": "You can search de-identified patient records for similar patients.",
         "zh": "你可以在去标识化的病历中检索相似患者。",
     },
+    HYPOTHESIS_OUTPUT: {
+        "en": "You can write down a hypothetical answer first, to see what has to be looked up."
+        " It is a guess, not evidence.",
+        "zh": "你可以先写出一个假设性的答案，以便了解需要查询什么。它只是猜测，不是证据。",
+    },
+    MEDICAL_NER: {
+        "en": "You can find the medical terms that stand in a text.",
+        "zh": "你可以识别一段文字中的医学实体。",
+    },
+    KNOWLEDGE_ORGANIZE: {
+        "en": "You can put the passages observed so far in order: what bears on the question,"
+        " grouped, with their numbers.",
+        "zh": "你可以整理目前观察到的段落：归纳与问题有关的内容，并保留编号。",
+    },
+    FILTER: {
+        "en": "You can check which of the passages observed so far bear on the question.",
+        "zh": "你可以检查目前观察到的段落中哪些与问题有关。",
+    },
 }
+"""What the model is told of each tool, and nowhere else."""
 
 _EMPTY = {"en": "Nothing was found.", "zh": "没有找到任何内容。"}
 _DOWN = {"en": "The tool is not available: ", "zh": "该工具不可用："}
 
 
+FAILURES = (SourceUnavailable, KnowledgeBaseError, ModelError, MalformedOutput)
+"""What a tool may fail by without ending the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A use of a tool, and what it may look at."""
+
+    query: str
+    """The tool's input; the question itself where the model gave none."""
+    question: Question
+    known: tuple[Hit, ...] = ()
+    """The passages in memory, numbered from 1 in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a tool answered."""
+
+    text: str
+    hits: tuple[Hit, ...] = ()
+    """Passages that may be cited from now on; empty for what is no evidence."""
+
+
+class Tool(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def call(self, call: Call, run: Run) -> Observed:
+        """The observation. A source that is down is one too, and an event of the run.
+
+        May raise `Spent`, and what a part that fails raises (`FAILURES`): the machine makes
+        an observation of that, and an event.
+        """
+        ...
+
+
 @dataclass(frozen=True)
-class Tool:
+class Search:
     """A named retriever with the number of passages an observation shows."""
 
     name: str
@@ -76,28 +160,35 @@ class Tool:
     sources: tuple[str, ...] = ()
     k: int = 5
 
-    def description(self, language: Language) -> str:
-        return _DESCRIPTIONS[self.name][language]
+    async def call(self, call: Call, run: Run) -> Observed:
+        found = await look_up(self.retriever, call.query, run, k=self.k, sources=self.sources)
+        language = call.question.language
+        if found.failed:
+            return failed(found.failed, language)
+        return Observed(listed(found.hits, call.known, language), found.hits)
 
-    async def call(self, query: str, run: Run) -> tuple[Hit, ...] | str:
-        """The hits, or in words why there can be none."""
-        found = await look_up(self.retriever, query, run, k=self.k, sources=self.sources)
-        return found.failed or found.hits
+
+def description(name: str, language: Language) -> str:
+    """Raises `KeyError` for a tool that nobody described."""
+    return TOLD[name][language]
 
 
-def observation(result: tuple[Hit, ...] | str, known: Sequence[Hit], language: Language) -> str:
+def failed(reason: str, language: Language) -> Observed:
+    """How a tool that does not work is observed."""
+    return Observed(_DOWN[language] + reason)
+
+
+def listed(hits: Sequence[Hit], known: Sequence[Hit], language: Language) -> str:
     """What the model reads. Passages are numbered on from those it has (`known`) already."""
-    if isinstance(result, str):
-        return _DOWN[language] + result
-    if not result:
+    if not hits:
         return _EMPTY[language]
     numbers = {hit.passage.id: n for n, hit in enumerate(known, 1)}
     lines = []
-    for hit in result:
+    for hit in hits:
         number = numbers.setdefault(hit.passage.id, len(numbers) + 1)
-        lines.append(f"[{number}] {hit.passage.heading}: {_one_line(hit.passage.text)}")
+        lines.append(f"[{number}] {hit.passage.heading}: {one_line(hit.passage.text)}")
     return "\n".join(lines)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     return " ".join(text.split())

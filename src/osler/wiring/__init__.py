@@ -22,7 +22,7 @@ from osler.wiring.knowledge import (
     searched,
 )
 from osler.wiring.models import PACKAGED, Ready, cast, encoder, language_model, relevance
-from osler.wiring.parts import Parts, live, recorded, replayed, roles_of
+from osler.wiring.parts import Parts, live, no_retriever, recorded, replayed, roles_of
 from osler.wiring.strategies import (
     PACKAGED_SIGMA,
     Threshold,
@@ -52,6 +52,7 @@ __all__ = [
     "language_model",
     "live",
     "machine",
+    "no_retriever",
     "open_or_create",
     "recorded",
     "relevance",

@@ -26,6 +26,7 @@ from osler.llm.tape import (
 )
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever
+from osler.wiring import tools
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import knowledge_base, retriever, searched
 from osler.wiring.models import Ready, cast, encoder, relevance
@@ -46,6 +47,8 @@ class Parts:
     sources: tuple[str, ...]
     """Those that the knowledge base holds and the settings allow."""
     snapshot: str = ""
+    carriers: tuple[str, ...] = ()
+    """What can be looked up in the concept graph besides the source: `wiring.tools`."""
 
     def model(self, role: Role) -> LanguageModel:
         return self.models[role].model
@@ -73,19 +76,21 @@ async def live(settings: Settings) -> Parts:
     """The real models, and the real knowledge base where the strategy reads one."""
     models = await cast(settings, roles_of(settings))
     if isinstance(settings.strategy, Direct | Cot):
-        return Parts(models, _no_retriever, Overlap(), Overlap(), ())
+        return Parts(models, no_retriever, Overlap(), Overlap(), ())
     kb, chosen = knowledge_base(settings), encoder(settings)
     kb.require_built(chosen.identity)
     second = reranker(settings, chosen)
     return Parts(
         models,
-        lambda name, sources: reranked(
-            settings, retriever(settings, kb, chosen, sources), second, sources
+        lambda name, sources: (
+            tools.carrier(settings, name)
+            or reranked(settings, retriever(settings, kb, chosen, sources), second, sources)
         ),
         relevance(chosen),
         Coverage(kb.rarity),
         searched(settings, kb),
         kb.snapshot,
+        tools.over_graph(settings),
     )
 
 
@@ -103,11 +108,16 @@ def recorded(parts: Parts, tape: Tape) -> Parts:
         RecordingRelevance("coverage", parts.coverage, tape),
         parts.sources,
         parts.snapshot,
+        parts.carriers,
     )
 
 
 def replayed(
-    tape: Tape, names: Mapping[Role, str], sources: tuple[str, ...], snapshot: str
+    tape: Tape,
+    names: Mapping[Role, str],
+    sources: tuple[str, ...],
+    snapshot: str,
+    carriers: tuple[str, ...] = (),
 ) -> Parts:
     """What the tape holds, and nothing else; `names` says which model played which role.
 
@@ -124,8 +134,9 @@ def replayed(
         ReplayingRelevance("coverage", player),
         sources,
         snapshot,
+        carriers,
     )
 
 
-def _no_retriever(name: str, sources: tuple[str, ...]) -> Retriever:
+def no_retriever(name: str, sources: tuple[str, ...]) -> Retriever:
     raise BadConfig(f"{name} searches nothing")

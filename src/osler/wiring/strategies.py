@@ -13,13 +13,15 @@ from osler.answer.written import Written
 from osler.config import Cot, Direct, KagThinker, Rag, Role, Settings, TcRag
 from osler.errors import CapabilityMissing
 from osler.llm.base import LanguageModel, Likelihood, Sampling
-from osler.tcrag import tools as tcrag_tools
+from osler.tcrag.actions import parse_action
+from osler.tcrag.dialect import parse_released
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
 from osler.tcrag.moves import AnyMove, Guided, Moves
 from osler.trace import Budget, Solver
 from osler.types import Language
 from osler.wiring.parts import Parts
+from osler.wiring.tools import tools as tools_of
 
 PACKAGED_SIGMA = {"cppl": 45.0, "uct": 32.0, "off": SIGMA["off"]}
 """Fitted to the packaged model: nine in ten of its answers to the 24 calibration questions
@@ -136,7 +138,9 @@ def machine(settings: Settings, chosen: TcRag, parts: Parts) -> TuringMachine:
     planner, summariser = parts.model("planner"), parts.model("summariser")
     by_auto = not writes(settings, "planner")
     guided = by_auto if chosen.moves == "auto" else chosen.moves == "guided"
-    tools, limit = _tools(chosen, parts), threshold(settings, chosen, planner.name)
+    longest = _SHORT if guided else 600
+    tools = tools_of(chosen, parts, gate(settings, parts), _sampling(settings), longest=longest)
+    limit = threshold(settings, chosen, planner.name)
     return TuringMachine(
         planner,
         tools,
@@ -151,24 +155,11 @@ def machine(settings: Settings, chosen: TcRag, parts: Parts) -> TuringMachine:
         argument=not guided,
         visible=chosen.visible,
         constrained=parts.models["planner"].constrains,
-        longest=_SHORT if guided else 600,
+        longest=longest,
+        read=parse_released if chosen.dialect == "released" else parse_action,
         # Only uct reads the tokens of a reply; reporting them can cost a second reading.
         sampling=replace(_sampling(settings), top=int(chosen.metric == "uct")),
     )
-
-
-def _tools(chosen: TcRag, parts: Parts) -> tuple[tcrag_tools.Tool, ...]:
-    """A tool for each kind of source that is there; sources of the user's own are documents."""
-    named = {source for group in tcrag_tools.SOURCES_OF.values() for source in group}
-    own = tuple(source for source in parts.sources if source not in named)
-    found = []
-    for name, group in tcrag_tools.SOURCES_OF.items():
-        sources = tuple(source for source in group if source in parts.sources)
-        if name == tcrag_tools.DOC_RAG:
-            sources += own
-        if sources:
-            found.append(tcrag_tools.Tool(name, parts.retriever(name, sources), sources, chosen.k))
-    return tuple(found)
 
 
 def _monitor(chosen: TcRag, model: LanguageModel) -> Monitor:

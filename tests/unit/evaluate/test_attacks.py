@@ -25,7 +25,7 @@ from osler.llm.base import Completion, Message, Sampling
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import Unmonitored
 from osler.tcrag.moves import AnyMove
-from osler.tcrag.tools import DOC_RAG, Tool
+from osler.tcrag.tools import DOC_RAG, Search
 from osler.testing.scripted import ScriptedRetriever
 from osler.trace import Solver
 from osler.types import Passage, Question, Retriever
@@ -65,7 +65,7 @@ def build(retriever: Retriever) -> Solver:
     model = Expert()
     return TuringMachine(
         model,
-        (Tool(DOC_RAG, retriever, ("research",)),),
+        (Search(DOC_RAG, retriever, ("research",)),),
         Unmonitored(),
         Written(),
         AnyMove(frozenset({DOC_RAG})),

@@ -18,7 +18,7 @@ from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
 from osler.tcrag.moves import AnyMove, Guided, Tried
 from osler.tcrag.stack import Kind
-from osler.tcrag.tools import DOC_RAG, KG_RAG, Tool
+from osler.tcrag.tools import DOC_RAG, KG_RAG, Search
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Asked, Budget, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Grounding, Halt, Hit, Passage, Question
@@ -50,7 +50,7 @@ def machine(
         monitor = Cppl(model)
     return TuringMachine(
         model,
-        (Tool(DOC_RAG, found), Tool(KG_RAG, ScriptedRetriever({"": [NOISE]}))),
+        (Search(DOC_RAG, found), Search(KG_RAG, ScriptedRetriever({"": [NOISE]}))),
         monitor,
         Written(),
         moves or AnyMove(frozenset({DOC_RAG, KG_RAG})),
@@ -225,7 +225,7 @@ async def test_a_tool_that_is_down_is_an_observation_and_an_event() -> None:
     script = ScriptedModel(["Tool_Use: DOC_RAG", "Conclusion: I cannot say."])
     down = TuringMachine(
         script,
-        (Tool(DOC_RAG, Down()),),
+        (Search(DOC_RAG, Down()),),
         Unmonitored(),
         Written(),
         AnyMove(frozenset({DOC_RAG})),
@@ -302,7 +302,7 @@ async def test_a_run_with_nothing_left_to_try_ends_and_says_so() -> None:
     )
     guided = TuringMachine(
         script,
-        (Tool(DOC_RAG, ScriptedRetriever({"": [INTERACTION]})),),
+        (Search(DOC_RAG, ScriptedRetriever({"": [INTERACTION]})),),
         Cppl(script),
         Written(),
         Guided(AnyMove(tools), never),

@@ -1,0 +1,96 @@
+"""`osler attack` and `osler sigma`: the studies of TC-RAG's appendix over the model in force."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from osler.cli.progress import progress
+from osler.cli.session import Json, Quiet, session
+
+
+def attack(
+    context: typer.Context,
+    sets: Annotated[
+        Path,
+        typer.Argument(
+            help="Noise sets, as JSON Lines: id, question, answer (yes, no, maybe), gold,"
+            " distractor_relevant, distractor_out_of_domain."
+        ),
+    ],
+    limit: Annotated[int, typer.Option(min=1, help="Questions a cell; chosen by the seed.")] = 100,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Attack TC-RAG's first tool call with noise, in six ways (TC-RAG App. 8.6).
+
+    Structural noise takes the place of the results, partial noise stands after them. Shown are
+    the shares of runs with a Summary, with a Backtrack, and with the right answer.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    settings = here.settings()
+    from osler import studies
+    from osler.cli.study_tables import attack_page
+
+    targets = studies.read_noise(sets, limit=limit, seed=settings.sampling.seed)
+    with progress(here) as report:
+        cells = asyncio.run(studies.attacked(settings, targets, progress=report))
+    here.show(attack_page(cells), {"cells": [asdict(cell) for cell in cells]})
+
+
+def sigma(
+    context: typer.Context,
+    questions: Annotated[
+        Path, typer.Argument(help="Questions as JSON Lines; with `answer`, a letter, EM as well.")
+    ],
+    cppl: Annotated[str, typer.Option(help='Values of sigma for cppl; "" = none.')] = "5,10,20,40",
+    uct: Annotated[str, typer.Option(help='Values of sigma for uct; "" = none.')] = "5,10,20,40",
+    out: Annotated[
+        Path | None, typer.Option(help="JSON file for every run and every point.")
+    ] = None,
+    figure: Annotated[
+        list[Path] | None, typer.Option(help="SVG or PNG to draw (extra plot); repeatable.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """See what TC-RAG's threshold does: halts, steps, tokens and EM over sigma (TC-RAG §6.5)."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    settings = here.settings()
+    from osler import studies
+    from osler.cli.study_tables import sigma_page
+    from osler.evaluate.sigma import points
+
+    levels = studies.levels(cppl=cppl, uct=uct)
+    posed = studies.read_posed(questions)
+    with progress(here) as report:
+        outcomes = asyncio.run(studies.sigma_sweep(settings, posed, levels, progress=report))
+    found = points(outcomes)
+    document = {
+        "points": [asdict(point) for point in found],
+        "runs": [asdict(outcome) for outcome in outcomes],
+    }
+    if out is not None:
+        _write(out, json.dumps(document, ensure_ascii=False, indent=1))
+        here.say(f"written to {out}")
+    if figure:
+        from osler.evaluate.figures import sigma_figure
+
+        sigma_figure(found, figure)
+        here.say(f"drawn in {', '.join(map(str, figure))}")
+    here.show(sigma_page(found), document)
+
+
+def _write(path: Path, text: str) -> None:
+    """Raises `BadConfig` where it cannot be written."""
+    from osler.errors import BadConfig
+
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be written: {error}", fix="choose another --out") from error

@@ -1,0 +1,56 @@
+"""The tables of TC-RAG's studies. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from osler.evaluate.attacks import Cell
+    from osler.evaluate.intervals import Estimate
+    from osler.evaluate.sigma import Point
+
+_INTERVALS = "In brackets: 95 % intervals (Wilson for shares, bootstrap for means)."
+
+
+def attack_page(cells: Sequence[Cell]) -> Group:
+    """Six rows as in the paper's Table 3, with n and intervals."""
+    table = _table(("attack", "noise", "n", "Summary", "Backtrack", "EM", "no call"))
+    for cell in cells:
+        shares = (cell.summary, cell.backtrack, cell.em)
+        told = (_share(share) for share in shares)
+        table.add_row(cell.kind, cell.noise, str(cell.em.n), *told, str(cell.unattacked))
+    return Group(table, Text(f'{_INTERVALS} "no call": runs without a tool call, in all shares.'))
+
+
+def sigma_page(points: Sequence[Point]) -> Group:
+    names = ("state", "sigma", "n", "converged", "budget", "no evidence", "steps", "tokens", "EM")
+    table = _table(names)
+    for point in points:
+        table.add_row(
+            point.metric,
+            f"{point.sigma:g}",
+            str(point.converged.n),
+            _share(point.converged),
+            str(point.halts["budget"]),
+            str(point.halts["no_evidence"]),
+            f"{point.steps.value:.2f}",
+            f"{point.tokens.value:,.0f}",
+            _share(point.em) if point.em else "-",
+        )
+    return Group(table, Text(_INTERVALS))
+
+
+def _share(found: Estimate) -> str:
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def _table(names: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        table.add_column(name)
+    return table

@@ -1,0 +1,241 @@
+"""Laws of Algorithm 1: the machine against a plain reading of the box, on any replies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osler.errors import MalformedOutput
+from osler.llm.base import Completion, Message, Sampling, Scored
+from osler.tcrag.actions import (
+    Backtrack,
+    Conclusion,
+    Summary,
+    Thought,
+    ToolUse,
+    parse_action,
+    render,
+)
+from osler.tcrag.machine import TuringMachine
+from osler.tcrag.monitor import Cppl
+from osler.tcrag.moves import AnyMove
+from osler.tcrag.tools import DOC_RAG, Search
+from osler.testing.scripted import ScriptedRetriever, tokens_of
+from osler.trace import Asked, Noted, Popped, Pushed, Run, StateValued
+from osler.types import Answer, Halt, Hit, Passage, Question, Solution, Statement, Usage
+
+SIGMA = 10.0
+QUESTION = Question("q", "Why does the ankle swell?")
+FOUND = Passage("book:ankle#0", "A sprained ankle swells.", "book", "Ankle")
+NAMES = frozenset({DOC_RAG})
+
+
+@dataclass
+class Babbler:
+    """Says its replies in turn, and begins again; how sure of a text goes by its length."""
+
+    replies: Sequence[str]
+    name: str = "babbler"
+    seen: list[tuple[Message, ...]] = field(default_factory=list)
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        self.seen.append(tuple(messages))
+        return Completion(self.replies[(len(self.seen) - 1) % len(self.replies)])
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        return Scored(tokens_of(text, 1 / value_of(text)), Usage(calls=1))
+
+
+def value_of(text: str) -> int:
+    """Its conditional perplexity: two of four values lie below sigma."""
+    return (2, 9, 11, 50)[len(text) % 4]
+
+
+@dataclass(frozen=True)
+class Says:
+    """What is concluded is the answer."""
+
+    drafts: bool = True
+    words: bool = False
+
+    async def conclude(
+        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+    ) -> Answer:
+        return Answer((Statement(draft),)) if draft else Answer()
+
+
+@dataclass
+class Box:
+    """Algorithm 1 read word by word: a list, a state value, and the values it had before."""
+
+    limit: int
+    stack: list[str] = field(default_factory=lambda: ["User_Query"])
+    s: float = float("inf")
+    before: list[float] = field(default_factory=list)
+    """The state value before each push."""
+    told: list[tuple[str, str, int]] = field(default_factory=list)
+    """"+" or "-", the kind, and the height after it."""
+    halted: bool = False
+    lost: int = 0
+
+    def push(self, kind: str) -> None:
+        self.stack.append(kind)
+        self.told.append(("+", kind, len(self.stack)))
+
+    def pop(self) -> None:
+        kind = self.stack.pop() if len(self.stack) > 1 else ""
+        self.s = self.before.pop() if kind else self.s
+        self.told.append(("-", kind, len(self.stack)))
+
+    def run(self, replies: Sequence[str]) -> None:
+        taken = 0
+        for _ in range(self.limit):  # 4, 29
+            action = None
+            for _ in range(3):  # a reply that cannot be read is asked for twice more
+                reply = replies[taken % len(replies)]
+                taken += 1
+                try:
+                    action = parse_action(reply, tools=NAMES).action  # 5
+                    break
+                except MalformedOutput:
+                    continue
+            self.lost += action is None
+            self.act(action)
+            if self.halted:
+                return
+
+    def act(self, action: object) -> None:
+        previous = self.s
+        match action:
+            case Conclusion(text):
+                self.s = float(value_of(text))  # 7
+                self.halted = self.s < SIGMA  # 8
+                self.before.append(previous)
+                self.push("Conclusion" if self.halted else "Thought")  # 9, 12-13
+            case Thought(text):
+                self.s = max(float(value_of(text)), SIGMA)  # 16-17
+                self.before.append(previous)
+                self.push("Thought")  # 18
+            case ToolUse():
+                self.before.append(previous)
+                self.push("Tool_Observation")  # 21
+            case Backtrack():
+                self.pop()  # 23-24
+            case Summary():
+                self.pop()  # 26
+                self.before.append(self.s)
+                self.push("Summary")  # 27
+
+
+@dataclass(frozen=True)
+class Ran:
+    solution: Solution
+    run: Run
+    model: Babbler
+
+
+def play(replies: Sequence[str], limit: int) -> Ran:
+    model, run = Babbler(replies), Run()
+    machine = TuringMachine(
+        model,
+        (Search(DOC_RAG, ScriptedRetriever({"": [FOUND]})),),
+        Cppl(model),
+        Says(),
+        AnyMove(NAMES),
+        sigma=SIGMA,
+        max_loop=limit,
+    )
+    return Ran(asyncio.run(machine.solve(QUESTION, run)), run, model)
+
+
+TEXTS = st.sampled_from(["a", "ab", "abc", "abcd", "肿", "肿胀", "肿胀了", "踝关节"])
+ACTIONS = st.one_of(
+    st.builds(Thought, TEXTS),
+    st.builds(ToolUse, st.just(DOC_RAG), TEXTS),
+    st.builds(Backtrack, TEXTS),
+    st.builds(Summary, TEXTS),
+    st.builds(Conclusion, TEXTS),
+).map(render)
+TAGS = ("Thought", "Tool_Use", "Backtrack", "Summary", "Conclusion", "Tool_Observation", "Action")
+GARBAGE = st.one_of(
+    st.text(),
+    st.tuples(st.sampled_from(TAGS), st.text()).map(lambda pair: f"{pair[0]}:{pair[1]}"),
+)
+REPLIES = st.lists(st.one_of(ACTIONS, ACTIONS, GARBAGE), min_size=1, max_size=12)
+LIMITS = st.integers(1, 10)
+
+
+@given(REPLIES, LIMITS)
+def test_the_machine_does_what_a_plain_reading_of_the_box_does(
+    replies: list[str], limit: int
+) -> None:
+    box, ran = Box(limit), play(replies, limit)
+    box.run(replies)
+    told = [
+        ("+" if isinstance(e, Pushed) else "-", e.kind, e.depth)
+        for e in ran.run.events
+        if isinstance(e, Pushed | Popped)
+    ]
+    assert told[1:] == box.told
+    assert (ran.solution.halt is Halt.CONVERGED) is box.halted
+
+
+@given(REPLIES, LIMITS)
+def test_only_a_conclusion_below_sigma_halts(replies: list[str], limit: int) -> None:
+    ran = play(replies, limit)
+    converged = ran.solution.halt is Halt.CONVERGED
+    halting = [e for e in ran.run.events if isinstance(e, StateValued) and e.halted]
+    kinds = [e.kind for e in ran.run.events if isinstance(e, Pushed)]
+    assert len(halting) == kinds.count("Conclusion") == int(converged)
+    assert all(e.value < SIGMA for e in halting)
+    assert not converged or kinds[-1] == "Conclusion"
+
+
+@given(REPLIES, LIMITS)
+def test_a_thought_never_leaves_the_state_below_sigma(replies: list[str], limit: int) -> None:
+    """Whatever is popped, what it brings back is no state in which the loop would have ended."""
+    restored = [e.restored for e in play(replies, limit).run.events if isinstance(e, Popped)]
+    assert all(value is None or value >= SIGMA for value in restored)
+
+
+@given(REPLIES, LIMITS)
+def test_steps_never_exceed_the_limit(replies: list[str], limit: int) -> None:
+    ran = play(replies, limit)
+    moved = [e.i for e in ran.run.events if isinstance(e, Pushed | Popped | StateValued)]
+    assert max(moved) <= limit
+    assert len(ran.model.seen) <= 3 * limit
+
+
+@given(REPLIES, LIMITS)
+def test_prompts_share_their_prefix_unless_a_pop_lies_between(
+    replies: list[str], limit: int
+) -> None:
+    """Of the first question of each step; a reply asked for again is no part of the memory."""
+    ran = play(replies, limit)
+    calls = [e for e in ran.run.events if isinstance(e, Asked | Popped) and not scored(e)]
+    prompts = iter("".join(f"<{m.role}>{m.content}" for m in seen) for seen in ran.model.seen)
+    steps = [None if isinstance(e, Popped) else (next(prompts), e.repaired) for e in calls]
+    fresh = [step if step is None else step[0] for step in steps if step is None or not step[1]]
+    for before, after in pairwise(fresh):
+        if before is not None and after is not None:
+            assert after.startswith(before.rstrip("\n"))
+
+
+def scored(event: Asked | Popped) -> bool:
+    return isinstance(event, Asked) and event.kind == "score"
+
+
+@given(st.lists(GARBAGE, min_size=1, max_size=6), LIMITS)
+def test_any_garbage_ends_in_a_defined_event(replies: list[str], limit: int) -> None:
+    """Each step pushes, pops, or says that no reply could be read; the run ends in an answer."""
+    ran = play(replies, limit)
+    noted = [e for e in ran.run.events if isinstance(e, Noted) and e.text.startswith("step ")]
+    moved = {e.i for e in ran.run.events if isinstance(e, Pushed | Popped)} - {0}
+    steps = len(noted) + len(moved)
+    assert steps == limit or ran.solution.halt is Halt.CONVERGED
+    assert isinstance(ran.solution.answer, Answer)
