@@ -12,7 +12,19 @@ from typing import Annotated
 
 import typer
 
-from osler.cli import calibrate, fetch, graph, kb, kb_keep, kb_push, models, patients, setup, trace
+from osler.cli import (
+    calibrate,
+    evaluate,
+    fetch,
+    graph,
+    kb,
+    kb_keep,
+    kb_push,
+    models,
+    patients,
+    setup,
+    trace,
+)
 from osler.cli.ask import ask, replay
 from osler.cli.session import ProgressMode, Root, Session, complete_preset, settings_of
 
@@ -33,6 +45,7 @@ kb.app.command()(kb_push.push)
 app.add_typer(kb.app, name="kb", help="The knowledge base: what can be found and cited.")
 kb.app.add_typer(graph.app, name="graph", help="Concepts, and how they hang together.")
 app.command()(ask)
+app.add_typer(evaluate.app, name="eval", help="Strategies compared on data sets.")
 app.add_typer(trace.app, name="trace", help="Recorded runs.")
 app.command()(replay)
 app.command()(calibrate.calibrate)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,6 +93,8 @@ class Tried:
 
     folder: Path
     status: dict[Key, Status] = field(default_factory=dict)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Samples that were tried, by strategy and task."""
     _read: dict[str, int] = field(default_factory=dict)
 
     def refresh(self) -> None:
@@ -101,18 +104,24 @@ class Tried:
             if path.stat().st_size <= start:
                 continue
             for at, line in _lines(path, start):
-                self._note(path, at, line)
+                self._line(path, at, line)
                 self._read[path.name] = at + len(line)
 
-    def _note(self, path: Path, at: int, line: bytes) -> None:
+    def note(self, key: Key, status: Status) -> None:
+        """One try; a failed one never hides a done one."""
+        if key not in self.status:
+            self.counts[key.strategy, key.task] += 1
+        if self.status.get(key) != "done":
+            self.status[key] = status
+
+    def _line(self, path: Path, at: int, line: bytes) -> None:
         try:
             key, status = key_of(line)
         except BadRun as error:
             raise BadRun(
                 f"{path} at byte {at}: {error.message}", fix="take that line out, or the file away"
             ) from error
-        if self.status.get(key) != "done":
-            self.status[key] = status
+        self.note(key, status)
 
     def done(self, key: Key, *, again: bool) -> bool:
         """Whether nothing is left to do; `again`: a failed try is no try."""

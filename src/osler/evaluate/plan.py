@@ -147,10 +147,9 @@ def joined(known: Plan, more: Plan) -> Plan:
     for name in known.tasks.keys() & more.tasks.keys():
         most = max(known.tasks[name].planned, more.tasks[name].planned)
         tasks[name] = replace(tasks[name], planned=most)
-    entrants = {**more.entrants, **known.entrants}
-    for label, found in more.entrants.items():
-        if found.models:
-            entrants[label] = found
+    # In the order in which they were first named; what has begun says its models.
+    begun = {label: found for label, found in more.entrants.items() if found.models}
+    entrants = {**known.entrants, **more.entrants, **known.entrants, **begun}
     return replace(known, tasks=tasks, entrants=entrants)
 
 

@@ -138,11 +138,11 @@ class Runner:
 
         alive = asyncio.create_task(self._keep_alive(name))
         try:
-            async with asyncio.TaskGroup() as group:
+            async with asyncio.TaskGroup() as workers:
                 for _ in range(min(self.jobs, len(samples))):
-                    group.create_task(work())
-        except* OslerError as errors:
-            raise errors.exceptions[0] from None
+                    workers.create_task(work())
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from group
         finally:
             alive.cancel()
 
@@ -162,7 +162,7 @@ class Runner:
     async def _one(self, cell: Cell, ready: Ready, sample: Sample) -> None:
         record = await tried(cell.strategy, ready, sample, self._writer)
         self._writer.record(record)
-        self._tried.status[record.key] = record.status
+        self._tried.note(record.key, record.status)
         self._fresh.add(record.key)
         self._row = self._row + 1 if record.status == "failed" else 0
         if self._row >= HOPELESS:
@@ -173,8 +173,11 @@ class Runner:
 
     def _report(self, cell: Cell) -> None:
         if self.progress is not None:
-            done = sum(cell.key(sample) in self._tried.status for sample in cell.samples)
-            self.progress(f"{cell.strategy} on {cell.task}", done, len(cell.samples))
+            self.progress(
+                f"{cell.strategy} on {cell.task}",
+                self._tried.counts[cell.strategy, cell.task],
+                len(cell.samples),
+            )
 
 
 async def tried(strategy: str, ready: Ready, sample: Sample, writer: Writer) -> Record:
@@ -196,7 +199,7 @@ async def tried(strategy: str, ready: Ready, sample: Sample, writer: Writer) -> 
         outcome = outcome_of(solution, run)
     except OslerError as failure:
         error = f"{type(failure).__name__}: {failure}"
-    except Exception as failure:  # noqa: BLE001 - whatever it is, the other samples go on
+    except Exception as failure:  # a bug in one sample is noted with its place; the others go on
         last = traceback.extract_tb(failure.__traceback__)[-1]
         error = f"{type(failure).__name__}: {failure} ({Path(last.filename).name}:{last.lineno})"
     return Record(
