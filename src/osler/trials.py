@@ -85,13 +85,14 @@ def trial(
     noted, cells, kept = {}, [], []
     for word in tasks:
         loaded = read_task(word, data)
-        task = planning.task_of(loaded, data_set(loaded.name).kind, limit)
+        task = planning.task_of(loaded, data_set(loaded.name).kind)
         noted[task.name] = task
         samples = planning.chosen(loaded.samples, limit, seed)
         kept.append((task, samples))
     for label in labels:
         cells += [Cell(label, task.name, samples) for task, samples in kept]
-    made = Plan(seed, noted, entrants, version("osler"), experiment)
+    asked = {label: {task.name: len(samples) for task, samples in kept} for label in labels}
+    made = Plan(seed, noted, entrants, asked, version("osler"), experiment)
     return Trial(settings, made, tuple(cells))
 
 

@@ -19,16 +19,16 @@ def summary(folder: Path) -> list[dict[str, Any]]:
     plan, tried = read(folder), Tried(folder)
     tried.refresh()
     rows = []
-    for label in plan.entrants:
-        for name, task in plan.tasks.items():
+    for label, counts in plan.asked.items():
+        for name, planned in counts.items():
             found = [s for key, s in tried.status.items() if key[:2] == (label, name)]
             done = found.count("done")
-            missing = max(0, task.planned - len(found))
+            missing = max(0, planned - len(found))
             rows.append(
                 {
                     "strategy": label,
                     "task": name,
-                    "planned": task.planned,
+                    "planned": planned,
                     "done": done,
                     "failed": len(found) - done,
                     "missing": missing,

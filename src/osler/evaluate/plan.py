@@ -36,8 +36,6 @@ class Task:
     usable: int
     dropped: dict[str, int] = field(default_factory=dict)
     """Reason to count."""
-    planned: int = 0
-    """Samples to be tried, the same for every strategy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +59,18 @@ class Plan:
     seed: int
     tasks: dict[str, Task]
     entrants: dict[str, Entrant]
+    asked: dict[str, dict[str, int]]
+    """Strategy to task to the number of samples that are to be tried."""
     version: str
     """Of Osler."""
     experiment: str = ""
     schema: int = SCHEMA
 
 
-def task_of(loaded: Loaded, kind: Kind, limit: int | None) -> Task:
+def task_of(loaded: Loaded, kind: Kind) -> Task:
     """A loaded set as the plan notes it."""
-    usable = len(loaded.samples)
     dropped = {reason: found.count for reason, found in loaded.dropped.items()}
-    planned = usable if limit is None else min(limit, usable)
-    return Task(loaded.name, kind, loaded.digest, loaded.rows, usable, dropped, planned)
+    return Task(loaded.name, kind, loaded.digest, loaded.rows, len(loaded.samples), dropped)
 
 
 def entrant(label: str, settings: Mapping[str, Any]) -> Entrant:
@@ -144,13 +142,14 @@ def joined(known: Plan, more: Plan) -> Plan:
             fix="run as before, or use another --log-dir",
         )
     tasks = {**known.tasks, **more.tasks}
-    for name in known.tasks.keys() & more.tasks.keys():
-        most = max(known.tasks[name].planned, more.tasks[name].planned)
-        tasks[name] = replace(tasks[name], planned=most)
+    asked = {label: dict(counts) for label, counts in known.asked.items()}
+    for label, counts in more.asked.items():
+        mine = asked.setdefault(label, {})
+        mine.update({name: max(n, mine.get(name, 0)) for name, n in counts.items()})
     # In the order in which they were first named; what has begun says its models.
     begun = {label: found for label, found in more.entrants.items() if found.models}
     entrants = {**known.entrants, **more.entrants, **known.entrants, **begun}
-    return replace(known, tasks=tasks, entrants=entrants)
+    return replace(known, tasks=tasks, entrants=entrants, asked=asked)
 
 
 def _differences(known: Plan, more: Plan) -> Iterable[str]:
