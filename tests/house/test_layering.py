@@ -75,7 +75,18 @@ def test_nothing_but_tests_imports_the_doubles() -> None:
 
 
 def test_only_wiring_and_the_doors_read_settings() -> None:
-    allowed = {"wiring", "runs", "doctor", "calibrate", "trials", "cli", "serve", "web", "config", "__init__"}
+    allowed = {
+        "wiring",
+        "runs",
+        "doctor",
+        "calibrate",
+        "trials",
+        "cli",
+        "serve",
+        "web",
+        "config",
+        "__init__",
+    }
     users = {part(p) for p in SRC.rglob("*.py") if "config" in imports(p)}
     assert users <= allowed
 
