@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from string import ascii_lowercase, ascii_uppercase
 from typing import Literal, Protocol
 
 Language = Literal["en", "zh"]
@@ -22,6 +23,9 @@ EMR, WEB = "emr", "web"
 SOURCES: tuple[str, ...] = (BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH)
 """The five sources of MedOmniKB (Omni-RAG §3), in the order of its wire format."""
 ALL_SOURCES: tuple[str, ...] = (*SOURCES, EMR, WEB)
+
+LETTERS = ascii_uppercase + ascii_lowercase
+"""Names of options in order: A to Z, then a to x for DDXPlus's fifty (Omni-RAG's files)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,8 @@ class Question:
 
     @property
     def letters(self) -> tuple[str, ...]:
-        return tuple(chr(ord("A") + i) for i in range(len(self.options)))
+        """One an option; a question has at most as many options as there are letters."""
+        return tuple(LETTERS[: len(self.options)])
 
     def option(self, letter: str) -> str:
         """The option's text. Raises `KeyError` for a letter that is not offered."""

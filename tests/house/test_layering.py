@@ -19,7 +19,7 @@ LAYERS = (
     {"train"},
     {"config", "presets", "sample"},
     {"wiring"},
-    {"runs", "doctor", "calibrate", "studies"},
+    {"runs", "doctor", "calibrate", "studies", "trials"},
     {"serve", "web", "cli"},
 )
 SIBLINGS_MAY_MEET = {"types", "errors", "text", "trace", "prompts", "questions", "llm", "kb"}
@@ -75,7 +75,7 @@ def test_nothing_but_tests_imports_the_doubles() -> None:
 
 
 def test_only_wiring_and_the_doors_read_settings() -> None:
-    allowed = {"wiring", "runs", "doctor", "calibrate", "studies"}
+    allowed = {"wiring", "runs", "doctor", "calibrate", "studies", "trials"}
     allowed |= {"cli", "serve", "web", "config", "__init__"}
     users = {part(p) for p in SRC.rglob("*.py") if "config" in imports(p)}
     assert users <= allowed

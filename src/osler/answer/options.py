@@ -47,8 +47,10 @@ def written_option(text: str, question: Question) -> str | None:
     """
     for pattern in (_TAGGED, _LEADING, _NAMED):
         found = pattern.search(text)
-        if found and found.group(1).upper() in question.letters:
-            return found.group(1).upper()
+        for letter in (found.group(1), found.group(1).upper()) if found else ():
+            # Beyond Z the options go on with a: there the case says which is meant.
+            if letter in question.letters:
+                return letter
     return next(
         (
             letter

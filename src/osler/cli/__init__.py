@@ -14,6 +14,7 @@ import typer
 
 from osler.cli import (
     calibrate,
+    evaluate,
     fetch,
     graph,
     graph_communities,
@@ -47,6 +48,7 @@ app.add_typer(kb.app, name="kb", help="The knowledge base: what can be found and
 graph.app.command()(graph_communities.communities)
 kb.app.add_typer(graph.app, name="graph", help="Concepts, and how they hang together.")
 app.command()(ask)
+app.add_typer(evaluate.app, name="eval", help="Strategies compared on data sets.")
 app.add_typer(trace.app, name="trace", help="Recorded runs.")
 app.command()(replay)
 app.command()(calibrate.calibrate)

@@ -1,0 +1,98 @@
+"""Who works on which batch: a file that expires, so that several hosts share one log folder.
+
+A claim is made by creating a file that must not exist, which is atomic on local disks and on
+NFS alike. It is kept alive by its time of change. Doing a batch twice would do no harm, as
+one try of a sample counts; it is only waste.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from osler.text import slug
+
+LEASE = 120.0
+"""Seconds without a sign of life after which a batch is free again."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The claims of one log folder, as one writer sees them."""
+
+    folder: Path
+    writer: str
+    lease: float = LEASE
+    clock: Callable[[], float] = time.time
+
+    def take(self, batch: str) -> bool:
+        """Whether the batch is now this writer's."""
+        self.folder.mkdir(exist_ok=True)
+        path = self._path(batch)
+        if self._create(path):
+            return True
+        if not self._abandoned(path):
+            return False
+        # Only one of several who see it abandoned can rename it; the others find it gone.
+        grave = path.with_name(f".{path.name}.{self.writer}")
+        with contextlib.suppress(OSError):
+            path.rename(grave)
+            grave.unlink()
+        return self._create(path)
+
+    def touch(self, batch: str) -> None:
+        """A sign of life."""
+        with contextlib.suppress(OSError):
+            now = self.clock()
+            os.utime(self._path(batch), (now, now))
+
+    def release(self, batch: str) -> None:
+        """Frees the batch, unless another writer has taken it over."""
+        path = self._path(batch)
+        with contextlib.suppress(OSError):
+            if path.read_text(encoding="utf-8") == self._owner():
+                path.unlink()
+
+    def _create(self, path: Path) -> bool:
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(self._owner())
+        except FileExistsError:
+            return False
+        now = self.clock()
+        os.utime(path, (now, now))
+        return True
+
+    def _abandoned(self, path: Path) -> bool:
+        try:
+            changed = path.stat().st_mtime
+            host, pid, _ = path.read_text(encoding="utf-8").rsplit(" ", 2)
+        except FileNotFoundError:
+            return True
+        except ValueError:  # begun, and not yet written
+            return self.clock() - changed > self.lease
+        if host == socket.gethostname() and not _alive(int(pid)):
+            return True
+        # A sign of life from the future is one from before the clock was set back.
+        return not 0 <= self.clock() - changed + 1 <= self.lease
+
+    def _owner(self) -> str:
+        return f"{socket.gethostname()} {os.getpid()} {self.writer}"
+
+    def _path(self, batch: str) -> Path:
+        return self.folder / slug(batch)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

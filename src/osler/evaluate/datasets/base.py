@@ -1,0 +1,273 @@
+"""What every reader of a data set shares: rows with their place, and broken rows counted.
+
+A row that cannot be a sample is counted under its reason, and the first place of each reason
+is kept. A file that cannot be read at all is an error that names file and line.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from osler.errors import MalformedSource
+from osler.evaluate.sample import Kind, Sample
+from osler.text import clean
+from osler.types import LETTERS, Language
+
+
+class Unusable(Exception):
+    """A row that is no sample; the text is the reason under which it is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record of a file, and where it stands there."""
+
+    place: str
+    """As "file.json:12" or "file.json[12]"."""
+    number: int
+    """From 0, in its file."""
+    data: Mapping[str, Any]
+
+    def text(self, *keys: str) -> str:
+        """The first of these fields that holds text, cleaned. Raises `Unusable` for none."""
+        for key in keys:
+            value = self.data.get(key)
+            told = isinstance(value, str | int | float) and not isinstance(value, bool)
+            if told and (found := clean(str(value))):
+                return found
+        raise Unusable(f"no {keys[0]!r}")
+
+    def optional(self, key: str) -> str:
+        """The field as text; empty where it is absent, null or no text."""
+        value = self.data.get(key)
+        return clean(str(value)) if isinstance(value, str | int | float) else ""
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A field that holds one text, a list of them, or a list of such lists, flat."""
+        return tuple(dict.fromkeys(found for found in _flat(self.data.get(key)) if found))
+
+
+def _flat(value: Any) -> Iterator[str]:
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from _flat(inner)
+    elif isinstance(value, str | int | float):
+        yield clean(str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Rows that are no samples, for one reason."""
+
+    count: int
+    first: str
+    """Place of the first of them."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A data set as it was found."""
+
+    name: str
+    samples: tuple[Sample, ...]
+    rows: int
+    """Records that were read; `samples` and `dropped` together."""
+    dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    """By reason."""
+    digest: str = ""
+    """SHA-256 over the files, so that a result names its data."""
+
+
+Rows = Callable[[Sequence[Path]], Iterator[Row]]
+Reads = Callable[[Row, str], Sample]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """How one data set is found and read."""
+
+    name: str
+    about: str
+    kind: Kind
+    files: tuple[str, ...]
+    """Below the data folder; all are needed."""
+    rows: Rows
+    sample: Reads
+    """A row and the task's name → a sample. Raises `Unusable`."""
+    origin: str
+    licence: str
+    language: Language = "en"
+    """Of most questions."""
+    graded: bool = True
+    """False: its questions come without gold, for judges and raters."""
+
+    def load(self, folder: Path) -> Loaded:
+        """Everything in the set. Raises `MalformedSource` for files that cannot be read."""
+        return self.read([folder / name for name in self.files])
+
+    def read(self, paths: Sequence[Path]) -> Loaded:
+        """The set from files named by hand, in the order of `files`."""
+        samples, seen, reasons = [], dict[str, str](), dict[str, Dropped]()
+        total = 0
+        for row in self.rows(paths):
+            total += 1
+            try:
+                sample = self.sample(row, self.name)
+                if sample.id in seen:
+                    raise Unusable("id seen before")
+                _sound(sample, self.graded)
+            except Unusable as error:
+                known = reasons.get(str(error), Dropped(0, row.place))
+                reasons[str(error)] = Dropped(known.count + 1, known.first)
+                continue
+            seen[sample.id] = row.place
+            samples.append(sample)
+        if not samples:
+            raise _nothing(self.name, paths, total, reasons)
+        return Loaded(self.name, tuple(samples), total, reasons, _digest(paths))
+
+
+def _nothing(
+    name: str, paths: Sequence[Path], total: int, reasons: Mapping[str, Dropped]
+) -> MalformedSource:
+    """What to say of a set without a single sample."""
+    why = "; ".join(f"{d.count} × {reason} (first at {d.first})" for reason, d in reasons.items())
+    told = f"{total} rows, no sample: {why}" if total else "no rows"
+    return MalformedSource(
+        f"{', '.join(map(str, paths))}: {told}", fix=f"give the files of {name} as published"
+    )
+
+
+def _sound(sample: Sample, graded: bool) -> None:
+    """Raises `Unusable` for gold that the question does not offer."""
+    question, gold = sample.question, sample.gold
+    if sample.kind in ("choice", "choices"):
+        if len(question.options) < 2:
+            raise Unusable("fewer than two options")
+        if not gold.letters:
+            raise Unusable("no gold option")
+        if not set(gold.letters) <= set(question.letters):
+            raise Unusable("gold outside the options")
+        if sample.kind == "choice" and len(gold.letters) != 1:
+            raise Unusable("more than one gold option")
+    elif graded and not gold.texts:
+        raise Unusable("no gold answer")
+
+
+def _digest(paths: Sequence[Path]) -> str:
+    """Of all bytes; files of the same bytes in the same order are the same data."""
+    whole = hashlib.sha256()
+    for path in paths:
+        whole.update(hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()
+
+
+def read_text(path: Path) -> str:
+    """The file's text, from gzip where it is that. Raises `MalformedSource`."""
+    try:
+        raw = path.read_bytes()
+        if raw[:2] == b"\x1f\x8b":
+            raw = gzip.decompress(raw)
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise MalformedSource(
+            f"{path}:{line}: not UTF-8 text (byte {error.start})", fix="save the file as UTF-8"
+        ) from error
+    except (OSError, EOFError) as error:
+        raise MalformedSource(
+            f"{path} cannot be read: {error}", fix="name the folder of the data with --data"
+        ) from error
+
+
+def read_json(path: Path) -> Any:
+    """One JSON document. Raises `MalformedSource` naming file and line."""
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise MalformedSource(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
+
+
+def record(path: Path, number: int, value: Any, *, line: int | None = None) -> Row:
+    """A row; one that is no JSON object has no fields, and is counted as such."""
+    place = f"{path.name}:{line}" if line is not None else f"{path.name}[{number}]"
+    return Row(place, number, value if isinstance(value, dict) else {})
+
+
+def json_records(path: Path, *keys: str) -> Iterator[Row]:
+    """Records of a JSON array, of the array under `keys`, or of JSON Lines in any file.
+
+    Raises `MalformedSource` naming file and line.
+    """
+    text = read_text(path)
+    if text.lstrip()[:1] == "{" and not keys:
+        yield from _lines(path, text)
+        return
+    found = read_json(path)
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    if not isinstance(found, list):
+        where = ".".join(keys) or "the document"
+        raise MalformedSource(f"{path}: {where} should be a list", fix="give the file as published")
+    for number, value in enumerate(found):
+        yield record(path, number, value)
+
+
+def _lines(path: Path, text: str) -> Iterator[Row]:
+    # Only "\n" ends a line: JSON strings may hold the other line ends of Unicode.
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            yield record(path, number - 1, json.loads(line), line=number)
+        except json.JSONDecodeError as error:
+            raise MalformedSource(f"{path}:{number}: not JSON: {error.msg}") from error
+
+
+def csv_records(path: Path, *, columns: Sequence[str] = ()) -> Iterator[Row]:
+    """Rows of a CSV file; `columns` names them where the file has no header."""
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), columns or None)
+    try:
+        for number, values in enumerate(reader):
+            yield record(path, number, dict(values), line=reader.line_num)
+    except csv.Error as error:
+        raise MalformedSource(f"{path}:{reader.line_num}: not CSV: {error}") from error
+
+
+def each(read: Callable[[Path], Iterator[Row]]) -> Rows:
+    """The rows of all files, one after the other."""
+
+    def rows(paths: Sequence[Path]) -> Iterator[Row]:
+        for path in paths:
+            yield from read(path)
+
+    return rows
+
+
+def hashed(*parts: str) -> str:
+    """An id for a record that has none: the start of a hash of what it says."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def lettered(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Option texts by letter, from A on; empty ones at the end are none.
+
+    Raises `Unusable` for letters that do not run on, or an empty option before a full one.
+    """
+    letters = sorted(options)
+    if "".join(letters) != LETTERS[: len(letters)]:
+        raise Unusable("options are not A, B, C, …")
+    texts = [clean(str(options[letter] or "")) for letter in letters]
+    while texts and not texts[-1]:
+        texts.pop()
+    if not all(texts):
+        raise Unusable("an option without text")
+    return tuple(texts)

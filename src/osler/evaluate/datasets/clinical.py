@@ -1,0 +1,180 @@
+"""Decisions about patients: DDXPlus, MedS-Bench's tasks, and MIMIC-IV-ED as its user has it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from osler.errors import MalformedSource
+from osler.evaluate.datasets.base import Row, Unusable, csv_records, read_json, record
+from osler.evaluate.sample import Gold, Sample
+from osler.text import clean
+from osler.types import LETTERS, Question
+
+_ASK_DDX = "Which diagnosis is the most likely?"
+_LABELS = re.compile(r"\[(.*)\]", re.DOTALL)
+_LABEL = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_RESULT = re.compile(
+    r"^\s*(?:the diagnosis result is|the answer is)?\s*(.*?)\s*\.?\s*$", re.IGNORECASE
+)
+
+
+def ddxplus_rows(paths: Sequence[Path]) -> Iterator[Row]:
+    """Patients (CSV), evidences (JSON), conditions (JSON), told in words.
+
+    Raises `MalformedSource` where the two JSON files are none of DDXPlus.
+    """
+    evidences, conditions = _table(paths[1]), _table(paths[2])
+    names = tuple(sorted(conditions))
+    for row in csv_records(paths[0]):
+        told = {**row.data, "options": names, "told": None}
+        # A patient that cannot be told is counted by `ddxplus` as a row without 'told'.
+        with suppress(KeyError, ValueError, SyntaxError, Unusable):
+            told["told"] = _patient(row, evidences)
+        yield Row(row.place, row.number, told)
+
+
+def ddxplus(row: Row, task: str) -> Sample:
+    """The options are all conditions, by name; the gold is PATHOLOGY, in English or French."""
+    told, pathology = row.text("told"), row.text("PATHOLOGY")
+    options = tuple(row.data["options"])
+    try:
+        letter = LETTERS[options.index(pathology)]
+    except ValueError:
+        raise Unusable("gold outside the options") from None
+    id = f"ddxplus-{row.number:06d}"
+    question = Question(id, f"{told}\n{_ASK_DDX}", options)
+    return Sample(task, "choice", question, Gold((letter,)), (("sex", row.optional("SEX")),))
+
+
+def _patient(row: Row, evidences: Mapping[str, Any]) -> str:
+    """Age, sex, the complaint, and each finding as its question with the answer."""
+    found = [str(code) for code in ast.literal_eval(row.text("EVIDENCES"))]
+    first = row.text("INITIAL_EVIDENCE")
+    lines = [f"Age: {row.text('AGE')}", f"Sex: {row.text('SEX')}"]
+    lines.append(f"Complaint: {_finding(first, evidences)}")
+    lines += [_finding(code, evidences) for code in found if code != first]
+    return "\n".join(lines)
+
+
+def _finding(code: str, evidences: Mapping[str, Any]) -> str:
+    """A code such as "E_54_@_V_161" in words. Raises `KeyError` for an unknown one."""
+    name, _, value = code.partition("_@_")
+    entry = evidences[name]
+    asked = str(entry.get("question_en") or entry["question_fr"])
+    if not value:
+        return f"{asked} Yes"
+    meaning = entry.get("value_meaning", {}).get(value, {})
+    return f"{asked} {meaning.get('en') or meaning.get('fr') or value}"
+
+
+def _table(path: Path) -> dict[str, Any]:
+    found = read_json(path)
+    if not isinstance(found, dict) or not all(isinstance(v, dict) for v in found.values()):
+        raise MalformedSource(f"{path}: an object of DDXPlus is wanted")
+    return found
+
+
+def medsbench_rows(paths: Sequence[Path]) -> Iterator[Row]:
+    """MedS-Bench: one task a file, with `Definition` and `Instances`."""
+    for path in paths:
+        found = read_json(path)
+        instances = found.get("Instances") if isinstance(found, dict) else None
+        if not isinstance(instances, list):
+            raise MalformedSource(f"{path}: Instances should be a list")
+        definition = " ".join(map(str, found.get("Definition", ())))
+        for number, value in enumerate(instances):
+            row = record(path, number, value)
+            yield Row(row.place, number, {**row.data, "definition": definition})
+
+
+def medsbench(row: Row, task: str) -> Sample:
+    """The labels that the definition lists are the options; without a list, true and false."""
+    options = labels(row.text("definition"))
+    answer = row.texts("output")
+    result = _RESULT.match(answer[0] if answer else "")
+    said = result.group(1).casefold() if result else ""
+    folded = [_plain(option) for option in options]
+    if _plain(said) not in folded:
+        raise Unusable("gold outside the options")
+    letter = LETTERS[folded.index(_plain(said))]
+    question = Question(row.text("id"), row.text("input"), options)
+    return Sample(task, "choice", question, Gold((letter,)))
+
+
+def labels(definition: str) -> tuple[str, ...]:
+    """The labels in the brackets of a definition, in order; ("True", "False") without any."""
+    found = _LABELS.search(definition)
+    listed = [clean(a or b) for a, b in _LABEL.findall(found.group(1))] if found else []
+    return tuple(dict.fromkeys(listed)) or ("True", "False")
+
+
+def _plain(label: str) -> str:
+    """MedS-Bench writes "inguinal, hernia" in the list and "inguinal hernia" elsewhere."""
+    return " ".join(label.casefold().replace(",", " ").split())
+
+
+_TRIAGE = (
+    ("temperature", "temperature (°F)"),
+    ("heartrate", "heart rate (/min)"),
+    ("resprate", "respiratory rate (/min)"),
+    ("o2sat", "oxygen saturation (%)"),
+    ("sbp", "systolic pressure (mmHg)"),
+    ("dbp", "diastolic pressure (mmHg)"),
+    ("pain", "pain"),
+    ("acuity", "triage acuity"),
+)
+
+
+def emergency_rows(paths: Sequence[Path]) -> Iterator[Row]:
+    """edstays and triage of MIMIC-IV-ED (plain or gzip), joined by stay.
+
+    Each row says whether the patient was admitted, and whether another stay began within
+    72 hours of leaving.
+    """
+    triage = {row.optional("stay_id"): row.data for row in csv_records(paths[1])}
+    stays = list(csv_records(paths[0]))
+    begins: dict[str, list[datetime]] = {}
+    for row in stays:
+        if (when := _time(row.optional("intime"))) is not None:
+            begins.setdefault(row.optional("subject_id"), []).append(when)
+    for row in stays:
+        left = _time(row.optional("outtime"))
+        later = begins.get(row.optional("subject_id"), ())
+        back = left is not None and any(left < when <= left + timedelta(hours=72) for when in later)
+        joined = {**triage.get(row.optional("stay_id"), {}), **row.data, "back": str(back)}
+        yield Row(row.place, row.number, joined)
+
+
+def admission(row: Row, task: str) -> Sample:
+    """Whether the patient is admitted (MedS-Bench task 117)."""
+    disposition = row.text("disposition")
+    asked = "Does this patient need to be admitted to hospital?"
+    return _stay(row, task, asked, disposition == "ADMITTED")
+
+
+def return_visit(row: Row, task: str) -> Sample:
+    """Whether the patient comes back within 72 hours (MedS-Bench task 118)."""
+    row.text("outtime")
+    asked = "Will this patient come back to the emergency department within 72 hours?"
+    return _stay(row, task, asked, row.text("back") == "True")
+
+
+def _stay(row: Row, task: str, asked: str, yes: bool) -> Sample:
+    lines = [f"Sex: {row.text('gender')}", f"Complaint: {row.text('chiefcomplaint')}"]
+    lines += [f"{name}: {row.optional(key)}" for key, name in _TRIAGE if row.optional(key)]
+    text = "\n".join([*lines, asked])
+    question = Question(row.text("stay_id"), text, ("yes", "no"))
+    return Sample(task, "choice", question, Gold(("A" if yes else "B",)))
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None

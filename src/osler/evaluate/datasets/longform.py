@@ -1,0 +1,142 @@
+"""Questions with reference texts: LiveQA, MedicationQA, ExpertQA and Omni-RAG's own files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from osler.errors import MalformedSource, OslerError
+from osler.evaluate.datasets.base import Row, Unusable, hashed, json_records
+from osler.evaluate.sample import Gold, Sample
+from osler.text import clean, language_of, one_line
+from osler.types import LETTERS, Question
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+_OPTION = re.compile(r"^([A-Za-z])\. (.+)$")
+_ASKS = re.compile(r"\s*(?:You need to choose|Choose) one among the following options:?\s*$")
+
+
+def liveqa_rows(paths: Sequence[Path]) -> Iterator[Row]:
+    """NLM-QUESTION elements of TREC 2017 LiveQA. Raises `MalformedSource` for no such XML."""
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    for path in paths:
+        try:
+            root = etree.parse(str(path), parser).getroot()
+        except (OSError, etree.XMLSyntaxError) as error:
+            raise MalformedSource(f"{path}: not XML: {error}") from error
+        for number, element in enumerate(root.iter("NLM-QUESTION")):
+            place = f"{path.name}:{element.sourceline}"
+            yield Row(place, number, _liveqa_fields(element))
+
+
+def _liveqa_fields(element: etree._Element) -> dict[str, object]:
+    def all_of(path: str) -> list[str]:
+        return [one_line("".join(map(str, found.itertext()))) for found in element.findall(path)]
+
+    answers = all_of("ReferenceAnswers/RefAnswer/ANSWER") or all_of(".//ANSWER")
+    return {
+        "qid": element.get("qid") or element.get("questionid"),
+        "subject": " ".join(all_of("Original-Question/SUBJECT")),
+        "message": " ".join(all_of("Original-Question/MESSAGE")),
+        "paraphrase": " ".join(all_of("NIST-PARAPHRASE")),
+        "summary": " ".join(all_of("NLM-Summary")),
+        "answers": answers,
+        "urls": all_of("ReferenceAnswers/RefAnswer/AnswerURL"),
+        "type": ",".join(all_of("ANNOTATIONS/TYPE")),
+    }
+
+
+def liveqa(row: Row, task: str) -> Sample:
+    """Asked as the consumer wrote it: the message, or the subject where there is none."""
+    question = Question(row.text("qid"), row.text("message", "subject", "paraphrase"))
+    gold = Gold((), row.texts("answers"), row.texts("urls"))
+    names = ("subject", "paraphrase", "summary", "type")
+    tags = tuple((name, row.optional(name)) for name in names if row.optional(name))
+    return Sample(task, "long", question, gold, tags)
+
+
+_MEDICATION = ("Question", "Focus (Drug)", "Question Type", "Answer", "Section Title", "URL")
+
+
+def medication_rows(paths: Sequence[Path]) -> Iterator[Row]:
+    """The sheet of MedInfo 2019. Raises `OslerError` without the extra xlsx."""
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise OslerError(
+            "MedicationQA is an Excel workbook", fix='pip install "osler[xlsx]"'
+        ) from error
+    for path in paths:
+        try:
+            sheet = openpyxl.load_workbook(path, read_only=True, data_only=True).active
+        except (OSError, KeyError, ValueError, openpyxl.utils.exceptions.InvalidFileException) as e:
+            raise MalformedSource(f"{path}: not an Excel workbook: {e}") from e
+        rows = sheet.iter_rows(values_only=True)
+        head = tuple(str(cell or "").strip() for cell in next(rows, ()))
+        if missing := [name for name in _MEDICATION[:4] if name not in head]:
+            raise MalformedSource(f"{path}: its first row lacks {missing}")
+        for number, cells in enumerate(rows):
+            if any(cell is not None for cell in cells):
+                data = dict(zip(head, cells, strict=False))
+                yield Row(f"{path.name} row {number + 2}", number, data)
+
+
+def medication(row: Row, task: str) -> Sample:
+    """The same question stands on several rows, with another answer; the row is in the id."""
+    text = row.text("Question")
+    question = Question(f"{hashed(text)}-{row.number + 2}", text)
+    gold = Gold((), (row.text("Answer"),), row.texts("URL"))
+    tags = (("focus", row.optional("Focus (Drug)")), ("type", row.optional("Question Type")))
+    return Sample(task, "long", question, gold, tags)
+
+
+def expert(row: Row, task: str) -> Sample:
+    """ExpertQA: the gold is the answer as an expert revised it, one for each system."""
+    answers = row.data.get("answers")
+    systems = answers.values() if isinstance(answers, dict) else ()
+    revised = [clean(str(a.get("revised_answer_string") or "")) for a in systems]
+    text = row.text("question")
+    field = row.data.get("metadata")
+    tags = tuple((k, str(v)) for k, v in field.items()) if isinstance(field, dict) else ()
+    question = Question(hashed(text), text, language=language_of(text))
+    return Sample(task, "long", question, Gold((), tuple(filter(None, revised))), tags)
+
+
+def omnirag(row: Row, task: str) -> Sample:
+    """Omni-RAG's records (F-OM-50): options stand in the question, the gold is a letter."""
+    id, text, name = row.text("id"), row.text("question"), row.optional("name")
+    tags = (("set", name),)
+    if row.data.get("long") is True:
+        question = Question(id, text, language=language_of(text))
+        return Sample(task, "long", question, Gold((), (row.text("gold"),)), tags)
+    stem, options = inline_options(text)
+    question = Question(id, stem, options, language_of(stem))
+    return Sample(task, "choice", question, Gold((row.text("gold"),)), tags)
+
+
+def inline_options(text: str) -> tuple[str, tuple[str, ...]]:
+    """A question and the options that its last lines list as "A. …", then "a. …" after Z.
+
+    Raises `Unusable` where they do not run on from A.
+    """
+    lines = text.split("\n")
+    found = []
+    while lines and (match := _OPTION.match(lines[-1].strip())):
+        found.append((match.group(1), clean(match.group(2))))
+        lines.pop()
+    found.reverse()
+    if "".join(letter for letter, _ in found) != LETTERS[: len(found)] or not found:
+        raise Unusable("options are not A, B, C, …")
+    stem = _ASKS.sub("", "\n".join(lines)).strip()
+    return stem, tuple(option for _, option in found)
+
+
+def records(paths: Sequence[Path]) -> Iterator[Row]:
+    for path in paths:
+        yield from json_records(path)

@@ -1,0 +1,67 @@
+"""Open-domain and multi-hop questions: the seven sets of KAG-Thinker §4.1, in all their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from osler.evaluate.datasets.base import Row, Unusable, hashed
+from osler.evaluate.sample import Gold, Sample
+from osler.types import Question
+
+
+def flashrag(row: Row, task: str) -> Sample:
+    """FlashRAG's layout: id, question, golden_answers[]. NQ, TriviaQA, PopQA, Bamboogle …"""
+    found = row.data.get("metadata")
+    details: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+    support = (str(details["s_wiki_title"]),) if _has(details, "s_wiki_title") else ()
+    tags = (("prop", str(details["prop"])),) if _has(details, "prop") else ()
+    question = Question(row.text("id"), row.text("question"))
+    return Sample(task, "short", question, Gold((), row.texts("golden_answers"), support), tags)
+
+
+def hotpot(row: Row, task: str) -> Sample:
+    """HotpotQA and 2Wiki as published: _id, answer, supporting_facts [[title, sentence]]."""
+    facts = row.data.get("supporting_facts")
+    titles = [str(fact[0]) for fact in facts if fact] if isinstance(facts, list) else []
+    support = tuple(dict.fromkeys(titles))
+    question = Question(row.text("_id", "id"), row.text("question"))
+    tags = tuple((name, row.optional(name)) for name in ("type", "level") if row.optional(name))
+    return Sample(task, "short", question, Gold((), (row.text("answer"),), support), tags)
+
+
+def musique(row: Row, task: str) -> Sample:
+    """MuSiQue as published: aliases count as answers; paragraphs say which of them support."""
+    if row.data.get("answerable") is False:
+        raise Unusable("not answerable")
+    paragraphs = row.data.get("paragraphs")
+    titles = [
+        str(paragraph["title"])
+        for paragraph in (paragraphs if isinstance(paragraphs, list) else [])
+        if _has(paragraph, "title") and paragraph.get("is_supporting")
+    ]
+    answers = tuple(dict.fromkeys((row.text("answer"), *row.texts("answer_aliases"))))
+    gold = Gold((), answers, tuple(dict.fromkeys(titles)))
+    question = Question(row.text("id"), row.text("question"))
+    return Sample(task, "short", question, gold, (("hops", question.id[:4]),))
+
+
+def listed(row: Row, task: str) -> Sample:
+    """Plain lists of questions and answers (R1-Searcher, HippoRAG): answers may be numbers."""
+    text = row.text("question")
+    id = row.optional("id") or f"{row.text('idx')}-{hashed(text)}"
+    support = tuple(dict.fromkeys(_subjects(row.data.get("evidence"))))
+    kind = row.optional("question_type")
+    tags = (("type", kind),) if kind else ()
+    return Sample(task, "short", Question(id, text), Gold((), row.texts("answer"), support), tags)
+
+
+def _subjects(evidence: Any) -> Iterator[str]:
+    """What the triples of 2Wiki are about."""
+    for triple in evidence if isinstance(evidence, list) else ():
+        if isinstance(triple, list) and triple:
+            yield str(triple[0])
+
+
+def _has(value: Any, key: str) -> bool:
+    return isinstance(value, Mapping) and value.get(key) not in (None, "")

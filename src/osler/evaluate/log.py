@@ -1,0 +1,181 @@
+"""The log folder of an evaluation: the checkpoint that many processes and hosts share.
+
+    plan.json               what is run: data, strategies, seed (see `plan`)
+    records-WRITER.jsonl    one line a tried sample; only its writer appends to it
+    traces-WRITER.jsonl     the events of the runs; a record says where its own stand
+    claims/                 who works on which batch, until when
+
+A line counts once its line break is there, and a record is written after its trace. So a
+process that is killed leaves at most the samples that it was working on, and a half-written
+last line, which is ignored. Nobody ever writes into a file of somebody else.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from osler.errors import BadRun
+from osler.evaluate.record import Key, Record, Status, Trace, from_line, key_of, to_line
+from osler.trace import Event
+from osler.trace import from_line as event_from
+from osler.trace import to_line as event_line
+
+RECORDS, TRACES = "records-", "traces-"
+
+
+def writer_name() -> str:
+    """This process, told from every other on every host."""
+    host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())[:32]
+    return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+@dataclass
+class Writer:
+    """Appends to the two files that are this process's own."""
+
+    folder: Path
+    name: str = field(default_factory=writer_name)
+    _records: int = field(init=False, default=-1)
+    _traces: int = field(init=False, default=-1)
+    _at: int = field(init=False, default=0)
+
+    def __enter__(self) -> Self:
+        flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY
+        try:
+            self._records = os.open(self.folder / f"{RECORDS}{self.name}.jsonl", flags, 0o644)
+            self._traces = os.open(self.folder / f"{TRACES}{self.name}.jsonl", flags, 0o644)
+        except OSError as error:
+            raise BadRun(f"cannot write to {self.folder}: {error.strerror}") from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._records)
+        os.close(self._traces)
+
+    def trace(self, events: list[Event]) -> Trace:
+        """Writes the events of one run; returns where they stand."""
+        data = b"".join(event_line(event).encode() + b"\n" for event in events)
+        _write(self._traces, data)
+        self._at += len(data)
+        return Trace(f"{TRACES}{self.name}.jsonl", self._at - len(data), len(data))
+
+    def record(self, record: Record) -> None:
+        """From here on the sample counts as tried."""
+        _write(self._records, to_line(record).encode() + b"\n")
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """All of it: a write to a pipe or a full disk may take less. Raises `BadRun`."""
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(descriptor, view) :]
+    except OSError as error:
+        raise BadRun(f"the log cannot be written: {error.strerror}", fix="make room") from error
+
+
+@dataclass
+class Tried:
+    """Which samples were tried, kept up to date by reading only what was added."""
+
+    folder: Path
+    status: dict[Key, Status] = field(default_factory=dict)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Samples that were tried, by strategy and task."""
+    _read: dict[str, int] = field(default_factory=dict)
+
+    def refresh(self) -> None:
+        """Reads what any writer added since. Raises `BadRun` naming file and byte."""
+        for path in sorted(self.folder.glob(f"{RECORDS}*.jsonl")):
+            start = self._read.get(path.name, 0)
+            if path.stat().st_size <= start:
+                continue
+            for at, line in _lines(path, start):
+                self._line(path, at, line)
+                self._read[path.name] = at + len(line)
+
+    def note(self, key: Key, status: Status) -> None:
+        """One try; a failed one never hides a done one."""
+        if key not in self.status:
+            self.counts[key.strategy, key.task] += 1
+        if self.status.get(key) != "done":
+            self.status[key] = status
+
+    def _line(self, path: Path, at: int, line: bytes) -> None:
+        try:
+            key, status = key_of(line)
+        except BadRun as error:
+            raise BadRun(
+                f"{path} at byte {at}: {error.message}", fix="take that line out, or the file away"
+            ) from error
+        self.note(key, status)
+
+    def done(self, key: Key, *, again: bool) -> bool:
+        """Whether nothing is left to do; `again`: a failed try is no try."""
+        found = self.status.get(key)
+        return found == "done" or (found == "failed" and not again)
+
+
+def _lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Whole lines from a byte on, each with where it begins; half a line at the end is none."""
+    with path.open("rb") as file:
+        file.seek(start)
+        for line in file:
+            if line.endswith(b"\n"):
+                yield start, line
+            start += len(line)
+
+
+def read_records(folder: Path) -> Iterator[Record]:
+    """The try that counts of each key: done before failed, then the newest.
+
+    Memory is that of one record and the places of all. Raises `BadRun` for a folder without
+    a log, and for a damaged line, naming file and byte.
+    """
+    if not folder.is_dir():
+        raise BadRun(f"{folder} is no log folder", fix="`osler eval run --log-dir` makes one")
+    chosen: dict[Key, tuple[tuple[bool, str], Path, int]] = {}
+    for path in sorted(folder.glob(f"{RECORDS}*.jsonl")):
+        for at, line in _lines(path):
+            record = _read(path, at, line)
+            rank = (record.status == "done", record.when)
+            if record.key not in chosen or chosen[record.key][0] < rank:
+                chosen[record.key] = (rank, path, at)
+    for _, path, at in chosen.values():
+        with path.open("rb") as file:
+            file.seek(at)
+            yield _read(path, at, file.readline())
+
+
+def _read(path: Path, at: int, line: bytes) -> Record:
+    try:
+        return from_line(line)
+    except BadRun as error:
+        raise BadRun(f"{path} at byte {at}: {error.message}") from error
+
+
+def read_trace(folder: Path, trace: Trace) -> list[Event]:
+    """The events of one run. Raises `BadRun` where they are not there, or damaged."""
+    path = folder / Path(trace.file).name
+    try:
+        with path.open("rb") as file:
+            file.seek(trace.start)
+            data = file.read(trace.length)
+    except OSError as error:
+        raise BadRun(f"{path} cannot be read: {error.strerror}") from error
+    if len(data) < trace.length:
+        raise BadRun(f"{path} ends before byte {trace.start + trace.length}")
+    return [event_from(line) for line in data.decode().split("\n") if line]

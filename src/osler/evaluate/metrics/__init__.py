@@ -1,0 +1,1 @@
+"""Measures with exact definitions; each is held to an independent implementation by a test."""

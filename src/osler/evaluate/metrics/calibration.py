@@ -1,0 +1,58 @@
+"""Whether confidence means what it says: expected calibration error, reliability, Brier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Answers whose confidence lies in one tenth of the scale."""
+
+    confidence: float
+    """Mean."""
+    accuracy: float
+    n: int
+
+
+def reliability(
+    confidences: Sequence[float], rights: Sequence[float], bins: int = BINS
+) -> tuple[Bin, ...]:
+    """The bins that are not empty, of equal width, in order; the last one includes 1.
+
+    Raises `ValueError` for confidences outside 0 to 1, and for unequal lengths.
+    """
+    if len(confidences) != len(rights):
+        raise ValueError(f"{len(confidences)} confidences for {len(rights)} answers")
+    if not all(0 <= value <= 1 for value in confidences):
+        raise ValueError("a confidence lies in 0 to 1")
+    held: dict[int, list[tuple[float, float]]] = {}
+    for confidence, right in zip(confidences, rights, strict=True):
+        held.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, right))
+    return tuple(
+        Bin(fmean(c for c, _ in pairs), fmean(r for _, r in pairs), len(pairs))
+        for _, pairs in sorted(held.items())
+    )
+
+
+def calibration_error(
+    confidences: Sequence[float], rights: Sequence[float], bins: int = BINS
+) -> float:
+    """ECE: the gaps between confidence and accuracy, weighted by how many lie in each bin.
+
+    Raises `ValueError` for no answers.
+    """
+    found = reliability(confidences, rights, bins)
+    if not found:
+        raise ValueError("no answers, no error")
+    total = sum(one.n for one in found)
+    return sum(one.n * abs(one.confidence - one.accuracy) for one in found) / total
+
+
+def brier(confidences: Sequence[float], rights: Sequence[float]) -> float:
+    """Mean squared gap. Raises `ValueError` for no answers."""
+    return fmean((c - r) ** 2 for c, r in zip(confidences, rights, strict=True))

@@ -1,0 +1,195 @@
+"""Overlap of long answers with reference texts: BLEU and ROUGE-L (M-06, M-07).
+
+All scores lie in 0 to 1. Several references: BLEU counts against all of them, ROUGE takes the
+best one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from osler.evaluate.metrics.words import tokens
+from osler.text import is_cjk
+from osler.types import Language
+
+# The characters that sacrebleu's zh sets apart. From U+2001 on they are its own slip (five
+# hexadecimal digits written as four and one); "Ⅱ" and "①" are among them, so it is kept.
+_APART = re.compile(
+    "([\u2001-\u2a6d\u2e80-\u2fa1\u2ff0-\u303f\u3100-\u312f\u31a0-\u31bf\u31c0-\u31ef\u3200-\u33ff"
+    "\u3400-\u4db5\u4e00-\u9fbb\uf900-\ufad9\ufe10-\ufe1f\ufe30-\ufe4f\uff00-\uffef])"
+)
+_MARKS = re.compile(r"([{-~\[-` -&(-+:-@/])")
+_AFTER_OTHER = re.compile(r"([^0-9])([.,])")
+_BEFORE_OTHER = re.compile(r"([.,])([^0-9])")
+_DASH = re.compile(r"([0-9])(-)")
+_ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
+
+
+def bleu_tokens(text: str, language: Language) -> list[str]:
+    """sacrebleu's tokens: 13a (mteval-v13a); of Chinese zh, each character one of its own."""
+    line = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
+    for entity, character in _ENTITIES:
+        line = line.replace(entity, character)
+    if language == "zh":
+        line = _APART.sub(r" \1 ", line.strip())
+    line = _MARKS.sub(r" \1 ", f" {line} ")
+    line = _BEFORE_OTHER.sub(r" \1 \2", _AFTER_OTHER.sub(r"\1 \2 ", line))
+    return _DASH.sub(r"\1 \2 ", line).split()
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What BLEU needs of one answer; a corpus adds them up."""
+
+    matched: tuple[int, ...]
+    """n-grams of the answer that are in a reference, for n from 1."""
+    total: tuple[int, ...]
+    said: int
+    """Tokens of the answer, and of the reference that is nearest in length."""
+    meant: int
+
+    def __add__(self, other: Matches) -> Matches:
+        return Matches(
+            tuple(a + b for a, b in zip(self.matched, other.matched, strict=True)),
+            tuple(a + b for a, b in zip(self.total, other.total, strict=True)),
+            self.said + other.said,
+            self.meant + other.meant,
+        )
+
+
+def matches(said: Sequence[str], references: Sequence[Sequence[str]], order: int) -> Matches:
+    """Raises `ValueError` for no references."""
+    if not references:
+        raise ValueError("BLEU needs a reference")
+    hits, totals = [], []
+    for n in range(1, order + 1):
+        found = _ngrams(said, n)
+        allowed: Counter[tuple[str, ...]] = Counter()
+        for reference in references:
+            allowed |= _ngrams(reference, n)
+        hits.append(sum((found & allowed).values()))
+        totals.append(sum(found.values()))
+    nearest = min((abs(len(r) - len(said)), len(r)) for r in references)[1]
+    return Matches(tuple(hits), tuple(totals), len(said), nearest)
+
+
+def _ngrams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
+
+
+def penalty(said: int, meant: int) -> float:
+    """BLEU's brevity penalty."""
+    if said >= meant:
+        return 1.0
+    return math.exp(1 - meant / said) if said else 0.0
+
+
+def bleu_of(found: Matches, *, effective: bool) -> float:
+    """Cumulative BLEU with equal weights, precisions without a match smoothed as in mteval.
+
+    `effective`: leave out orders that the answer is too short for, as is usual for single
+    sentences; else such an answer scores 0.
+    """
+    if not any(found.matched):
+        return 0.0
+    logs, halves = [], 1
+    for matched, total in zip(found.matched, found.total, strict=True):
+        if not total:
+            break
+        if not matched:
+            halves *= 2
+        logs.append(math.log(matched / total if matched else 1 / (halves * total)))
+    if len(logs) < len(found.total) and not effective:
+        return 0.0
+    return penalty(found.said, found.meant) * math.exp(sum(logs) / len(logs))
+
+
+def bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
+    """BLEU-`order` of one answer: weights 1/order each, on `bleu_tokens` (M-07).
+
+    A Han character anywhere makes it Chinese. Raises `ValueError` for no references.
+    """
+    return bleu_of(_counted(answer, references, order), effective=True)
+
+
+def _counted(answer: str, references: Sequence[str], order: int) -> Matches:
+    language: Language = "zh" if any(map(is_cjk, "".join((answer, *references)))) else "en"
+    wanted = [bleu_tokens(reference, language) for reference in references]
+    return matches(bleu_tokens(answer, language), wanted, order)
+
+
+def corpus_bleu(pairs: Sequence[tuple[str, Sequence[str]]], order: int = 4) -> float:
+    """BLEU-`order` of all answers together. Raises `ValueError` for no pairs."""
+    counted = [_counted(answer, references, order) for answer, references in pairs]
+    if not counted:
+        raise ValueError("no pairs, no BLEU")
+    whole = counted[0]
+    for one in counted[1:]:
+        whole += one
+    return bleu_of(whole, effective=False)
+
+
+def paper_bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
+    """What TC-RAG's code calls BLEU-n: BP · p1^(1/n) on characters (`utils.py`, weights 1/n, 0 …).
+
+    Higher than BLEU for every order above 1; only for comparison with the printed numbers.
+    """
+    found = matches(list(answer), [list(reference) for reference in references], 1)
+    if not found.matched[0]:
+        return 0.0
+    precision = found.matched[0] / found.total[0]
+    return penalty(found.said, found.meant) * math.pow(precision, 1 / order)
+
+
+@dataclass(frozen=True, slots=True)
+class Rouge:
+    precision: float
+    recall: float
+
+    @property
+    def f1(self) -> float:
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+def rouge_l(answer: str, references: Sequence[str]) -> Rouge:
+    """Longest common subsequence on `tokens`: words, Chinese characters; the best by F1.
+
+    `recall` is the ROUGE-R that TC-RAG's code computes. Raises `ValueError` for no references.
+    """
+    said = tokens(answer)
+    return max((_rouge(said, tokens(r)) for r in references), key=lambda found: found.f1)
+
+
+def _rouge(said: Sequence[str], meant: Sequence[str]) -> Rouge:
+    if not said or not meant:
+        return Rouge(0.0, 0.0)
+    length = _lcs(said, meant)
+    return Rouge(length / len(said), length / len(meant))
+
+
+def rouge_r(answer: str, references: Sequence[str]) -> float:
+    """ROUGE-L recall, the best over the references (F-TC-69, as its code has it)."""
+    return max(_rouge(tokens(answer), tokens(r)).recall for r in references)
+
+
+def retrieved_recall(answer: str, passages: Sequence[str]) -> float:
+    """How much of what was retrieved the answer covers (F-TC-69, as its text has it)."""
+    return _rouge(tokens(answer), tokens(" ".join(passages))).recall
+
+
+def _lcs(first: Sequence[str], second: Sequence[str]) -> int:
+    """Length of the longest common subsequence, by bits: fast for texts of some thousand words."""
+    places: dict[str, int] = {}
+    for i, word in enumerate(second):
+        places[word] = places.get(word, 0) | 1 << i
+    free = whole = (1 << len(second)) - 1
+    for word in first:
+        # A cleared bit is a place where the subsequence has grown (Crochemore et al. 2001).
+        hits = free & places.get(word, 0)
+        free = ((free + hits) | (free - hits)) & whole
+    return len(second) - free.bit_count()

@@ -1,0 +1,71 @@
+"""The rubric of Omni-RAG A.4: people's ratings imported, and the same by a model (M-16).
+
+Four dimensions from 1 to 5. A dimension that does not apply is left empty ("-"): a method
+that retrieves nothing has no interpretability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from osler.errors import MalformedSource
+from osler.evaluate.datasets.base import csv_records
+from osler.evaluate.record import Key
+
+DIMENSIONS = ("relevance", "completeness", "proficiency", "interpretability")
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One rater's marks for one answer."""
+
+    key: Key
+    rater: str
+    marks: tuple[tuple[str, int], ...]
+    """Dimension and mark; those that do not apply are left out."""
+
+
+def read_ratings(path: Path) -> list[Rating]:
+    """A CSV with strategy, task, id, rater and the four dimensions.
+
+    Raises `MalformedSource` naming file and line for a mark that is not 1 to 5, a missing
+    column, or an answer that one rater rated twice.
+    """
+    found, seen = [], set[tuple[Key, str]]()
+    for row in csv_records(path):
+        cells = {name: row.optional(name) for name in ("strategy", "task", "id", "rater")}
+        if missing := [name for name, value in cells.items() if not value]:
+            raise MalformedSource(f"{path.parent / row.place}: no {missing[0]!r}")
+        key = Key(cells["strategy"], cells["task"], cells["id"])
+        if (key, cells["rater"]) in seen:
+            raise MalformedSource(f"{path.parent / row.place}: {cells['rater']} rated it before")
+        seen.add((key, cells["rater"]))
+        marks = tuple(
+            (name, _mark(path, row.place, word))
+            for name in DIMENSIONS
+            if (word := row.optional(name)) not in ("", "-")
+        )
+        found.append(Rating(key, cells["rater"], marks))
+    return found
+
+
+def _mark(path: Path, place: str, word: str) -> int:
+    if word not in ("1", "2", "3", "4", "5"):
+        raise MalformedSource(f"{path.parent / place}: {word!r} is no mark from 1 to 5")
+    return int(word)
+
+
+def means(ratings: Iterable[Rating]) -> dict[str, dict[str, float | None]]:
+    """Strategy to dimension to mean mark; `None` where a dimension never applied."""
+    marks: dict[str, dict[str, list[int]]] = {}
+    for rating in ratings:
+        held = marks.setdefault(rating.key.strategy, {name: [] for name in DIMENSIONS})
+        for name, mark in rating.marks:
+            held[name].append(mark)
+    return {
+        strategy: {name: fmean(values) if values else None for name, values in held.items()}
+        for strategy, held in marks.items()
+    }

@@ -1,0 +1,64 @@
+"""Exact match and F1 of short answers, English and Chinese (M-01, M-03)."""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+from osler.text import is_cjk
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_ASCII_MARKS = str.maketrans("", "", string.punctuation)
+_VERDICTS = frozenset({"yes", "no", "noanswer"})
+
+
+def normalise(text: str) -> str:
+    """SQuAD's normal form: lower case, no punctuation, no articles, single spaces.
+
+    Beyond the released code, Chinese and other punctuation goes too (no code we know does
+    that), and full-width letters are the plain ones.
+    """
+    folded = unicodedata.normalize("NFKC", text).lower().translate(_ASCII_MARKS)
+    bare = "".join(c for c in folded if not unicodedata.category(c).startswith("P"))
+    return " ".join(_ARTICLES.sub(" ", bare).split())
+
+
+def tokens(text: str) -> list[str]:
+    """Words of the normal form; each Han character is a word of its own (KAG's evaUtils)."""
+    spaced = "".join(f" {c} " if is_cjk(c) else c for c in normalise(text))
+    return spaced.split()
+
+
+def exact_match(answer: str, golds: Sequence[str]) -> float:
+    """1.0 when the answer's normal form is that of any gold answer, else 0.0.
+
+    Chinese is compared without spaces. Raises `ValueError` for no golds.
+    """
+    return max(float(_bare(answer) == _bare(gold)) for gold in golds)
+
+
+def _bare(text: str) -> str:
+    return " ".join(tokens(text))
+
+
+def f1(answer: str, golds: Sequence[str]) -> float:
+    """F1 of the token multisets, the best over the golds (KAG's evaUtils uses one gold).
+
+    Where one side is "yes", "no" or "noanswer", only the same word scores. Two empty sides
+    are equal. Raises `ValueError` for no golds.
+    """
+    return max(_f1(answer, gold) for gold in golds)
+
+
+def _f1(answer: str, gold: str) -> float:
+    said, meant = tokens(answer), tokens(gold)
+    told, wanted = " ".join(said), " ".join(meant)
+    if told != wanted and (told in _VERDICTS or wanted in _VERDICTS):
+        return 0.0
+    if not said or not meant:
+        return float(said == meant)
+    shared = sum((Counter(said) & Counter(meant)).values())
+    return 2 * shared / (len(said) + len(meant))

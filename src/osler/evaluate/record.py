@@ -1,0 +1,148 @@
+"""What is kept of one sample that was tried: the checkpoint, and all that a report needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from osler.errors import BadRun
+from osler.evaluate.sample import Sample
+from osler.trace import Asked, Retrieved, Run
+from osler.types import Evidence, Solution, Usage
+
+Status = Literal["done", "failed"]
+
+
+class Key(NamedTuple):
+    """One sample under one strategy."""
+
+    strategy: str
+    task: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One statement of an answer and the numbers it cites."""
+
+    text: str
+    cites: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """One piece of evidence: the passage, and the words that were quoted."""
+
+    passage: str
+    title: str
+    code: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a solver ended."""
+
+    option: str | None = None
+    text: str = ""
+    grounding: str = ""
+    halt: str = ""
+    why: str = ""
+    statements: tuple[Said, ...] = ()
+    evidence: tuple[Cited, ...] = ()
+    retrieved: tuple[str, ...] = ()
+    """Ids of the passages that were found, in the order in which they were first found."""
+    prompts: tuple[str, ...] = ()
+    """Identities of the wordings that were used."""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Where the events of the run stand: a file of the log folder, and the bytes in it."""
+
+    file: str
+    start: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One try. The newest try of a key counts, but a failed one never hides a done one."""
+
+    strategy: str
+    sample: Sample
+    status: Status
+    when: str
+    """ISO 8601, UTC."""
+    seconds: float
+    """Wall clock."""
+    seed: int
+    outcome: Outcome = field(default_factory=Outcome)
+    error: str = ""
+    """What went wrong, with its type; empty when it is done."""
+    trace: Trace | None = None
+
+    @property
+    def key(self) -> Key:
+        return Key(self.strategy, self.sample.task, self.sample.id)
+
+
+def outcome_of(solution: Solution, run: Run) -> Outcome:
+    """What a report needs of a finished run."""
+    answer = solution.answer
+    found = (note.passage for e in run.events if isinstance(e, Retrieved) for note in e.hits)
+    asked = {e.prompt for e in run.events if isinstance(e, Asked) and "@" in e.prompt}
+    return Outcome(
+        answer.option,
+        answer.text,
+        str(answer.grounding),
+        str(solution.halt),
+        solution.why,
+        tuple(Said(s.text, s.cites) for s in answer.statements),
+        tuple(map(_cited, answer.evidence)),
+        tuple(dict.fromkeys(found)),
+        tuple(sorted(asked)),
+        run.usage,
+    )
+
+
+def _cited(evidence: Evidence) -> Cited:
+    passage = evidence.passage
+    return Cited(passage.id, passage.title, passage.locator.code, evidence.quote)
+
+
+@cache
+def _adapter() -> TypeAdapter[Record]:
+    return TypeAdapter(Record)
+
+
+def to_line(record: Record) -> str:
+    """One JSON object without a line break; the inverse of `from_line`."""
+    return json.dumps(asdict(record), ensure_ascii=False, allow_nan=False)
+
+
+def from_line(line: str | bytes) -> Record:
+    """Raises `BadRun` when the line is no record of this version."""
+    try:
+        return _adapter().validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "line"
+        raise BadRun(f"not a record: {where}: {first['msg']}") from error
+
+
+def key_of(line: bytes) -> tuple[Key, Status]:
+    """The key and status alone, which is all that resuming needs. Raises `BadRun`."""
+    try:
+        found: Mapping[str, Any] = json.loads(line)
+        sample = found["sample"]
+        key = Key(found["strategy"], sample["task"], sample["question"]["id"])
+        return key, found["status"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadRun(f"not a record: {error!r}") from error

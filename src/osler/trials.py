@@ -1,0 +1,137 @@
+"""Settings → an evaluation: which strategies run on which data, into which log folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from osler import wiring
+from osler.config import STRATEGIES, Settings, presets
+from osler.errors import BadConfig
+from osler.evaluate import plan as planning
+from osler.evaluate.datasets import Loaded, data_set
+from osler.evaluate.plan import Entrant, Plan
+from osler.evaluate.runner import Cell, Progress, Ready, Runner
+from osler.trace import Solver
+
+Load = Callable[[Mapping[str, object], str | None], Settings]
+"""Flags by dotted key, and a preset or `None` → the settings in force."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one command runs."""
+
+    settings: Mapping[str, Settings]
+    """Label to settings, in the order in which they run."""
+    plan: Plan
+    cells: tuple[Cell, ...]
+
+
+def strategy_settings(label: str, load: Load) -> Settings:
+    """The settings of a strategy as it is named: "rag", "tc-rag:metric=uct", "tc-rag-uct".
+
+    A name is a strategy or a preset; after it come settings, those without a dot of the
+    strategy itself ("cot:answer.options=letters"). Raises `BadConfig`.
+    """
+    name, *given = (part.strip() for part in label.split(":"))
+    flags: dict[str, object] = {}
+    for word in given:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise BadConfig(
+                f"{label!r}: {word!r} is not KEY=VALUE", fix='write it as "tc-rag:metric=uct"'
+            )
+        flags[key if "." in key else f"strategy.{key}"] = value
+    if name in presets() and name not in STRATEGIES:
+        return load(flags, name)
+    return load({"strategy.kind": name, **flags}, None)
+
+
+def read_task(word: str, folder: Path | None) -> Loaded:
+    """A data set by name, or "NAME=FILE+FILE" for files that lie elsewhere.
+
+    Raises `BadConfig` and `MalformedSource`.
+    """
+    name, equals, files = word.partition("=")
+    found = data_set(name.strip())
+    if equals:
+        return found.read([Path(file.strip()).expanduser() for file in files.split("+")])
+    if folder is None:
+        raise BadConfig(
+            f"where are the files of {name}?", fix=f"name their folder with --data: {found.origin}"
+        )
+    return found.load(folder)
+
+
+def trial(
+    tasks: Sequence[str],
+    labels: Sequence[str],
+    load: Load,
+    *,
+    data: Path | None,
+    limit: int | None,
+    seed: int,
+    experiment: str = "",
+) -> Trial:
+    """Everything is read and checked before the first sample is tried."""
+    settings = {label: strategy_settings(label, load) for label in labels}
+    entrants = {
+        label: planning.entrant(label, found.model_dump(mode="json"))
+        for label, found in settings.items()
+    }
+    noted, cells, kept = {}, [], []
+    for word in tasks:
+        loaded = read_task(word, data)
+        task = planning.task_of(loaded, data_set(loaded.name).kind)
+        noted[task.name] = task
+        samples = planning.chosen(loaded.samples, limit, seed)
+        kept.append((task, samples))
+    for label in labels:
+        cells += [Cell(label, task.name, samples) for task, samples in kept]
+    asked = {label: {task.name: len(samples) for task, samples in kept} for label in labels}
+    made = Plan(seed, noted, entrants, asked, version("osler"), experiment)
+    return Trial(settings, made, tuple(cells))
+
+
+async def run(
+    made: Trial,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    again: bool = True,
+    progress: Progress | None = None,
+) -> Plan:
+    """Tries what the log folder lacks. Raises `BadRun` where the folder was made otherwise."""
+    planning.keep(folder, made.plan)
+
+    async def prepare(label: str) -> Ready:
+        ready = await prepared(made.settings[label])
+        known = replace(
+            made.plan.entrants[label], models=dict(ready.models), snapshot=ready.snapshot
+        )
+        planning.keep(folder, _only(made.plan, known))
+        return ready
+
+    await Runner(folder, prepare, jobs, again, progress).run(made.cells)
+    return planning.read(folder)
+
+
+def _only(plan: Plan, entrant: Entrant) -> Plan:
+    return replace(plan, entrants={entrant.label: entrant})
+
+
+async def prepared(settings: Settings) -> Ready:
+    """The strategy, with its models and its knowledge base open."""
+    parts = await wiring.live(settings)
+    solver: Solver = wiring.solver(settings, parts)
+    return Ready(
+        solver,
+        {str(role): name for role, name in parts.names.items()},
+        parts.snapshot,
+        wiring.budget(settings),
+        settings.sampling.seed,
+        settings.strategy.kind,
+    )

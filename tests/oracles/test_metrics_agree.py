@@ -1,0 +1,251 @@
+"""Our measures against independent implementations: 1,000 random pairs each, to 1e-9."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from osler.evaluate.metrics import calibration, choice, overlap, retrieval, several, words
+
+N = 1_000
+EXACT = 1e-9
+
+ENGLISH = (
+    *(["the", "patient", "has", "a", "2.5", "mg", "dose", "of", "aspirin"]),
+    *(
+        [
+            "twice-daily",
+            ";",
+            "40%",
+            "of",
+            "them",
+            "improved",
+            "(p<0.01).",
+            "No",
+            "adverse",
+            "events",
+        ]
+    ),
+    *(["were", "seen", "in-hospital:", "A,", "B", "&", "C", "3-4", "1,000", "U.S.", "yes"]),
+)
+CHINESE = list(
+    "糖尿病患者应当每日监测血糖水平，并且遵照医嘱服药。高血压（Ⅱ级）：收缩压、舒张压abc12"
+)
+
+
+def english(rng: random.Random) -> str:
+    return " ".join(rng.choices(ENGLISH, k=rng.randint(1, 25)))
+
+
+def chinese(rng: random.Random) -> str:
+    return "药" + "".join(rng.choices(CHINESE, k=rng.randint(1, 40)))
+
+
+def pairs(make: object, references: int = 2) -> Iterator[tuple[str, list[str]]]:
+    rng = random.Random(7)
+    for _ in range(N):
+        yield make(rng), [make(rng) for _ in range(rng.randint(1, references))]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("order", [1, 4])
+@pytest.mark.parametrize(("make", "tokenizer"), [(english, "13a"), (chinese, "zh")])
+def test_bleu_is_sacrebleus_sentence_by_sentence(make: object, tokenizer: str, order: int) -> None:
+    bleu = pytest.importorskip("sacrebleu").BLEU(
+        tokenize=tokenizer, effective_order=True, max_ngram_order=order
+    )
+    for said, references in pairs(make):
+        wanted = bleu.sentence_score(said, references).score / 100
+        assert overlap.bleu(said, references, order) == pytest.approx(wanted, abs=EXACT), said
+
+
+@pytest.mark.parametrize(("make", "tokenizer"), [(english, "13a"), (chinese, "zh")])
+def test_bleu_of_a_corpus_is_sacrebleus(make: object, tokenizer: str) -> None:
+    sacrebleu = pytest.importorskip("sacrebleu")
+    found = [(said, references[:1]) for said, references in pairs(make, 1)]
+    theirs = sacrebleu.BLEU(tokenize=tokenizer).corpus_score(
+        [said for said, _ in found], [[references[0] for _, references in found]]
+    )
+    assert overlap.corpus_bleu(found) == pytest.approx(theirs.score / 100, abs=EXACT)
+
+
+def test_rouge_l_is_rouge_scores_with_our_tokens() -> None:
+    scorer_of = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer
+
+    class Ours:
+        def tokenize(self, text: str) -> list[str]:
+            return words.tokens(text)
+
+    scorer = scorer_of(["rougeL"], tokenizer=Ours())
+    for said, references in (*pairs(english, 1), *pairs(chinese, 1)):
+        theirs, ours = (
+            scorer.score(references[0], said)["rougeL"],
+            overlap.rouge_l(said, references),
+        )
+        assert ours.precision == pytest.approx(theirs.precision, abs=EXACT)
+        assert ours.recall == pytest.approx(theirs.recall, abs=EXACT)
+        assert ours.f1 == pytest.approx(theirs.fmeasure, abs=EXACT)
+
+
+def test_rouge_l_of_chinese_is_rouge_chineses() -> None:
+    """Its F1 has 1e-8 in the denominator; precision and recall have no such thing."""
+    rouge = pytest.importorskip("rouge_chinese").Rouge(metrics=["rouge-l"])
+    for said, (reference,) in pairs(chinese, 1):
+        ours, meant = words.tokens(said), words.tokens(reference)
+        if not ours or not meant:
+            continue
+        theirs = rouge.get_scores(" ".join(ours), " ".join(meant))[0]["rouge-l"]
+        found = overlap.rouge_l(said, [reference])
+        assert found.precision == pytest.approx(theirs["p"], abs=EXACT)
+        assert found.recall == pytest.approx(theirs["r"], abs=EXACT)
+        assert found.f1 == pytest.approx(theirs["f"], abs=1e-7)
+
+
+def test_retrieval_measures_are_trec_evals() -> None:
+    measures = pytest.importorskip("ir_measures")
+    rng, qrels, runs = random.Random(3), [], []
+    ours: dict[str, tuple[float, float, float]] = {}
+    for number in range(N):
+        documents = [f"d{i}" for i in range(12)]
+        grades = {doc: rng.randint(0, 3) for doc in rng.sample(documents, 6)}
+        grades["d0"] = 2
+        ranked = rng.sample(documents, rng.randint(1, 12))
+        relevant = {doc for doc, grade in grades.items() if grade > 0}
+        query = f"q{number}"
+        ours[query] = (
+            retrieval.recall_at(ranked, relevant, 5),
+            retrieval.reciprocal_rank(ranked, relevant),
+            retrieval.ndcg(ranked, grades, 10),
+        )
+        qrels += [measures.Qrel(query, doc, grade) for doc, grade in grades.items()]
+        runs += [measures.ScoredDoc(query, doc, -float(r)) for r, doc in enumerate(ranked)]
+    wanted = [measures.R @ 5, measures.RR, measures.nDCG @ 10]
+    seen = 0
+    for metric in measures.iter_calc(wanted, qrels, runs):
+        value = ours[metric.query_id][wanted.index(metric.measure)]
+        assert value == pytest.approx(metric.value, abs=EXACT), metric
+        seen += 1
+    assert seen == 3 * N
+
+
+def test_agreement_accuracy_and_brier_are_scikit_learns() -> None:
+    sk = pytest.importorskip("sklearn.metrics")
+    rng = random.Random(5)
+    for _ in range(N):
+        n = rng.randint(2, 30)
+        machine = [rng.random() < 0.6 for _ in range(n)]
+        person = [rng.random() < 0.5 for _ in range(n)]
+        found = several.agreement(machine, person)
+        assert found.accuracy == pytest.approx(sk.accuracy_score(person, machine), abs=EXACT)
+        for ours, theirs in (
+            (found.precision, sk.precision_score),
+            (found.recall, sk.recall_score),
+            (found.f1, sk.f1_score),
+        ):
+            assert ours == pytest.approx(theirs(person, machine, zero_division=0), abs=EXACT)
+        confidence = [rng.random() for _ in range(n)]
+        rights = [float(p) for p in person]
+        assert calibration.brier(confidence, rights) == pytest.approx(
+            sk.brier_score_loss(person, confidence, pos_label=True, labels=[False, True])
+            if len(set(person)) > 1
+            else sum((c - r) ** 2 for c, r in zip(confidence, rights, strict=True)) / n,
+            abs=EXACT,
+        )
+
+
+def test_reliability_bins_are_scikit_learns() -> None:
+    curve = pytest.importorskip("sklearn.calibration").calibration_curve
+    rng = random.Random(6)
+    for _ in range(N):
+        n = rng.randint(2, 60)
+        confidence = [rng.random() for _ in range(n)]
+        rights = [float(rng.random() < 0.5) for _ in range(n)]
+        rights[:2] = [0.0, 1.0]
+        accuracy, mean = curve(rights, confidence, n_bins=10)
+        bins = calibration.reliability(confidence, rights)
+        assert [b.accuracy for b in bins] == pytest.approx(list(accuracy), abs=EXACT)
+        assert [b.confidence for b in bins] == pytest.approx(list(mean), abs=EXACT)
+
+
+def test_query_diversity_is_the_mean_of_scikit_learns_cosine_distances() -> None:
+    distances = pytest.importorskip("sklearn.metrics.pairwise").cosine_distances
+    rng = random.Random(8)
+    for _ in range(N):
+        n = rng.randint(2, 6)
+        vectors = [[rng.gauss(0, 1) for _ in range(4)] for _ in range(n)]
+        full = distances(vectors)
+        wanted = sum(full[i][j] for i in range(n) for j in range(i)) / (n * (n - 1) / 2)
+        assert several.query_diversity(vectors) == pytest.approx(wanted, abs=EXACT)
+
+
+def squad_normal(text: str) -> str:
+    """The SQuAD 1.1 evaluation script's, word for word in its order of steps."""
+    import re
+    import string
+
+    lowered = "".join(c for c in text.lower() if c not in set(string.punctuation))
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", lowered).split())
+
+
+def test_exact_match_and_f1_are_squads_on_english() -> None:
+    from collections import Counter
+
+    for said, references in pairs(english):
+        wanted, best = 0.0, 0.0
+        for reference in references:
+            a, b = squad_normal(said).split(), squad_normal(reference).split()
+            wanted = max(wanted, float(a == b))
+            same = sum((Counter(a) & Counter(b)).values())
+            verdict = {" ".join(a), " ".join(b)} & {"yes", "no", "noanswer"}
+            if same and (a == b or not verdict):
+                p, r = same / len(a), same / len(b)
+                best = max(best, 2 * p * r / (p + r))
+            elif a == b:
+                best = 1.0
+        assert words.exact_match(said, references) == wanted
+        assert words.f1(said, references) == pytest.approx(best, abs=EXACT)
+
+
+@pytest.mark.parametrize("text", ["糖尿病患者应每日监测血糖。", "高血压，二级", "是"])
+def test_identical_chinese_texts_score_one(text: str) -> None:
+    assert words.exact_match(text, [text]) == 1
+    assert words.f1(text, [text]) == 1
+    assert overlap.bleu(text, [text]) == pytest.approx(1, abs=EXACT)
+    assert overlap.paper_bleu(text, [text]) == 1
+    assert overlap.rouge_l(text, [text]).f1 == 1
+    assert overlap.rouge_r(text, [text]) == 1
+
+
+def test_the_papers_bleu_is_higher_than_bleu_by_its_wrong_weights() -> None:
+    """ "abcd" against "abce": p1 = 3/4, no penalty; weights (1/4, 0, 0, 0) give (3/4)^(1/4)."""
+    assert overlap.paper_bleu("abcd", ["abce"], 4) == pytest.approx(0.75**0.25)
+    assert overlap.paper_bleu("abcd", ["abce"], 1) == pytest.approx(0.75)
+
+
+def test_luq_worked_by_hand() -> None:
+    """Two responses: one sentence with 3:1, two sentences with 1:1 and 1:0.
+
+    C(0) = 0.75; C(1) = (0.5 + 1) / 2 = 0.75; U = 1 - 0.75 = 0.25.
+    """
+    e = several.Entailment
+    scores = [[[None, e(0.6, 0.2)]], [[e(0.3, 0.3), None], [e(0.4, 0.0), None]]]
+    assert several.luq(scores) == pytest.approx(0.25)
+
+
+def test_the_leaderboard_average_is_over_types_of_means_over_classes() -> None:
+    """Type X: class a 1/2, class b 1 → 0.75; type Y: class c 0 → 0; mean 0.375."""
+    rows = [("X", "a", 1.0), ("X", "a", 0.0), ("X", "b", 1.0), ("Y", "c", 0.0)]
+    types, mean = choice.leaderboard(rows)
+    assert (types, mean) == ({"X": 0.75, "Y": 0.0}, 0.375)
+
+
+@pytest.mark.parametrize(
+    ("value", "base", "printed"),
+    [(76.8, 80.0, -4.0), (50.0, 40.0, 25.0)],
+)
+def test_a_drop_is_relative_to_the_base(value: float, base: float, printed: float) -> None:
+    assert 100 * several.relative_drop(value, base) == pytest.approx(printed)
+
+
+def test_mirages_standard_error_by_hand() -> None:
+    """sqrt(0.8 · 0.2 / 100) = 0.04."""
+    assert choice.standard_error(0.8, 100) == pytest.approx(0.04)
