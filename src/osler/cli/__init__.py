@@ -14,6 +14,7 @@ import typer
 
 from osler.cli import calibrate, fetch, graph, kb, kb_keep, kb_push, models, patients, setup, trace
 from osler.cli.ask import ask, replay
+from osler.cli.plan import plan
 from osler.cli.session import ProgressMode, Root, Session, complete_preset, settings_of
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ kb.app.command()(kb_push.push)
 app.add_typer(kb.app, name="kb", help="The knowledge base: what can be found and cited.")
 kb.app.add_typer(graph.app, name="graph", help="Concepts, and how they hang together.")
 app.command()(ask)
+app.command()(plan)
 app.add_typer(trace.app, name="trace", help="Recorded runs.")
 app.command()(replay)
 app.command()(calibrate.calibrate)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from osler.config import Cot, Direct, KagThinker, Rag, Role, Settings, TcRag
+from osler.config import Cot, Direct, KagThinker, OmniRag, Rag, Role, Settings, TcRag
 from osler.errors import BadConfig
 from osler.llm.base import LanguageModel, Likelihood
 from osler.llm.tape import (
@@ -24,10 +24,11 @@ from osler.llm.tape import (
     recording,
     replaying,
 )
+from osler.omni.describe import Offer
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever
 from osler.wiring.hub import reranked, reranker
-from osler.wiring.knowledge import knowledge_base, retriever, searched
+from osler.wiring.knowledge import knowledge_base, offers, retriever, searched
 from osler.wiring.models import Ready, cast, encoder, relevance
 
 
@@ -46,6 +47,8 @@ class Parts:
     sources: tuple[str, ...]
     """Those that the knowledge base holds and the settings allow."""
     snapshot: str = ""
+    offers: tuple[Offer, ...] = ()
+    """The same sources as a planner is told of them; of Omni-RAG alone."""
 
     def model(self, role: Role) -> LanguageModel:
         return self.models[role].model
@@ -65,6 +68,10 @@ def roles_of(settings: Settings) -> tuple[Role, ...]:
             return ("planner", "summariser", "reader")
         case KagThinker():
             return ("planner", "reader")
+        case OmniRag(planner="reflexion" | "serts"):
+            return ("planner", "judge", "reader")
+        case OmniRag():
+            return ("planner", "reader")
         case _ as never:
             assert_never(never)
 
@@ -76,16 +83,17 @@ async def live(settings: Settings) -> Parts:
         return Parts(models, _no_retriever, Overlap(), Overlap(), ())
     kb, chosen = knowledge_base(settings), encoder(settings)
     kb.require_built(chosen.identity)
-    second = reranker(settings, chosen)
+    second, sources = reranker(settings, chosen), searched(settings, kb)
     return Parts(
         models,
         lambda name, sources: reranked(
-            settings, retriever(settings, kb, chosen, sources), second, sources
+            settings, retriever(settings, kb, chosen, sources, second), second, sources
         ),
         relevance(chosen),
         Coverage(kb.rarity),
-        searched(settings, kb),
+        sources,
         kb.snapshot,
+        offers(kb, sources) if isinstance(settings.strategy, OmniRag) else (),
     )
 
 
@@ -103,11 +111,16 @@ def recorded(parts: Parts, tape: Tape) -> Parts:
         RecordingRelevance("coverage", parts.coverage, tape),
         parts.sources,
         parts.snapshot,
+        parts.offers,
     )
 
 
 def replayed(
-    tape: Tape, names: Mapping[Role, str], sources: tuple[str, ...], snapshot: str
+    tape: Tape,
+    names: Mapping[Role, str],
+    sources: tuple[str, ...],
+    snapshot: str,
+    offers: tuple[Offer, ...] = (),
 ) -> Parts:
     """What the tape holds, and nothing else; `names` says which model played which role.
 
@@ -124,6 +137,7 @@ def replayed(
         ReplayingRelevance("coverage", player),
         sources,
         snapshot,
+        offers,
     )
 
 
