@@ -22,9 +22,23 @@ from pydantic import TypeAdapter, ValidationError
 from osler import wiring
 from osler.baselines.rag import fixed_plan
 from osler.config import Role, Settings
-from osler.errors import BadRun
+from osler.errors import BadConfig, BadRun
 from osler.llm.tape import Tape
-from osler.trace import Answered, Asked, Event, Run, Sink, Started, read_events, to_line
+from osler.omni.describe import Offer
+from osler.omni.dossier import Dossier, dossier
+from osler.omni.solver import OmniRag
+from osler.trace import (
+    Answered,
+    Asked,
+    Event,
+    Run,
+    Sink,
+    Solver,
+    Spent,
+    Started,
+    read_events,
+    to_line,
+)
 from osler.types import Question, Solution
 
 RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
@@ -48,6 +62,10 @@ class Record:
     settings: dict[str, Any]
     carriers: tuple[str, ...] = ()
     """What could be looked up in the concept graph besides the source."""
+    offers: tuple[Offer, ...] = ()
+    """The sources as the planner was told of them."""
+    plan: Dossier | None = None
+    """The one that was given, where nobody planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +83,17 @@ class Finished:
 
 
 async def ask(
-    settings: Settings, question: Question, *, sink: Sink | None = None, plan_only: bool = False
+    settings: Settings,
+    question: Question,
+    *,
+    sink: Sink | None = None,
+    plan_only: bool = False,
+    plan: Dossier | None = None,
 ) -> Finished:
-    """Solves the question as the settings say, and keeps the run if they say so."""
+    """Solves the question as the settings say, and keeps the run if they say so.
+
+    `plan`: Omni-RAG runs this one. Raises `BadConfig` where the strategy runs none.
+    """
     began = time.perf_counter()
     when = datetime.now(UTC)
     live = await wiring.live(settings)
@@ -80,10 +106,10 @@ async def ask(
         sink=sink,
     )
     if plan_only:
-        run.emit(fixed_plan(question, parts.sources))
+        await _propose(wiring.solver(settings, parts, plan), parts, question, run)
         solution = None
     else:
-        solution = await _solve(settings, parts, question, run)
+        solution = await _solve(settings, parts, question, run, plan)
     seconds = round(time.perf_counter() - began, 3)
     folder = None
     if solution is not None and settings.runs.keep:
@@ -99,6 +125,8 @@ async def ask(
             halt=solution.halt,
             settings=settings.model_dump(mode="json"),
             carriers=parts.carriers,
+            offers=parts.offers,
+            plan=plan,
         )
         tape.prompts = _prompts(run.events)
         folder = _keep(settings.runs.path / run.id, record, run.events, tape)
@@ -111,6 +139,36 @@ async def ask(
         parts.snapshot,
         settings.strategy.kind,
         tuple(run.events),
+    )
+
+
+async def plan(
+    settings: Settings, question: Question, *, search: bool = False, sink: Sink | None = None
+) -> Dossier:
+    """Omni-RAG's plan for the question, and with `search` what it finds.
+
+    Raises `BadConfig` for another strategy, and `BadRun` where the budget ends first.
+    """
+    parts = await wiring.live(settings)
+    solver = wiring.solver(settings, parts)
+    if not isinstance(solver, OmniRag):
+        raise BadConfig(
+            f"{settings.strategy.kind} makes no source plan", fix="add --strategy omni-rag"
+        )
+    run = Run("plan", settings.sampling.seed, wiring.budget(settings), sink=sink)
+    try:
+        proposal = await solver.propose(question, run)
+    except Spent as spent:
+        raise BadRun(f"there is no plan: spent: {spent}", fix="raise the [budget]") from spent
+    found = await solver.search(proposal, run) if search else dict(proposal.found)
+    return dossier(
+        proposal.plan,
+        parts.sources,
+        {query: result for query, result in found.items() if query in proposal.plan.queries},
+        question=question,
+        dropped=proposal.dropped,
+        planner=wiring.planned_by(settings, parts),
+        snapshot=parts.snapshot,
     )
 
 
@@ -127,9 +185,11 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> Finished:
     expected = [to_line(event) for event in _events(folder / EVENTS)]
     names = {role: record.models.get(role, "") for role in wiring.roles_of(settings)}
     tape = Tape.read(folder / TAPE)
-    parts = wiring.replayed(tape, names, record.sources, record.snapshot, record.carriers)
+    parts = wiring.replayed(
+        tape, names, record.sources, record.snapshot, record.carriers, record.offers
+    )
     run = Run(record.id, settings.sampling.seed, wiring.budget(settings), sink=sink)
-    solution = await _solve(settings, parts, record.question, run)
+    solution = await _solve(settings, parts, record.question, run, record.plan)
     _compare(folder / EVENTS, expected, [to_line(event) for event in run.events])
     return Finished(
         record.id,
@@ -154,8 +214,23 @@ def read_record(folder: Path) -> Record:
         raise BadRun(f"{path} is damaged: {error.errors()[0]['msg']}") from error
 
 
-async def _solve(settings: Settings, parts: wiring.Parts, question: Question, run: Run) -> Solution:
-    solver = wiring.solver(settings, parts)
+async def _propose(solver: Solver, parts: wiring.Parts, question: Question, run: Run) -> None:
+    """Only the plan; of a strategy that plans nothing, the question itself."""
+    if isinstance(solver, OmniRag):
+        with contextlib.suppress(Spent):  # the run says which bound it was
+            await solver.propose(question, run)
+    else:
+        run.emit(fixed_plan(question, parts.sources))
+
+
+async def _solve(
+    settings: Settings,
+    parts: wiring.Parts,
+    question: Question,
+    run: Run,
+    plan: Dossier | None = None,
+) -> Solution:
+    solver = wiring.solver(settings, parts, plan)
     run.emit(
         Started(
             run.id,

@@ -70,7 +70,26 @@ class PlannedQuery:
 class SourcesPlanned:
     queries: tuple[PlannedQuery, ...]
     origin: Literal["planner", "user", "fixed"]
+    dropped: tuple[str, ...] = ()
+    """What the planner wrote and nobody asks, each with the reason."""
     type: Literal["plan.proposed"] = "plan.proposed"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanScored:
+    """A plan that was tried on the way to the one that is proposed (Omni-RAG App. D.3)."""
+
+    source: str
+    """The one that it is for; empty for a plan of all."""
+    n: int
+    """From 1."""
+    parent: int
+    """The plan that it grew from; 0 = none."""
+    queries: tuple[PlannedQuery, ...]
+    score: int
+    """0 to 5."""
+    suggestion: str
+    type: Literal["plan.scored"] = "plan.scored"
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +269,7 @@ class Answered:
 Event = Annotated[
     Started
     | SourcesPlanned
+    | PlanScored
     | Searched
     | Retrieved
     | Pushed

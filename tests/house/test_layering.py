@@ -9,7 +9,7 @@ SRC = Path(__file__).parents[2] / "src" / "osler"
 
 LAYERS = (
     {"types", "errors", "text"},
-    {"trace", "prompts", "questions"},
+    {"trace", "prompts", "questions", "lanes"},
     {"llm", "kb"},
     {"retrieve"},
     {"answer"},
@@ -22,7 +22,17 @@ LAYERS = (
     {"runs", "doctor", "calibrate", "studies", "trials"},
     {"serve", "web", "cli"},
 )
-SIBLINGS_MAY_MEET = {"types", "errors", "text", "trace", "prompts", "questions", "llm", "kb"}
+SIBLINGS_MAY_MEET = {
+    "types",
+    "errors",
+    "text",
+    "trace",
+    "prompts",
+    "questions",
+    "lanes",
+    "llm",
+    "kb",
+}
 """Parts of one layer that may import each other; the papers' own never do."""
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from osler.omni.describe import Offer
 from osler.prompts import load, render
 from osler.tcrag.tools import DOC_RAG, KG_RAG, description
-from osler.types import Language
+from osler.types import BOOK, GRAPH, Language
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "osler"
@@ -82,8 +83,19 @@ def example(name: str, language: Language) -> dict[str, object]:
         "concepts": ["Anaphylaxis", "Adrenaline"],
         "definitions": [("Anaphylaxis", "A severe allergic reaction.")],
         "relations": ["Adrenaline —treats→ Anaphylaxis"],
+        "sources": [
+            {"name": offer.name, "description": offer.described(language), "graph": offer.graph}
+            for offer in (Offer(BOOK), Offer(GRAPH), Offer("notes", ("Ward rules",)))
+        ],
+        "at_most": 3,
+        "feedback": [{"plan": "<book> adrenaline </book>", "score": 2, "suggestion": "Ask dose."}],
+        "source": BOOK,
+        "description": Offer(BOOK).described(language),
         "text": "DOC_RAG: [1] Anaphylaxis: Adrenaline is given first.",
     }
+    if name == "omni/feedback":  # documents by query
+        found = {"source": BOOK, "query": "adrenaline", "texts": documents}
+        values["documents"] = [found, {"source": GRAPH, "query": "adrenaline", "texts": []}]
     return {key: values[key] for key in load(name, language).variables}
 
 

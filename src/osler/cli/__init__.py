@@ -28,6 +28,7 @@ from osler.cli import (
     trace,
 )
 from osler.cli.ask import ask, replay
+from osler.cli.plan import plan
 from osler.cli.session import ProgressMode, Root, Session, complete_preset, settings_of
 
 app = typer.Typer(
@@ -49,6 +50,7 @@ graph.app.command()(graph_communities.communities)
 kb.app.add_typer(graph.app, name="graph", help="Concepts, and how they hang together.")
 app.command()(ask)
 app.add_typer(evaluate.app, name="eval", help="Strategies compared on data sets.")
+app.command()(plan)
 app.add_typer(trace.app, name="trace", help="Recorded runs.")
 app.command()(replay)
 app.command()(calibrate.calibrate)

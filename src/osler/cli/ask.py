@@ -27,6 +27,7 @@ from osler.errors import BadQuestion, OslerError
 
 if TYPE_CHECKING:
     from osler.cli.render import Report
+    from osler.omni.dossier import Dossier
     from osler.runs import Finished
     from osler.trace import Event, Sink
     from osler.types import Question
@@ -50,7 +51,7 @@ def ask(
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="How to solve it: direct, cot, rag, tc-rag or kag-thinker.",
+            help="How to solve it: direct, cot, rag, tc-rag, kag-thinker or omni-rag.",
             autocompletion=complete_strategy,
         ),
     ] = None,
@@ -66,6 +67,12 @@ def ask(
         ),
     ] = None,
     trace: Trace = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            help="Run this source plan (of `osler plan`, or written by hand) with omni-rag."
+        ),
+    ] = None,
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Say what would be searched, and stop.")
     ] = False,
@@ -79,10 +86,11 @@ def ask(
     """
     here = session(context, as_json=as_json, quiet=quiet)
     here.preset = preset or here.preset
-    asked = _question(question, tuple(option or ()))
+    given = _plan(plan)
+    asked = _asked(question, tuple(option or ()), given)
     settings = here.settings(
         {
-            "strategy.kind": strategy,
+            "strategy.kind": strategy or ("omni-rag" if given else None),
             "strategy.k": k,
             "kb.sources": sources,
             "sampling.seed": seed,
@@ -90,8 +98,8 @@ def ask(
     )
     from osler.runs import ask as solve
 
-    with _watched(here, trace) as sink:
-        finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only))
+    with watched(here, trace) as sink:
+        finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only, plan=given))
     _end(here, _report(finished, asked))
 
 
@@ -109,14 +117,14 @@ def replay(
 
     log = find(run, here.settings().runs.path)
     question = report(log).question
-    with _watched(here, trace) as sink:
+    with watched(here, trace) as sink:
         finished = asyncio.run(again(log.parent, sink=sink))
     here.say(f"replayed {len(finished.events)} events: each is as it was\n")
     _end(here, _report(finished, question))
 
 
 @contextmanager
-def _watched(here: Session, trace: Path | None) -> Iterator[Sink]:
+def watched(here: Session, trace: Path | None) -> Iterator[Sink]:
     """Hands each event to whoever watches: the terminal, a file."""
     with ExitStack() as stack:
         watchers = [watcher for watcher in (_live(here),) if watcher]
@@ -176,7 +184,22 @@ def _log(path: Path) -> Iterator[Callable[[Event], None]]:
         yield write
 
 
-def _question(text: str | None, options: tuple[str, ...]) -> Question:
+def _plan(path: Path | None) -> Dossier | None:
+    if path is None:
+        return None
+    from osler.omni.dossier import read
+
+    return read(path)
+
+
+def _asked(text: str | None, options: tuple[str, ...], plan: Dossier | None) -> Question:
+    """The question; that of the plan where none is given."""
+    if text is None and plan is not None and plan.question is not None:
+        return plan.question
+    return question_of(text, options)
+
+
+def question_of(text: str | None, options: tuple[str, ...]) -> Question:
     from osler.questions import parse_question
 
     return parse_question(_given(text), options=options)

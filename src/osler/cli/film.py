@@ -23,6 +23,8 @@ from osler.trace import (
     FormSolved,
     FormsPlanned,
     Noted,
+    PlannedQuery,
+    PlanScored,
     Popped,
     Pushed,
     Retrieved,
@@ -50,6 +52,10 @@ class Film:
                 yield _line("", started(event), "dim")
             case SourcesPlanned():
                 yield _line("", planned(event), "magenta")
+                for left_out in event.dropped:
+                    yield _line("  !", f"not asked: {left_out}", "yellow")
+            case PlanScored():
+                yield _line("  ~", tried(event), "magenta")
             case Searched():
                 yield self._inside("?", searched(event), "blue")
             case Retrieved():
@@ -113,11 +119,22 @@ def started(event: Started) -> str:
 
 
 def planned(event: SourcesPlanned) -> str:
+    return f"plan ({event.origin}): {_by_source(event.queries)}"
+
+
+def tried(event: PlanScored) -> str:
+    of = f" of {event.source}" if event.source else ""
+    after = f", after {event.parent}" if event.parent else ""
+    advice = f": {event.suggestion}" if event.suggestion else ""
+    return f"plan {event.n}{of}{after}: {event.score} of 5: {_by_source(event.queries)}{advice}"
+
+
+def _by_source(planned: Iterable[PlannedQuery]) -> str:
     queries: dict[str, list[str]] = {}
-    for query in event.queries:
+    for query in planned:
         queries.setdefault(query.source, []).append(query.query)
-    told = " | ".join(f"{source}: {'; '.join(asked)}" for source, asked in queries.items())
-    return f"plan ({event.origin}): {told or 'no source needed'}"
+    told = (f"{source}: {'; '.join(asked)}" for source, asked in queries.items())
+    return " | ".join(told) or "no source needed"
 
 
 def searched(event: Searched) -> str:

@@ -369,13 +369,50 @@ class KagThinker(Section):
     )
 
 
-Strategy = Annotated[Direct | Cot | Rag | TcRag | KagThinker, Field(discriminator="kind")]
+class OmniRag(Section):
+    """A plan says which source is asked, and in which words; one reading answers."""
+
+    kind: Literal["omni-rag"] = "omni-rag"
+    planner: Literal[
+        "auto", "original", "query2doc", "prompting", "reflexion", "serts", "trained"
+    ] = Field(
+        default="auto",
+        description="Who plans (Omni-RAG App. D.3); trained: the planner's model as it was trained"
+        " (an adapter, say); auto: prompting, but original where the planner's model may not"
+        " word medicine.",
+    )
+    queries: Whole = Field(
+        default=3, ge=1, le=20, description="Queries for a source, at most (Omni-RAG §4.1)."
+    )
+    k: Whole = Field(
+        default=10, ge=1, le=200, description="Passages that one query finds (Omni-RAG §5.1.2)."
+    )
+    per_source: Whole = Field(
+        default=5, ge=1, le=200, description="Passages of one source that are read, at most."
+    )
+    rounds: Whole = Field(
+        default=8, ge=1, le=100, description="Plans that reflexion and serts try (App. D.3)."
+    )
+    width: Whole = Field(
+        default=3, ge=1, le=20, description="Children of a node of serts; the paper gives none."
+    )
+    judged: Whole = Field(
+        default=5,
+        ge=1,
+        le=200,
+        description="Passages of one query that the judge of reflexion and serts reads: the"
+        " better half (Omni-RAG §5.1.2).",
+    )
+
+
+Strategy = Annotated[Direct | Cot | Rag | TcRag | KagThinker | OmniRag, Field(discriminator="kind")]
 STRATEGIES: dict[str, type[Section]] = {
     "direct": Direct,
     "cot": Cot,
     "rag": Rag,
     "tc-rag": TcRag,
     "kag-thinker": KagThinker,
+    "omni-rag": OmniRag,
 }
 
 

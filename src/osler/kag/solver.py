@@ -16,9 +16,9 @@ from osler.kag.dependencies import Dependencies, dependencies, fill
 from osler.kag.depth import DepthSolver, SubAnswer
 from osler.kag.executors import Calculator, Deducer
 from osler.kag.forms import Deduce, Math, Output, Plan, Retrieval, Step
-from osler.kag.lanes import Lanes
 from osler.kag.output import Finisher, nearest_option
 from osler.kag.planner import Planner
+from osler.lanes import Lanes
 from osler.trace import FormSolved, Noted, Run, Spent
 from osler.types import Grounding, Halt, Hit, Question, Solution
 

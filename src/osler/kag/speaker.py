@@ -1,49 +1,14 @@
-"""A model in one role, and how it is asked."""
+"""How a reply of KAG-Thinker's gives its answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
-
 from osler.errors import MalformedOutput
-from osler.llm.ask import ask
-from osler.llm.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.grammar import Grammar
+from osler.llm.base import Completion
 from osler.llm.spans import answer_span, tagged
-from osler.prompts import Rendered
-from osler.trace import Run
-
-T = TypeVar("T")
+from osler.llm.speaker import Speaker as Speaker
 
 UNKNOWN = frozenset({"", "unknown", "未知", "不知道", "i don't know"})
 """How a model says that what it was given does not tell."""
-
-
-@dataclass(frozen=True)
-class Speaker:
-    model: LanguageModel
-    role: str
-    sampling: Sampling = field(default_factory=Sampling)
-    constrains: bool = False
-    """Whether the engine takes a grammar."""
-
-    async def ask(
-        self,
-        prompt: Rendered,
-        parse: Callable[[Completion], T],
-        run: Run,
-        *,
-        grammar: Grammar | None = None,
-        top: int = 0,
-    ) -> T:
-        """The parsed reply to one prompt. Raises `MalformedOutput` after the repairs of `ask`."""
-        held = grammar if self.constrains else None
-        sampling = replace(self.sampling, seed=run.rng.getrandbits(31), grammar=held, top=top)
-        messages = [Message("user", prompt.text)]
-        return await ask(
-            self.model, messages, parse, sampling, run, role=self.role, prompt=prompt.identity
-        )
 
 
 def said(completion: Completion) -> str:

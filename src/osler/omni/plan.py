@@ -27,8 +27,10 @@ from osler.types import ALL_SOURCES, GRAPH, SOURCES
 
 MOST = 3
 """Queries for a source (§4.1)."""
-LONGEST = 300
-"""Characters of a query or term; what is longer is cut."""
+LONGEST = 4000
+"""Characters of a query or term, which may be a whole question or a passage; the rest is cut."""
+WRITTEN = 300
+"""Characters of a query that a model was asked to write."""
 
 _OWN_SEPARATORS = str.maketrans({";": ",", "；": "，", "{": " ", "}": " "})
 # What E.2 writes where the model should write its own words.
@@ -138,14 +140,20 @@ def _tag(source: str, queries: Sequence[Query]) -> str:
     return f"<{source}> {inner} </{source}>" if inner else f"<{source}></{source}>"
 
 
-def parse(reply: str, *, sources: Sequence[str] = SOURCES, at_most: int = MOST) -> Reading:
+def parse(
+    reply: str,
+    *,
+    sources: Sequence[str] = SOURCES,
+    at_most: int = MOST,
+    longest: int = LONGEST,
+) -> Reading:
     """What a reply plans; it never raises anything, whatever the reply.
 
     Read as well are tags in capitals, unclosed, closed by another's, repeated or absent,
     full-width ";", "，" and "＜", one query a line, and copied placeholders (which go).
-    Of a source's queries the first `at_most` are kept.
+    Of a source's queries the first `at_most` are kept, of each the first `longest` characters.
     """
-    reader = _Reader(at_most, [], [])
+    reader = _Reader(at_most, min(longest, LONGEST), [], [])
     seen = set()
     for source, content in _contents(reply, sources):
         seen.add(source)
@@ -155,8 +163,11 @@ def parse(reply: str, *, sources: Sequence[str] = SOURCES, at_most: int = MOST) 
 
 
 def expect(reply: str, *, sources: Sequence[str] = SOURCES, at_most: int = MOST) -> Reading:
-    """As `parse`, but a reply without any source's tag is `MalformedOutput`: ask again."""
-    reading = parse(reply, sources=sources, at_most=at_most)
+    """As `parse`, of what a model was asked for.
+
+    A reply without any source's tag is `MalformedOutput`: ask again.
+    """
+    reading = parse(reply, sources=sources, at_most=at_most, longest=WRITTEN)
     if set(reading.missing) == set(sources):
         raise MalformedOutput(reply, expected=_EXPECTED)
     return reading
@@ -165,19 +176,20 @@ def expect(reply: str, *, sources: Sequence[str] = SOURCES, at_most: int = MOST)
 @dataclass
 class _Reader:
     at_most: int
+    longest: int
     kept: list[Query]
     dropped: list[Dropped]
 
     def read(self, source: str, content: str) -> None:
         for item in _items(content):
             if (why := self._keep(source, item)) is not None:
-                self.dropped.append(Dropped(source, item[:LONGEST], why))
+                self.dropped.append(Dropped(source, item[:WRITTEN], why))
 
     def _keep(self, source: str, item: str) -> str | None:
         """Why the item is not kept whole; `None` when it is."""
         text, term = _parts(source, item)
         try:
-            query = Query.of(source, text, term)
+            query = Query.of(source, text[: self.longest], term[: self.longest])
         except ValueError:
             return "no query"
         of_source = [kept for kept in self.kept if kept.source == source]
@@ -186,8 +198,8 @@ class _Reader:
         if len(of_source) >= self.at_most:
             return f"more than {self.at_most}"
         self.kept.append(query)
-        cut = max(len(text), len(term)) > LONGEST
-        return f"longer than {LONGEST} characters: cut" if cut else None
+        cut = max(len(text), len(term)) > self.longest
+        return f"longer than {self.longest} characters: cut" if cut else None
 
 
 def _parts(source: str, item: str) -> tuple[str, str]:

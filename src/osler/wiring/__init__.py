@@ -23,6 +23,7 @@ from osler.wiring.knowledge import (
 )
 from osler.wiring.models import PACKAGED, Ready, cast, encoder, language_model, relevance
 from osler.wiring.parts import Parts, live, no_retriever, recorded, replayed, roles_of
+from osler.wiring.planning import planned_by
 from osler.wiring.strategies import (
     PACKAGED_SIGMA,
     Threshold,
@@ -54,6 +55,7 @@ __all__ = [
     "machine",
     "no_retriever",
     "open_or_create",
+    "planned_by",
     "recorded",
     "relevance",
     "replayed",

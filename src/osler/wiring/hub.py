@@ -9,7 +9,7 @@ from osler.config import Embedder, Model, RerankerSettings, Settings
 from osler.llm.base import LanguageModel
 from osler.retrieve.relevance import ByLanguage, EncoderRelevance, Overlap
 from osler.retrieve.rerank import BestSentence, Reranked
-from osler.types import EMR, Relevance, Retriever
+from osler.types import EMR, GRAPH, Relevance, Retriever
 from osler.wiring.keys import server_key
 
 if TYPE_CHECKING:
@@ -107,8 +107,9 @@ def reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
 def reranked(
     settings: Settings, inner: Retriever, second: Relevance | None, sources: tuple[str, ...]
 ) -> Retriever:
-    """The search with the second look, where there is one; patients stand by their likeness."""
-    if second is None or sources == (EMR,):
+    """The search with the second look, where there is one; patients stand by their likeness,
+    and the graph has weighed its relations itself."""
+    if second is None or sources in ((EMR,), (GRAPH,)):
         return inner
     depth = settings.reranker.depth
     return Reranked(inner, second, depth=depth, k=depth)

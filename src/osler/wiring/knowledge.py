@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from importlib.resources import as_file, files
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from osler.config import Settings
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.kb.base import Built, KnowledgeBase, Progress
 from osler.kb.engines.base import Choice, Filter
+from osler.omni.describe import Offer
 from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.relevance import Overlap
 from osler.retrieve.sources import Fusion, over
 from osler.retrieve.web import Together
-from osler.types import ALL_SOURCES, EMR, GRAPH, Hit, Retriever
+from osler.types import ALL_SOURCES, EMR, GRAPH, Hit, Relevance, Retriever
 from osler.wiring import graphs, outside
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.keys import server_key
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from osler.kb.embed import Encoder
 
 _SAMPLE_LICENCE = "Apache-2.0"
+_TITLES = 3
+"""Documents whose titles describe a source of the user's own."""
 
 
 def knowledge_base(settings: Settings) -> KnowledgeBase:
@@ -102,11 +106,27 @@ def searched(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
     return _ordered(wanted)
 
 
+def offers(kb: KnowledgeBase, sources: tuple[str, ...]) -> tuple[Offer, ...]:
+    """The sources as a planner is told of them; one of the user's own by some of its titles."""
+
+    def titles(source: str) -> tuple[str, ...]:
+        if source in ALL_SOURCES or source not in kb.sources:
+            return ()
+        first = islice(kb.documents(source), _TITLES)
+        return tuple(passages[0].title for passages in first if passages[0].title)
+
+    return tuple(Offer(source, titles(source)) for source in sources)
+
+
 def retriever(
-    settings: Settings, kb: KnowledgeBase, encoder: Encoder, sources: tuple[str, ...]
+    settings: Settings,
+    kb: KnowledgeBase,
+    encoder: Encoder,
+    sources: tuple[str, ...],
+    second: Relevance | None = None,
 ) -> Retriever:
     """What searches these sources: the index, the graph, what is outside, or all of them;
-    patients by likeness."""
+    patients by likeness. `second` weighs the relations of the graph, where it is given."""
     held = tuple(source for source in sources if source in kb.sources)
     several: list[Retriever] = []
     if held or not sources:
@@ -114,7 +134,7 @@ def retriever(
     if sources == (EMR,) and held:
         several = [SimilarPatients(outside.patients(settings, kb), several[0])]
     if GRAPH in sources and (graph := graphs.graph_of(settings)) is not None:
-        several.append(GraphRetriever(graph, Overlap()))
+        several.append(GraphRetriever(graph, second or Overlap()))
     several += outside.online(settings, sources)
     if not several:
         return _indexed(settings, kb, encoder, sources)  # it says at the first search what lacks

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from osler.config import Cot, Direct, KagThinker, Rag, Role, Settings, TcRag
+from osler.config import Cot, Direct, KagThinker, OmniRag, Rag, Role, Settings, TcRag
 from osler.errors import BadConfig
 from osler.llm.base import LanguageModel, Likelihood
 from osler.llm.tape import (
@@ -24,11 +24,12 @@ from osler.llm.tape import (
     recording,
     replaying,
 )
+from osler.omni.describe import Offer
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever
 from osler.wiring import tools
 from osler.wiring.hub import reranked, reranker
-from osler.wiring.knowledge import knowledge_base, retriever, searched
+from osler.wiring.knowledge import knowledge_base, offers, retriever, searched
 from osler.wiring.models import Ready, cast, encoder, relevance
 
 
@@ -49,6 +50,8 @@ class Parts:
     snapshot: str = ""
     carriers: tuple[str, ...] = ()
     """What can be looked up in the concept graph besides the source: `wiring.tools`."""
+    offers: tuple[Offer, ...] = ()
+    """The same sources as a planner is told of them; of Omni-RAG alone."""
 
     def model(self, role: Role) -> LanguageModel:
         return self.models[role].model
@@ -68,6 +71,10 @@ def roles_of(settings: Settings) -> tuple[Role, ...]:
             return ("planner", "summariser", "reader")
         case KagThinker():
             return ("planner", "reader")
+        case OmniRag(planner="reflexion" | "serts"):
+            return ("planner", "judge", "reader")
+        case OmniRag():
+            return ("planner", "reader")
         case _ as never:
             assert_never(never)
 
@@ -79,18 +86,19 @@ async def live(settings: Settings) -> Parts:
         return Parts(models, no_retriever, Overlap(), Overlap(), ())
     kb, chosen = knowledge_base(settings), encoder(settings)
     kb.require_built(chosen.identity)
-    second = reranker(settings, chosen)
+    second, sources = reranker(settings, chosen), searched(settings, kb)
     return Parts(
         models,
         lambda name, sources: (
             tools.carrier(settings, name)
-            or reranked(settings, retriever(settings, kb, chosen, sources), second, sources)
+            or reranked(settings, retriever(settings, kb, chosen, sources, second), second, sources)
         ),
         relevance(chosen),
         Coverage(kb.rarity),
-        searched(settings, kb),
+        sources,
         kb.snapshot,
         tools.over_graph(settings),
+        offers(kb, sources) if isinstance(settings.strategy, OmniRag) else (),
     )
 
 
@@ -109,6 +117,7 @@ def recorded(parts: Parts, tape: Tape) -> Parts:
         parts.sources,
         parts.snapshot,
         parts.carriers,
+        parts.offers,
     )
 
 
@@ -118,6 +127,7 @@ def replayed(
     sources: tuple[str, ...],
     snapshot: str,
     carriers: tuple[str, ...] = (),
+    offers: tuple[Offer, ...] = (),
 ) -> Parts:
     """What the tape holds, and nothing else; `names` says which model played which role.
 
@@ -135,6 +145,7 @@ def replayed(
         sources,
         snapshot,
         carriers,
+        offers,
     )
 
 

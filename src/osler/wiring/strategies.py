@@ -10,9 +10,10 @@ from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.reread import Reread
 from osler.answer.written import Written
-from osler.config import Cot, Direct, KagThinker, Rag, Role, Settings, TcRag
-from osler.errors import CapabilityMissing
+from osler.config import Cot, Direct, KagThinker, OmniRag, Rag, Role, Settings, TcRag
+from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.base import LanguageModel, Likelihood, Sampling
+from osler.omni.dossier import Dossier
 from osler.tcrag.actions import parse_action
 from osler.tcrag.dialect import parse_released
 from osler.tcrag.machine import TuringMachine
@@ -31,10 +32,17 @@ _SHORT = 160
 """Characters of an action by a model whose words nobody quotes."""
 
 
-def solver(settings: Settings, parts: Parts) -> Solver:
-    """The configured strategy over these parts."""
+def solver(settings: Settings, parts: Parts, plan: Dossier | None = None) -> Solver:
+    """The configured strategy over these parts; `plan`: this one, and nobody else plans.
+
+    Raises `BadConfig` for a plan where the strategy runs none.
+    """
     from osler.baselines import cot, direct, rag
 
+    if plan is not None and not isinstance(settings.strategy, OmniRag):
+        raise BadConfig(
+            f"{settings.strategy.kind} runs no source plan", fix="add --strategy omni-rag"
+        )
     sampling, compose, reader = (
         _sampling(settings),
         composer(settings, parts),
@@ -55,6 +63,10 @@ def solver(settings: Settings, parts: Parts) -> Solver:
 
             small = not writes(settings, "planner")
             return thinker(thinking, parts, compose, sampling, small=small)
+        case OmniRag() as planned:
+            from osler.wiring.planning import planner_and_reader
+
+            return planner_and_reader(settings, planned, parts, compose, sampling, plan)
         case _ as never:
             assert_never(never)
 
@@ -64,7 +76,8 @@ def composer(settings: Settings, parts: Parts) -> Composer:
     reader = parts.model("reader")
     if writes(settings, "reader"):
         # Where another model steers, its conclusion is only a draft.
-        alone = parts.models.get("planner", parts.models["reader"]).model.name == reader.name
+        steering: Role = "reader" if isinstance(settings.strategy, OmniRag) else "planner"
+        alone = parts.models.get(steering, parts.models["reader"]).model.name == reader.name
         return Written() if alone else Reread(reader, _sampling(settings))
     return Extractive(
         gate(settings, parts),

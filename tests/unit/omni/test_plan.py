@@ -3,7 +3,7 @@
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.omni.plan import LONGEST, Dropped, Query, SourcePlan, expect, grammar, parse, render
+from osler.omni.plan import WRITTEN, Dropped, Query, SourcePlan, expect, grammar, parse, render
 from osler.omni.terms import parse_terms
 from osler.trace import PlannedQuery
 from osler.types import BOOK, GRAPH, GUIDELINE, RESEARCH, SOURCES, WIKI
@@ -121,8 +121,8 @@ def test_what_is_no_query_is_dropped_and_said_so() -> None:
 
 
 def test_a_query_without_end_is_cut_and_said_so() -> None:
-    reading = parse(f"<book> {'word ' * 100}</book>")
-    assert len(reading.plan.queries[0].text) <= LONGEST
+    reading = expect(f"<book> {'word ' * 100}</book>")
+    assert len(reading.plan.queries[0].text) <= WRITTEN
     assert reading.dropped[0].why.endswith("cut")
 
 

@@ -1,4 +1,4 @@
-"""Steps that run at once tell their events in the order of the plan.
+"""Work that is done at once tells its events in one order.
 
 Each step has a run of its own, whose events wait until those of the steps before it
 are all told. So a run's event stream does not depend on which reply came first, and a
@@ -7,9 +7,13 @@ replay tells the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from osler.trace import Event, Run
+
+T = TypeVar("T")
 
 
 class Lanes:
@@ -54,3 +58,30 @@ class Lanes:
     def _flush(self, n: int) -> None:
         for event in self._waiting.pop(n):
             self._run.emit(event)
+
+
+async def side_by_side(run: Run, works: Sequence[Callable[[Run], Awaitable[T]]]) -> list[T]:
+    """What each work gives, in their order; each has a run of its own.
+
+    Under a budget they follow each other, so that what is cut does not depend on which
+    reply came first. The first error ends the others, and is raised.
+    """
+    lanes = Lanes(run, range(len(works)))
+
+    async def one(n: int) -> T:
+        lane = lanes.begin(n)
+        try:
+            return await works[n](lane)
+        finally:
+            lanes.end(n, lane)
+
+    if run.budget.bounded:
+        return [await one(n) for n in range(len(works))]
+    tasks = [asyncio.ensure_future(one(n)) for n in range(len(works))]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

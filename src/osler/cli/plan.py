@@ -1,0 +1,79 @@
+"""`osler plan`: which source would be asked, and in which words; a file to edit and to run."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from osler.cli.ask import Trace, question_of, watched
+from osler.cli.session import Json, Quiet, printable, session
+from osler.errors import OslerError
+
+
+def plan(
+    context: typer.Context,
+    question: Annotated[
+        str | None,
+        typer.Argument(help='The question; "-" or nothing = standard input.', show_default=False),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", help="An option to choose from; give it once for each."),
+    ] = None,
+    planner: Annotated[
+        str | None,
+        typer.Option(
+            help="original, query2doc, prompting, reflexion, serts or trained; auto by default."
+        ),
+    ] = None,
+    sources: Annotated[
+        str | None, typer.Option(help='Sources on offer, as in "book,guideline".')
+    ] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Also search, so that readers need not.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write plan, question and what was found to this file, as JSON."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same plan.")] = None,
+    trace: Trace = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a source plan, to be read, edited and run with `osler ask --plan FILE`."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    settings = here.settings(
+        {
+            "strategy.kind": "omni-rag",
+            "strategy.planner": planner,
+            "kb.sources": sources,
+            "sampling.seed": seed,
+        }
+    )
+    from osler.runs import plan as make
+
+    asked = question_of(question, tuple(option or ()))
+    with watched(here, trace) as sink:
+        made = asyncio.run(make(settings, asked, search=search, sink=sink))
+    if out is not None:
+        _write(out, made.document)
+    if here.json:
+        sys.stdout.write(f"{made.document}\n")
+    elif out is None:
+        sys.stdout.write(f"{printable(made.plan)}\n")
+    else:
+        here.say(f"written to {out}; run it: osler ask --plan {out}")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise OslerError(
+            f"cannot write {path}: {error.strerror}", fix="name another file with --out"
+        ) from error

@@ -1,0 +1,93 @@
+"""Prompting: a model is asked for the plan (Omni-RAG App. D.3, E.7); better ones by E.8."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from osler.errors import MalformedOutput
+from osler.llm.speaker import Speaker
+from osler.omni.describe import Offer, told
+from osler.omni.plan import MOST, Reading, SourcePlan, expect, grammar, render
+from osler.omni.planners.base import Proposal, fallback, lettered
+from osler.prompts import Rendered
+from osler.prompts import render as rendered
+from osler.trace import Run
+from osler.types import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A plan that was tried, and what was said of it."""
+
+    plan: SourcePlan
+    score: int
+    """0 to 5."""
+    suggestion: str
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """Asks for a plan; with what was said of earlier ones, for a better one."""
+
+    speaker: Speaker
+    offers: tuple[Offer, ...]
+    at_most: int = MOST
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(offer.name for offer in self.offers)
+
+    def only(self, source: str) -> Proposer:
+        """The same for one of its sources alone."""
+        return replace(self, offers=tuple(o for o in self.offers if o.name == source))
+
+    async def propose(self, question: Question, run: Run, tried: Sequence[Attempt] = ()) -> Reading:
+        """Raises `MalformedOutput` for replies without any source's tag, and `Spent`."""
+        return await self.speaker.ask(
+            self._prompt(question, tried),
+            lambda reply: expect(reply.text, sources=self.names, at_most=self.at_most),
+            run,
+            grammar=grammar(self.names, at_most=self.at_most),
+        )
+
+    def _prompt(self, question: Question, tried: Sequence[Attempt]) -> Rendered:
+        language, sources = question.language, told(self.offers, question.language)
+        asked, options = question.text, lettered(question)
+        if not tried:
+            return rendered(
+                "omni/plan",
+                language,
+                question=asked,
+                options=options,
+                sources=sources,
+                at_most=self.at_most,
+            )
+        return rendered(
+            "omni/improve",
+            language,
+            question=asked,
+            options=options,
+            sources=sources,
+            at_most=self.at_most,
+            feedback=[
+                {
+                    "plan": render(attempt.plan, self.names),
+                    "score": attempt.score,
+                    "suggestion": attempt.suggestion,
+                }
+                for attempt in tried
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class Prompting:
+    proposer: Proposer
+
+    async def plan(self, question: Question, run: Run) -> Proposal:
+        try:
+            reading = await self.proposer.propose(question, run)
+        except MalformedOutput as error:
+            return fallback(question, self.proposer.offers, error.message, run)
+        return Proposal(reading.plan, dropped=reading.dropped)

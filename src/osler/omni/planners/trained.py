@@ -1,0 +1,37 @@
+"""Trained: a model that was trained to plan (Omni-RAG §4.2), or any that should be tried as one.
+
+It is asked as it was trained: the paper's record is a system line, the prompt E.7 and the
+plan (F-OM-42), decoded greedily (App. D.4), and held to no grammar.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from osler.llm.base import LanguageModel, Sampling
+from osler.llm.speaker import Speaker
+from osler.omni.describe import Offer
+from osler.omni.plan import MOST
+from osler.omni.planners.prompting import Prompting, Proposer
+
+SYSTEM = "You are a helpful assistant."
+"""The system line of the released training records."""
+SAMPLING = Sampling(temperature=0.0, max_tokens=1000, top=0)
+"""App. D.4 and the released code: greedy, 1,000 tokens."""
+
+
+def trained(
+    model: LanguageModel,
+    offers: tuple[Offer, ...],
+    *,
+    at_most: int = MOST,
+    seed: int = 0,
+    grammar: bool = False,
+) -> Prompting:
+    """A planner by this model, whatever runs it: weights of its own, an adapter, a server.
+
+    `grammar`: hold it to the wire form all the same; the engine must be able to.
+    """
+    sampling = replace(SAMPLING, seed=seed)
+    speaker = Speaker(model, "planner", sampling, constrains=grammar, system=SYSTEM)
+    return Prompting(Proposer(speaker, offers, at_most))

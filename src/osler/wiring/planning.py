@@ -1,0 +1,98 @@
+"""Omni-RAG, as the settings ask for it."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from osler.answer.base import Composer
+from osler.config import OmniRag, Role, Settings
+from osler.llm.base import Sampling
+from osler.llm.speaker import Speaker
+from osler.omni import solver as omni
+from osler.omni.dossier import Dossier
+from osler.omni.feedback import Judge
+from osler.omni.planners.base import Planner
+from osler.omni.planners.given import GivenPlan
+from osler.omni.planners.original import OriginalQuestion
+from osler.omni.planners.prompting import Prompting, Proposer
+from osler.omni.planners.query2doc import Query2Doc
+from osler.omni.planners.reflexion import Reflexion
+from osler.omni.planners.serts import SeRTS
+from osler.omni.planners.terms import TermExtractor
+from osler.omni.planners.trained import trained
+from osler.omni.reader import Reader
+from osler.omni.retriever import PlannedRetriever
+from osler.wiring.parts import Parts
+from osler.wiring.strategies import writes
+
+
+def planner_and_reader(
+    settings: Settings,
+    chosen: OmniRag,
+    parts: Parts,
+    compose: Composer,
+    sampling: Sampling,
+    plan: Dossier | None = None,
+) -> omni.OmniRag:
+    """The planner plans, unless there is a plan; the judge judges plans; the reader answers."""
+    names = dict.fromkeys((*parts.sources, *(plan.sources if plan else ())))
+    held = {
+        name: parts.retriever(f"omni:{name}", (name,)) for name in names if name in parts.sources
+    }
+    found = PlannedRetriever(held, chosen.k)
+    planner = GivenPlan(plan) if plan else _planner(settings, chosen, parts, found, sampling)
+    reader = Reader(parts.model("reader"), compose, sampling)
+    return omni.OmniRag(planner, found, reader, chosen.per_source)
+
+
+def planned_by(settings: Settings, parts: Parts) -> str:
+    """The method and the model that plans, as a stored plan says it; empty without a planner."""
+    chosen = settings.strategy
+    if not isinstance(chosen, OmniRag):
+        return ""
+    return f"{method(settings, chosen)}, {parts.model('planner').name}"
+
+
+def method(settings: Settings, chosen: OmniRag) -> str:
+    """How plans are made: `auto` decided."""
+    if chosen.planner != "auto":
+        return chosen.planner
+    return "prompting" if writes(settings, "planner") else "original"
+
+
+def _planner(
+    settings: Settings,
+    chosen: OmniRag,
+    parts: Parts,
+    found: PlannedRetriever,
+    sampling: Sampling,
+) -> Planner:
+    speaker = _speaker(parts, "planner", sampling)
+    terms = TermExtractor(speaker)
+    proposer = Proposer(speaker, parts.offers, chosen.queries)
+    match chosen.planner:
+        case "auto":
+            asks = method(settings, chosen) == "prompting"
+            return Prompting(proposer) if asks else OriginalQuestion(terms, parts.offers)
+        case "original":
+            return OriginalQuestion(terms, parts.offers)
+        case "query2doc":
+            return Query2Doc(speaker, terms, parts.offers)
+        case "prompting":
+            return Prompting(proposer)
+        case "reflexion" | "serts":
+            judge = Judge(_speaker(parts, "judge", sampling), chosen.judged)
+            if chosen.planner == "reflexion":
+                return Reflexion(proposer, found, judge, chosen.rounds)
+            return SeRTS(proposer, found, judge, chosen.rounds, chosen.width)
+        case "trained":
+            return trained(
+                parts.model("planner"), parts.offers, at_most=chosen.queries, seed=sampling.seed
+            )
+        case _ as never:
+            assert_never(never)
+
+
+def _speaker(parts: Parts, role: Role, sampling: Sampling) -> Speaker:
+    ready = parts.models[role]
+    return Speaker(ready.model, role, sampling, ready.constrains)
