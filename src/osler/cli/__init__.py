@@ -12,7 +12,19 @@ from typing import Annotated
 
 import typer
 
-from osler.cli import calibrate, fetch, graph, kb, kb_keep, kb_push, models, patients, setup, trace
+from osler.cli import (
+    calibrate,
+    fetch,
+    graph,
+    kb,
+    kb_keep,
+    kb_push,
+    models,
+    patients,
+    serve,
+    setup,
+    trace,
+)
 from osler.cli.ask import ask, replay
 from osler.cli.session import ProgressMode, Root, Session, complete_preset, settings_of
 
@@ -37,6 +49,9 @@ app.add_typer(trace.app, name="trace", help="Recorded runs.")
 app.command()(replay)
 app.command()(calibrate.calibrate)
 app.command("download-models")(models.download_models)
+app.add_typer(serve.app, name="serve")
+app.command()(serve.mcp)
+app.command()(serve.deploy)
 
 
 def main() -> None:

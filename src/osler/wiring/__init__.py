@@ -7,6 +7,7 @@
 | `keys` | the keys of servers |
 | `knowledge` | the knowledge base and its retrievers |
 | `parts` | what a strategy is built from: live, recorded or replayed |
+| `shelf` | what is costly to open, opened once and shared by many runs |
 | `strategies` | the strategy itself: one `match`, no registry |
 """
 
@@ -23,6 +24,7 @@ from osler.wiring.knowledge import (
 )
 from osler.wiring.models import PACKAGED, Ready, cast, encoder, language_model, relevance
 from osler.wiring.parts import Parts, live, recorded, replayed, roles_of
+from osler.wiring.shelf import Shelf
 from osler.wiring.strategies import (
     PACKAGED_SIGMA,
     Threshold,
@@ -40,6 +42,7 @@ __all__ = [
     "PACKAGED_SIGMA",
     "Parts",
     "Ready",
+    "Shelf",
     "Threshold",
     "budget",
     "build_sample",

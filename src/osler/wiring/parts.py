@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from osler.config import Cot, Direct, KagThinker, Rag, Role, Settings, TcRag
 from osler.errors import BadConfig
@@ -29,6 +29,10 @@ from osler.types import Relevance, Retriever
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import knowledge_base, retriever, searched
 from osler.wiring.models import Ready, cast, encoder, relevance
+
+if TYPE_CHECKING:
+    from osler.kb.base import KnowledgeBase
+    from osler.kb.embed import Encoder
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,30 @@ def roles_of(settings: Settings) -> tuple[Role, ...]:
 async def live(settings: Settings) -> Parts:
     """The real models, and the real knowledge base where the strategy reads one."""
     models = await cast(settings, roles_of(settings))
-    if isinstance(settings.strategy, Direct | Cot):
-        return Parts(models, _no_retriever, Overlap(), Overlap(), ())
+    if not searches(settings):
+        return without_knowledge(models)
     kb, chosen = knowledge_base(settings), encoder(settings)
+    return with_knowledge(settings, models, kb, chosen, reranker(settings, chosen))
+
+
+def searches(settings: Settings) -> bool:
+    """Whether the strategy reads the knowledge base."""
+    return not isinstance(settings.strategy, Direct | Cot)
+
+
+def without_knowledge(models: Mapping[Role, Ready]) -> Parts:
+    return Parts(models, _no_retriever, Overlap(), Overlap(), ())
+
+
+def with_knowledge(
+    settings: Settings,
+    models: Mapping[Role, Ready],
+    kb: KnowledgeBase,
+    chosen: Encoder,
+    second: Relevance | None,
+) -> Parts:
+    """Raises `KnowledgeBaseError` where the knowledge base cannot be searched with `chosen`."""
     kb.require_built(chosen.identity)
-    second = reranker(settings, chosen)
     return Parts(
         models,
         lambda name, sources: reranked(
