@@ -7,6 +7,7 @@ at all, and it is replayed from its own folder alone.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import shutil
@@ -82,6 +83,11 @@ class Finished:
     events: tuple[Event, ...]
 
 
+def new_id(when: datetime, digits: int = 6) -> str:
+    """A name for a run: its second, and `digits` hexadecimal digits of chance."""
+    return f"{when:%Y%m%d-%H%M%S}-{secrets.token_hex(digits // 2)}"
+
+
 async def ask(
     settings: Settings,
     question: Question,
@@ -89,18 +95,21 @@ async def ask(
     sink: Sink | None = None,
     plan_only: bool = False,
     plan: Dossier | None = None,
+    parts: wiring.Parts | None = None,
+    id: str = "",
 ) -> Finished:
     """Solves the question as the settings say, and keeps the run if they say so.
 
+    `parts` are what is open already (`wiring.Shelf`); without them all is opened now.
     `plan`: Omni-RAG runs this one. Raises `BadConfig` where the strategy runs none.
     """
     began = time.perf_counter()
     when = datetime.now(UTC)
-    live = await wiring.live(settings)
+    live = parts or await wiring.live(settings)
     tape = Tape(date=when.isoformat(timespec="seconds"))
     parts = wiring.recorded(live, tape)
     run = Run(
-        id=f"{when:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
+        id=id or new_id(when),
         seed=settings.sampling.seed,
         budget=wiring.budget(settings),
         sink=sink,
@@ -129,7 +138,8 @@ async def ask(
             plan=plan,
         )
         tape.prompts = _prompts(run.events)
-        folder = _keep(settings.runs.path / run.id, record, run.events, tape)
+        place = settings.runs.path / run.id
+        folder = await asyncio.to_thread(_keep, place, record, run.events, tape)
     return Finished(
         run.id,
         folder,

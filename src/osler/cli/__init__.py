@@ -23,6 +23,7 @@ from osler.cli import (
     kb_push,
     models,
     patients,
+    serve,
     setup,
     studies,
     trace,
@@ -57,6 +58,9 @@ app.command()(calibrate.calibrate)
 app.command()(studies.attack)
 app.command()(studies.sigma)
 app.command("download-models")(models.download_models)
+app.add_typer(serve.app, name="serve")
+app.command()(serve.mcp)
+app.command()(serve.deploy)
 
 
 def main() -> None:

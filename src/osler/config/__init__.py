@@ -7,6 +7,7 @@ the user's file, a preset, the defaults. Only `wiring` and the command line read
 from osler.config.hub import Embedder, RerankerSettings
 from osler.config.layers import load, presets, user_file
 from osler.config.merge import DEFAULT, Loaded
+from osler.config.serving import Serve
 from osler.config.settings import (
     ROLES,
     STRATEGIES,
@@ -49,6 +50,7 @@ __all__ = [
     "Role",
     "Runs",
     "SamplingSettings",
+    "Serve",
     "Settings",
     "Strategy",
     "TcRag",

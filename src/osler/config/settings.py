@@ -38,6 +38,7 @@ from osler.config.hub import (
     weights_named,
 )
 from osler.config.outside import Emr, Net, Pedia, PubMed, Web
+from osler.config.serving import Serve
 from osler.types import ALL_SOURCES, EMR
 
 
@@ -480,6 +481,7 @@ class Settings(Section):
     web: Web = Field(default=Web(), description="Web search; off unless set.")
     pedia: Pedia = Field(default=Pedia(), description="An encyclopaedia; off unless set.")
     pubmed: PubMed = Field(default=PubMed(), description="PubMed; off unless set.")
+    serve: Serve = Field(default=Serve(), description="The server (`osler serve`).")
 
     @model_validator(mode="before")
     @classmethod

@@ -7,6 +7,7 @@
 | `keys` | the keys of servers |
 | `knowledge` | the knowledge base and its retrievers |
 | `parts` | what a strategy is built from: live, recorded or replayed |
+| `shelf` | what is costly to open, opened once and shared by many runs |
 | `strategies` | the strategy itself: one `match`, no registry |
 """
 
@@ -24,6 +25,7 @@ from osler.wiring.knowledge import (
 from osler.wiring.models import PACKAGED, Ready, cast, encoder, language_model, relevance
 from osler.wiring.parts import Parts, live, no_retriever, recorded, replayed, roles_of
 from osler.wiring.planning import planned_by
+from osler.wiring.shelf import Shelf
 from osler.wiring.strategies import (
     PACKAGED_SIGMA,
     Threshold,
@@ -41,6 +43,7 @@ __all__ = [
     "PACKAGED_SIGMA",
     "Parts",
     "Ready",
+    "Shelf",
     "Threshold",
     "budget",
     "build_sample",

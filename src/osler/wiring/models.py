@@ -33,9 +33,14 @@ class Ready:
     """What its replies can be held to, as engines call it."""
 
 
-async def cast(settings: Settings, roles: Iterable[Role]) -> dict[Role, Ready]:
-    """Who plays each role; roles with equal settings share one loaded model."""
-    ready: dict[Model, Ready] = {}
+async def cast(
+    settings: Settings, roles: Iterable[Role], ready: dict[Model, Ready] | None = None
+) -> dict[Role, Ready]:
+    """Who plays each role; roles with equal settings share one loaded model.
+
+    `ready` holds what is loaded already, and is given what has to be loaded now.
+    """
+    ready = {} if ready is None else ready
     played: dict[Role, Ready] = {}
     usual = settings.model.model_copy(update={"writes": "auto"})
     for role in roles:

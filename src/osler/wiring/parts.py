@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from osler.config import Cot, Direct, KagThinker, OmniRag, Rag, Role, Settings, TcRag
 from osler.errors import BadConfig
@@ -31,6 +31,10 @@ from osler.wiring import tools
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import knowledge_base, offers, retriever, searched
 from osler.wiring.models import Ready, cast, encoder, relevance
+
+if TYPE_CHECKING:
+    from osler.kb.base import KnowledgeBase
+    from osler.kb.embed import Encoder
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,31 @@ def roles_of(settings: Settings) -> tuple[Role, ...]:
 async def live(settings: Settings) -> Parts:
     """The real models, and the real knowledge base where the strategy reads one."""
     models = await cast(settings, roles_of(settings))
-    if isinstance(settings.strategy, Direct | Cot):
-        return Parts(models, no_retriever, Overlap(), Overlap(), ())
+    if not searches(settings):
+        return without_knowledge(models)
     kb, chosen = knowledge_base(settings), encoder(settings)
+    return with_knowledge(settings, models, kb, chosen, reranker(settings, chosen))
+
+
+def searches(settings: Settings) -> bool:
+    """Whether the strategy reads the knowledge base."""
+    return not isinstance(settings.strategy, Direct | Cot)
+
+
+def without_knowledge(models: Mapping[Role, Ready]) -> Parts:
+    return Parts(models, no_retriever, Overlap(), Overlap(), ())
+
+
+def with_knowledge(
+    settings: Settings,
+    models: Mapping[Role, Ready],
+    kb: KnowledgeBase,
+    chosen: Encoder,
+    second: Relevance | None,
+) -> Parts:
+    """Raises `KnowledgeBaseError` where the knowledge base cannot be searched with `chosen`."""
     kb.require_built(chosen.identity)
-    second, sources = reranker(settings, chosen), searched(settings, kb)
+    sources = searched(settings, kb)
     return Parts(
         models,
         lambda name, sources: (

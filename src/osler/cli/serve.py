@@ -1,0 +1,207 @@
+"""`osler serve …`, `osler mcp` and `osler deploy`: the doors for other programs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from osler.cli.session import Json, Quiet, Session, session, write_json
+from osler.errors import BadConfig
+
+if TYPE_CHECKING:
+    from osler.config import Settings
+    from osler.serve.ledger import Ledger
+
+app = typer.Typer(invoke_without_command=True)
+key = typer.Typer(no_args_is_help=True)
+app.add_typer(key, name="key", help="Keys, which every address but loopback wants.")
+
+
+@app.callback()
+def serve(
+    context: typer.Context,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on; loopback where nothing is said.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="0 = a free one.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer over HTTP: the native API, the OpenAI-compatible endpoint, and MCP.
+
+    A SIGTERM lets running questions end first. Exit code 3: the address is taken, or others
+    reach it and there is no key.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    here = session(context, as_json=as_json, quiet=quiet)
+    settings = here.settings({"serve.host": host, "serve.port": port})
+    _require("fastapi", "uvicorn", "mcp", "prometheus_client")
+    from osler.serve.app import create, site
+    from osler.serve.transport import listening, server
+
+    _log(here)
+    made = site(settings, report_page)
+    try:
+        socket = listening(settings.serve.host, settings.serve.port)
+    except OSError as error:
+        place = f"{settings.serve.host}:{settings.serve.port}"
+        raise BadConfig(
+            f"{place} cannot be listened on: {error.strerror}", fix="choose another with --port"
+        ) from error
+    _tell(here, settings.serve.host, socket.getsockname()[1])
+    server(create(made), made).run([socket])
+
+
+def _tell(here: Session, host: str, port: int) -> None:
+    name = f"[{host}]" if ":" in host else host
+    if here.json:
+        write_json({"url": f"http://{name}:{port}", "host": host, "port": port}, lines=True)
+    here.say(f"http://{name}:{port}  (stop: Ctrl-C)")
+    sys.stdout.flush()
+
+
+def report_page(log: Path) -> str:
+    """The report of a recorded run; the server has it told, since pages are the terminal's."""
+    from osler.cli.page import render_page
+    from osler.cli.runs import report
+
+    return render_page(report(log))
+
+
+def mcp(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Speak the Model Context Protocol on standard input and output: read-only tools.
+
+    Over HTTP the same tools are at `/mcp` of `osler serve`. Standard output belongs to the
+    protocol, so --json changes nothing.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    settings = here.settings()
+    _require("fastapi", "uvicorn", "mcp", "prometheus_client")
+    _log(here)
+    asyncio.run(_stdio(settings))
+
+
+async def _stdio(settings: Settings) -> None:
+    from osler.serve.app import site
+    from osler.serve.tools import server
+
+    made = site(settings, report_page)
+    try:
+        await server(lambda _: (made, None)).run_stdio_async()
+    finally:
+        await made.desk.drain(0.0)
+        made.shelf.close()
+        made.ledger.close()
+
+
+@key.command()
+def add(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Whose it is.")],
+    workspace: Annotated[
+        str, typer.Option(help="Runs are seen within one, and nowhere else.")
+    ] = "default",
+    runs: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="Unfinished runs at once, at most.")
+    ] = None,
+    minute: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="Requests in a minute, at most.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a key. It is shown this once; only its hash is kept."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    _require("fastapi")
+    from osler.serve.keys import new_key
+
+    made = new_key(_ledger(here), name, workspace=workspace, runs=runs, minute=minute)
+    if here.json:
+        write_json({"name": name, "workspace": workspace, "key": made})
+    else:
+        sys.stdout.write(f"{made}\n")
+
+
+@key.command()
+def ls(context: typer.Context, as_json: Json = False) -> None:
+    """The keys, without their secrets."""
+    here = session(context, as_json=as_json)
+    _require("fastapi")
+    from rich.table import Table
+    from rich.text import Text
+
+    known = [
+        {"name": k.name, "id": k.id, "workspace": k.workspace, "created": k.created}
+        | {"runs": k.runs, "minute": k.minute}
+        for k in _ledger(here).all_keys()
+    ]
+    table = Table("name", "id", "workspace", "created", box=None, pad_edge=False)
+    for one in known:
+        table.add_row(*(Text(str(one[c])) for c in ("name", "id", "workspace", "created")))
+    here.show(table, {"keys": known})
+
+
+@key.command()
+def rm(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Its name or its id.")],
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take a key back, at once: a running server knows it no more."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    _require("fastapi")
+    if not _ledger(here).drop_key(name):
+        raise BadConfig(f"there is no key {name!r}", fix="`osler serve key ls` lists them")
+    if here.json:
+        write_json({"removed": name})
+    here.say(f"{name} opens nothing any more")
+
+
+def deploy(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Where the files go.")] = Path("deploy"),
+    force: Annotated[bool, typer.Option("--force", help="Write over files.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write files to run Osler as a service: a container file, a systemd unit, a compose file
+    with Qdrant and vLLM."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler.serve.deploy import write_files
+
+    written = write_files(folder, overwrite=force)
+    if here.json:
+        write_json({"files": [str(path) for path in written]})
+    for path in written:
+        here.say(str(path))
+
+
+def _ledger(here: Session) -> Ledger:
+    from osler.serve.app import FOLDER
+    from osler.serve.ledger import Ledger
+
+    return Ledger(here.settings().home / FOLDER)
+
+
+def _require(*modules: str) -> None:
+    """Raises `BadConfig` naming the extra where one of its packages is not there."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in modules):
+        raise BadConfig("the server needs the extra `serve`", fix='pip install "osler[serve]"')
+
+
+def _log(here: Session) -> None:
+    """Warnings and errors go to standard error; what was asked is in none of them."""
+    import logging
+
+    level: Any = logging.ERROR if here.quiet else logging.WARNING
+    logging.basicConfig(
+        level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )

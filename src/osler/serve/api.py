@@ -1,0 +1,295 @@
+"""The native API, `/api/v1`, and the script-free report of a run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query
+from fastapi.responses import HTMLResponse, StreamingResponse
+
+from osler.errors import OslerError, UnknownPassage
+from osler.kb.base import KnowledgeBase
+from osler.kb.graph.store import Graph
+from osler.questions import parse_question
+from osler.runs import EVENTS
+from osler.serve import choices, documents, stream, wire
+from osler.serve.keys import Caller
+from osler.serve.problems import Refused
+from osler.serve.state import Site, caller_of, site_of
+from osler.serve.stored import folder_of, live_run, told
+from osler.types import Passage
+
+At = Annotated[Site, Depends(site_of)]
+Who = Annotated[Caller, Depends(caller_of)]
+RunId = Annotated[str, Path(description="Of a run, as in 20260102-030405-0123456789ab.")]
+_RELATIONS = 50
+_SAFE_PAGE = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'"
+)
+
+router = APIRouter(prefix="/api/v1", responses=wire.PROBLEMS)
+pages = APIRouter(responses=wire.PROBLEMS)
+
+
+@router.post("/runs", status_code=202, tags=["runs"])
+async def create_run(asked: wire.NewRun, site: At, caller: Who) -> wire.RunStarted:
+    """Start a run. It goes on without a watcher; `events` is where to watch it."""
+    question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
+    settings = choices.chosen(
+        site.settings,
+        strategy=asked.strategy,
+        sources=asked.sources,
+        k=asked.k,
+        seed=asked.seed,
+        limits=asked.limits,
+    )
+    live = await site.desk.start(caller, question, settings)
+    where = f"/api/v1/runs/{live.id}/events"
+    return wire.RunStarted(run_id=live.id, status=live.status, events=where)
+
+
+@router.get("/runs", tags=["runs"])
+async def list_runs(
+    site: At,
+    caller: Who,
+    before: Annotated[str, Query(max_length=64)] = "",
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> wire.RunList:
+    """The caller's workspace's runs, the newest first."""
+    entries = await asyncio.to_thread(
+        site.ledger.runs, caller.workspace, before=before, limit=limit
+    )
+    listed = []
+    for entry in entries:
+        live = site.desk.live(entry.id, caller.workspace)
+        status = live.status if live else entry.status
+        listed.append(
+            wire.RunListed(
+                run_id=entry.id,
+                status=status,
+                created=entry.created,
+                strategy=entry.strategy,
+                question=entry.question,
+            )
+        )
+    return wire.RunList(runs=listed, next=entries[-1].id if len(entries) == limit else None)
+
+
+@router.get("/runs/{id}", tags=["runs"])
+async def get_run(id: RunId, site: At, caller: Who) -> wire.RunTold:
+    """A run with its answer, citations and evidence, while it runs and ever after."""
+    return documents.run(await told(site.desk, caller, id))
+
+
+@router.get(
+    "/runs/{id}/events",
+    tags=["runs"],
+    response_class=StreamingResponse,
+    responses={200: {"content": {stream.MEDIA: {"schema": {"type": "string"}}}}},
+)
+async def run_events(
+    id: RunId,
+    site: At,
+    caller: Who,
+    last_event_id: Annotated[str, Header(max_length=20)] = "",
+    after: Annotated[int | None, Query(ge=0, le=2**31)] = None,
+) -> StreamingResponse:
+    """Its events as they happen, as server-sent events; the same again after the end.
+
+    `Last-Event-ID`, or `after`, is the number of the last event that was seen.
+    """
+    seen = after if after is not None else _number(last_event_id)
+    if live := live_run(site.desk, caller, id):
+        body = stream.running(site.desk, live, seen)
+    else:
+        body = stream.recorded((await told(site.desk, caller, id)).lines, seen)
+    return StreamingResponse(body, media_type=stream.MEDIA, headers=stream.HEADERS)
+
+
+def _number(given: str) -> int:
+    if not given:
+        return 0
+    if not (given.isascii() and given.isdigit()):
+        raise Refused(422, "bad_event_id", "Last-Event-ID is no number of an event")
+    return int(given)
+
+
+@router.post("/runs/{id}/cancel", tags=["runs"])
+async def cancel_run(id: RunId, site: At, caller: Who) -> wire.RunTold:
+    """Stop it, and its model call; a run that is over stays as it is."""
+    if live := live_run(site.desk, caller, id):
+        await site.desk.cancel(live)
+    return documents.run(await told(site.desk, caller, id))
+
+
+@router.post("/search", tags=["knowledge"])
+async def search(asked: wire.SearchAsked, site: At) -> wire.Searched:
+    """The passages that these words find."""
+    return await found(site, asked)
+
+
+async def found(site: Site, asked: wire.SearchAsked) -> wire.Searched:
+    """One search, whichever door it came by."""
+    settings = choices.searching(site.settings, asked)
+    async with site.searches.pass_through():
+        await _present(site, asked.sources)
+        hits = await site.shelf.search(settings, asked.query, k=asked.k, sources=asked.sources)
+        snapshot = (await site.shelf.knowledge()).kb.snapshot
+    return wire.Searched(
+        query=asked.query, snapshot=snapshot, hits=[documents.hit(one) for one in hits]
+    )
+
+
+async def _present(site: Site, sources: list[str]) -> None:
+    """Raises `BadConfig`, which a request is told as 422, for a source that is not there."""
+    if sources:
+        from osler.wiring import searched
+
+        kb = (await site.shelf.knowledge()).kb
+        settings = choices.chosen(site.settings, sources=sources)
+        await asyncio.to_thread(searched, settings, kb)
+
+
+@router.get("/passages/{id:path}", tags=["knowledge"])
+async def get_passage(
+    id: Annotated[str, Path(description="Of a passage, as in guideline:asthma#2; # is %23.")],
+    site: At,
+    context: Annotated[int, Query(ge=0, le=5, description="Passages before and after it.")] = 0,
+    snapshot: Annotated[
+        str, Query(max_length=64, description="Only if this is the snapshot that is served.")
+    ] = "",
+) -> wire.PassageFound:
+    """A passage, where it comes from, and what stands around it."""
+    kb = (await site.shelf.knowledge()).kb
+    now = await asyncio.to_thread(lambda: kb.snapshot)
+    if snapshot and snapshot != now:
+        raise Refused(
+            409,
+            "other_snapshot",
+            f"the snapshot that is served is {now}",
+            fix="a run keeps the passages that it cites: GET /api/v1/runs/{id}",
+        )
+    return await opened(site, id, context, now)
+
+
+async def opened(site: Site, id: str, context: int, snapshot: str) -> wire.PassageFound:
+    """One passage, whichever door it was asked for at. Raises `UnknownPassage`."""
+    kb = (await site.shelf.knowledge()).kb
+    try:
+        around, origin = await asyncio.to_thread(_around, kb, id, context)
+    except UnknownPassage:
+        if (other := await site.shelf.elsewhere(id)) is None:
+            raise
+        around, origin = (other,), None
+    wanted = next(one for one in around if one.id == id)
+    return wire.PassageFound(
+        passage=documents.passage(wanted),
+        context=[documents.passage(one) for one in around] if context else [],
+        provenance=origin,
+        snapshot=snapshot,
+    )
+
+
+def _around(
+    kb: KnowledgeBase, id: str, context: int
+) -> tuple[tuple[Passage, ...], wire.Provenance | None]:
+    return kb.neighbours(id, context), documents.provenance(kb.provenance(id))
+
+
+@router.get("/sources", tags=["knowledge"])
+async def sources(site: At) -> wire.Sources:
+    """What there is to search, counted."""
+    from osler.wiring import searched
+
+    kb = (await site.shelf.knowledge()).kb
+    info = await asyncio.to_thread(kb.info)
+    return wire.Sources(
+        snapshot=info.snapshot,
+        searched=list(await asyncio.to_thread(searched, site.settings, kb)),
+        sources=[documents.source(one) for one in info.sources],
+    )
+
+
+@router.get("/kb", tags=["knowledge"])
+async def kb_status(site: At) -> wire.KbStatus:
+    """The state of the knowledge base."""
+    kb = (await site.shelf.knowledge()).kb
+    info = await asyncio.to_thread(kb.info)
+    return wire.KbStatus(
+        snapshot=info.snapshot,
+        built=info.built,
+        pending=info.pending,
+        encoder=info.encoder,
+        dimension=info.dimension,
+        documents=info.documents,
+        passages=info.passages,
+        bytes=info.size,
+        named_snapshots=info.snapshots,
+        graph=await site.shelf.graph() is not None,
+    )
+
+
+@router.get("/graph/concepts", tags=["graph"])
+async def find_concepts(
+    site: At, term: Annotated[str, Query(min_length=1, max_length=500)]
+) -> wire.ConceptMatches:
+    """The concepts that have this name."""
+    graph = await site.shelf.graph()
+    matches = await asyncio.to_thread(graph.exact, term) if graph else []
+    return wire.ConceptMatches(
+        term=term, concepts=[wire.ConceptMatch(id=m.concept, name=m.name) for m in matches[:50]]
+    )
+
+
+@router.get("/graph/concepts/{id:path}", tags=["graph"])
+async def get_concept(
+    id: Annotated[str, Path(description="Of a concept, as in DOID:9352.")],
+    site: At,
+    limit: Annotated[int, Query(ge=1, le=_RELATIONS, description="Relations.")] = _RELATIONS,
+) -> wire.Concept:
+    """A concept: names, definitions, one-hop relations."""
+    return await concept(site, id, limit)
+
+
+async def concept(site: Site, id: str, limit: int) -> wire.Concept:
+    """One concept, whichever door it was asked for at. Raises `Refused` (404)."""
+    graph = await site.shelf.graph()
+    told_ = await asyncio.to_thread(_concept, graph, id, limit) if graph else None
+    if told_ is None:
+        fix = "" if graph else "osler kb graph add FILE"
+        raise Refused(404, "unknown_concept", f"there is no concept {id[:64]!r}", fix=fix)
+    return told_
+
+
+def _concept(graph: Graph, id: str, limit: int) -> wire.Concept | None:
+    known = graph.concept(id)
+    if known is None:
+        return None
+    return documents.concept(known, graph.neighbours([known.id], limit=limit))
+
+
+@pages.get(
+    "/runs/{id}/report.html",
+    tags=["runs"],
+    response_class=HTMLResponse,
+    responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}},
+)
+async def report(id: RunId, site: At, caller: Who) -> HTMLResponse:
+    """The run as one page without scripts, ready to print."""
+    log = await folder_of(site.desk, caller, id) / EVENTS
+    live = live_run(site.desk, caller, id)
+    if not log.is_file():
+        if live is not None and not live.over:
+            raise Refused(409, "not_finished", "the run is not finished", retry_after=1.0)
+        raise Refused(404, "no_report", "this run came to no answer that was kept")
+    try:
+        text = await asyncio.to_thread(site.page, log)
+    except OslerError as error:
+        raise Refused(404, "damaged_run", error.message) from error
+    return HTMLResponse(text, headers={"Content-Security-Policy": _SAFE_PAGE})
+
+
+def problem_schema() -> dict[str, Any]:
+    return wire.Problem.model_json_schema()

@@ -1,0 +1,328 @@
+"""The OpenAI-compatible door, `/v1`: strategies as models, citations four ways.
+
+(a) `annotations` of the message, or of deltas as each is fixed; (b) `citations`, the
+addresses; (c) `osler`, everything; (d) with `inline_sources`, a list at the end of the text.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Header, Path, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from osler.config import STRATEGIES
+from osler.questions import parse_question
+from osler.serve import chat_wire as wire
+from osler.serve import choices, documents
+from osler.serve import stream as events
+from osler.serve.api import At, Who
+from osler.serve.desk import Live
+from osler.serve.problems import BadParameter, Refused
+from osler.serve.state import Site
+from osler.serve.stored import told
+from osler.trace import Asked, Focused, FormsPlanned, Popped, Pushed, Retrieved, Searched, from_line
+from osler.types import Answer, Evidence, Halt, Usage
+
+CREATED = 1_763_683_200
+"""Of the models; they are strategies, and as old as the project."""
+_FAILED = {
+    "timeout": (504, "timeout"),
+    "cancelled": (503, "cancelled"),
+    "internal": (500, "internal"),
+}
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": wire.OpenAIProblem, "description": "In OpenAI's form."}
+    for status in (400, 401, 403, 404, 408, 413, 415, 421, 422, 429, 500, 503, 504)
+}
+
+router = APIRouter(prefix="/v1", tags=["openai"], responses=_ERRORS)
+
+
+@router.get("/models")
+async def models() -> wire.ModelList:
+    """The strategies, as models."""
+    return wire.ModelList(data=[wire.ModelCard(id=name, created=CREATED) for name in names()])
+
+
+@router.get("/models/{id:path}")
+async def model(
+    id: Annotated[str, Path(description="Of a model, as in osler/tc-rag.")],
+) -> wire.ModelCard:
+    """One of them."""
+    strategy_of(id)
+    return wire.ModelCard(id=id, created=CREATED)
+
+
+def names() -> list[str]:
+    known = (wire.AUTO, *STRATEGIES, wire.ALONE)
+    return [f"{wire.PREFIX}{name}" for name in known]
+
+
+def strategy_of(model: str) -> str | None:
+    """The strategy that a model's name means; `None` = the configured one.
+
+    Raises `BadParameter` (404) for a name that is none.
+    """
+    if model not in names():
+        raise BadParameter(
+            404, "model_not_found", f"no model {model[:100]!r}; GET /v1/models lists them", "model"
+        )
+    name = model.removeprefix(wire.PREFIX)
+    return {wire.AUTO: None, wire.ALONE: "direct"}.get(name, name)
+
+
+@router.post(
+    "/chat/completions",
+    response_model=wire.Completed,
+    responses={200: {"content": {events.MEDIA: {"schema": {"type": "string"}}}}},
+)
+async def complete(
+    asked: wire.Asked,
+    request: Request,
+    site: At,
+    caller: Who,
+    x_osler_inline_sources: Annotated[str, Header(max_length=10)] = "",
+) -> Response:
+    """Answer the last question of the conversation, with citations."""
+    settings = choices.chosen(
+        site.settings,
+        strategy=strategy_of(asked.model),
+        seed=asked.seed,
+        temperature=asked.temperature,
+        max_tokens=asked.max_completion_tokens or asked.max_tokens,
+    )
+    live = await site.desk.start(caller, parse_question(asked.question()), settings)
+    inline = asked.inline_sources or x_osler_inline_sources in ("1", "true")
+    talk = Talk(site, live, asked, str(request.base_url).rstrip("/"), inline)
+    if asked.stream:
+        headers = {**events.HEADERS, "X-Osler-Run": live.id}
+        return StreamingResponse(talk.chunks(), media_type=events.MEDIA, headers=headers)
+    return await _whole(talk, request)
+
+
+async def _whole(talk: Talk, request: Request) -> Response:
+    """The completion in one piece; who hangs up meanwhile stops the run."""
+    try:
+        async for item in talk.site.desk.follow(talk.live, ping=0.25):
+            if item is None and await request.is_disconnected():
+                raise Refused(503, "cancelled", "the client has gone", retry_after=1.0)
+    finally:
+        await talk.site.desk.cancel(talk.live)
+    if talk.live.solution is None:
+        raise failure(talk.live)
+    completed = await talk.completed()
+    return JSONResponse(completed.model_dump(mode="json"), headers={"X-Osler-Run": talk.live.id})
+
+
+def failure(live: Live) -> Refused:
+    """Why there is no answer, as a request is told it."""
+    status, code = _FAILED.get(live.code, (503, live.code or "failed"))
+    return Refused(status, code, live.detail, retry_after=5.0 if status == 503 else None)
+
+
+@dataclass(frozen=True)
+class Talk:
+    """One answer on its way to an OpenAI client."""
+
+    site: Site
+    live: Live
+    asked: wire.Asked
+    base: str
+    inline: bool
+
+    @property
+    def answer(self) -> Answer:
+        assert self.live.solution is not None  # noqa: S101  its callers looked
+        return self.live.solution.answer
+
+    async def completed(self) -> wire.Completed:
+        text, notes = self.text(), [*reasoning(self.live.lines)]
+        message = wire.Replied(
+            content=text,
+            annotations=[self.annotation(n) for n in range(len(self.answer.citations))],
+            reasoning_content="\n".join(notes) or None,
+        )
+        choice = wire.Choice(message=message, finish_reason=self.finish)
+        return wire.Completed(
+            id=f"chatcmpl-{self.live.id}",
+            created=int(time.time()),
+            model=self.asked.model,
+            choices=[choice],
+            usage=self.usage(),
+            citations=self.urls(),
+            osler=await self.extension(),
+        )
+
+    def text(self) -> str:
+        return "".join(piece for piece, _ in self.pieces())
+
+    def pieces(self) -> list[tuple[str, list[int]]]:
+        """The text in parts, each with the numbers of the citations that it completes."""
+        answer, parts, at = self.answer, [], 0
+        ends = [c.end for c in answer.citations]
+        for cut in [*sorted(set(ends)), len(answer.text)]:
+            done = [n for n, end in enumerate(ends) if end == cut]
+            if cut > at or done:
+                parts.append((answer.text[at:cut], done))
+                at = cut
+        if not answer.text:
+            parts.append((_unsaid(answer), []))
+        elif answer.option is not None:
+            parts.append((f"\n\n{answer.option}", []))
+        if self.inline and answer.evidence:
+            parts.append((self.source_list(), []))
+        return parts
+
+    def annotation(self, number: int) -> wire.Annotation:
+        cited = self.answer.citations[number]
+        found = self.answer.evidence[cited.number - 1]
+        return wire.Annotation(
+            url_citation=wire.UrlCitation(
+                url=self.url(found),
+                title=found.passage.title or found.passage.id,
+                start_index=cited.start,
+                end_index=cited.end,
+            )
+        )
+
+    def url(self, found: Evidence) -> str:
+        """Where the publisher has it; else where this server opens it."""
+        own = found.passage.locator.url
+        if own.startswith(("http://", "https://")):
+            return own
+        return f"{self.base}/api/v1/passages/{quote(found.passage.id, safe='')}"
+
+    def urls(self) -> list[str]:
+        return [self.url(found) for found in self.answer.evidence]
+
+    def source_list(self) -> str:
+        lines = [
+            f"[{n}] {_flat(one.passage.title or one.passage.id)}"
+            f" ({_flat(str(one.passage.locator) or one.passage.source)}): <{self.url(one)}>"
+            for n, one in enumerate(self.answer.evidence, 1)
+        ]
+        return "\n\n" + "\n".join(lines)
+
+    def usage(self) -> wire.Usage:
+        spent = self.live.solution.usage if self.live.solution else Usage()
+        read = spent.prompt_tokens + spent.scored_tokens
+        return wire.Usage(
+            prompt_tokens=read,
+            completion_tokens=spent.completion_tokens,
+            total_tokens=read + spent.completion_tokens,
+        )
+
+    @property
+    def finish(self) -> Any:
+        halt = self.live.solution.halt if self.live.solution else None
+        return "length" if halt is Halt.BUDGET else "stop"
+
+    async def extension(self) -> dict[str, Any]:
+        run = documents.run(await told(self.site.desk, self.live.caller, self.live.id))
+        return {**run.model_dump(mode="json"), "unread": self.asked.unread}
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The stream: what is done meanwhile as reasoning, then the answer piece by piece."""
+        yield self.delta({"role": "assistant", "content": ""})
+        try:
+            pings = self.site.settings.serve.ping_seconds
+            async for item in self.site.desk.follow(self.live, ping=pings):
+                if item is None:
+                    yield events.PING
+                for note in reasoning([item[1]] if item else []):
+                    yield self.delta({"reasoning_content": f"{note}\n"})
+            if self.live.solution is None:
+                yield _data({"error": failure_body(self.live)})
+                return
+            for piece, done in self.pieces():
+                yield self.delta({"content": piece})
+                if done:
+                    fixed = [self.annotation(n).model_dump() for n in done]
+                    yield self.delta({"annotations": fixed})
+            yield self.delta({}, finish=self.finish, osler=await self.extension())
+            options = self.asked.stream_options
+            if options is not None and options.include_usage:
+                yield self.chunk([], usage=self.usage().model_dump())
+            yield b"data: [DONE]\n\n"
+        finally:
+            # A client that hung up wants no answer; a run that is over stays as it is.
+            await self.site.desk.cancel(self.live)
+
+    def delta(
+        self, delta: dict[str, Any], finish: str | None = None, osler: dict[str, Any] | None = None
+    ) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        more = {"osler": osler, "citations": self.urls()} if osler is not None else {}
+        return self.chunk([choice], **more)
+
+    def chunk(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
+        return _data(
+            {
+                "id": f"chatcmpl-{self.live.id}",
+                "object": "chat.completion.chunk",
+                "created": int(time.time()),
+                "model": self.asked.model,
+                "choices": choices,
+                **more,
+            }
+        )
+
+
+def failure_body(live: Live) -> dict[str, Any]:
+    refused = failure(live)
+    return {
+        "message": refused.message,
+        "type": "server_error",
+        "param": None,
+        "code": refused.code,
+    }
+
+
+def reasoning(lines: list[str]) -> list[str]:
+    """What was done, a line an event, for those events that say something to a reader."""
+    return [said for line in lines if (said := _said(line))]
+
+
+def _said(line: str) -> str:
+    if '"type":"run.' in line:
+        return ""
+    match from_line(line):
+        case Searched(query=query):
+            return f"searched: {query}"
+        case Retrieved(hits=hits, failed=failed):
+            down = f"; down: {', '.join(failed)}" if failed else ""
+            return f"found {len(hits)} passages{down}"
+        case Pushed(kind=kind, text=text) if kind != "User_Query":
+            return f"{kind}: {text[:500]}"
+        case Popped(kind=kind, by=by, reason=reason) if kind:
+            return f"{by}: {kind} taken back. {reason[:200]}".rstrip()
+        case FormsPlanned(nodes=nodes):
+            return "\n".join(f"{node.n}. {node.step}" for node in nodes)
+        case Focused(enough=enough, reason=reason):
+            return f"{'enough' if enough else 'not enough'}: {reason[:200]}"
+        case Asked(thinking=thinking) if thinking:
+            return thinking[:2_000]
+        case _:
+            return ""
+
+
+def _unsaid(answer: Answer) -> str:
+    from osler.answer.base import NOTHING_SAID
+
+    return answer.option or answer.note or NOTHING_SAID[answer.language]
+
+
+def _flat(text: str) -> str:
+    """Without what Markdown would obey: a title is shown, never a link or an image."""
+    flat = " ".join(text.split())
+    return "".join(f"\\{c}" if c in "[]()<>!*_`\\" else c for c in flat)
+
+
+def _data(body: dict[str, Any]) -> bytes:
+    return f"data: {json.dumps(body, ensure_ascii=False)}\n\n".encode()

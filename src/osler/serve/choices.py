@@ -1,0 +1,75 @@
+"""What a request may choose, laid over the server's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from osler.config import Settings
+from osler.serve.problems import Refused
+from osler.serve.wire import Limits, SearchAsked
+
+
+def chosen(
+    settings: Settings,
+    *,
+    strategy: str | None = None,
+    sources: Sequence[str] = (),
+    k: int | None = None,
+    seed: int | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    limits: Limits | None = None,
+) -> Settings:
+    """The settings of one run. Raises `Refused` (422) for what the settings refuse."""
+    tree = settings.model_dump()
+    if strategy is not None and strategy != settings.strategy.kind:
+        tree["strategy"] = {"kind": strategy}
+    if k is not None:
+        if "k" not in type(settings.strategy).model_fields and strategy is None:
+            raise Refused(422, "bad_choice", f"{settings.strategy.kind} searches nothing: no k")
+        tree["strategy"]["k"] = k
+    if sources:
+        tree["kb"]["sources"] = tuple(sources)
+    for name, value in (("seed", seed), ("temperature", temperature), ("max_tokens", max_tokens)):
+        if value is not None:
+            tree["sampling"][name] = value
+    if limits is not None:
+        tree["budget"] = _narrowed(tree["budget"], limits)
+    return _validated(tree)
+
+
+def searching(settings: Settings, asked: SearchAsked) -> Settings:
+    """The settings of one search."""
+    if asked.year_from and asked.year_to and asked.year_from > asked.year_to:
+        raise Refused(422, "bad_choice", "year_from is after year_to")
+    tree = settings.model_dump()
+    tree["retrieve"] |= {
+        "year_from": asked.year_from,
+        "year_to": asked.year_to,
+        "languages": tuple(asked.languages),
+        "kinds": tuple(asked.kinds),
+        "trust": asked.trust,
+        "retracted": asked.retracted,
+    }
+    return _validated(tree)
+
+
+def _narrowed(budget: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    wanted = limits.model_dump()
+    narrowed = {}
+    for name, allowed in budget.items():
+        given = [value for value in (allowed, wanted[name]) if value is not None]
+        narrowed[name] = min(given) if given else None
+    return narrowed
+
+
+def _validated(tree: dict[str, Any]) -> Settings:
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise Refused(422, "bad_choice", f"{where}: {first['msg']}") from error

@@ -1,0 +1,27 @@
+"""Files to run Osler as a service: templates that are plain files, written as they are."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from osler.errors import BadConfig
+
+NAMES = ("Containerfile", "osler.service", "compose.yaml", "osler.toml")
+
+
+def write_files(folder: Path, *, overwrite: bool = False) -> list[Path]:
+    """Writes them all. Raises `BadConfig` when one is there already or cannot be written."""
+    paths = [folder / name for name in NAMES]
+    if not overwrite and (there := [path for path in paths if path.exists()]):
+        raise BadConfig(f"{there[0]} is there already", fix="--force writes over it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            text = files(__package__).joinpath(path.name).read_text(encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadConfig(
+            f"cannot write to {folder}: {error.strerror}", fix="name another folder"
+        ) from error
+    return paths

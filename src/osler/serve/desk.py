@@ -1,0 +1,260 @@
+"""Where runs are started, watched and stopped. Every door comes here.
+
+A run's events are lines in a list. Whoever watches reads on from a number, at its own
+speed, and waits at the end: there is no queue a slow reader could fill, and two readers
+cannot get different streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from osler import runs
+from osler.config import Serve, Settings
+from osler.errors import OslerError
+from osler.serve.keys import Caller
+from osler.serve.ledger import Entry, Ledger, Status
+from osler.serve.problems import Refused
+from osler.trace import Answered, Event, to_line
+from osler.types import Question, Solution
+from osler.wiring import Parts, Shelf
+
+_LOG = logging.getLogger("osler.serve")
+_KEPT = 256
+"""Runs that ended and are still answered for from memory."""
+_ID_DIGITS = 12
+
+Watcher = Callable[["Live", Event], None]
+
+
+@dataclass
+class Live:
+    """A run of this process."""
+
+    id: str
+    caller: Caller
+    question: Question
+    settings: Settings
+    created: str
+    status: Status = "queued"
+    lines: list[str] = field(default_factory=list)
+    """Its events as they are stored; the number of one is its place, from 1."""
+    solution: Solution | None = None
+    code: str = ""
+    detail: str = ""
+    seconds: float | None = None
+    task: asyncio.Task[None] | None = None
+    at_end: list[Callable[[], None]] = field(default_factory=list)
+    """What watchers want done when it is over, however it ends."""
+    _bell: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def over(self) -> bool:
+        return self.status not in ("queued", "running")
+
+    def add(self, line: str) -> None:
+        self.lines.append(line)
+        self.ring()
+
+    def ring(self) -> None:
+        """Wakes all who wait for the next line."""
+        bell, self._bell = self._bell, asyncio.Event()
+        bell.set()
+
+    async def more(self) -> None:
+        """Returns when there may be something new."""
+        await self._bell.wait()
+
+
+class Desk:
+    """Bounded: what can neither be worked on nor wait is sent away with a time to come back."""
+
+    def __init__(
+        self, shelf: Shelf, ledger: Ledger, limits: Serve, watchers: tuple[Watcher, ...] = ()
+    ) -> None:
+        self.shelf = shelf
+        self.ledger = ledger
+        self.limits = limits
+        self.draining = False
+        self._watchers = watchers
+        self._live: dict[str, Live] = {}
+        self._ended: OrderedDict[str, Live] = OrderedDict()
+        self._room = asyncio.Semaphore(limits.runs)
+        self._took = 1.0
+        """Seconds of the last runs, roughly: what a client is told to wait."""
+
+    @property
+    def unfinished(self) -> int:
+        return len(self._live)
+
+    @property
+    def running(self) -> int:
+        return sum(live.status == "running" for live in self._live.values())
+
+    async def start(self, caller: Caller, question: Question, settings: Settings) -> Live:
+        """The run, which goes on whether or not anybody watches.
+
+        Raises `Refused`: 429 when the caller has too many unfinished ones, 503 when there
+        is no place to wait or the server is about to stop.
+        """
+        self._admit(caller)
+        now = datetime.now(UTC)
+        live = Live(
+            runs.new_id(now, _ID_DIGITS),
+            caller,
+            question,
+            settings,
+            now.isoformat(timespec="milliseconds"),
+        )
+        self._live[live.id] = live
+        caller.running += 1
+        try:
+            # Remembered before it is acknowledged: after a crash the run is known as interrupted.
+            await asyncio.to_thread(self.ledger.begin, self._entry(live))
+        except BaseException:
+            self._leave(live)
+            raise
+        live.task = asyncio.create_task(self._work(live), name=f"run {live.id}")
+        return live
+
+    def _leave(self, live: Live) -> None:
+        live.caller.running -= 1
+        del self._live[live.id]
+
+    def _admit(self, caller: Caller) -> None:
+        if self.draining:
+            raise Refused(503, "stopping", "the server is about to stop", retry_after=10.0)
+        if caller.running >= caller.runs:
+            raise Refused(
+                429,
+                "too_many_runs",
+                f"{caller.running} runs of yours are not finished; the limit is {caller.runs}",
+                retry_after=self._took,
+            )
+        if self.unfinished >= self.limits.runs + self.limits.waiting:
+            raise Refused(503, "full", "all places are taken", retry_after=self._took)
+
+    async def _work(self, live: Live) -> None:
+        began = time.perf_counter()
+        try:
+            async with self._room, asyncio.timeout(self.limits.run_seconds):
+                live.status = "running"
+                await self._solve(live)
+            self._ends(live, "finished")
+        except asyncio.CancelledError:
+            self._ends(live, "cancelled", "cancelled", "it was asked to stop")
+        except TimeoutError:
+            said = f"over {self.limits.run_seconds:g} seconds"
+            self._ends(live, "failed", "timeout", said)
+        except OslerError as error:
+            self._ends(live, "failed", type(error).__name__, str(error))
+        except Exception:
+            # A defect ends one run, not the server; what it was is for the log alone.
+            _LOG.exception("run %s failed", live.id)
+            self._ends(live, "failed", "internal", "something failed inside; see the server's log")
+        finally:
+            live.seconds = round(time.perf_counter() - began, 3)
+            self._took += 0.2 * (live.seconds - self._took)
+            await self._file(live)
+            self._leave(live)
+
+    async def _solve(self, live: Live) -> None:
+        def sink(event: Event) -> None:
+            live.add(to_line(event))
+            if isinstance(event, Answered):
+                live.solution = event.solution
+            for watch in self._watchers:
+                watch(live, event)
+
+        parts: Parts = await self.shelf.parts(live.settings)
+        await runs.ask(live.settings, live.question, sink=sink, parts=parts, id=live.id)
+
+    def _ends(self, live: Live, status: Status, code: str = "", detail: str = "") -> None:
+        """The answer is the last event of a run that finished; any other says how it ended."""
+        if status != "finished" and live.solution is not None:
+            status, code, detail = "finished", "", ""  # it was being put away
+        live.code, live.detail = code, detail
+        if status != "finished":
+            said = {"code": code, "detail": detail, "type": f"run.{status}"}
+            live.lines.append(json.dumps(said, ensure_ascii=False, separators=(",", ":")))
+        live.status = status
+
+    async def _file(self, live: Live) -> None:
+        """Puts the run where a reload finds it; only then its watchers are told of the end."""
+        kept = live.settings.runs.keep
+        alone = kept and live.status != "finished"
+        events = "\n".join(live.lines) if alone else ""
+        self._ended[live.id] = live
+        while len(self._ended) > _KEPT:
+            self._ended.popitem(last=False)
+        await asyncio.shield(
+            asyncio.to_thread(
+                self.ledger.end,
+                live.id,
+                live.status,
+                code=live.code,
+                detail=live.detail,
+                events=events,
+            )
+        )
+        for last in live.at_end:
+            last()
+        live.ring()
+
+    def _entry(self, live: Live) -> Entry:
+        return Entry(
+            live.id,
+            live.caller.workspace,
+            live.caller.id,
+            live.created,
+            live.status,
+            live.settings.strategy.kind,
+            live.question.text if live.settings.runs.keep else "",
+        )
+
+    def live(self, id: str, workspace: str) -> Live | None:
+        """A run of this process; `None` for another's, as for one that is not there."""
+        found = self._live.get(id) or self._ended.get(id)
+        return found if found and found.caller.workspace == workspace else None
+
+    async def cancel(self, live: Live) -> None:
+        """Stops its model call and returns when it is put away; one that is over stays so."""
+        if live.task is None or live.over or live.solution is not None:
+            return
+        live.task.cancel()
+        await asyncio.wait([live.task])
+
+    async def follow(
+        self, live: Live, after: int = 0, *, ping: float | None = None
+    ) -> AsyncIterator[tuple[int, str] | None]:
+        """Lines after the number `after`, as they come, to the end; `None` = `ping` seconds
+        without one."""
+        while True:
+            while after < len(live.lines):
+                after += 1
+                yield after, live.lines[after - 1]
+            if live.over:
+                return
+            try:
+                await asyncio.wait_for(live.more(), ping)
+            except TimeoutError:
+                yield None
+
+    async def drain(self, seconds: float) -> None:
+        """Takes nothing new, and gives what runs so long to end; the rest is cancelled."""
+        self.draining = True
+        tasks = [live.task for live in self._live.values() if live.task is not None]
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=seconds)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late)

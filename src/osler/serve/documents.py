@@ -1,0 +1,132 @@
+"""Values of the library as the API tells them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from osler import types
+from osler.kb.check import Provenance, SourceInfo
+from osler.kb.graph.items import Concept, Edge
+from osler.serve import wire
+from osler.serve.stored import Told
+
+
+def passage(given: types.Passage) -> wire.Passage:
+    return wire.Passage(
+        id=given.id,
+        source=given.source,
+        title=given.title,
+        text=given.text,
+        locator=wire.Locator(**asdict(given.locator)),
+        licence=given.licence,
+        language=given.language,
+        illustrative=given.illustrative,
+    )
+
+
+def provenance(given: Provenance) -> wire.Provenance:
+    told = asdict(given) | {"kinds": list(given.kinds)}
+    del told["state"]
+    # The path of a file is this machine's affair; its name says enough.
+    told["origin"] = given.origin.rpartition("/")[2] if "://" not in given.origin else given.origin
+    return wire.Provenance(**told)
+
+
+def hit(given: types.Hit) -> wire.SearchHit:
+    return wire.SearchHit(rank=given.rank, score=given.score, passage=passage(given.passage))
+
+
+def answer(given: types.Answer) -> wire.Answer:
+    return wire.Answer(
+        text=given.text,
+        option=given.option,
+        statements=[wire.Statement(text=s.text, cites=list(s.cites)) for s in given.statements],
+        citations=[citation(given, one) for one in given.citations],
+        language=given.language,
+        authorship=given.authorship.value,
+        note=given.note,
+    )
+
+
+def citation(given: types.Answer, one: types.Citation) -> wire.Citation:
+    found = given.evidence[one.number - 1]
+    return wire.Citation(
+        span=(one.start, one.end),
+        number=one.number,
+        passage_id=found.passage.id,
+        quote=found.quote,
+        quote_span=(found.start, found.end),
+    )
+
+
+def evidence(given: types.Answer) -> list[wire.Evidence]:
+    return [
+        wire.Evidence(
+            number=number,
+            passage=passage(one.passage),
+            quote=one.quote,
+            quote_span=(one.start, one.end),
+            use=one.use,
+            query=one.hit.query,
+            rank=one.hit.rank,
+        )
+        for number, one in enumerate(given.evidence, 1)
+    ]
+
+
+def run(told: Told) -> wire.RunTold:
+    solution, question = told.solution, told.question
+    given = solution.answer if solution else None
+    return wire.RunTold(
+        run_id=told.id,
+        status=told.status,
+        created=told.created,
+        strategy=told.strategy,
+        question=question.text if question else "",
+        options=list(question.options) if question else [],
+        answer=answer(given) if given else None,
+        evidence=evidence(given) if given else [],
+        grounding=given.grounding.value if given else None,
+        halt=solution.halt.value if solution else None,
+        why=solution.why if solution else "",
+        usage=wire.Usage(**asdict(solution.usage)) if solution else None,
+        models=told.models,
+        snapshot=told.snapshot,
+        seconds=told.seconds,
+        events=len(told.lines),
+        error=wire.RunError(code=told.code, detail=told.detail) if told.code else None,
+    )
+
+
+def source(given: SourceInfo) -> wire.Source:
+    return wire.Source(
+        source=given.source,
+        documents=given.documents,
+        passages=given.passages,
+        files=given.files,
+        licences=list(given.licences),
+        illustrative=given.illustrative,
+        retracted=given.retracted,
+        trust={str(trust): count for trust, count in given.trust.items()},
+        latest=given.latest,
+    )
+
+
+def concept(given: Concept, edges: list[Edge]) -> wire.Concept:
+    return wire.Concept(
+        id=given.id,
+        name=given.name,
+        names=list(given.names),
+        types=list(given.types),
+        definitions=list(given.definitions),
+        relations=[
+            wire.ConceptRelation(
+                subject=edge.subject,
+                subject_name=edge.subject_name,
+                predicate=edge.predicate,
+                object=edge.object,
+                object_name=edge.object_name,
+            )
+            for edge in edges
+        ],
+    )

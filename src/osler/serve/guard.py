@@ -1,0 +1,168 @@
+"""What every request passes before any door: whose name it calls, whose key, how much it sends.
+
+Plain ASGI, around everything, MCP included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from osler.config import Serve
+from osler.serve.keys import Gate, is_loopback
+from osler.serve.metrics import Metrics
+from osler.serve.problems import Refused, response
+
+OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})
+"""Probes bear no key and are not counted against a caller."""
+_HEADERS = {
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cache-control": b"no-store",
+}
+_HEADER_LINES = 100
+
+
+class Guard:
+    def __init__(self, app: ASGIApp, gate: Gate, limits: Serve, metrics: Metrics) -> None:
+        self._app = app
+        self._gate = gate
+        self._limits = limits
+        self._metrics = metrics
+        self._names = {*limits.hosts, limits.host.strip("[]"), "localhost", "127.0.0.1", "::1"}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        sender = _Sender(send, _request_id(scope))
+        began = time.perf_counter()
+        try:
+            await self._app(scope, await self._admitted(scope, receive), sender)
+        except Refused as refused:
+            if sender.status:  # half a reply is out: all that is left is to break it off
+                raise
+            await response(refused, scope["path"])(scope, receive, sender)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")
+            self._metrics.request(route, sender.status or 499, time.perf_counter() - began)
+
+    async def _admitted(self, scope: Scope, receive: Receive) -> Receive:
+        """The request's body behind a new `receive`, once all is in order."""
+        headers = _headers(scope)
+        self._called_by_name(headers)
+        if scope["path"] in OPEN_TO_ALL:
+            return receive
+        caller = self._gate.caller(headers.get("authorization"))
+        caller.admit(time.monotonic())
+        scope["osler.caller"] = caller
+        if scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            return receive
+        return await self._read(headers, receive)
+
+    def _called_by_name(self, headers: Mapping[str, str]) -> None:
+        """A page of another site can make a browser call this machine, under its own name
+        (rebinding) or ours (a form): neither gets in."""
+        name = _host(headers.get("host", ""))
+        if name not in self._names and not (is_loopback(name) or self._wildcard):
+            raise Refused(421, "wrong_host", "this server is not called so", fix="set serve.hosts")
+        origin = headers.get("origin")
+        if origin is not None and urlsplit_host(origin) != headers.get("host", ""):
+            raise Refused(403, "wrong_origin", "requests from other sites are not taken")
+
+    @property
+    def _wildcard(self) -> bool:
+        """Listening on every address, it has more names than it can know; keys guard it."""
+        return self._limits.host.strip("[]") in ("0.0.0.0", "::")  # noqa: S104  compared with
+
+    async def _read(self, headers: Mapping[str, str], receive: Receive) -> Receive:
+        limit = self._limits.body_kib * 1024
+        if int(headers.get("content-length") or 0) > limit:
+            raise _too_large(limit)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._limits.client_seconds):
+                while True:
+                    message = await receive()
+                    body += message.get("body", b"")
+                    if len(body) > limit:
+                        raise _too_large(limit)
+                    if not message.get("more_body", False):
+                        break
+        except TimeoutError:
+            said = f"the request took over {self._limits.client_seconds:g} s to arrive"
+            raise Refused(408, "too_slow", said) from None
+        return _Replay(bytes(body), receive)
+
+
+class _Replay:
+    """The body that was read, then whatever else comes: that the client has gone."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+class _Sender:
+    """Adds what every reply bears."""
+
+    def __init__(self, send: Send, request_id: bytes) -> None:
+        self._send = send
+        self._id = request_id
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            given = list(message.get("headers", []))
+            there = {name.lower() for name, _ in given}
+            given += [pair for pair in _HEADERS.items() if pair[0] not in there]
+            given.append((b"x-request-id", self._id))
+            message = {**message, "headers": given}
+        await self._send(message)
+
+
+def _too_large(limit: int) -> Refused:
+    return Refused(413, "too_large", f"a request has at most {limit:,} bytes")
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """By name. Raises `Refused` for more of them than any client sends."""
+    given = scope["headers"]
+    if len(given) > _HEADER_LINES:
+        raise Refused(400, "too_many_headers", f"a request has at most {_HEADER_LINES} headers")
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in given}
+
+
+def _request_id(scope: Scope) -> bytes:
+    """The client's own, where it is short and plain."""
+    given = next((v for n, v in scope["headers"] if n.lower() == b"x-request-id"), b"")
+    plain = 0 < len(given) <= 64 and given.replace(b"-", b"").isalnum()
+    return given if plain else secrets.token_hex(8).encode()
+
+
+def _host(given: str) -> str:
+    """The name of a Host header, without its port."""
+    if given.startswith("["):
+        return given[1:].partition("]")[0]
+    return given.rpartition(":")[0] if ":" in given else given
+
+
+def urlsplit_host(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""

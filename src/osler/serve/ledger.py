@@ -1,0 +1,182 @@
+"""What the server remembers beside the runs' folders: whose run it was, and keys.
+
+One SQLite file in `home/serve`. A run that ended is in its own folder, as the command line
+keeps it; one that failed or was cancelled has no folder, and its events stand here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from osler.errors import BadConfig
+
+Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+FILE = "serve.sqlite"
+WORKSPACE = "default"
+"""Whose runs those are that no key made."""
+_TABLES = """
+CREATE TABLE IF NOT EXISTS run(
+  id TEXT PRIMARY KEY, workspace TEXT NOT NULL, caller TEXT NOT NULL, created TEXT NOT NULL,
+  status TEXT NOT NULL, strategy TEXT NOT NULL, question TEXT NOT NULL,
+  code TEXT NOT NULL DEFAULT '', detail TEXT NOT NULL DEFAULT '', events TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS of_workspace ON run(workspace, id);
+CREATE TABLE IF NOT EXISTS key(
+  id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, workspace TEXT NOT NULL, hash BLOB NOT NULL,
+  created TEXT NOT NULL, runs INTEGER, minute INTEGER
+) WITHOUT ROWID;
+"""
+_COLUMNS = "id, workspace, caller, created, status, strategy, question, code, detail"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run, as the ledger has it."""
+
+    id: str
+    workspace: str
+    caller: str
+    created: str
+    """ISO 8601, UTC."""
+    status: Status
+    strategy: str
+    question: str
+    """Empty where runs are not kept."""
+    code: str = ""
+    detail: str = ""
+    """Why it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    id: str
+    name: str
+    workspace: str
+    hash: bytes
+    created: str
+    runs: int | None = None
+    minute: int | None = None
+
+
+class Ledger:
+    """Every method blocks for a moment, and any thread may call it.
+
+    Raises `BadConfig` where the file cannot be opened.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._lock = threading.Lock()
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path = folder / FILE
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            path.chmod(0o600)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.executescript(_TABLES)
+        except (OSError, sqlite3.Error) as error:
+            fix = "set home to a folder that can be written"
+            raise BadConfig(f"{folder} cannot hold {FILE}: {error}", fix=fix) from error
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def _held(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            yield self._db
+
+    # Runs
+
+    def begin(self, entry: Entry) -> None:
+        with self._held() as db:
+            db.execute(
+                f"INSERT INTO run({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+                (
+                    entry.id,
+                    entry.workspace,
+                    entry.caller,
+                    entry.created,
+                    entry.status,
+                    entry.strategy,
+                    entry.question,
+                    entry.code,
+                    entry.detail,
+                ),
+            )
+
+    def end(
+        self, id: str, status: Status, *, code: str = "", detail: str = "", events: str = ""
+    ) -> None:
+        with self._held() as db:
+            db.execute(
+                "UPDATE run SET status = ?, code = ?, detail = ?, events = ? WHERE id = ?",
+                (status, code, detail, events, id),
+            )
+
+    def interrupted(self) -> int:
+        """Marks what a server before this one did not bring to an end; returns how many."""
+        with self._held() as db:
+            return db.execute(
+                "UPDATE run SET status = 'interrupted', code = 'interrupted',"
+                " detail = 'the server stopped' WHERE status IN ('queued', 'running')"
+            ).rowcount
+
+    def run(self, id: str) -> Entry | None:
+        with self._held() as db:
+            row = db.execute(
+                f"SELECT {_COLUMNS} FROM run WHERE id = ?",  # noqa: S608  our own words
+                (id,),
+            ).fetchone()
+        return Entry(*row) if row else None
+
+    def events(self, id: str) -> list[str]:
+        """The lines of a run that has no folder."""
+        with self._held() as db:
+            row = db.execute("SELECT events FROM run WHERE id = ?", (id,)).fetchone()
+        return str(row[0]).splitlines() if row else []
+
+    def runs(self, workspace: str, *, before: str, limit: int) -> list[Entry]:
+        """The newest first; those with an id below `before`, where one is given."""
+        with self._held() as db:
+            rows = db.execute(
+                f"SELECT {_COLUMNS} FROM run WHERE workspace = ? AND (? = '' OR id < ?)"  # noqa: S608
+                " ORDER BY id DESC LIMIT ?",
+                (workspace, before, before, limit),
+            ).fetchall()
+        return [Entry(*row) for row in rows]
+
+    # Keys
+
+    def add_key(self, key: KeyRow) -> None:
+        """Raises `BadConfig` for a name that is taken."""
+        try:
+            with self._held() as db:
+                db.execute(
+                    "INSERT INTO key VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (key.id, key.name, key.workspace, key.hash, key.created, key.runs, key.minute),
+                )
+        except sqlite3.IntegrityError as error:
+            fix = "choose another name, or `osler serve key rm` it first"
+            raise BadConfig(f"there is a key {key.name!r} already", fix=fix) from error
+
+    def key(self, id: str) -> KeyRow | None:
+        with self._held() as db:
+            row = db.execute("SELECT * FROM key WHERE id = ?", (id,)).fetchone()
+        return KeyRow(*row) if row else None
+
+    def all_keys(self) -> list[KeyRow]:
+        with self._held() as db:
+            return [KeyRow(*row) for row in db.execute("SELECT * FROM key ORDER BY name")]
+
+    def drop_key(self, name: str) -> bool:
+        with self._held() as db:
+            return db.execute("DELETE FROM key WHERE name = ? OR id = ?", (name, name)).rowcount > 0

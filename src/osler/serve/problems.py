@@ -1,0 +1,198 @@
+"""What a request is refused with: problem details (RFC 9457), from one place."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from osler.errors import (
+    BadConfig,
+    BadQuestion,
+    BadRun,
+    OslerError,
+    UnknownPassage,
+)
+
+MEDIA = "application/problem+json"
+_LOG = logging.getLogger("osler.serve")
+_TITLES = {
+    400: "The request cannot be read",
+    401: "A key is needed",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    408: "The request took too long",
+    409: "It is of another state",
+    413: "The request is too large",
+    415: "Not JSON",
+    421: "This is another server",
+    422: "The request is not valid",
+    429: "Too many requests",
+    500: "Osler failed",
+    503: "Not now",
+}
+_CODES = {
+    400: "bad_request",
+    404: "not_found",
+    405: "method_not_allowed",
+    415: "unsupported_media_type",
+}
+
+
+class Refused(OslerError):
+    """A request that is turned down, with the status that says so.
+
+    `retry_after` is in seconds; `None` = trying again does not help.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        fix: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, fix=fix)
+        self.status = status
+        self.code = code
+        self.retry_after = retry_after
+
+
+def refusal(error: OslerError) -> Refused:
+    """The same error as a request is told it."""
+    match error:
+        case Refused():
+            return error
+        case UnknownPassage():
+            status, code = 404, "unknown_passage"
+        case BadRun():
+            status, code = 404, "unknown_run"
+        case BadQuestion():
+            status, code = 422, "bad_question"
+        case BadConfig():
+            status, code = 422, "bad_choice"
+        case _:
+            return Refused(503, _snake(error), error.message, fix=error.fix, retry_after=5.0)
+    return Refused(status, code, error.message, fix=error.fix)
+
+
+def body_of(refused: Refused, instance: str) -> dict[str, Any]:
+    """The document of a refusal."""
+    said: dict[str, Any] = {
+        "type": f"urn:osler:problem:{refused.code}",
+        "title": _TITLES.get(refused.status, "Refused"),
+        "status": refused.status,
+        "detail": refused.message,
+        "instance": instance,
+        "code": refused.code,
+    }
+    if refused.fix:
+        said["fix"] = refused.fix
+    if refused.retry_after is not None:
+        said["retry_after"] = math.ceil(refused.retry_after)
+    return said
+
+
+def headers_of(refused: Refused) -> dict[str, str]:
+    headers = {}
+    if refused.retry_after is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(refused.retry_after)))
+    if refused.status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="osler"'
+    return headers
+
+
+def response(refused: Refused, path: str) -> Response:
+    """The refusal in the form of the door that was knocked at."""
+    if path.startswith("/v1/"):
+        return _sent(_openai(refused), refused, "application/json")
+    return _sent(body_of(refused, path), refused, MEDIA)
+
+
+def _sent(body: dict[str, Any], refused: Refused, media: str) -> Response:
+    # A detail may quote what was sent, also half of a surrogate pair.
+    content = json.dumps(body, ensure_ascii=True).encode()
+    return Response(content, refused.status, headers_of(refused), media)
+
+
+_OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+def _openai(refused: Refused) -> dict[str, Any]:
+    kind = "server_error" if refused.status >= 500 else "invalid_request_error"
+    said = f"{refused.message}; {refused.fix}" if refused.fix else refused.message
+    param = getattr(refused, "param", None)
+    return {
+        "error": {
+            "message": said,
+            "type": _OPENAI_TYPES.get(refused.status, kind),
+            "param": param,
+            "code": refused.code,
+        }
+    }
+
+
+class BadParameter(Refused):
+    """A field of a request that is wrong, by its name."""
+
+    def __init__(self, status: int, code: str, message: str, param: str) -> None:
+        super().__init__(status, code, message)
+        self.param = param
+
+
+def install(app: FastAPI) -> None:
+    """Every way in which a request can fail ends in `response`."""
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, OslerError)  # noqa: S101  it is registered for these
+        return response(refusal(error), request.url.path)
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # noqa: S101
+        return response(_invalid(error), request.url.path)
+
+    async def plain(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101
+        code = _CODES.get(error.status_code, f"http_{error.status_code}")
+        told = response(Refused(error.status_code, code, str(error.detail)), request.url.path)
+        told.headers.update(error.headers or {})
+        return told
+
+    async def broken(request: Request, error: Exception) -> Response:
+        _LOG.error("a request failed", exc_info=error)
+        # What is in the exception may be the patient's: it stays in the log.
+        return response(
+            Refused(500, "internal", "something failed inside; it is in the server's log"),
+            request.url.path,
+        )
+
+    app.add_exception_handler(OslerError, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, plain)
+    app.add_exception_handler(Exception, broken)
+
+
+def _invalid(error: RequestValidationError) -> Refused:
+    """The first thing that is wrong, by its place; never the value, which may be anything."""
+    first = error.errors()[0]
+    place = [str(part) for part in first["loc"] if part != "body"]
+    where = ".".join(place)
+    if first["type"] in ("json_invalid", "value_error.jsondecode"):
+        return Refused(400, "bad_json", "the body is not JSON")
+    message = f"{where}: {first['msg']}" if where else str(first["msg"])
+    code = "unknown_field" if first["type"] == "extra_forbidden" else "invalid"
+    return BadParameter(422, code, message, where)
+
+
+def _snake(error: OslerError) -> str:
+    name = type(error).__name__
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")

@@ -1,0 +1,106 @@
+"""Whether it lives, whether it can answer, what it counts, and what a reader must know of it."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.metadata import version
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from fastapi.responses import Response
+
+from osler import wiring
+from osler.config import ROLES, STRATEGIES
+from osler.errors import OslerError
+from osler.serve import documents, wire
+from osler.serve.metrics import MEDIA
+from osler.serve.problems import Refused, refusal
+from osler.serve.state import Site, site_of
+
+At = Annotated[Site, Depends(site_of)]
+root = APIRouter(tags=["operation"], responses=wire.PROBLEMS)
+told = APIRouter(prefix="/api/v1", tags=["operation"], responses=wire.PROBLEMS)
+
+KNOWN_LIMITS = [
+    "An answer is as good as the passages that were found; what is not in the knowledge base"
+    " is not in the answer.",
+    "A citation shows that the quoted words stand in the passage. Whether they answer the"
+    " question, and whether the passage is right, the reader must judge.",
+    "Each question is answered alone: earlier turns of a conversation are not read.",
+    "Passages marked illustrative are sample texts and no clinical reference.",
+]
+OUT_OF_SCOPE = [
+    "emergencies",
+    "patients using it without a professional",
+    "orders and prescriptions: nothing is ordered or written back",
+    "texts with identifiers of patients",
+]
+
+
+@root.get("/healthz")
+async def live() -> wire.Health:
+    """The process answers."""
+    return wire.Health(status="ok")
+
+
+@root.get("/readyz")
+async def ready(site: At) -> wire.Health:
+    """Questions can be taken: the knowledge base is open and built, and it is not stopping."""
+    if site.desk.draining:
+        raise Refused(503, "stopping", "the server is about to stop", retry_after=10.0)
+    try:
+        held = await site.shelf.knowledge()
+        await asyncio.to_thread(held.kb.require_built, held.encoder.identity)
+    except OslerError as error:
+        cause = refusal(error)
+        raise Refused(503, cause.code, error.message, fix=error.fix, retry_after=10.0) from error
+    return wire.Health(status="ready")
+
+
+@root.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def metrics(site: At) -> Response:
+    """For Prometheus."""
+    return Response(site.metrics.text(), media_type=MEDIA)
+
+
+@told.get("/transparency")
+async def transparency(site: At) -> wire.Transparency:
+    """Who it is for, what it is made of, and what it does not do."""
+    settings = site.settings
+    held = await site.shelf.knowledge()
+    info = await asyncio.to_thread(held.kb.info)
+    models = {
+        role: wire.ModelTold(
+            kind=settings.role(role).kind,
+            name=settings.role(role).name or _name(settings.role(role).kind),
+            words_answers=wiring.writes(settings, role),
+        )
+        for role in ROLES
+    }
+    return wire.Transparency(
+        notice=wire.NOTICE,
+        version=version("osler"),
+        intended_users="healthcare professionals and researchers",
+        intended_use="finding and reading evidence for a medical question, with its sources",
+        out_of_scope=OUT_OF_SCOPE,
+        models={str(role): model for role, model in models.items()},
+        encoder=held.encoder.identity,
+        strategies=list(STRATEGIES),
+        strategy=settings.strategy.kind,
+        snapshot=info.snapshot,
+        sources=[documents.source(one) for one in info.sources],
+        limits={
+            **settings.budget.model_dump(),
+            "run_seconds": settings.serve.run_seconds,
+            "body_bytes": settings.serve.body_kib * 1024,
+        },
+        known_limits=KNOWN_LIMITS,
+    )
+
+
+def _name(kind: str) -> str:
+    return wiring.PACKAGED if kind == "packaged" else kind

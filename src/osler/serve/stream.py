@@ -1,0 +1,32 @@
+"""Events over HTTP (server-sent events): numbered, so that a client can read on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+
+from osler.serve.desk import Desk, Live
+
+MEDIA = "text/event-stream"
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_TYPE = re.compile(r'"type":"([a-z._]+)"\}$')
+PING = b": ping\n\n"
+
+
+async def running(desk: Desk, live: Live, after: int) -> AsyncIterator[bytes]:
+    """The events after number `after`, to the run's end; a comment when there is long none."""
+    async for item in desk.follow(live, after, ping=desk.limits.ping_seconds):
+        yield PING if item is None else framed(*item)
+
+
+async def recorded(lines: Sequence[str], after: int) -> AsyncIterator[bytes]:
+    """The same of a run that is over."""
+    for number, line in enumerate(lines[after:], after + 1):
+        yield framed(number, line)
+
+
+def framed(number: int, line: str) -> bytes:
+    """One event. A line holds no line break, so nothing in it can end it."""
+    found = _TYPE.search(line)
+    name = found.group(1) if found else "message"
+    return f"id: {number}\nevent: {name}\ndata: {line}\n\n".encode()

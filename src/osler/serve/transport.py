@@ -1,0 +1,139 @@
+"""uvicorn, with the patience of a server that others reach: slow clients, floods, the end.
+
+uvicorn reads a request for as long as it takes and waits for readers for ever. Here both
+have a bound, as has the number of connections; and a SIGTERM first lets runs end, while
+what is there already is still answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from osler.config import Serve
+from osler.serve.state import Site
+
+_HEADER_BYTES = 32 * 1024
+_FULL_BODY = (
+    b'{"type":"urn:osler:problem:full","title":"Not now","status":503,"code":"full",'
+    b'"detail":"too many connections","instance":"/","retry_after":1}'
+)
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+    b"Content-Type: application/problem+json\r\nContent-Length: "
+    + str(len(_FULL_BODY)).encode()
+    + b"\r\n\r\n"
+    + _FULL_BODY
+)
+_END_SECONDS = 5
+
+
+def protocol(limits: Serve) -> type[H11Protocol]:
+    """The protocol with these bounds."""
+
+    class Patient(H11Protocol):
+        _deadline: asyncio.TimerHandle | None = None
+        _unread: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > limits.connections:
+                transport.write(_FULL)
+                transport.close()
+                return
+            self._wait_for_request()
+
+        def data_received(self, data: bytes) -> None:
+            if self.transport.is_closing():
+                return
+            if self._idle:
+                self._wait_for_request()
+            super().data_received(data)
+            if not self._idle:
+                self._cancel()
+
+        @property
+        def _idle(self) -> bool:
+            """Whether no request is being answered. From its first byte on, a request has
+            so long to bring its headers; its body is timed by the guard."""
+            return self.cycle is None or self.cycle.response_complete
+
+        def _wait_for_request(self) -> None:
+            if self._deadline is None:
+                wait = limits.client_seconds
+                self._deadline = self.loop.call_later(wait, self.transport.abort)
+
+        def _cancel(self) -> None:
+            if self._deadline is not None:
+                self._deadline.cancel()
+                self._deadline = None
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            wait = limits.client_seconds
+            self._unread = self.loop.call_later(wait, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            if self._unread is not None:
+                self._unread.cancel()
+                self._unread = None
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._cancel()
+            if self._unread is not None:
+                self._unread.cancel()
+            super().connection_lost(exc)
+
+    return Patient
+
+
+class Draining(Server):
+    """Lets what runs come to its end before it closes."""
+
+    def __init__(self, config: Config, site: Site) -> None:
+        super().__init__(config)
+        self._site = site
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._site.desk.drain(self._site.settings.serve.drain_seconds)
+        await super().shutdown(sockets)
+
+
+def server(app: Any, site: Site) -> Draining:
+    """Ready to `serve` the app on sockets of the caller's."""
+    limits = site.settings.serve
+    config = Config(
+        app,
+        http=protocol(limits),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+        timeout_keep_alive=int(max(1, limits.client_seconds)),
+        timeout_graceful_shutdown=_END_SECONDS,
+        lifespan="on",
+        proxy_headers=False,
+    )
+    return Draining(config, site)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Raises `OSError` where the address cannot be taken."""
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(kind, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host.strip("[]"), port))
+        sock.listen(2048)
+    except OSError:
+        sock.close()
+        raise
+    sock.setblocking(False)
+    return sock

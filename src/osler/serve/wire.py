@@ -1,0 +1,362 @@
+"""What crosses the border of the native API: requests that forbid what they do not know, and
+replies with a schema."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from osler.config import STRATEGIES
+from osler.questions import LIMIT
+from osler.serve.ledger import STATUSES
+
+NOTICE = (
+    "For healthcare professionals and research. Supports, does not replace, clinical judgement."
+    " Not for emergencies. Do not enter what identifies a patient."
+)
+_CONTROL = {chr(n) for n in range(32) if chr(n) not in "\t\n\r"} | {"\x7f"}
+
+
+def _plain(text: str) -> str:
+    if any(c in _CONTROL for c in text):
+        raise ValueError("control characters are no text")
+    return text
+
+
+def _known_strategy(name: str) -> str:
+    if name not in STRATEGIES:
+        raise ValueError(f"choose from {', '.join(STRATEGIES)}")
+    return name
+
+
+Words = Annotated[str, AfterValidator(_plain)]
+StrategyName = Annotated[
+    str,
+    AfterValidator(_known_strategy),
+    Field(json_schema_extra={"enum": [*STRATEGIES]}),
+]
+SourceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+Year = Annotated[int, Field(ge=1000, le=9999, strict=True)]
+Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
+assert set(STATUSES) == set(Status.__args__)  # type: ignore[attr-defined]  # noqa: S101
+
+
+class _In(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Out(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limits(_In):
+    """Bounds of one run; they can only narrow what the server allows."""
+
+    calls: Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)] | None = None
+    tokens: Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)] | None = None
+    searches: Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)] | None = None
+    seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] | None = None
+
+
+class NewRun(_In):
+    """A question, and how it is to be solved where that differs from the server's settings."""
+
+    question: Annotated[Words, Field(min_length=1, max_length=LIMIT)]
+    options: Annotated[
+        list[Annotated[Words, Field(min_length=1, max_length=1_000)]], Field(max_length=26)
+    ] = []
+    language: Literal["en", "zh"] | None = None
+    strategy: StrategyName | None = None
+    sources: Annotated[list[SourceName], Field(max_length=32)] = []
+    k: Annotated[int, Field(ge=1, le=200, strict=True)] | None = None
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1, strict=True)] | None = None
+    limits: Limits = Limits()
+
+
+class Locator(_Out):
+    section: str
+    page: int | None
+    year: int | None
+    url: str
+    code: str
+    kind: str
+
+
+class Passage(_Out):
+    id: str
+    source: str
+    title: str
+    text: str
+    locator: Locator
+    licence: str
+    language: Literal["en", "zh"]
+    illustrative: bool
+    """A sample text: no clinical reference."""
+
+
+class Provenance(_Out):
+    document: str
+    origin: str
+    checksum: str
+    format: str
+    added: int
+    trust: int
+    kinds: list[str]
+    retracted: bool
+    version: int
+
+
+class PassageFound(_Out):
+    passage: Passage
+    context: list[Passage]
+    """Before and after it in its document, itself among them; empty unless asked for."""
+    provenance: Provenance | None
+    """`null` for a passage that is not the knowledge base's own."""
+    snapshot: str
+
+
+class Citation(_Out):
+    span: tuple[int, int]
+    """In `answer.text`."""
+    number: int
+    """Of the evidence, from 1."""
+    passage_id: str
+    quote: str
+    quote_span: tuple[int, int]
+    """In the text of the passage."""
+
+
+class Statement(_Out):
+    text: str
+    cites: list[int]
+
+
+class Answer(_Out):
+    text: str
+    option: str | None
+    statements: list[Statement]
+    citations: list[Citation]
+    language: Literal["en", "zh"]
+    authorship: Literal["extractive", "written"]
+    note: str
+
+
+class Evidence(_Out):
+    number: int
+    passage: Passage
+    quote: str
+    quote_span: tuple[int, int]
+    use: str
+    query: str
+    rank: int
+
+
+class Usage(_Out):
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    scored_tokens: int
+    searches: int
+    seconds: float
+
+
+class RunError(_Out):
+    code: str
+    detail: str
+
+
+class RunTold(_Out):
+    run_id: str
+    status: Status
+    created: str
+    strategy: str
+    question: str
+    options: list[str]
+    answer: Answer | None
+    evidence: list[Evidence]
+    grounding: Literal["grounded", "partly", "ungrounded", "abstained"] | None
+    halt: Literal["converged", "budget", "no_evidence", "refused"] | None
+    why: str
+    usage: Usage | None
+    models: dict[str, str]
+    snapshot: str
+    seconds: float | None
+    events: int
+    """How many there are so far."""
+    error: RunError | None
+    notice: str = NOTICE
+
+
+class RunStarted(_Out):
+    run_id: str
+    status: Status
+    events: str
+    """Where the stream of events is."""
+    notice: str = NOTICE
+
+
+class RunListed(_Out):
+    run_id: str
+    status: Status
+    created: str
+    strategy: str
+    question: str
+
+
+class RunList(_Out):
+    runs: list[RunListed]
+    next: str | None
+    """Give it as `before` to read on."""
+
+
+class SearchAsked(_In):
+    query: Annotated[Words, Field(min_length=1, max_length=2_000)]
+    k: Annotated[int, Field(ge=1, le=100, strict=True)] = 10
+    sources: Annotated[list[SourceName], Field(max_length=32)] = []
+    year_from: Year | None = None
+    year_to: Year | None = None
+    languages: Annotated[list[Literal["en", "zh"]], Field(max_length=2)] = []
+    kinds: Annotated[
+        list[Annotated[Words, Field(min_length=1, max_length=200)]], Field(max_length=32)
+    ] = []
+    trust: Annotated[int, Field(ge=1, le=5, strict=True)] = 1
+    retracted: bool = False
+
+
+class SearchHit(_Out):
+    rank: int
+    score: float
+    """Comparable within this search only; higher is better."""
+    passage: Passage
+
+
+class Searched(_Out):
+    query: str
+    snapshot: str
+    hits: list[SearchHit]
+
+
+class Source(_Out):
+    source: str
+    documents: int
+    passages: int
+    files: int
+    licences: list[str]
+    illustrative: int
+    retracted: int
+    trust: dict[str, int]
+    latest: int
+
+
+class Sources(_Out):
+    snapshot: str
+    searched: list[str]
+    """What a question is looked up in where it names no sources."""
+    sources: list[Source]
+
+
+class KbStatus(_Out):
+    snapshot: str
+    built: bool
+    pending: int
+    encoder: str
+    dimension: int
+    documents: int
+    passages: int
+    bytes: int
+    named_snapshots: int
+    graph: bool
+
+
+class ConceptRelation(_Out):
+    subject: str
+    subject_name: str
+    predicate: str
+    object: str
+    object_name: str
+
+
+class Concept(_Out):
+    id: str
+    name: str
+    names: list[str]
+    types: list[str]
+    definitions: list[tuple[str, str]]
+    """Source and text."""
+    relations: list[ConceptRelation]
+
+
+class ConceptMatch(_Out):
+    id: str
+    name: str
+
+
+class ConceptMatches(_Out):
+    term: str
+    concepts: list[ConceptMatch]
+
+
+class ModelTold(_Out):
+    kind: str
+    name: str
+    words_answers: bool
+    """Whether it may word medicine; otherwise answers are quoted."""
+
+
+class Transparency(_Out):
+    notice: str
+    version: str
+    intended_users: str
+    intended_use: str
+    out_of_scope: list[str]
+    models: dict[str, ModelTold]
+    encoder: str
+    strategies: list[str]
+    strategy: str
+    snapshot: str
+    sources: list[Source]
+    limits: dict[str, int | float | None]
+    known_limits: list[str]
+
+
+class Health(_Out):
+    status: Literal["ok", "ready"]
+
+
+class Problem(BaseModel):
+    """Problem details (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str
+    fix: str | None = None
+    retry_after: int | None = None
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": description,
+        "content": {
+            "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
+        },
+    }
+    for status, description in (
+        (400, "It cannot be read."),
+        (401, "A key is needed."),
+        (403, "It comes from another site."),
+        (404, "There is no such thing."),
+        (408, "It was sent too slowly."),
+        (409, "It is of another state."),
+        (413, "It is too large."),
+        (415, "It is not JSON."),
+        (421, "It was sent to another server's name."),
+        (422, "It is not valid."),
+        (429, "Too many; see Retry-After."),
+        (503, "Not now; see Retry-After."),
+    )
+}

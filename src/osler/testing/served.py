@@ -1,0 +1,185 @@
+"""A real Osler server on loopback, in a thread, over a small knowledge base and a scripted model.
+
+with serving(tmp_path) as place:
+    httpx2.post(f"{place.url}/api/v1/search", json={"query": "adrenaline"})
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from osler.config import Settings
+from osler.kb.base import KnowledgeBase
+from osler.llm.base import Completion, Message, Sampling, Scored
+from osler.serve.app import create, site
+from osler.serve.state import Page, Site
+from osler.serve.transport import Draining, listening, server
+from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import tokens_of
+from osler.types import Usage
+from osler.wiring import Ready, Shelf
+
+REPLY = "Adrenaline is given first. [1]"
+TEXTS = {
+    "guideline": (
+        "# Anaphylaxis\n\nAdrenaline is given first, into the outer thigh, at once.\n\n"
+        "# Asthma\n\nSalbutamol is given first in an acute attack.\n"
+    ),
+    "book": "# 过敏性休克\n\n过敏性休克首选肾上腺素，立即肌内注射。\n",
+    "wiki": "# <script>alert(1)</script>\n\nA hostile page: <img src=x onerror=alert(1)>, adrenaline.\n",
+}
+
+
+@dataclass
+class Speaks:
+    """A model that always says the same, after `wait_s`, or once the gate is open."""
+
+    reply: str = REPLY
+    wait_s: float = 0.0
+    name: str = "speaks"
+    gate: threading.Event | None = None
+    asked: int = 0
+    stopped: int = 0
+    """Calls that were cancelled."""
+    seen: list[str] = field(default_factory=list)
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        self.asked += 1
+        self.seen.append(messages[-1].content)
+        try:
+            while self.gate is not None and not self.gate.is_set():
+                await asyncio.sleep(0.005)
+            await asyncio.sleep(self.wait_s)
+        except asyncio.CancelledError:
+            self.stopped += 1
+            raise
+        tokens = tokens_of(self.reply, 0.9)
+        return Completion(self.reply, tokens, "stop", Usage(calls=1, completion_tokens=len(tokens)))
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        tokens = tokens_of(text, 0.9)
+        return Scored(tokens, Usage(calls=1, scored_tokens=len(tokens)))
+
+
+@dataclass
+class Place:
+    """A server that runs."""
+
+    url: str
+    port: int
+    site: Site
+    server: Draining
+    model: Speaks
+    thread: threading.Thread
+
+    def stop(self) -> None:
+        """As a SIGTERM does it: what runs may end first."""
+        self.server.should_exit = True
+        self.thread.join(30)
+
+
+def settings_for(home: Path, **sections: Any) -> Settings:
+    """A model that words answers, one search, no sampling to speak of."""
+    tree: dict[str, Any] = {
+        "home": str(home),
+        "model": {"writes": "yes"},
+        "strategy": {"kind": "rag", "k": 3},
+        **sections,
+    }
+    return Settings.model_validate(tree)
+
+
+def filled(home: Path, texts: dict[str, str] | None = None) -> None:
+    """A knowledge base of a few passages, indexed by a hashing encoder."""
+    folder = home / "texts"
+    with KnowledgeBase.create(home / "kb") as kb:
+        for source, text in (texts or TEXTS).items():
+            (folder / source).mkdir(parents=True)
+            (folder / source / "pages.md").write_text(text, encoding="utf-8")
+            kb.add([folder / source], source=source, licence="CC0-1.0")
+        kb.build(HashingEncoder())
+
+
+def no_page(log: Path) -> str:
+    return f"<!doctype html><title>{log.parent.name}</title>"
+
+
+@contextmanager
+def serving(
+    home: Path,
+    *,
+    model: Speaks | None = None,
+    page: Page = no_page,
+    fill: Callable[[Path], None] = filled,
+    **sections: Any,
+) -> Iterator[Place]:
+    """The server, ready to answer; it is stopped at the end."""
+    settings = settings_for(home, **sections)
+    if not (home / "kb").exists():
+        fill(home)
+    speaks = model or Speaks()
+    shelf = Shelf(settings, encoder=HashingEncoder(), ready=_Everyone(speaks))
+    made = site(settings, page, shelf=shelf)
+    sock = listening("127.0.0.1", 0)
+    port = sock.getsockname()[1]
+    running = server(create(made), made)
+    thread = threading.Thread(target=lambda: asyncio.run(running.serve([sock])))
+    thread.start()
+    try:
+        until = time.monotonic() + 20
+        while not running.started and thread.is_alive() and time.monotonic() < until:
+            time.sleep(0.005)
+        assert running.started, "the server did not start"
+        yield Place(f"http://127.0.0.1:{port}", port, made, running, speaks, thread)
+    finally:
+        running.should_exit = True
+        thread.join(30)
+        sock.close()
+        assert not thread.is_alive(), "the server did not stop"
+
+
+class _Everyone(dict[Any, Ready]):
+    """Whatever model the settings name is this one."""
+
+    def __init__(self, model: Speaks) -> None:
+        super().__init__()
+        self._ready = Ready(model, False, ())
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __missing__(self, key: object) -> Ready:
+        return self._ready
+
+
+def asked(client: httpx2.Client, question: str = "What is given first?", **more: Any) -> str:
+    """Starts a run; its id."""
+    reply = client.post("/api/v1/runs", json={"question": question, **more})
+    assert reply.status_code == 202, reply.text
+    return str(reply.json()["run_id"])
+
+
+def events(client: httpx2.Client, run: str, **headers: str) -> list[tuple[int, str, Any]]:
+    """Number, name and data of each event, to the end of the stream."""
+    found: list[tuple[int, str, Any]] = []
+    number, name = 0, ""
+    with client.stream("GET", f"/api/v1/runs/{run}/events", headers=headers) as reply:
+        assert reply.status_code == 200
+        for line in reply.iter_lines():
+            if line.startswith("id: "):
+                number = int(line[4:])
+            elif line.startswith("event: "):
+                name = line[7:]
+            elif line.startswith("data: "):
+                found.append((number, name, json.loads(line[6:])))
+    return found

@@ -1,0 +1,31 @@
+"""A server for a module of tests, and ways to talk to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
+
+from osler.cli.serve import report_page
+from osler.testing.served import Place, serving
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with serving(tmp_path_factory.mktemp("served"), page=report_page) as running:
+        yield running
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def http(place: Place) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=place.url, timeout=20) as client:
+        yield client

@@ -1,0 +1,223 @@
+"""Runs over HTTP, on a server that runs: started, watched, resumed, cancelled, kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from osler.testing.served import Place, Speaks, asked, events, serving
+from osler.trace import read_events, to_line
+
+HOSTILE = "<script>alert(1)</script> What is given first? \u202e\u200b"
+
+
+def until(client: httpx2.Client, run: str, *statuses: str) -> dict[str, Any]:
+    """The run, once it has one of these statuses."""
+    for _ in range(1_000):
+        told: dict[str, Any] = client.get(f"/api/v1/runs/{run}").json()
+        if told["status"] in statuses:
+            return told
+        time.sleep(0.005)
+    raise AssertionError(told)
+
+
+def test_a_run_streams_its_events_in_order_and_ends_with_the_answer(http: httpx2.Client) -> None:
+    seen = events(http, asked(http))
+    assert [number for number, _, _ in seen] == list(range(1, len(seen) + 1))
+    names = [name for _, name, _ in seen]
+    assert names[0] == "run.started"
+    assert names[-1] == "run.finished"
+    assert {"retrieval.done", "model.asked"} <= set(names)
+    assert all(name == data["type"] for _, name, data in seen)
+
+
+def test_a_client_that_lost_the_stream_reads_on_from_the_last_event(http: httpx2.Client) -> None:
+    run = asked(http)
+    whole = events(http, run)
+    assert events(http, run, **{"Last-Event-ID": "3"}) == whole[3:]
+    assert events(http, run, **{"Last-Event-ID": str(len(whole))}) == []
+
+
+def test_the_answer_bears_its_citations_and_their_quotes_are_in_the_passages(
+    http: httpx2.Client,
+) -> None:
+    run = asked(http)
+    events(http, run)
+    told = http.get(f"/api/v1/runs/{run}").json()
+    assert told["status"] == "finished"
+    assert told["grounding"] == "grounded"
+    (cited,) = told["answer"]["citations"]
+    passage = http.get(f"/api/v1/passages/{cited['passage_id'].replace('#', '%23')}").json()
+    start, end = cited["quote_span"]
+    assert passage["passage"]["text"][start:end] == cited["quote"]
+    begin, stop = cited["span"]
+    assert told["answer"]["text"][begin:stop] == "Adrenaline is given first."
+
+
+def test_a_reload_after_a_restart_shows_the_same_to_the_last_byte(home: Path) -> None:
+    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+        run = asked(client)
+        stream = events(client, run)
+        until(client, run, "finished")
+        before = client.get(f"/api/v1/runs/{run}").json()
+    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+        after = client.get(f"/api/v1/runs/{run}").json()
+        assert events(client, run) == stream
+    seconds = {"seconds"}  # with or without the time in which it was put away
+    assert {k: v for k, v in after.items() if k not in seconds} == {
+        k: v for k, v in before.items() if k not in seconds
+    }
+
+
+def test_what_was_streamed_is_what_was_kept(place: Place, http: httpx2.Client) -> None:
+    run = asked(http)
+    with http.stream("GET", f"/api/v1/runs/{run}/events") as reply:
+        data = [line[6:] for line in reply.iter_lines() if line.startswith("data: ")]
+    log = place.site.settings.runs.path / run / "events.jsonl"
+    assert log.read_text(encoding="utf-8").splitlines() == data
+    assert [to_line(event) for event in read_events(log)] == data
+
+
+def test_cancelling_stops_the_model_call_within_a_second(home: Path) -> None:
+    model = Speaks(gate=threading.Event())
+    with serving(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
+        run = asked(client)
+        while not model.asked:
+            time.sleep(0.005)
+        began = time.monotonic()
+        told = client.post(f"/api/v1/runs/{run}/cancel").json()
+        assert time.monotonic() - began < 1
+        assert (told["status"], told["error"]["code"]) == ("cancelled", "cancelled")
+        assert model.stopped == 1
+        assert events(client, run)[-1][1] == "run.cancelled"
+        again = client.post(f"/api/v1/runs/{run}/cancel").json()
+        assert again == told
+
+
+def test_a_cancelled_run_is_still_told_after_a_restart(home: Path) -> None:
+    model = Speaks(gate=threading.Event())
+    with serving(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
+        run = asked(client)
+        while not model.asked:
+            time.sleep(0.005)
+        told = client.post(f"/api/v1/runs/{run}/cancel").json()
+        stream = events(client, run)
+    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+        after = client.get(f"/api/v1/runs/{run}").json()
+        assert (after["status"], after["error"]) == (told["status"], told["error"])
+        assert after["question"] == "What is given first?"
+        assert events(client, run) == stream
+
+
+def test_a_run_over_its_time_fails_and_says_so(home: Path) -> None:
+    model = Speaks(wait_s=5)
+    with (
+        serving(home, model=model, serve={"run_seconds": 0.1}) as place,
+        httpx2.Client(base_url=place.url) as client,
+    ):
+        told = until(client, asked(client), "failed")
+        assert told["error"] == {"code": "timeout", "detail": "over 0.1 seconds"}
+        assert model.stopped == 1
+
+
+def test_a_server_that_died_leaves_a_run_that_says_it_was_interrupted(home: Path) -> None:
+    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+        run = asked(client)
+        until(client, run, "finished")
+        place.site.ledger._db.execute("UPDATE run SET status = 'running' WHERE id = ?", (run,))
+        place.site.ledger._db.execute(
+            "INSERT INTO run SELECT '20200101-000000-000000000000', workspace, caller, created,"
+            " 'running', strategy, question, '', '', '' FROM run WHERE id = ?",
+            (run,),
+        )
+    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+        told = client.get("/api/v1/runs/20200101-000000-000000000000").json()
+        assert (told["status"], told["error"]["detail"]) == ("interrupted", "the server stopped")
+
+
+def test_runs_are_listed_newest_first_and_in_pages(http: httpx2.Client) -> None:
+    made = [asked(http) for _ in range(3)]
+    first = http.get("/api/v1/runs", params={"limit": 2}).json()
+    rest = http.get("/api/v1/runs", params={"limit": 2, "before": first["next"]}).json()
+    ids = [run["run_id"] for run in (*first["runs"], *rest["runs"])]
+    assert set(made) <= set(ids)
+    assert ids == sorted(ids, reverse=True)
+
+
+def test_a_run_may_choose_its_strategy_and_its_limits(http: httpx2.Client) -> None:
+    run = asked(http, strategy="direct", limits={"calls": 1}, seed=7)
+    started = events(http, run)[0][2]
+    assert started["strategy"] == "direct"
+    assert (started["budget"]["calls"], started["seed"]) == (1, 7)
+
+
+def test_a_limit_narrows_the_server_s_and_never_widens_it(home: Path) -> None:
+    with (
+        serving(home, budget={"calls": 2, "searches": 5}) as place,
+        httpx2.Client(base_url=place.url) as client,
+    ):
+        run = asked(client, limits={"calls": 100, "searches": 3})
+        budget = events(client, run)[0][2]["budget"]
+        assert (budget["calls"], budget["searches"]) == (2, 3)
+
+
+def test_what_a_question_brings_in_stays_text_in_the_report(http: httpx2.Client) -> None:
+    run = asked(http, HOSTILE)
+    events(http, run)
+    until(http, run, "finished")
+    reply = http.get(f"/runs/{run}/report.html")
+    assert reply.status_code == 200
+    assert "<script" not in reply.text
+    assert "&lt;script&gt;" in reply.text
+    assert "script-src" not in reply.headers["content-security-policy"]
+    assert "default-src 'none'" in reply.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("id", ["20200101-000000-aaaaaaaaaaaa", "..", "%2e%2e%2fserve", "last"])
+def test_a_run_that_is_not_there_is_404_at_every_route(http: httpx2.Client, id: str) -> None:
+    for path in (f"/api/v1/runs/{id}", f"/api/v1/runs/{id}/events", f"/runs/{id}/report.html"):
+        reply = http.get(path)
+        assert reply.status_code == 404, path
+        assert reply.headers["content-type"] == "application/problem+json"
+
+
+async def test_two_hundred_runs_at_once_lose_reorder_and_double_nothing(home: Path) -> None:
+    limits = {"runs": 200, "caller_runs": 400}
+    bounds = httpx2.Limits(max_connections=400)
+    with serving(home, model=Speaks(wait_s=0.01), serve=limits) as place:
+        async with httpx2.AsyncClient(base_url=place.url, timeout=60, limits=bounds) as client:
+            streams = await asyncio.gather(*(streamed(client, n) for n in range(200)))
+    assert len({tuple(name for _, name, _ in stream) for stream in streams}) == 1
+    for n, stream in enumerate(streams):
+        assert [number for number, _, _ in stream] == list(range(1, len(stream) + 1))
+        assert stream[0][2]["question"]["text"] == f"What is given first in case {n}?"
+
+
+async def streamed(client: httpx2.AsyncClient, n: int) -> list[tuple[int, str, Any]]:
+    question = {"question": f"What is given first in case {n}?"}
+    run = (await client.post("/api/v1/runs", json=question)).json()["run_id"]
+    text = (await client.get(f"/api/v1/runs/{run}/events")).text
+    blocks = [block.split("\n") for block in text.split("\n\n") if block.startswith("id: ")]
+    return [(int(id[4:]), name[7:], json.loads(data[6:])) for id, name, data in blocks]
+
+
+def test_a_stream_that_is_silent_says_that_it_lives(home: Path) -> None:
+    gate = threading.Event()
+    with (
+        serving(home, model=Speaks(gate=gate), serve={"ping_seconds": 0.02}) as place,
+        httpx2.Client(base_url=place.url) as client,
+    ):
+        run = asked(client)
+        with client.stream("GET", f"/api/v1/runs/{run}/events") as reply:
+            for line in reply.iter_lines():
+                if line == ": ping":
+                    gate.set()
+                    break
+        assert gate.is_set()
