@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 UNKNOWN = frozenset({"", "unknown", "未知", "不知道", "i don't know"})
 """How a model says that what it was given does not tell."""
+ECHOES = frozenset({"your answer", "the answer", "true/false", "你的答案", "答案"})
+"""What stands in the boxes of the prompts themselves: small models give it back."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Speaker:
     sampling: Sampling = field(default_factory=Sampling)
     constrains: bool = False
     """Whether the engine takes a grammar."""
+    reasoning: int = 400
+    """Characters that it may reason before an answer, under a grammar."""
 
     async def ask(
         self,
@@ -36,18 +40,23 @@ class Speaker:
         *,
         grammar: Grammar | None = None,
         top: int = 0,
+        shown: Sequence[Message] = (),
     ) -> T:
-        """The parsed reply to one prompt. Raises `MalformedOutput` after the repairs of `ask`."""
+        """The parsed reply to one prompt. Raises `MalformedOutput` after the repairs of `ask`.
+
+        `shown`: turns that stand before it, as examples.
+        """
         held = grammar if self.constrains else None
         sampling = replace(self.sampling, seed=run.rng.getrandbits(31), grammar=held, top=top)
-        messages = [Message("user", prompt.text)]
+        messages = [*shown, Message("user", prompt.text)]
         return await ask(
             self.model, messages, parse, sampling, run, role=self.role, prompt=prompt.identity
         )
 
 
 def said(completion: Completion) -> str:
-    r"""The reply's answer: inside `\boxed{}`, else inside `<answer>`; empty for "unknown".
+    r"""The reply's answer: inside `\boxed{}`, else inside `<answer>`; empty for "unknown", and
+    where the prompt's own box is repeated.
 
     Raises `MalformedOutput` when there is neither.
     """
@@ -56,4 +65,4 @@ def said(completion: Completion) -> str:
     if span is None:
         raise MalformedOutput(text, expected=r"<answer>\boxed{…}</answer>")
     answer = " ".join(text[slice(*span)].split())
-    return "" if answer.casefold().rstrip(".。") in UNKNOWN else answer
+    return "" if answer.casefold().rstrip(".。") in UNKNOWN | ECHOES else answer

@@ -52,7 +52,7 @@ def solver(settings: Settings, parts: Parts) -> Solver:
             from osler.wiring.thinking import thinker
 
             small = not writes(settings, "planner")
-            return thinker(thinking, parts, compose, sampling, small=small)
+            return thinker(settings, thinking, parts, compose, sampling, small=small)
         case _ as never:
             assert_never(never)
 
