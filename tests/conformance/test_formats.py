@@ -16,8 +16,10 @@ from pydantic import BaseModel, Field
 
 from osler.answer.options import letter_grammar, written_option, written_options
 from osler.errors import ModelMissing
+from osler.kag.boundary import attempt_grammar
 from osler.kag.forms import Form, Plan
 from osler.kag.grammar import form_grammar, plan_grammar, search_grammar
+from osler.kag.outline import outline_grammar
 from osler.kag.parse import read_plan, read_search
 from osler.kag.reader import read_form
 from osler.kag.wire import render_plan
@@ -222,6 +224,36 @@ FORMATS = [
             HIT_PARADE.replace("\nAction2: Retrieval(s=o1, p=p2:deathtime, o=o2:deathtime)", ""),
         ),
         _steps,
+    ),
+    Format(
+        "plan of a small model",
+        outline_grammar(("Anna Holm", "Peter Berg")),
+        (
+            "<answer>Step1: Where was Anna Holm born?\nAction1: Retrieval(s=s1:person['Anna Holm'],"
+            " p=p1:place of birth, o=o1:town)\nStep2: Which river flows through #1?\nAction2:"
+            " Retrieval(s=o1, p=p2:river, o=o2)\nStep3: Give it.\nAction3: Output(o2)</answer>",
+            "<answer>Step1: When was Peter Berg born?\nAction1: Retrieval(s=s1:a['Peter Berg'],"
+            " p=p1:birth, o=o1:date)\nStep2: Is it early?\nAction2: Deduce(op=judgement,"
+            " content=['o1'], target='is it early')->o2</answer>",
+        ),
+        (
+            "<answer>Step1: Where was he born?\nAction1: Retrieval(s=s1:person['Anna Holm'],"
+            " p=p1:birth, o=o1)\nStep2: Give it.\nAction2: Output(o1)</answer>",
+            "<answer>Step1: Where was Anna Holm born?\nAction1: Retrieval(s=s1:a['Peter Berg'],"
+            " p=p1:birth, o=o1)\nStep2: Give it.\nAction2: Output(o1)</answer>",
+            "<answer>Step1: Give it.\nAction1: Output(o1)</answer>",
+        ),
+        _steps,
+    ),
+    Format(
+        "attempt",
+        attempt_grammar("en", reason=60),
+        (
+            "It is by Melville.\n<answer>\\boxed{Herman Melville}</answer>",
+            "I can't answer this question, I need to retrieve external knowledge.",
+        ),
+        ("Melville", "<answer>Melville</answer>", "I can't answer this question."),
+        str,
     ),
     Format(
         "search",

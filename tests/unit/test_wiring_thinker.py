@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from osler import wiring
-from osler.config import KagThinker, Settings
+from osler.config import KagThinker, Model, Settings
 from osler.kag.boundary import GenerateThenAssess, NoBoundary
+from osler.kag.outline import Outliner
 from osler.kag.planner import Decomposer, GivenPlan
 from osler.kag.solver import Thinker
+from osler.kag.speaker import Speaker
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Run
@@ -38,7 +40,8 @@ def parts(model: KeyedModel) -> Parts:
 
 
 def built(tmp_path: Path, **options: object) -> Thinker:
-    solver = wiring.solver(settings(tmp_path, **options), parts(KeyedModel({})))
+    chosen = settings(tmp_path, **options).model_copy(update={"model": Model(writes="yes")})
+    solver = wiring.solver(chosen, parts(KeyedModel({})))
     assert isinstance(solver, Thinker)
     return solver
 
@@ -50,6 +53,15 @@ def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
     assert (solver.depth.boundary.self_check, solver.depth.boundary.likelihood) == (True, True)
     assert (solver.depth.boundary.tau, solver.depth.k, solver.depth.turns) == (0.5, 3, 10)
     assert roles_of(settings(tmp_path)) == ("planner", "reader")
+
+
+def test_a_small_model_outlines_and_is_shown_what_is_asked_for(tmp_path: Path) -> None:
+    solver = wiring.solver(settings(tmp_path), parts(KeyedModel({})))
+    assert isinstance(solver, Thinker)
+    assert isinstance(solver.planner, Outliner)
+    assert isinstance(solver.depth.boundary, GenerateThenAssess)
+    assert solver.depth.boundary.examples
+    assert solver.deducer.speaker.reasoning < Speaker(KeyedModel({}), "reader").reasoning
 
 
 @pytest.mark.parametrize(

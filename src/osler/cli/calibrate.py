@@ -1,17 +1,20 @@
-"""`osler calibrate`: sigma fitted to the model that is configured."""
+"""`osler calibrate`: sigma, or tau, fitted to the model that is configured."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, session
+from osler.cli.session import Json, Quiet, Session, session
+
+if TYPE_CHECKING:
+    from osler.config import Settings
 
 
 def calibrate(
@@ -20,47 +23,85 @@ def calibrate(
         Path | None,
         typer.Option(
             help="Questions of your own, as JSON Lines; else those that come with Osler,"
-            " which its sample texts answer."
+            " which its sample texts answer. For tau each line needs an answer."
         ),
     ] = None,
     quantile: Annotated[
-        float, typer.Option(min=0.01, max=0.99, help="Share of conclusions that may stand.")
+        float,
+        typer.Option(
+            min=0.01,
+            max=0.99,
+            help="Share of conclusions that may stand; for"
+            " tau, of believed answers that are right.",
+        ),
     ] = 0.9,
     metric: Annotated[
         Literal["cppl", "uct"] | None, typer.Option(help="As strategy.metric.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also where strategy.sigma is set: take it out.")
+        bool, typer.Option("--force", help="Also where strategy.sigma or tau is set: take it out.")
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit TC-RAG's sigma to the model, and write it into the settings file.
+    """Fit TC-RAG's sigma, or KAG-Thinker's tau, to the model; write it into the settings file.
 
-    It is used for this model and metric alone, and an answer that rests on it says so.
+    Which one says strategy.kind. It is used for this model (and metric) alone, and a run that
+    rests on it says so.
     """
     here = session(context, as_json=as_json, quiet=quiet)
     loaded = here.loaded({"strategy.metric": metric})
     from osler import calibrate as fitting
-    from osler.cli.model_tables import calibration_page
+    from osler.config import KagThinker
 
     if not (force or dry_run):
         fitting.refuse_hand_set(loaded)
-    asked = fitting.read_questions(questions) if questions else fitting.packaged_questions()
-    with progress(here) as report:
-        measured = asyncio.run(fitting.measure(loaded.settings, asked, progress=report))
-    found = fitting.fit(
-        measured,
-        quantile=quantile,
-        questions=str(questions) if questions else fitting.PACKAGED,
-        today=datetime.now(UTC).date(),
-    )
+    today = datetime.now(UTC).date()
+    named = str(questions) if questions else fitting.PACKAGED
+    fit = _tau if isinstance(loaded.settings.strategy, KagThinker) else _sigma
+    found, page, values = fit(here, loaded.settings, questions, quantile, named, today)
     path = Path.cwd() / (here.file or "osler.toml")
     if not dry_run:
         fitting.write(found, path, force=force)
-    values = [{"question": v.question.text, "value": v.value} for v in measured.values]
-    document = {**asdict(found), "values": values, "path": None if dry_run else str(path)}
-    here.show(calibration_page(measured, found), document)
+    here.show(page, {**asdict(found), "values": values, "path": None if dry_run else str(path)})
     if not dry_run:
         here.say(f"written to {path}")
+
+
+def _sigma(
+    here: Session, settings: Settings, file: Path | None, share: float, named: str, today: date
+) -> tuple[Any, Any, list[dict[str, object]]]:
+    from osler import calibrate as fitting
+    from osler.cli.model_tables import calibration_page
+
+    asked = fitting.read_questions(file) if file else fitting.packaged_questions()
+    with progress(here) as report:
+        measured = asyncio.run(fitting.measure(settings, asked, progress=report))
+    found = fitting.fit(measured, quantile=share, questions=named, today=today)
+    values: list[dict[str, object]] = [
+        {"question": v.question.text, "value": v.value} for v in measured.values
+    ]
+    return found, calibration_page(measured, found), values
+
+
+def _tau(
+    here: Session, settings: Settings, file: Path | None, share: float, named: str, today: date
+) -> tuple[Any, Any, list[dict[str, object]]]:
+    from osler import calibrate as fitting
+    from osler.cli.model_tables import tau_page
+
+    asked = fitting.read_graded(file) if file else fitting.packaged_graded()
+    with progress(here) as report:
+        model, points = asyncio.run(fitting.measure_tau(settings, asked, progress=report))
+    found = fitting.fit_tau(model, points, share=share, questions=named, today=today)
+    values: list[dict[str, object]] = [
+        {
+            "question": point.question.text,
+            "answer": point.answer,
+            "probability": point.probability,
+            "right": point.right,
+        }
+        for point in points
+    ]
+    return found, tau_page(points, found), values

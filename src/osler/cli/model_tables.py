@@ -13,8 +13,9 @@ from osler.cli.session import printable
 from osler.cli.tables import checks_page
 
 if TYPE_CHECKING:
-    from osler.calibrate import Fitted, Measured
+    from osler.calibrate import Fitted, FittedTau, Measured
     from osler.doctor import Ability, Report, Verdict
+    from osler.kag.calibration import Attempted
     from osler.types import Language
 
 _STATUS_COLOURS = {"full": "green", "degraded": "yellow", "refused": "red"}
@@ -83,6 +84,31 @@ def calibration_page(measured: Measured, found: Fitted) -> Group:
         f"sigma {found.sigma:g}: {found.quantile:.0%} of {found.n} conclusions of"
         f" {found.model} lie below it"
     )
+    return Group(table, _text(line))
+
+
+def tau_page(points: Sequence[Attempted], found: FittedTau) -> Group:
+    """How often the model's own answers are right, by their least probability; then tau."""
+    table = _table(("least probability", "answers", "right"))
+    told = [point for point in points if point.probability is not None]
+    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
+        top = low + 0.2
+        inside = [p for p in told if p.probability is not None and low <= p.probability < top]
+        if low == 0.8:
+            inside += [p for p in told if p.probability == 1.0]
+        right = sum(point.right for point in inside)
+        row = (f"{low:.1f} to {top:.1f}", str(len(inside)), str(right))
+        table.add_row(*map(_text, row))
+    refused = len(points) - len(told)
+    line = (
+        f"tau {found.tau:g}: {found.tau_share:.0%} of the answers of {found.tau_model} that reach"
+        f" it are right; {found.tau_n} of {len(points)} questions were answered, {refused} were not"
+    )
+    if found.tau == 1.0:
+        line = (
+            f"tau 1: no value of {found.tau_model} makes {found.tau_share:.0%} of its answers"
+            f" right, so nothing is taken for known ({found.tau_n} of {len(points)} answered)"
+        )
     return Group(table, _text(line))
 
 

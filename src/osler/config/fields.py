@@ -51,6 +51,11 @@ RealLimit = Annotated[
     | None,
     BeforeValidator(none),
 ]
+ShareLimit = Annotated[
+    Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_no_truth_value)]
+    | None,
+    BeforeValidator(none),
+]
 Year = Annotated[
     Annotated[int, Field(ge=1000, le=9999), BeforeValidator(_no_truth_value)] | None,
     BeforeValidator(none),

@@ -19,6 +19,7 @@ from osler.config.fields import (
     Real,
     RealLimit,
     Section,
+    ShareLimit,
     SourceName,
     Whole,
     Year,
@@ -349,11 +350,10 @@ class KagThinker(Section):
         description="What must hold for the model's own answer to stand (KAG-Thinker §3.2);"
         " none: everything is looked up.",
     )
-    tau: Real = Field(
-        default=0.5,
-        ge=0,
-        le=1,
-        description="Least probability of a token inside the box; the paper gives no value.",
+    tau: ShareLimit = Field(
+        default=None,
+        description='Least probability of a token inside the box; "none" = as calibrated, else 0.5'
+        " (the paper gives no value).",
     )
     k: Whole = Field(
         default=3, ge=1, le=200, description="Passages of one search (KAG-Thinker §4.1)."
@@ -419,7 +419,7 @@ STRATEGIES: dict[str, type[Section]] = {
 
 class Calibration(Section):
     """What `osler calibrate` found. It is used for the model and metric it was fitted to,
-    and only where strategy.sigma is not set."""
+    and only where strategy.sigma, or strategy.tau, is not set."""
 
     sigma: RealLimit = Field(default=None, description="The quantile of the state values.")
     metric: Literal["cppl", "uct"] = Field(default="cppl", description="Of which state value.")
@@ -430,6 +430,16 @@ class Calibration(Section):
     n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Conclusions that were valued.")
     date: str = Field(default="", description="When it was fitted.")
     questions: str = Field(default="", description="On which questions.")
+    tau: ShareLimit = Field(
+        default=None, description="From which least probability own answers may be believed."
+    )
+    tau_model: str = Field(default="", description="Identity of the reader that tau was fitted to.")
+    tau_share: Real = Field(
+        default=0.9, gt=0, lt=1, description="Share of the answers from tau on that are right."
+    )
+    tau_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Answers of its own.")
+    tau_date: str = Field(default="", description="When tau was fitted.")
+    tau_questions: str = Field(default="", description="On which questions tau was fitted.")
 
 
 class BudgetSettings(Section):

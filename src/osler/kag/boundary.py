@@ -10,18 +10,44 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from osler.errors import MalformedOutput
+from osler.kag.boxed import boxed_answer
 from osler.kag.speaker import Speaker, said
-from osler.llm.base import Completion
+from osler.llm.base import Completion, Message
+from osler.llm.grammar import Grammar, alt
 from osler.llm.spans import Probability, answer_span, least_probability
-from osler.llm.verdict import parse_verdict, verdict_grammar
+from osler.llm.verdict import after_reasoning, parse_verdict, verdict_grammar
 from osler.prompts import render
 from osler.trace import BoundaryChecked, Noted, Run
 from osler.types import Language
 
 TAU = 0.5
 """DESIGN "Logical forms"; the paper names a threshold and gives no value."""
-REASONING = 400
-"""Characters of reasoning before a verdict, under a grammar."""
+REFUSAL: dict[Language, str] = {
+    "en": "I can't answer this question, I need to retrieve external knowledge.",
+    "zh": "我无法回答这个问题，需要检索外部知识。",
+}
+"""As Table 2 words it."""
+
+
+EXAMPLES: dict[Language, tuple[tuple[str, str], ...]] = {
+    "en": (
+        ("What is the capital of France?", "It is Paris.\n<answer>\\boxed{Paris}</answer>"),
+        ("What did Anna Holm eat on 3 May 1911?", REFUSAL["en"]),
+        ("How many legs has a spider?", "It has eight.\n<answer>\\boxed{eight}</answer>"),
+    ),
+    "zh": (
+        ("法国的首都是哪里？", "是巴黎。\n<answer>\\boxed{巴黎}</answer>"),
+        ("1911年5月3日王安吃了什么？", REFUSAL["zh"]),
+        ("蜘蛛有几条腿？", "有八条。\n<answer>\\boxed{八条}</answer>"),
+    ),
+}
+"""Turns that show a small model what Table 2 asks for; without them it repeats the prompt."""
+
+
+def attempt_grammar(language: Language, *, reason: int) -> Grammar:
+    """A line of reasoning, then a boxed answer or the refusal (Table 2)."""
+    ending = alt(boxed_answer(), REFUSAL[language])
+    return Grammar("attempt", after_reasoning(ending, reason))
 
 
 class Boundary(Protocol):
@@ -50,6 +76,8 @@ class GenerateThenAssess:
     tau: float = TAU
     self_check: bool = True
     likelihood: bool = True
+    examples: bool = False
+    """Whether the model is shown first what is asked for (`EXAMPLES`)."""
 
     def __post_init__(self) -> None:
         if not (self.self_check or self.likelihood):
@@ -58,7 +86,7 @@ class GenerateThenAssess:
     async def assess(
         self, n: int, question: str, language: Language, run: Run
     ) -> BoundaryChecked | None:
-        answer, confidence = await self._attempt(question, language, run)
+        answer, confidence = await self.attempt(question, language, run)
         surely, checked = True, None
         if answer and self.likelihood:
             surely = confidence is not None and confidence.value >= self.tau
@@ -77,12 +105,19 @@ class GenerateThenAssess:
         run.emit(verdict)
         return verdict
 
-    async def _attempt(
+    async def attempt(
         self, question: str, language: Language, run: Run
     ) -> tuple[str, Probability | None]:
         """The answer out of the model's own head, "" where it has none (Table 2)."""
         prompt = render("kag/attempt", language, question=question)
-        reply = await self.speaker.ask(prompt, lambda reply: reply, run, top=int(self.likelihood))
+        reply = await self.speaker.ask(
+            prompt,
+            lambda reply: reply,
+            run,
+            grammar=attempt_grammar(language, reason=self.speaker.reasoning),
+            top=int(self.likelihood),
+            shown=turns(language) if self.examples else (),
+        )
         try:
             answer = said(reply)
         except MalformedOutput:  # "I can't answer this question": no box is the paper's refusal
@@ -103,7 +138,16 @@ class GenerateThenAssess:
                 prompt,
                 lambda reply: parse_verdict(reply.text),
                 run,
-                grammar=verdict_grammar(boxed=True, reason=REASONING),
+                grammar=verdict_grammar(boxed=True, reason=self.speaker.reasoning),
             )
         except MalformedOutput:  # who cannot say "True" does not stand by it
             return False
+
+
+def turns(language: Language) -> list[Message]:
+    """`EXAMPLES` as a conversation."""
+    turns = []
+    for question, reply in EXAMPLES[language]:
+        prompt = render("kag/attempt", language, question=question)
+        turns += [Message("user", prompt.text), Message("assistant", reply)]
+    return turns

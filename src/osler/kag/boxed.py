@@ -2,14 +2,17 @@ r"""`<answer>\boxed{…}</answer>`: the wire form of every sub-answer (KAG-Think
 
 from __future__ import annotations
 
-from osler.llm.grammar import Grammar, free, seq
+from osler.llm.grammar import Grammar, Node, free, seq
 from osler.llm.verdict import after_reasoning
 
 LONGEST = 160
 """Characters of an answer, under a grammar."""
 
 
+def boxed_answer(*, longest: int = LONGEST) -> Node:
+    return seq(r"<answer>\boxed{", free(longest, without="<{}"), "}</answer>")
+
+
 def boxed_grammar(*, longest: int = LONGEST, reason: int = 0) -> Grammar:
     """`reason`: characters of reasoning that may come first."""
-    answer = seq(r"<answer>\boxed{", free(longest, without="<{}"), "}</answer>")
-    return Grammar("boxed", after_reasoning(answer, reason))
+    return Grammar("boxed", after_reasoning(boxed_answer(longest=longest), reason))

@@ -23,7 +23,6 @@ TRIES = 3
 """Programs that are tried, each shown the error of the one before (F-KT-52)."""
 OFFERED = 5
 """Formulas that are offered for one calculation."""
-REASONING = 300
 _CODE = re.compile(
     r"<python>(.*?)(?:</python>|$)|```(?:python)?\s*\n(.*?)(?:```|$)", re.IGNORECASE | re.DOTALL
 )
@@ -123,7 +122,7 @@ class Deducer:
         )
         try:
             return await self.speaker.ask(
-                prompt, said, run, grammar=boxed_grammar(reason=REASONING)
+                prompt, said, run, grammar=boxed_grammar(reason=self.speaker.reasoning)
             )
         except MalformedOutput as error:
             run.emit(Noted(f"step {n}: no deduction: {error.message}"))

@@ -22,8 +22,6 @@ _NUMBER = re.compile(
     r"(?:references?|资料)\s*[\[(（]?\s*(?:\d{1,2})(?:\s*(?:,|and|、|和)\s*(?:\d{1,2}))*",
     re.IGNORECASE,
 )
-REASON = 400
-"""Characters of a reason, under a grammar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,9 @@ class Focuser:
             return Focus(parse_verdict(reply.text), reason.strip(), _named(reason, len(hits)))
 
         try:
-            return await self.speaker.ask(prompt, parse, run, grammar=focus_grammar())
+            return await self.speaker.ask(
+                prompt, parse, run, grammar=focus_grammar(self.speaker.reasoning)
+            )
         except MalformedOutput as error:
             return Focus(False, error.message, tuple(range(len(hits))))
 
@@ -67,11 +67,11 @@ class Focuser:
         ]
 
 
-def focus_grammar() -> Grammar:
-    """`<answer>Yes</answer><reason>…</reason>` (Table 4)."""
+def focus_grammar(longest: int = 400) -> Grammar:
+    """`<answer>Yes</answer><reason>…</reason>` (Table 4), of up to `longest` characters."""
     verdict = seq("<answer>", alt("Yes", "No"), "</answer>")
     return Grammar(
-        "focus", seq(verdict, maybe("\n"), "<reason>", free(REASON, without="<"), "</reason>")
+        "focus", seq(verdict, maybe("\n"), "<reason>", free(longest, without="<"), "</reason>")
     )
 
 

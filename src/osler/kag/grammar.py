@@ -14,7 +14,7 @@ from __future__ import annotations
 from osler.kag.forms import Operation
 from osler.llm.grammar import Grammar, Node, alt, chars, free, maybe, named, repeat, seq, visible
 
-_MARKS = "!\"#$&'()*+,.:;<=>?@[\\]^`{|}~，。；：、．！？（）［］＝＜＞≠≤≥→‘’“”「」"
+EDGE_MARKS = "!\"#$&'()*+,.:;<=>?@[\\]^`{|}~，。；：、．！？（）［］＝＜＞≠≤≥→‘’“”「」"
 """What means something in a logical form, or ends a bare word to a tolerant reader."""
 _APOSTROPHE = seq("'", chars("", ("a", "z")))
 
@@ -69,11 +69,11 @@ def _form(longest: int) -> Node:
 
 def _retrieval(alias: Node, longest: int) -> Node:
     """Table 11; an alias that was used before stands alone."""
-    kind = named("kind", free(longest, without=_MARKS))
+    kind = named("kind", free(longest, without=EDGE_MARKS))
     name = seq("[", alt(_quoted(longest), free(longest, without="[]'’‘`\"<>")), "]")
     entity = named("entity", seq(alias, maybe(":", maybe(" "), kind, maybe(name))))
     edge = named("edge", seq(alias, maybe(":", maybe(" "), kind)))
-    value = alt(_quoted(longest), free(longest, without=_MARKS))
+    value = alt(_quoted(longest), free(longest, without=EDGE_MARKS))
     constraint = named("constraint", seq(", ", chars("spo"), ".", kind, "=", value))
     parts = seq("Retrieval(s=", entity, ", p=", edge, ", o=", entity)
     return seq(parts, repeat(constraint, 0, 3), ")")

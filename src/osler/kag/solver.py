@@ -33,8 +33,12 @@ class Thinker:
     deducer: Deducer
     finisher: Finisher
     composer: Composer
+    note: str = ""
+    """What a reader of the trace should know beforehand."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
+        if self.note:
+            run.emit(Noted(self.note))
         try:
             plan = await self.planner.decompose(question, run)  # §3.1.1, breadth
         except Spent as spent:

@@ -9,10 +9,13 @@ from osler.llm.speaker import Speaker as Speaker
 
 UNKNOWN = frozenset({"", "unknown", "未知", "不知道", "i don't know"})
 """How a model says that what it was given does not tell."""
+ECHOES = frozenset({"your answer", "the answer", "true/false", "你的答案", "答案"})
+"""What stands in the boxes of the prompts themselves: small models give it back."""
 
 
 def said(completion: Completion) -> str:
-    r"""The reply's answer: inside `\boxed{}`, else inside `<answer>`; empty for "unknown".
+    r"""The reply's answer: inside `\boxed{}`, else inside `<answer>`; empty for "unknown", and
+    where the prompt's own box is repeated.
 
     Raises `MalformedOutput` when there is neither.
     """
@@ -21,4 +24,4 @@ def said(completion: Completion) -> str:
     if span is None:
         raise MalformedOutput(text, expected=r"<answer>\boxed{…}</answer>")
     answer = " ".join(text[slice(*span)].split())
-    return "" if answer.casefold().rstrip(".。") in UNKNOWN else answer
+    return "" if answer.casefold().rstrip(".。") in UNKNOWN | ECHOES else answer

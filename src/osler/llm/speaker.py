@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -22,6 +22,8 @@ class Speaker:
     sampling: Sampling = field(default_factory=Sampling)
     constrains: bool = False
     """Whether the engine takes a grammar."""
+    reasoning: int = 400
+    """Characters that it may reason before an answer, under a grammar."""
     system: str = ""
     """What a system message says first; empty for none."""
 
@@ -33,12 +35,16 @@ class Speaker:
         *,
         grammar: Grammar | None = None,
         top: int = 0,
+        shown: Sequence[Message] = (),
     ) -> T:
-        """The parsed reply to one prompt. Raises `MalformedOutput` after the repairs of `ask`."""
+        """The parsed reply to one prompt. Raises `MalformedOutput` after the repairs of `ask`.
+
+        `shown`: turns that stand before it, as examples.
+        """
         held = grammar if self.constrains else None
         sampling = replace(self.sampling, seed=run.rng.getrandbits(31), grammar=held, top=top)
         before = [Message("system", self.system)] if self.system else []
-        messages = [*before, Message("user", prompt.text)]
+        messages = [*before, *shown, Message("user", prompt.text)]
         return await ask(
             self.model, messages, parse, sampling, run, role=self.role, prompt=prompt.identity
         )

@@ -62,7 +62,7 @@ def solver(settings: Settings, parts: Parts, plan: Dossier | None = None) -> Sol
             from osler.wiring.thinking import thinker
 
             small = not writes(settings, "planner")
-            return thinker(thinking, parts, compose, sampling, small=small)
+            return thinker(settings, thinking, parts, compose, sampling, small=small)
         case OmniRag() as planned:
             from osler.wiring.planning import planner_and_reader
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from osler.answer.base import Composer
-from osler.config import KagThinker, Role
-from osler.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
+from osler.config import KagThinker, Role, Settings
+from osler.errors import BadConfig
+from osler.kag.boundary import TAU, GenerateThenAssess, NoBoundary
 from osler.kag.depth import DepthSolver
 from osler.kag.executors import Calculator, Deducer
 from osler.kag.focus import Focuser
+from osler.kag.outline import Outliner
 from osler.kag.output import Finisher
 from osler.kag.planner import Decomposer, GivenPlan, Planner
 from osler.kag.solver import Thinker
@@ -15,8 +19,12 @@ from osler.kag.speaker import Speaker
 from osler.llm.base import Sampling
 from osler.wiring.parts import Parts
 
+_BRIEF = 80
+"""Characters of reasoning by a small model."""
+
 
 def thinker(
+    settings: Settings,
     chosen: KagThinker,
     parts: Parts,
     compose: Composer,
@@ -26,17 +34,17 @@ def thinker(
 ) -> Thinker:
     """The planner decomposes; the reader does all else.
 
-    `small`: the planner is too small for a long plan within its tokens.
+    `small`: the planner is too small for Table 1, and long reasoning is of no use to it.
     """
-    reader = _speaker(parts, "reader", sampling)
+    reader = speaker(parts, "reader", sampling, small=small)
     planner: Planner = GivenPlan()
     if chosen.decompose:
-        speaker = _speaker(parts, "planner", sampling)
-        planner = Decomposer(speaker, steps=3, longest=24) if small else Decomposer(speaker)
+        asked = speaker(parts, "planner", sampling, small=small)
+        planner = Outliner(asked) if small else Decomposer(asked)
     depth = DepthSolver(
         reader,
         parts.retriever("kag-thinker", parts.sources),
-        _boundary(chosen, reader),
+        boundary(settings, chosen, reader, small=small),
         Focuser(reader),
         sources=parts.sources,
         k=chosen.k,
@@ -49,20 +57,60 @@ def thinker(
         Deducer(reader),
         Finisher(reader),
         compose,
+        "" if chosen.boundary == "none" else tau(settings, chosen, reader.model.name)[1],
     )
 
 
-def _speaker(parts: Parts, role: Role, sampling: Sampling) -> Speaker:
+def tau(settings: Settings, chosen: KagThinker, reader: str) -> tuple[float, str]:
+    """As set; else as calibrated to this very model; else the usual one.
+
+    With it what a reader of the trace should know of it: where it comes from, or why another
+    value was passed over.
+    """
+    if chosen.tau is not None:
+        return chosen.tau, ""
+    fitted = settings.calibration
+    if fitted.tau is None:
+        return TAU, ""
+    if fitted.tau_model == reader:
+        told = f"tau {fitted.tau:g}: calibrated on {fitted.tau_n} answers, {fitted.tau_date}"
+        return fitted.tau, told
+    return TAU, (
+        f"the calibrated tau {fitted.tau:g} is for {fitted.tau_model}, not for {reader}:"
+        " it is not used"
+    )
+
+
+def speaker(parts: Parts, role: Role, sampling: Sampling, *, small: bool) -> Speaker:
+    """The role's model, asked as KAG-Thinker asks."""
     ready = parts.models[role]
-    return Speaker(ready.model, role, sampling, ready.constrains)
+    made = Speaker(ready.model, role, sampling, ready.constrains)
+    return replace(made, reasoning=_BRIEF) if small else made
 
 
-def _boundary(chosen: KagThinker, reader: Speaker) -> Boundary:
+def boundary(
+    settings: Settings, chosen: KagThinker, reader: Speaker, *, small: bool
+) -> GenerateThenAssess | NoBoundary:
+    """What says whether the reader knows by itself."""
     if chosen.boundary == "none":
         return NoBoundary()
     return GenerateThenAssess(
         reader,
-        chosen.tau,
+        tau(settings, chosen, reader.model.name)[0],
         self_check=chosen.boundary in ("both", "self-check"),
         likelihood=chosen.boundary in ("both", "likelihood"),
+        examples=small,
     )
+
+
+def own_knowledge(settings: Settings, chosen: KagThinker, parts: Parts) -> GenerateThenAssess:
+    """The boundary as a run has it, to be asked alone. Raises `BadConfig` where there is none."""
+    from osler.wiring.strategies import writes
+
+    small, asked = not writes(settings, "planner"), settings.sampling
+    sampling = Sampling(asked.temperature, asked.max_tokens, seed=asked.seed)
+    reader = speaker(parts, "reader", sampling, small=small)
+    found = boundary(settings, chosen, reader, small=small)
+    if isinstance(found, NoBoundary):
+        raise BadConfig("there is no boundary", fix='set strategy.boundary = "both"')
+    return found

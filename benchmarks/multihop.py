@@ -1,0 +1,395 @@
+"""KAG-Thinker end to end on questions of several hops, with the model that is configured.
+
+    python benchmarks/multihop.py DATA [--log FILE] [--set 2wiki hotpotqa] [--n 100]
+    python benchmarks/multihop.py DATA --log FILE --table [--plot FILE.svg]
+
+DATA is the folder with `2wikimultihopqa` and `hotpotqa`. The corpus that comes with each set is
+the knowledge base. Each question is answered four ways, and written to the log as it is done; a
+run that was stopped goes on where it stopped. `--table` only prints what the log holds; the plot
+shows how often an answer with such a least probability is right.
+
+| way | what it is |
+|---|---|
+| thinker | kag-thinker with its boundary |
+| no boundary | the same plan and model, everything looked up |
+| rag | one search with the question, one answer from what was found |
+| direct | the model's own answer, always boxed: its least probability is calibrated |
+
+The answer is what the last step that has one says (the box), as the packaged model words no
+answers. EM and F1 as HotpotQA's script. Bounds (two lookups a plan, one search a lookup, two
+passages of 350 characters, 60 characters of reasoning) keep a question to seconds on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import string
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from osler import wiring
+from osler.config import Settings
+from osler.evaluate.intervals import difference, mean, proportion
+from osler.kag import boundary
+from osler.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
+from osler.kag.boxed import boxed_grammar
+from osler.kag.depth import DepthSolver
+from osler.kag.executors import Calculator, Deducer
+from osler.kag.focus import Focuser
+from osler.kag.forms import Plan
+from osler.kag.outline import Outliner
+from osler.kag.output import Finisher
+from osler.kag.planner import GivenPlan, Planner
+from osler.kag.solver import Thinker
+from osler.kag.speaker import Speaker, said
+from osler.kb.base import KnowledgeBase
+from osler.llm.base import Sampling
+from osler.llm.spans import answer_span, least_probability
+from osler.prompts import render
+from osler.retrieve.lookup import look_up
+from osler.trace import BoundaryChecked, FormSolved, FormsPlanned, Retrieved, Run
+from osler.types import Answer, Hit, Question, Retriever
+
+SEED, K, REFERENCE, BRIEF = 0, 2, 350, 60
+WAYS = ("thinker", "no boundary", "rag", "direct")
+
+
+@dataclass(frozen=True)
+class Item:
+    id: str
+    question: str
+    answer: str
+    gold: tuple[str, ...]
+    """Titles of the passages that answer it; empty where the corpus has none of them."""
+
+
+@dataclass
+class Row:
+    set: str
+    id: str
+    way: str
+    asked: str
+    gold: str
+    answer: str
+    seconds: float
+    searches: int = 0
+    calls: int = 0
+    recall: float | None = None
+    """Share of the question's passages that a search found; `None` where there are none."""
+    steps: int = 0
+    origin: str = ""
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def em(self) -> int:
+        return int(normalised(self.answer) == normalised(self.gold))
+
+    @property
+    def f1(self) -> float:
+        return f1(self.answer, self.gold)
+
+
+def items_2wiki(folder: Path) -> tuple[list[Item], list[dict[str, str]]]:
+    """Those questions all of whose subjects are titles of the corpus."""
+    corpus = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
+    titles = {each["title"] for each in corpus}
+    items = []
+    for row in json.loads((folder / "questions.json").read_text(encoding="utf-8")):
+        gold = tuple(dict.fromkeys(fact[0] for fact in row["evidence"]))
+        if set(gold) <= titles:
+            items.append(Item(row["id"], row["question"], row["answer"], gold))
+    return items, corpus
+
+
+def items_hotpotqa(folder: Path) -> tuple[list[Item], list[dict[str, str]]]:
+    """Those with passages first; then questions whose passages are not there."""
+    listed = json.loads((folder / "train_corpus.json").read_text(encoding="utf-8"))
+    corpus = [{"title": title, "text": "".join(text)} for title, text in listed.items()]
+    items = [
+        Item(
+            row["_id"],
+            row["question"],
+            row["answer"],
+            tuple(dict.fromkeys(fact[0] for fact in row["supporting_facts"])),
+        )
+        for row in json.loads((folder / "qa_train.json").read_text(encoding="utf-8"))
+    ]
+    other = folder.parent / "r1_searcher_eval" / "hotpotqa_500.jsonl"
+    for line in other.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        items.append(Item(f"r1-{row['idx']}", row["question"], row["answer"], ()))
+    return items, corpus
+
+
+SETS = {"2wiki": ("2wikimultihopqa", items_2wiki), "hotpotqa": ("hotpotqa", items_hotpotqa)}
+
+
+def chosen(items: Sequence[Item], n: int) -> list[Item]:
+    """A seeded sample; questions without passages only where the others do not suffice."""
+    chance = random.Random(SEED)
+    answered = [item for item in items if item.gold]
+    rest = [item for item in items if not item.gold]
+    chance.shuffle(answered)
+    chance.shuffle(rest)
+    return (answered + rest)[:n]
+
+
+def normalised(text: str) -> str:
+    """As SQuAD: lower case, without punctuation and articles, single spaces."""
+    plain = "".join(c for c in text.lower() if c not in string.punctuation)
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", plain).split())
+
+
+def f1(answer: str, gold: str) -> float:
+    """Of words; yes and no count whole, as in HotpotQA's script."""
+    said, wanted = normalised(answer), normalised(gold)
+    if said != wanted and {"yes", "no", "noanswer"} & {said, wanted}:
+        return 0.0
+    same = sum((Counter(said.split()) & Counter(wanted.split())).values())
+    return 2 * same / (len(said.split()) + len(wanted.split())) if same else 0.0
+
+
+@dataclass
+class Bench:
+    """What answers the questions of one set."""
+
+    name: str
+    settings: Settings
+    parts: wiring.Parts
+
+    @property
+    def speaker(self) -> Speaker:
+        ready = self.parts.models["reader"]
+        sampling = Sampling(0.6, 200, seed=SEED)
+        return Speaker(ready.model, "reader", sampling, ready.constrains, BRIEF)
+
+    @property
+    def retriever(self) -> Retriever:
+        return self.parts.retriever("multihop", self.parts.sources)
+
+    async def item(self, item: Item) -> list[Row]:
+        """All ways; the plan is made once, so that the boundary alone tells them apart."""
+        first, plan = await self.think(item, "thinker", Outliner(self.speaker), tau=True)
+        second, _ = await self.think(item, "no boundary", GivenPlan(plan), tau=False)
+        second.origin = first.origin
+        return [first, second, await self.rag(item), await self.direct(item)]
+
+    async def think(self, item: Item, way: str, planner: Planner, *, tau: bool) -> tuple[Row, Plan]:
+        run, began = Run(seed=SEED), time.perf_counter()
+        kept = Kept(planner)
+        bound = GenerateThenAssess(self.speaker, examples=True) if tau else NoBoundary()
+        await self.thinker(kept, bound).solve(Question(item.id, item.question), run)
+        solved = [event for event in run.events if isinstance(event, FormSolved)]
+        row = self.row(item, way, run, began)
+        row.answer = next((step.answer for step in reversed(solved) if step.answer), "")
+        found = [event for event in run.events if isinstance(event, Retrieved)]
+        row.recall = recall({hit.passage for each in found for hit in each.hits}, item)
+        row.steps = len(solved)
+        row.origin = next(e.origin for e in run.events if isinstance(e, FormsPlanned))
+        row.decisions = [
+            {"known": e.known, "p": e.probability, "self": e.self_check, "answer": e.answer}
+            for e in run.events
+            if isinstance(e, BoundaryChecked)
+        ]
+        return row, kept.plan
+
+    def thinker(self, planner: Planner, bound: Boundary) -> Thinker:
+        focuser, speaker = Focuser(self.speaker, REFERENCE), self.speaker
+        sources = self.parts.sources
+        depth = DepthSolver(speaker, self.retriever, bound, focuser, sources=sources, k=K, turns=1)
+        calculator, deducer = Calculator(speaker), Deducer(speaker)
+        return Thinker(planner, depth, calculator, deducer, Finisher(speaker), Silent())
+
+    async def rag(self, item: Item) -> Row:
+        run, began = Run(seed=SEED), time.perf_counter()
+        found = await look_up(self.retriever, item.question, run, k=K)
+        references = Focuser(self.speaker, REFERENCE).references(item.question, found.hits)
+        prompt = render("kag/solve", "en", references=references, question=item.question, known=[])
+        answer = await self.speaker.ask(prompt, said, run, grammar=boxed_grammar())
+        row = self.row(item, "rag", run, began)
+        row.answer = answer
+        row.recall = recall({hit.passage.id for hit in found.hits}, item)
+        return row
+
+    async def direct(self, item: Item) -> Row:
+        run, began = Run(seed=SEED), time.perf_counter()
+        prompt = render("kag/attempt", "en", question=item.question)
+        reply = await self.speaker.ask(
+            prompt,
+            lambda reply: reply,
+            run,
+            grammar=boxed_grammar(reason=BRIEF),
+            top=1,
+            shown=boundary.turns("en"),
+        )
+        row = self.row(item, "direct", run, began)
+        row.answer = said(reply)
+        if row.answer and (span := answer_span(reply.text)):
+            sure = least_probability(reply.tokens, span)
+            row.decisions = [{"p": sure.value if sure else None, "answer": row.answer}]
+        return row
+
+    def row(self, item: Item, way: str, run: Run, began: float) -> Row:
+        seconds = round(time.perf_counter() - began, 2)
+        usage = run.usage
+        return Row(
+            self.name,
+            item.id,
+            way,
+            item.question,
+            item.answer,
+            "",
+            seconds,
+            usage.searches,
+            usage.calls,
+        )
+
+
+@dataclass
+class Kept:
+    """A planner that remembers its plan."""
+
+    planner: Planner
+    plan: Plan = field(default_factory=lambda: Plan(()))
+
+    async def decompose(self, question: Question, run: Run) -> Plan:
+        self.plan = await self.planner.decompose(question, run)
+        return self.plan
+
+
+class Silent:
+    """No words around the answer: the last step's is taken."""
+
+    drafts = False
+    words = False
+
+    async def conclude(
+        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+    ) -> Answer:
+        return Answer()
+
+
+def recall(passages: Iterable[str], item: Item) -> float | None:
+    """By the passages' document ids, which are the titles."""
+    found = {slug(id.partition(":")[2].rpartition("#")[0]) for id in passages}
+    return fmean(slug(title) in found for title in item.gold) if item.gold else None
+
+
+def slug(title: str) -> str:
+    return re.sub(r"\W+", "", title).casefold()
+
+
+async def answer(names: Sequence[str], folder: Path, n: int, log: Path) -> None:
+    """One question of each set in turn, so that a run that is stopped has both."""
+    done = Counter((row.set, row.id) for row in rows(log))
+    with tempfile.TemporaryDirectory() as home:
+        benches = [await opened(name, folder, Path(home) / name, n) for name in names]
+        for turn in range(n):
+            for bench, items in benches:
+                if turn >= len(items) or done[bench.name, items[turn].id] == len(WAYS):
+                    continue
+                found = await bench.item(items[turn])
+                with log.open("a", encoding="utf-8") as file:
+                    file.writelines(json.dumps(asdict(row)) + "\n" for row in found)
+
+
+async def opened(name: str, folder: Path, home: Path, n: int) -> tuple[Bench, list[Item]]:
+    where, read = SETS[name]
+    items, corpus = read(folder / where)
+    settings = Settings.model_validate(
+        {"home": home, "model": {"threads": 1}, "strategy": {"kind": "kag-thinker"}}
+    )
+    build(settings, corpus)
+    return Bench(name, settings, await wiring.live(settings)), chosen(items, n)
+
+
+def build(settings: Settings, corpus: Sequence[dict[str, str]]) -> None:
+    settings.home.mkdir()
+    file = settings.home / "corpus.jsonl"
+    lines = [
+        json.dumps({"id": each["title"], "title": each["title"], "content": each["text"]})
+        for each in corpus
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    with KnowledgeBase.create(settings.kb.path) as kb:
+        print(kb.add([file], source="wiki"))
+        kb.build(wiring.encoder(settings))
+
+
+def rows(log: Path) -> list[Row]:
+    if not log.exists():
+        return []
+    return [Row(**json.loads(line)) for line in log.read_text(encoding="utf-8").splitlines()]
+
+
+def table(found: Sequence[Row]) -> None:
+    print("| set | way | n | EM | F1 | passages found | searches | calls | seconds |")
+    print("|---|---|--:|---|---|--:|--:|--:|--:|")
+    for name in SETS:
+        for way in WAYS:
+            of = [row for row in found if (row.set, row.way) == (name, way)]
+            if of:
+                print(line(name, way, of))
+    for name in SETS:
+        with_it, without = ([r for r in found if (r.set, r.way) == (name, way)] for way in WAYS[:2])
+        if with_it:
+            decisions(name, with_it)
+            more = difference([r.f1 for r in without], [r.f1 for r in with_it])
+            print(f"{name}: F1 with the boundary less without, paired: {more}")
+
+
+def line(name: str, way: str, of: Sequence[Row]) -> str:
+    told = [row.recall for row in of if row.recall is not None]
+    return (
+        f"| {name} | {way} | {len(of)} | {proportion(sum(row.em for row in of), len(of))}"
+        f" | {mean([row.f1 for row in of])} | {fmean(told) if told else 0:.2f}"
+        f" | {fmean(row.searches for row in of):.2f} | {fmean(row.calls for row in of):.1f}"
+        f" | {fmean(row.seconds for row in of):.1f} |"
+    )
+
+
+def decisions(name: str, of: Sequence[Row]) -> None:
+    made = [each for row in of for each in row.decisions]
+    boxed = [each for each in made if each["answer"]]
+    sure = [each for each in boxed if each["self"] is not None]
+    print(
+        f"{name}: {len(made)} sub-questions assessed; {len(made) - len(boxed)} refused,"
+        f" {len(boxed) - len(sure)} below tau, {sum(not e['self'] for e in sure)} not stood by,"
+        f" {sum(e['known'] for e in made)} known; plans: {dict(Counter(r.origin for r in of))}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--log", type=Path, default=Path("multihop.jsonl"))
+    parser.add_argument("--set", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--n", type=int, default=100)
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--plot", type=Path)
+    given = parser.parse_args()
+    if not given.table:
+        asyncio.run(answer(given.set, given.data, given.n, given.log))
+    found = rows(given.log)
+    table(found)
+    if given.plot:
+        from plots import calibration
+
+        direct = [row for row in found if row.way == "direct" and row.decisions]
+        points = [(row.decisions[0]["p"], row.f1) for row in direct]
+        drawn = calibration(points, title="The model's own answers")
+        given.plot.write_text(drawn, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

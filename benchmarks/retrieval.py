@@ -1,0 +1,258 @@
+"""How well each way of searching finds what is known to be right, on real questions.
+
+    python benchmarks/retrieval.py [--data FOLDER] [--reranked N] [--home FOLDER]
+
+One knowledge base of all passages of `pubmed` and `medquad`, in which no question stands: the
+titles of PubMedQA's abstracts and the questions of MedQuAD's pages are left out, a page keeps its
+subject. Asked are PubMedQA's questions for their own abstract, MedQuAD's for an answer to that
+very question, BioASQ's for the articles of its gold snippets, and the letters of LiveQA for
+MedQuAD's answers by the graded judgements. A document ranks where its best passage does. Searched
+by words, by meaning, by both, and by both with a second look at the first twenty on N questions
+of each task. Prints a table and writes the part "retrieval" of quality.toml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import csv
+import json
+import re
+import shutil
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+from xml.etree import ElementTree
+
+import quality
+
+from osler import wiring
+from osler.config import Settings
+from osler.evaluate.datasets.qrels import read_qrels
+from osler.evaluate.intervals import Estimate, mean
+from osler.evaluate.metrics.retrieval import ndcg, recall_at, reciprocal_rank
+from osler.kb.base import KnowledgeBase
+from osler.kb.embed import Encoder
+from osler.retrieve.dense import Dense
+from osler.retrieve.lexical import Lexical
+from osler.types import Hit, Retriever
+
+DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+SEED, MEDQUAD_QUESTIONS, DEPTH = 0, 1_000, 50
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question and the grades (above 0: right) of documents."""
+
+    text: str
+    grades: Mapping[str, int]
+
+
+# The passages
+
+
+def write_passages(data: Path, folder: Path) -> tuple[Path, Path]:
+    """Two folders: what is of PubMed, what is of MedQuAD; no question is in them."""
+    pubmed, medquad = folder / "pubmed", folder / "medquad"
+    pubmed.mkdir()
+    medquad.mkdir()
+    corpus = data / "B_corpora"
+    _write(pubmed / "pubmedqa.jsonl", _untitled(corpus / "pubmed/pubmedqa_contexts.jsonl"))
+    for name in ("bioasq_snippets.jsonl", "pubmed_sample_baseline.xml.gz"):
+        shutil.copy(corpus / "pubmed" / name, pubmed)  # links are not followed
+    _write(medquad / "answers.jsonl", _answers(corpus / "medquad").values())
+    return pubmed, medquad
+
+
+def _write(path: Path, records: Any) -> None:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def _untitled(path: Path) -> Iterator[Json]:
+    """PubMedQA's questions are its titles."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        yield {key: record[key] for key in ("id", "content", "PMID")} | {"title": ""}
+
+
+def _pairs(folder: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Id as in the judgements, subject, question and answer of each pair that has one."""
+    with tarfile.open(folder / "MedQuAD_xml.tar.gz") as packed:
+        for member in packed:
+            file = packed.extractfile(member) if member.name.endswith(".xml") else None
+            if file is None:
+                continue
+            page = ElementTree.parse(file).getroot()  # noqa: S314 - data that we were given
+            for pair in page.iter("QAPair"):
+                id = f"{page.get('source')}_{page.get('id')}_Sec{pair.get('pid')}"
+                if answer := (pair.findtext("Answer") or "").strip():
+                    yield id, page.findtext("Focus") or "", pair.findtext("Question") or "", answer
+
+
+def _answers(folder: Path) -> dict[str, Json]:
+    """Pages' answers, and the judged ones of which no page is here."""
+    found = {id: _answer(id, subject, text) for id, subject, _, text in _pairs(folder)}
+    with (folder / "judged_answers.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            id = row["AnswerID"].removesuffix(".txt")
+            found.setdefault(id, _answer(id, "", row["Answer"].partition("Answer:")[2].strip()))
+    return {id: record for id, record in found.items() if record["content"]}
+
+
+def _answer(id: str, subject: str, text: str) -> Json:
+    return {"id": id, "title": subject, "content": text}
+
+
+# The questions
+
+
+def questions(data: Path) -> dict[str, list[Asked]]:
+    medquad = data / "B_corpora/medquad"
+    return {
+        "pubmedqa": _pubmedqa(data / "A_questions/pubmedqa"),
+        "medquad": _medquad(medquad),
+        "bioasq": _bioasq(data / "A_questions/bioasq"),
+        "liveqa": _liveqa(data / "A_questions/liveqa", medquad),
+    }
+
+
+def _pubmedqa(folder: Path) -> list[Asked]:
+    return [
+        Asked(record["QUESTION"], {f"PMID:{pmid}": 1})
+        for name in ("test_set.json", "ori_pqal_rest.json")
+        for pmid, record in json.loads((folder / name).read_text(encoding="utf-8")).items()
+    ]
+
+
+def _medquad(folder: Path) -> list[Asked]:
+    same: dict[str, tuple[str, dict[str, int]]] = {}
+    for id, _, question, _ in _pairs(folder):
+        same.setdefault(" ".join(question.lower().split()), (question, {}))[1][id] = 1
+    every = [Asked(question, grades) for question, grades in same.values()]
+    return Random(SEED).sample(every, min(len(every), MEDQUAD_QUESTIONS))
+
+
+def _bioasq(folder: Path) -> list[Asked]:
+    found = []
+    for name in ("bioasq_yesno_golden.json", "bioasq_other_golden.json"):
+        for record in json.loads((folder / name).read_text(encoding="utf-8"))["questions"]:
+            pmids = {snippet["document"].rsplit("/", 1)[1] for snippet in record["snippets"]}
+            if pmids:
+                found.append(Asked(record["body"], {f"PMID:{pmid}": 1 for pmid in pmids}))
+    return found
+
+
+def _liveqa(folder: Path, medquad: Path) -> list[Asked]:
+    """Grades of the answers that are here; letters without a right one among these are left out."""
+    held = _answers(medquad)
+    judged = read_qrels(medquad / "qrels_LiveQAMed2017.txt")
+    letters = ElementTree.parse(folder / "TREC-2017-LiveQA-Medical-Test.xml")  # noqa: S314
+    found = []
+    for letter in letters.iter("NLM-QUESTION"):
+        grades = judged.get(letter.get("qid") or "", {})
+        here = {id.removesuffix(".txt"): grade for id, grade in grades.items()}
+        here = {id: grade for id, grade in here.items() if id in held and grade > 0}
+        words = (letter.findtext(f".//{tag}") or "" for tag in ("SUBJECT", "MESSAGE"))
+        if here:
+            found.append(Asked(" ".join(" ".join(words).split()), here))
+    return found
+
+
+# The measures
+
+
+def names(hits: Sequence[Hit]) -> list[str]:
+    """Documents in the order of their best passages."""
+    return list(dict.fromkeys(map(_name, hits)))
+
+
+def _name(hit: Hit) -> str:
+    """PMID where there is one, else the document's part of the id."""
+    code = hit.passage.locator.code
+    return code or re.sub(r"^[^:]*:|#.*$", "", hit.passage.id)
+
+
+async def measure(found: Retriever, asked: Sequence[Asked]) -> dict[str, list[float]]:
+    ranked = [names(await found.search(one.text, k=DEPTH))[:10] for one in asked]
+    pairs = list(zip(ranked, asked, strict=True))
+    return {
+        "mrr10": [reciprocal_rank(docs, one.grades) for docs, one in pairs],
+        "recall10": [recall_at(docs, one.grades, 10) for docs, one in pairs],
+        "ndcg10": [ndcg(docs, one.grades, 10) for docs, one in pairs],
+    }
+
+
+def ways(settings: Settings, kb: KnowledgeBase, encoder: Encoder) -> dict[str, Retriever]:
+    hybrid = wiring.retriever(settings, kb, encoder, kb.sources)
+    return {"lexical": Lexical(kb), "dense": Dense(kb, encoder), "hybrid": hybrid}
+
+
+def second_look(settings: Settings, kb: KnowledgeBase, encoder: Encoder) -> Retriever:
+    kind = settings.reranker.model_copy(update={"kind": "sentences"})
+    chosen = settings.model_copy(update={"reranker": kind})
+    hybrid = wiring.retriever(chosen, kb, encoder, kb.sources)
+    return wiring.reranked(chosen, hybrid, wiring.reranker(chosen, encoder), kb.sources)
+
+
+def told(task: str, way: str, values: Mapping[str, list[float]], seconds: float) -> Json:
+    made: dict[str, Estimate] = {name: mean(column) for name, column in values.items()}
+    n = len(values["mrr10"])
+    print(f"| {task} | {way} | {n} | {' | '.join(map(str, made.values()))} | {seconds / n:.3f} |")
+    return {name: quality.figure(estimate) for name, estimate in made.items()}
+
+
+def run(settings: Settings, kb: KnowledgeBase, encoder: Encoder, data: Path, few: int) -> Json:
+    print("| task | search | n | MRR@10 | recall@10 | nDCG@10 | s a search |")
+    print("|---|---|--:|---|---|---|--:|")
+    tables: Json = {}
+    every = ways(settings, kb, encoder)
+    looked = second_look(settings, kb, encoder)
+    for task, asked in questions(data).items():
+        sample = Random(SEED).sample(asked, min(few, len(asked)))
+        jobs = [(way, found, asked) for way, found in every.items()]
+        jobs += [
+            ("hybrid, the sample", every["hybrid"], sample),
+            ("reranked, the sample", looked, sample),
+        ]
+        for way, found, some in jobs:
+            began = time.perf_counter()
+            values = asyncio.run(measure(found, some))
+            seconds = time.perf_counter() - began
+            tables.setdefault(task, {})[way] = told(task, way, values, seconds)
+    return tables
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--reranked", type=int, default=200, metavar="N")
+    parser.add_argument("--home", type=Path, help="kept, so that a second run need not encode")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = Settings.model_validate({"home": given.home or Path(scratch) / "home"})
+        encoder = wiring.encoder(settings)
+        with wiring.open_or_create(settings) as kb:
+            if not kb.sources:
+                pubmed, medquad = write_passages(given.data, Path(scratch))
+                kb.add([pubmed], source="research")
+                kb.add([medquad], source="web")
+            kb.build(encoder)
+            table = run(settings, kb, encoder, given.data, given.reranked)
+            about = {
+                "script": "benchmarks/retrieval.py",
+                "encoder": encoder.identity,
+                "passages": sum(each.passages for each in kb.info().sources),
+                "seed": SEED,
+            }
+    quality.store("retrieval", {**about, **table})
+
+
+if __name__ == "__main__":
+    main()

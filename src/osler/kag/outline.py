@@ -1,0 +1,170 @@
+"""Breadth decomposition by a model too small for the paper's Table 1.
+
+Under a grammar that allows less: one relation a step, looked up of a name that the question
+holds or of an earlier result, then an Output or a Deduce. The plan is written in the paper's
+notation. What such a model writes without these bounds is no plan: PAPERS.md.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from string import ascii_uppercase, digits
+
+from osler.errors import MalformedOutput
+from osler.kag.forms import Operation, Plan
+from osler.kag.grammar import EDGE_MARKS
+from osler.kag.parse import read_plan
+from osler.kag.planner import planned
+from osler.kag.speaker import Speaker
+from osler.llm.grammar import Grammar, Node, alt, chars, free, maybe, named, repeat, seq, visible
+from osler.prompts import render
+from osler.retrieve.words import STOP_CHARACTERS, STOP_WORDS
+from osler.text import is_cjk
+from osler.trace import Run
+from osler.types import Question
+
+_QUOTED = re.compile(r"[\"“”«「『《]([^\"“”«»「」『』《》]{2,60})[\"“”»」』》]")
+_WORD = re.compile(r"[^\W_][\w'’.&/-]*")
+_MARKS = "'’\"[]<>\n"
+"""What would end a name in quotes."""
+_LINKS = frozenset(
+    ["of", "the", "de", "la", "le", "du", "van", "von", "and", "&", "in", "for", "at", "da", "di"]
+)
+"""Words that may stand inside a name, not at its ends."""
+_ASKING = STOP_WORDS | {"who", "whom", "whose"}
+"""What a question may begin with, and no name does."""
+_MOST = 12
+"""Names that are offered, at most."""
+
+
+@dataclass(frozen=True)
+class Outliner:
+    """Asks for a chain of lookups; without one that can be read, a single retrieval is the plan."""
+
+    speaker: Speaker
+    steps: int = 2
+    """Lookups, at most."""
+    longest: int = 70
+    """Characters of a step's words, under the grammar; in Chinese a third of it."""
+
+    async def decompose(self, question: Question, run: Run) -> Plan:
+        prompt = render(
+            "kag/outline",
+            question.language,
+            question=question.text,
+            options=list(zip(question.letters, question.options, strict=True)),
+        )
+        names = names_in(question.text)
+        longest = self.longest if question.language == "en" else self.longest // 3
+        grammar = outline_grammar(names, steps=self.steps, longest=longest)
+        try:
+            plan = await self.speaker.ask(
+                prompt, lambda reply: read_plan(reply.text), run, grammar=grammar
+            )
+        except MalformedOutput as error:
+            plan = Plan.single(question.text)
+            run.emit(planned(plan, "fallback", (f"no plan could be read: {error.message}",)))
+            return plan
+        run.emit(planned(plan, "planner"))
+        return plan
+
+
+def outline_grammar(names: tuple[str, ...], *, steps: int = 2, longest: int = 70) -> Grammar:
+    """One to `steps` Retrievals with fixed aliases, then an Output or a Deduce.
+
+    The subject is one of `names`, or what an earlier step found, and the step's words name it,
+    too; any name where there are none.
+    """
+    rest: Node = _ending(steps + 1, longest)
+    for n in range(steps, 0, -1):
+        following = rest if n == steps else alt(rest, _ending(n + 1, longest))
+        rest = seq(_lookup(n, names, longest), "\n", following)
+    return Grammar("outline", seq("<answer>", rest, "</answer>"))
+
+
+def names_in(question: str) -> tuple[str, ...]:
+    """What the question may be about, as it is written there: in quotes, else runs of
+    capitalised words, else runs of words of content. The longest first."""
+    found = [match[1].strip() for match in _QUOTED.finditer(question)]
+    found = found or _capitalised(question) or _content(question)
+    found += [part for name in found for part in name.split(" and ") if part != name]
+    kept = [name for name in dict.fromkeys(found) if not set(name) & set(_MARKS)]
+    return tuple(sorted(kept, key=lambda name: -len(name))[:_MOST])
+
+
+def _ending(n: int, longest: int) -> Node:
+    """An Output of the last result, or a Deduce from all of them."""
+    results = ", ".join(f"'o{m}'" for m in range(1, n))
+    ops = alt(Operation.CHOICE, Operation.JUDGEMENT, Operation.ENTAILMENT, Operation.EXTRACT)
+    target = free(longest, without=_MARKS + "()`:")
+    deduce = seq("Deduce(op=", ops, f", content=[{results}], target='", target, f"')->o{n}")
+    words = seq(f"Step{n}: ", free(longest, without="<\n:#"), f"\nAction{n}: ")
+    return seq(words, alt(f"Output(o{n - 1})", deduce))
+
+
+def _lookup(n: int, names: tuple[str, ...], longest: int) -> Node:
+    """Step and Action about the same: a name of the question, or an earlier result."""
+    kind = named("kind", free(20, without=EDGE_MARKS))
+    tail = seq(f", p=p{n}:", kind, f", o=o{n}", maybe(":", kind), ")")
+    # Without capitals and digits no name of the prompt's examples, and no list, gets in.
+    plain = named("plain", visible('<\n:#."甲乙' + digits + ascii_uppercase))
+    before = seq(maybe(chars("", ("A", "Z"))), repeat(plain, 0, longest // 2))
+    after = repeat(plain, 0, longest // 2)
+
+    def about(words: Node | str, subject: Node | str) -> Node:
+        return seq(f"Step{n}: ", before, words, after, f"\nAction{n}: Retrieval(s=", subject, tail)
+
+    arms = [about(f"#{m}", f"o{m}") for m in range(1, n)]
+    arms += [about(name, seq(f"s{n}:", kind, f"['{name}']")) for name in names]
+    if not names:
+        anything = free(longest, without="<\n:#")
+        arms.append(about(anything, seq(f"s{n}:", kind, "['", free(40, without=_MARKS), "']")))
+    return alt(*arms)
+
+
+def _capitalised(question: str) -> list[str]:
+    """Runs of words with a capital or a digit; the first word alone is no name."""
+    runs: list[str] = []
+    run: list[re.Match[str]] = []
+
+    def close() -> None:
+        while run and run[-1][0] in _LINKS:
+            run.pop()
+        if run and not (len(run) == 1 and run[0][0].casefold() in STOP_WORDS):
+            runs.append(_trimmed(question[run[0].start() : run[-1].end()]))
+        run.clear()
+
+    for word in _WORD.finditer(question):
+        apart = run and question[run[-1].end() : word.start()].strip()
+        if apart:
+            close()
+        opens = word[0][0].isupper() or (run and word[0][0].isdigit())
+        first_of_all = word.start() == 0 and word[0].casefold() in _ASKING
+        if (opens and not first_of_all) or (run and word[0] in _LINKS):
+            run.append(word)
+        else:
+            close()
+    close()
+    return [each for each in runs if each]
+
+
+def _trimmed(name: str) -> str:
+    return re.sub(r"['’]s?$", "", name).rstrip(".,")
+
+
+def _content(question: str) -> list[str]:
+    """Runs of words that carry content; Chinese is cut at function characters."""
+    runs: list[str] = []
+    for part in re.split(r"[^\w\s'’-]+", question):
+        if any(map(is_cjk, part)):
+            runs += re.split(f"[{''.join(sorted(STOP_CHARACTERS))}\\s]+", part)
+            continue
+        run: list[str] = []
+        for word in [*part.split(), "the"]:
+            if word.casefold() not in STOP_WORDS:
+                run.append(word)
+            elif run:
+                runs.append(_trimmed(" ".join(run)))
+                run = []
+    return [run for run in runs if len(run) > 1]
