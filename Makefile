@@ -63,7 +63,7 @@ bench: $(VENV)/dev
 lock:
 	$(PYTHON) -m pip install --quiet --target .lock-tool uv
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build pyproject.toml -o requirements.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev --extra pdf --extra parquet --extra xlsx --extra edge --extra qdrant --extra graph --extra math pyproject.toml -o requirements-dev.lock
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev --extra pdf --extra parquet --extra xlsx --extra edge --extra qdrant --extra graph --extra math --extra plot pyproject.toml -o requirements-dev.lock
 	rm -rf .lock-tool
 
 clean:
