@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 HOME_DIR ?= .osler
 Q ?= A patient who takes warfarin is started on amiodarone. What happens to the INR?
 STRATEGY ?= tc-rag
+# The extras that the tests have beside the core; the heavy ones are in requirements-extra.txt.
+LIGHT := pdf parquet xlsx fast edge qdrant graph math plot
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
 .PHONY: ask test test-extra check laws lock bench clean
@@ -63,7 +65,7 @@ bench: $(VENV)/dev
 lock:
 	$(PYTHON) -m pip install --quiet --target .lock-tool uv
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build pyproject.toml -o requirements.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev --extra pdf --extra parquet --extra xlsx --extra fast --extra edge --extra qdrant --extra graph --extra math pyproject.toml -o requirements-dev.lock
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev $(LIGHT:%=--extra %) pyproject.toml -o requirements-dev.lock
 	rm -rf .lock-tool
 
 clean:

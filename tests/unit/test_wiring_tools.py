@@ -1,0 +1,132 @@
+"""Which tools TC-RAG is given, and that what they give is on the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from osler import wiring
+from osler.config import Kb, Role, Settings, TcRag
+from osler.config.settings import ToolName
+from osler.errors import BadConfig
+from osler.kb.base import KnowledgeBase
+from osler.kb.graph.formats import read
+from osler.kb.graph.store import Graph
+from osler.llm.tape import Tape
+from osler.retrieve.relevance import Overlap
+from osler.tcrag.tools import KG_CHAINS, MEDICAL_NER, TOLD
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.trace import Noted, Pushed, Run
+from osler.types import GRAPH, Question, Retriever
+from osler.wiring.tools import carrier, over_graph
+
+TRIPLES = "subject,predicate,object\nscurvy,treated_by,ascorbic acid\nscurvy,causes,gum bleeding\n"
+QUESTION = Question("q", "How do ascorbic acid and gum bleeding hang together?")
+REPLIES = [
+    "Tool_Use: MEDICAL_NER",
+    "Tool_Use: KG_CHAINS",
+    "Tool_Use: FILTER",
+    "Tool_Use: HYPOTHESIS_OUTPUT",
+    "By scurvy.",
+    "Conclusion: By scurvy. [1]",
+]
+
+
+def settings(home: Path, **strategy: object) -> Settings:
+    server = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "m"}
+    return Settings.model_validate(
+        {
+            "home": home,
+            "kb": Kb(path=home / "kb"),
+            "model": server,
+            "strategy": {"kind": "tc-rag", "metric": "off", **strategy},
+        }
+    )
+
+
+@pytest.fixture
+def with_graph(tmp_path: Path) -> Path:
+    """A home with an empty knowledge base and a concept graph."""
+    KnowledgeBase.create(tmp_path / "kb").close()
+    (tmp_path / "triples.csv").write_text(TRIPLES)
+    graph = Graph.create(tmp_path / "kb")
+    graph.add(read([tmp_path / "triples.csv"]))
+    graph.build()
+    graph.close()
+    return tmp_path
+
+
+def parts(
+    given: Settings, sources: tuple[str, ...], replies: list[str] | None = None
+) -> wiring.Parts:
+    ready = wiring.Ready(ScriptedModel(replies or [], name="m"), constrains=False)
+    models: Mapping[Role, wiring.Ready] = {"planner": ready, "summariser": ready, "reader": ready}
+
+    def retriever(name: str, _: tuple[str, ...]) -> Retriever:
+        return carrier(given, name) or ScriptedRetriever({})
+
+    return wiring.Parts(
+        models, retriever, Overlap(), Overlap(), sources, carriers=over_graph(given)
+    )
+
+
+def names(given: Settings, sources: tuple[str, ...]) -> list[str]:
+    assert isinstance(given.strategy, TcRag)
+    machine = wiring.machine(given, given.strategy, parts(given, sources))
+    return [tool.name for tool in machine.tools]
+
+
+def test_the_names_that_can_be_set_are_those_that_are_told() -> None:
+    assert set(get_args(ToolName)) == TOLD.keys()
+
+
+def test_by_default_there_is_a_search_for_each_kind_of_source(tmp_path: Path) -> None:
+    given = settings(tmp_path)
+    assert names(given, ("book", "wiki", "mine")) == ["DOC_RAG", "PEDIA_RAG"]
+    assert names(given, ("graph", "emr", "web")) == ["KG_RAG", "WEB_RAG", "EMR_RAG"]
+
+
+def test_a_concept_graph_brings_its_chains(with_graph: Path) -> None:
+    given = settings(with_graph)
+    assert over_graph(given) == (KG_CHAINS, MEDICAL_NER)
+    assert names(given, ("book", GRAPH)) == ["DOC_RAG", "KG_RAG", "KG_CHAINS"]
+    assert names(given, ("book",)) == ["DOC_RAG"], "kb.sources leaves the graph out"
+    assert carrier(given, "DOC_RAG") is None
+
+
+def test_named_tools_are_offered_in_that_order_helpers_too(tmp_path: Path) -> None:
+    given = settings(tmp_path, tools="FILTER,DOC_RAG,MEDICAL_NER,FILTER")
+    assert names(given, ("book", "wiki")) == ["FILTER", "DOC_RAG", "MEDICAL_NER"]
+
+
+def test_a_named_tool_without_its_source_is_refused(tmp_path: Path) -> None:
+    given = settings(tmp_path, tools=("DOC_RAG", "KG_CHAINS"))
+    with pytest.raises(BadConfig, match="KG_CHAINS") as caught:
+        names(given, ("book",))
+    assert "DOC_RAG" in caught.value.fix
+
+
+async def test_a_run_with_these_tools_replays_from_its_tape_without_the_graph(
+    with_graph: Path,
+) -> None:
+    helpers = ("KG_CHAINS", "MEDICAL_NER", "FILTER", "HYPOTHESIS_OUTPUT")
+    given = settings(with_graph, tools=helpers)
+    assert isinstance(given.strategy, TcRag)
+    tape, live = Tape(), parts(given, (GRAPH,), list(REPLIES))
+    first = Run(seed=3)
+    machine = wiring.machine(given, given.strategy, wiring.recorded(live, tape))
+    solution = await machine.solve(QUESTION, first)
+    (with_graph / "kb" / "graph.sqlite").unlink()
+    again = Run(seed=3)
+    played = wiring.replayed(tape, live.names, (GRAPH,), "", live.carriers)
+    replayed = await wiring.machine(given, given.strategy, played).solve(QUESTION, again)
+    assert (replayed, again.events) == (solution, first.events)
+    observed = [e.text for e in first.events if isinstance(e, Pushed) and "Tool" in e.kind]
+    assert observed[0] == "MEDICAL_NER: Medical terms: ascorbic acid; gum bleeding"
+    assert "Chain: ascorbic acid" in observed[1]
+    assert observed[2] == "FILTER: On the question: [1]. Not on it: none."
+    assert not any(isinstance(e, Noted) for e in first.events)
+    assert solution.answer.evidence[0].passage.source == GRAPH
