@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 from platformdirs import user_data_dir
 from pydantic import BeforeValidator, Field, model_validator
 
+from osler.config.baselines import BASELINES, AnyBaseline
 from osler.config.fields import (
     Limit,
     Place,
@@ -342,13 +343,16 @@ class KagThinker(Section):
     )
 
 
-Strategy = Annotated[Direct | Cot | Rag | TcRag | KagThinker, Field(discriminator="kind")]
+Strategy = Annotated[
+    Direct | Cot | Rag | TcRag | KagThinker | AnyBaseline, Field(discriminator="kind")
+]
 STRATEGIES: dict[str, type[Section]] = {
     "direct": Direct,
     "cot": Cot,
     "rag": Rag,
     "tc-rag": TcRag,
     "kag-thinker": KagThinker,
+    **BASELINES,
 }
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from osler.config import Cot, Direct, KagThinker, Rag, Role, Settings, TcRag
+from osler.config import Baseline, Cot, Direct, KagThinker, Rag, Role, Settings, TcRag
+from osler.config.baselines import IMedRag, MedRag
 from osler.errors import BadConfig
-from osler.llm.base import LanguageModel, Likelihood
+from osler.llm.base import Attentive, LanguageModel, Likelihood
 from osler.llm.tape import (
     Able,
     Player,
@@ -26,9 +27,13 @@ from osler.llm.tape import (
 )
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever
+from osler.wiring import graphs
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import knowledge_base, retriever, searched
 from osler.wiring.models import Ready, cast, encoder, relevance
+
+CHAINS = "chains"
+"""The user of a retriever that finds reasoning chains, not passages."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Parts:
 def roles_of(settings: Settings) -> tuple[Role, ...]:
     """The roles that the strategy has."""
     match settings.strategy:
-        case Direct() | Cot() | Rag():
+        case Direct() | Cot() | Rag() | Baseline():
             return ("reader",)
         case TcRag():
             return ("planner", "summariser", "reader")
@@ -74,14 +79,19 @@ async def live(settings: Settings) -> Parts:
     models = await cast(settings, roles_of(settings))
     if isinstance(settings.strategy, Direct | Cot):
         return Parts(models, _no_retriever, Overlap(), Overlap(), ())
+    settings = _as_fused(settings)
     kb, chosen = knowledge_base(settings), encoder(settings)
     kb.require_built(chosen.identity)
     second = reranker(settings, chosen)
+
+    def made(name: str, sources: tuple[str, ...]) -> Retriever:
+        if name == CHAINS:
+            return graphs.chains(settings)
+        return reranked(settings, retriever(settings, kb, chosen, sources), second, sources)
+
     return Parts(
         models,
-        lambda name, sources: reranked(
-            settings, retriever(settings, kb, chosen, sources), second, sources
-        ),
+        made,
         relevance(chosen),
         Coverage(kb.rarity),
         searched(settings, kb),
@@ -94,7 +104,8 @@ def recorded(parts: Parts, tape: Tape) -> Parts:
     models: dict[Role, Ready] = {}
     for role, ready in parts.models.items():
         scores = isinstance(ready.model, Likelihood)
-        tape.models[ready.model.name] = Able(scores, ready.constrains)
+        attends = isinstance(ready.model, Attentive)
+        tape.models[ready.model.name] = Able(scores, ready.constrains, attends)
         models[role] = replace(ready, model=recording(ready.model, tape))
     return Parts(
         models,
@@ -125,6 +136,15 @@ def replayed(
         sources,
         snapshot,
     )
+
+
+def _as_fused(settings: Settings) -> Settings:
+    """MedRAG fuses the word index and the vector index alike, with a constant of its own."""
+    method = settings.strategy
+    if not isinstance(method, MedRag | IMedRag):
+        return settings
+    fusion = {"rrf_k": method.rrf_k, "dense_weight": 1.0, "lexical_weight": 1.0}
+    return settings.model_copy(update={"retrieve": settings.retrieve.model_copy(update=fusion)})
 
 
 def _no_retriever(name: str, sources: tuple[str, ...]) -> Retriever:
