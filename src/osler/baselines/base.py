@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from osler.llm.ask import complete
 from osler.llm.base import LanguageModel, Message, Sampling
 from osler.prompts import render
 from osler.trace import Run, Spent
-from osler.types import Answer, Grounding, Halt, Hit, Question, Solution
+from osler.types import Answer, Grounding, Halt, Question, Solution
 
 ROLE = "reader"
 
@@ -35,11 +33,6 @@ async def draft(
     except Spent:
         return ""
     return reply.text
-
-
-def numbered(hits: Sequence[Hit]) -> list[str]:
-    """Documents as a reader sees them: "[1] heading: text"."""
-    return [f"[{n}] {hit.passage.heading}: {hit.passage.text}" for n, hit in enumerate(hits, 1)]
 
 
 def ended(answer: Answer, run: Run, *, converged: str, silent: Halt, why: str) -> Solution:

@@ -4,6 +4,7 @@ Order, nearest first: flags, environment (`OSLER__SECTION__KEY`), `./osler.toml`
 the user's file, a preset, the defaults. Only `wiring` and the command line read them.
 """
 
+from osler.config.baselines import Baseline
 from osler.config.hub import Embedder, RerankerSettings
 from osler.config.layers import load, presets, user_file
 from osler.config.merge import DEFAULT, Loaded
@@ -35,6 +36,7 @@ __all__ = [
     "ROLES",
     "STRATEGIES",
     "AnswerSettings",
+    "Baseline",
     "BudgetSettings",
     "Cot",
     "Direct",

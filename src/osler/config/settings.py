@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 from platformdirs import user_data_dir
 from pydantic import BeforeValidator, Field, model_validator
 
+from osler.config.baselines import BASELINES, AnyBaseline
 from osler.config.fields import (
     Limit,
     Place,
@@ -406,7 +407,9 @@ class OmniRag(Section):
     )
 
 
-Strategy = Annotated[Direct | Cot | Rag | TcRag | KagThinker | OmniRag, Field(discriminator="kind")]
+Strategy = Annotated[
+    Direct | Cot | Rag | TcRag | KagThinker | OmniRag | AnyBaseline, Field(discriminator="kind")
+]
 STRATEGIES: dict[str, type[Section]] = {
     "direct": Direct,
     "cot": Cot,
@@ -414,6 +417,7 @@ STRATEGIES: dict[str, type[Section]] = {
     "tc-rag": TcRag,
     "kag-thinker": KagThinker,
     "omni-rag": OmniRag,
+    **BASELINES,
 }
 
 

@@ -10,6 +10,8 @@ from typing import TypeVar
 from osler.errors import MalformedOutput
 from osler.llm import base
 from osler.llm.base import (
+    Attended,
+    Attentive,
     Completion,
     CutShort,
     LanguageModel,
@@ -93,6 +95,16 @@ async def score_all(
         run.spend(scored.usage)
         run.emit(Asked(role, "score", prompt, text, scored.usage))
     return every
+
+
+async def attend(
+    model: Attentive, context: Sequence[Message] | str, text: str, run: Run, *, role: str
+) -> Attended:
+    """Reads a text for its attention, paid for and traced as a scoring. Raises `Spent`."""
+    seen = await _afforded(run, lambda: model.attend(context, text))
+    run.spend(seen.usage)
+    run.emit(Asked(role, "score", "", text, seen.usage))
+    return seen
 
 
 async def _afforded(run: Run, call: Callable[[], Awaitable[T]], *, calls: int = 1) -> T:

@@ -71,6 +71,20 @@ class Scored:
     usage: Usage = field(default_factory=Usage)
 
 
+@dataclass(frozen=True, slots=True)
+class Attended:
+    """How a model sees a given text: what DRAGIN needs to know of it."""
+
+    tokens: tuple[TokenScore, ...]
+    """Teacher-forced, as in `Scored`."""
+    entropies: tuple[float, ...]
+    """Of each token's place, over the whole vocabulary, in nats."""
+    weights: tuple[tuple[float, ...], ...]
+    """`weights[i][j]`, j < i: what token i pays token j of the text, in the last layer, as a
+    mean over heads; what it pays itself and the context is left out."""
+    usage: Usage = field(default_factory=Usage)
+
+
 class CutShort(Exception):
     """The call was stopped for the run's budget when it was recorded, so it is again."""
 
@@ -115,6 +129,15 @@ class BatchLikelihood(Likelihood, Protocol):
         self, context: Sequence[Message] | str, texts: Sequence[str]
     ) -> tuple[Scored, ...]:
         """As `score`, one result a text, in order; no text's score depends on the others."""
+        ...
+
+
+@runtime_checkable
+class Attentive(Protocol):
+    """What shows its attention; engines that fuse it away cannot."""
+
+    async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
+        """Reads `text` after `context`, as `Likelihood.score` does."""
         ...
 
 

@@ -28,7 +28,8 @@ class Prefix:
         self._model = model
         self._cache: Any = None
         self._ids: list[int] = []
-        inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+        self._wrapped = hasattr(model, "get_base_model")
+        inner = model.get_base_model() if self._wrapped else model
         self._keeps = "logits_to_keep" in inspect.signature(inner.forward).parameters
 
     def keep(self, ids: Sequence[int]) -> int:
@@ -78,6 +79,26 @@ class Prefix:
                 past_key_values=shared,
                 use_cache=True,
             ).logits
+
+    def attending(self, ids: Sequence[int]) -> tuple[Any, Any]:
+        """Logits at each of `ids`, read after what is cached, and what each pays to all
+        before it in the last layer, as a mean over heads. The cache stays as it was.
+        """
+        torch, _ = libraries()
+        inner = self._model.get_base_model() if self._wrapped else self._model
+        usual = inner.config._attn_implementation
+        inner.set_attn_implementation("eager")  # faster ones do not keep the weights
+        try:
+            with torch.no_grad():
+                seen = self._model(
+                    input_ids=torch.tensor([list(ids)], device=self._model.device),
+                    past_key_values=copy.deepcopy(self._cache),
+                    use_cache=True,
+                    output_attentions=True,
+                )
+        finally:
+            inner.set_attn_implementation(usual)
+        return seen.logits[0], seen.attentions[-1][0].float().mean(0)
 
     def _forward(self, block: Sequence[int], rows: int) -> Any:
         torch, _ = libraries()

@@ -17,6 +17,7 @@ wordings that were used. Every other line is one call, in order:
 
     {"kind": "complete", "key": "SHA-256", "asked": [MODEL, MESSAGES, SAMPLING], "reply": …}
     {"kind": "score",    "key": …, "asked": [MODEL, CONTEXT, TEXT], "reply": …}
+    {"kind": "attend",   "key": …, "asked": [MODEL, CONTEXT, TEXT], "reply": …}
     {"kind": "search",   "key": …, "asked": [USER, QUERY, K], "reply": HITS}
     {"kind": "relevance","key": …, "asked": [SCORER, QUERY], "reply": NUMBERS}
 
@@ -44,6 +45,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun, TapeMiss
 from osler.llm.base import (
+    Attended,
+    Attentive,
     Completion,
     CutShort,
     LanguageModel,
@@ -56,7 +59,7 @@ from osler.llm.base import (
 from osler.types import Hit, Relevance, Retriever
 
 VERSION = 2
-Kind = Literal["complete", "score", "search", "relevance"]
+Kind = Literal["complete", "score", "attend", "search", "relevance"]
 T = TypeVar("T")
 
 _DIFF_LINES, _WIDTH = 24, 160
@@ -80,6 +83,8 @@ class Able:
     scores: bool = True
     constrains: bool = True
     """Whether it took a grammar."""
+    attends: bool = False
+    """Whether it shows its attention."""
 
 
 @dataclass
@@ -180,8 +185,21 @@ class RecordingScorer(RecordingModel):
         return replies
 
 
+@dataclass(frozen=True)
+class RecordingAttentive(RecordingScorer):
+    """The same of a model that also shows its attention."""
+
+    attentive: Attentive
+
+    async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
+        with self._noting("attend", (self.name, _context(context), text)) as note:
+            return note(await self.attentive.attend(context, text))
+
+
 def recording(model: LanguageModel, tape: Tape) -> RecordingModel:
     """A recorder that can do what the model can."""
+    if isinstance(model, Likelihood) and isinstance(model, Attentive):
+        return RecordingAttentive(model, tape, model, model)
     if isinstance(model, Likelihood):
         return RecordingScorer(model, tape, model)
     return RecordingModel(model, tape)
@@ -267,10 +285,21 @@ class ReplayingScorer(ReplayingModel):
         return reply
 
 
+@dataclass(frozen=True)
+class ReplayingAttentive(ReplayingScorer):
+    """The same of a model that showed its attention."""
+
+    async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
+        reply: Attended = self.player.take("attend", (self.name, _context(context), text))
+        return reply
+
+
 def replaying(player: Player, name: str) -> ReplayingModel:
     """A player of one of the tape's models: it can do what that one could."""
-    scores = player.able(name).scores
-    return ReplayingScorer(name, player) if scores else ReplayingModel(name, player)
+    able = player.able(name)
+    if able.attends:
+        return ReplayingAttentive(name, player)
+    return ReplayingScorer(name, player) if able.scores else ReplayingModel(name, player)
 
 
 @dataclass(frozen=True)
@@ -351,6 +380,7 @@ def _adapter(kind: Kind) -> TypeAdapter[Any]:
     shapes: dict[Kind, Any] = {
         "complete": Completion,
         "score": Scored,
+        "attend": Attended,
         "search": tuple[Hit, ...],
         "relevance": tuple[float, ...],
     }

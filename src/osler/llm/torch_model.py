@@ -23,7 +23,7 @@ from jinja2 import TemplateError
 
 from osler.errors import CapabilityMissing, ModelError
 from osler.llm.align import decode
-from osler.llm.base import Completion, Message, Sampling, Scored, TokenScore
+from osler.llm.base import Attended, Completion, Message, Sampling, Scored, TokenScore
 from osler.llm.hub import Device, Dtype, Pair, Weights, libraries, load_pair, named
 from osler.llm.pieces import Pieces
 from osler.llm.prefix import Check, Prefix
@@ -42,7 +42,7 @@ class _GivenUp(Exception):
 
 
 class TransformersModel:
-    """`LanguageModel`, `Likelihood` and `BatchLikelihood` on a loaded pair.
+    """`LanguageModel`, `BatchLikelihood` and `Attentive` on a loaded pair.
 
     One call at a time is worked on. A cancelled one ends at the next step: a token, or
     256 of a prompt. The model is left in the mode (training or not) that it was in.
@@ -85,6 +85,9 @@ class TransformersModel:
     ) -> tuple[Scored, ...]:
         """As `score` of each text, reading the context once and the texts side by side."""
         return await self._worked(lambda check: self._score_all(context, texts, check))
+
+    async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
+        return await self._worked(lambda check: self._attend(context, text, check))
 
     async def _worked(self, work: Callable[[Check], T]) -> T:
         """Work in a thread that gives up when its caller is cancelled."""
@@ -201,6 +204,23 @@ class TransformersModel:
                 )
             ]
         return tuple(found)
+
+    def _attend(self, context: Sequence[Message] | str, text: str, check: Check) -> Attended:
+        began = time.perf_counter()
+        ids, spans = self._given(text)
+        before = self._before(context, longest=len(ids))
+        self._read_all_but_last(before, check)
+        logits, paid = self._scoring.attending([before[-1], *ids])
+        raw = logits[:-1].float().log_softmax(-1)
+        entropies: list[float] = (-(raw.exp() * raw).sum(-1)).clamp(min=0.0).tolist()
+        rows: list[list[float]] = paid[1:, -len(ids) :].tolist()
+        scored = _scored(text, spans, _told(logits[:-1], ids), began)
+        return Attended(
+            scored.tokens,
+            tuple(round(value, 6) for value in entropies),
+            tuple(tuple(round(w, 6) for w in row[:i]) for i, row in enumerate(rows)),
+            scored.usage,
+        )
 
     def _rows(self, longest: int) -> int:
         vocabulary: int = self.pair.model.config.get_text_config().vocab_size

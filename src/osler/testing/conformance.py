@@ -26,7 +26,16 @@ from osler.llm.base import (
     Sampling,
     TokenScore,
 )
-from osler.trace import Answered, Run, Solver, Started, from_line, to_line
+from osler.trace import (
+    Answered,
+    Budget,
+    Cancelled,
+    Run,
+    Solver,
+    Started,
+    from_line,
+    to_line,
+)
 from osler.types import Grounding, Halt, Question, Relevance, Retriever
 
 ASKED = [Message("user", "Name one vitamin.")]
@@ -226,6 +235,42 @@ class SolverKit:
         run = Run()
         solution = await solver.solve(question, run)
         assert solution.usage == run.usage
+
+    @pytest.mark.parametrize("calls", [0, 1, 2, 5])
+    async def test_calls_are_a_bound_that_ends_it_with_what_it_has(
+        self, solver: Solver, question: Question, calls: int
+    ) -> None:
+        run = Run(budget=Budget(calls=calls))
+        solution = await solver.solve(question, run)
+        assert run.usage.calls <= calls
+        if run.spent:
+            assert solution.halt is Halt.BUDGET
+            assert run.spent in solution.why
+
+    @pytest.mark.parametrize("searches", [0, 1])
+    async def test_searches_are_a_bound_that_ends_it_with_what_it_has(
+        self, solver: Solver, question: Question, searches: int
+    ) -> None:
+        run = Run(budget=Budget(searches=searches))
+        solution = await solver.solve(question, run)
+        assert run.usage.searches <= searches
+        assert not run.spent or solution.halt is Halt.BUDGET
+
+    @pytest.mark.parametrize("after", [0, 2])
+    async def test_a_cancelled_run_stops_at_its_next_event(
+        self, solver: Solver, question: Question, after: int
+    ) -> None:
+        def stop(event: object) -> None:
+            if len(run.events) > after:
+                run.cancel()
+
+        run = Run(sink=stop)
+        try:
+            await solver.solve(question, run)
+        except Cancelled:
+            assert len(run.events) == after + 1
+        else:
+            assert len(run.events) <= after + 1
 
     async def test_a_run_leaves_the_solver_as_it_was(
         self, solver: Solver, question: Question

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from osler.config import Settings
-from osler.errors import UnknownPassage
-from osler.types import GRAPH, Passage
+from osler.config.baselines import HyKge
+from osler.errors import BadConfig, UnknownPassage
+from osler.types import GRAPH, Passage, Retriever
 
 if TYPE_CHECKING:
     from osler.kb.graph.store import Graph
@@ -24,6 +25,20 @@ def graph_of(settings: Settings) -> Graph | None:
     from osler.kb.graph.store import Graph
 
     return Graph.open(settings.kb.path) if exists(settings) else None
+
+
+def chains(settings: Settings) -> Retriever:
+    """What finds reasoning chains (HyKGE). Raises `BadConfig` without a graph."""
+    from osler.retrieve.graph_chains import ChainRetriever
+
+    graph, method = graph_of(settings), settings.strategy
+    if graph is None:
+        raise BadConfig(
+            "hykge needs a concept graph, and the knowledge base has none",
+            fix="`osler kb graph add` it",
+        )
+    hops = method.hops if isinstance(method, HyKge) else 3
+    return ChainRetriever(graph, hops=hops)
 
 
 def stated(settings: Settings, id: str) -> Passage | None:

@@ -10,9 +10,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
-from osler.config import Cot, Direct, KagThinker, OmniRag, Rag, Role, Settings, TcRag
+from osler.config import (
+    Baseline,
+    Cot,
+    Direct,
+    KagThinker,
+    OmniRag,
+    Rag,
+    Role,
+    Settings,
+    TcRag,
+)
+from osler.config.baselines import IMedRag, MedRag
 from osler.errors import BadConfig
-from osler.llm.base import LanguageModel, Likelihood
+from osler.llm.base import Attentive, LanguageModel, Likelihood
 from osler.llm.tape import (
     Able,
     Player,
@@ -27,7 +38,7 @@ from osler.llm.tape import (
 from osler.omni.describe import Offer
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever
-from osler.wiring import tools
+from osler.wiring import graphs, tools
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import knowledge_base, offers, retriever, searched
 from osler.wiring.models import Ready, cast, encoder, relevance
@@ -35,6 +46,8 @@ from osler.wiring.models import Ready, cast, encoder, relevance
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
     from osler.kb.embed import Encoder
+CHAINS = "chains"
+"""The user of a retriever that finds reasoning chains, not passages."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,7 @@ class Parts:
 def roles_of(settings: Settings) -> tuple[Role, ...]:
     """The roles that the strategy has."""
     match settings.strategy:
-        case Direct() | Cot() | Rag():
+        case Direct() | Cot() | Rag() | Baseline():
             return ("reader",)
         case TcRag():
             return ("planner", "summariser", "reader")
@@ -110,13 +123,19 @@ def with_knowledge(
 ) -> Parts:
     """Raises `KnowledgeBaseError` where the knowledge base cannot be searched with `chosen`."""
     kb.require_built(chosen.identity)
+    settings = _as_fused(settings)
     sources = searched(settings, kb)
+
+    def made(name: str, sources: tuple[str, ...]) -> Retriever:
+        if name == CHAINS:
+            return graphs.chains(settings)
+        if (carrier := tools.carrier(settings, name)) is not None:
+            return carrier
+        return reranked(settings, retriever(settings, kb, chosen, sources, second), second, sources)
+
     return Parts(
         models,
-        lambda name, sources: (
-            tools.carrier(settings, name)
-            or reranked(settings, retriever(settings, kb, chosen, sources, second), second, sources)
-        ),
+        made,
         relevance(chosen),
         Coverage(kb.rarity),
         sources,
@@ -131,7 +150,8 @@ def recorded(parts: Parts, tape: Tape) -> Parts:
     models: dict[Role, Ready] = {}
     for role, ready in parts.models.items():
         scores = isinstance(ready.model, Likelihood)
-        tape.models[ready.model.name] = Able(scores, ready.constrains)
+        attends = isinstance(ready.model, Attentive)
+        tape.models[ready.model.name] = Able(scores, ready.constrains, attends)
         models[role] = replace(ready, model=recording(ready.model, tape))
     return Parts(
         models,
@@ -171,6 +191,15 @@ def replayed(
         carriers,
         offers,
     )
+
+
+def _as_fused(settings: Settings) -> Settings:
+    """MedRAG fuses the word index and the vector index alike, with a constant of its own."""
+    method = settings.strategy
+    if not isinstance(method, MedRag | IMedRag):
+        return settings
+    fusion = {"rrf_k": method.rrf_k, "dense_weight": 1.0, "lexical_weight": 1.0}
+    return settings.model_copy(update={"retrieve": settings.retrieve.model_copy(update=fusion)})
 
 
 def no_retriever(name: str, sources: tuple[str, ...]) -> Retriever:

@@ -10,7 +10,7 @@ from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.reread import Reread
 from osler.answer.written import Written
-from osler.config import Cot, Direct, KagThinker, OmniRag, Rag, Role, Settings, TcRag
+from osler.config import Baseline, Cot, Direct, KagThinker, OmniRag, Rag, Role, Settings, TcRag
 from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.base import LanguageModel, Likelihood, Sampling
 from osler.omni.dossier import Dossier
@@ -58,6 +58,10 @@ def solver(settings: Settings, parts: Parts, plan: Dossier | None = None) -> Sol
             return rag.RetrieveAndRead(reader, found, compose, parts.sources, k, sampling)
         case TcRag() as chosen:
             return machine(settings, chosen, parts)
+        case Baseline() as method:
+            from osler.wiring.baselines import baseline
+
+            return baseline(method, parts, compose, sampling)
         case KagThinker() as thinking:
             from osler.wiring.thinking import thinker
 

@@ -1,0 +1,37 @@
+"""JSON in replies of models that were only asked for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def json_in(text: str, opening: str = "{") -> Any:
+    """The last JSON value in the text that begins with `opening` ("{" or "["); else None.
+
+    The last, since models write examples before answers. Values inside others are not seen.
+    """
+    decoder, at, found = json.JSONDecoder(strict=False), 0, None
+    while (at := text.find(opening, at)) >= 0:
+        try:
+            found, at = decoder.raw_decode(text, at)
+        except ValueError:
+            at += 1
+    return found
+
+
+def strings(value: Any) -> list[str]:
+    """The strings of a list, trimmed, without empty ones; [] for anything else."""
+    if not isinstance(value, list):
+        return []
+    return [" ".join(one.split()) for one in value if isinstance(one, str) and one.strip()]
+
+
+def listed(text: str, most: int) -> list[str]:
+    """Items of a list that a model wrote: a JSON list of strings, else one a line, marks cut."""
+    value = json_in(text, "[")
+    found = strings(value)
+    if value != [] and not found:
+        lines = (line.strip().lstrip("-*•0123456789.、)） ").strip() for line in text.splitlines())
+        found = [line for line in lines if line and not line.endswith((":", "："))]
+    return list(dict.fromkeys(found))[:most]

@@ -1,0 +1,128 @@
+"""Every method of another paper passes the kit of solvers, as the settings build it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from osler import wiring
+from osler.config import Settings
+from osler.config.baselines import BASELINES
+from osler.llm.base import Attended, Message
+from osler.retrieve.relevance import Overlap
+from osler.testing.conformance import SolverKit
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
+from osler.trace import Run, Solver
+from osler.types import Grounding, Passage, Question, Usage
+from osler.wiring.models import Ready
+from osler.wiring.parts import Parts
+
+IRON = Passage(
+    "book:iron#0", "Oral iron treats iron deficiency anaemia. It is taken daily.", "book", "Iron"
+)
+ZH = Passage("book:铁#0", "口服铁剂治疗缺铁性贫血。每天服用一次。", "book", "贫血", language="zh")
+SAYS = {
+    "en": "Oral iron treats iron deficiency anaemia. [1] So the answer is iron.",
+    "zh": "口服铁剂治疗缺铁性贫血。[1]所以答案是铁剂。",
+    "nothing": "",
+    "junk": '[[}{ <search> <|begin_search_query|> Search[ 1 ["a", ["b", "c", "d"]]',
+}
+
+
+@dataclass
+class Parrot(ScriptedModel):
+    """Says the same thing however often it is asked, and looks at everything alike."""
+
+    replies: list[str] = field(default_factory=list)
+    says: str = ""
+
+    def __post_init__(self) -> None:
+        self.replies = [self.says] * 999
+
+    def __repr__(self) -> str:
+        return "Parrot()"
+
+    async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
+        tokens = tokens_of(text, 0.5)
+        weights = tuple((0.1,) * n for n in range(len(tokens)))
+        usage = Usage(calls=1, scored_tokens=len(tokens))
+        return Attended(tokens, (1.0,) * len(tokens), weights, usage)
+
+
+@dataclass
+class Shelf(ScriptedRetriever):
+    def __repr__(self) -> str:
+        return "Shelf()"
+
+
+def built(kind: str, says: str, home: Path, writes: str) -> Solver:
+    settings = Settings.model_validate(
+        {"home": home, "strategy": {"kind": kind}, "model": {"writes": writes}}
+    )
+    found = Shelf({"贫血": [ZH], "": [IRON]})
+    parts = Parts(
+        {"reader": Ready(Parrot(says=SAYS[says]))},
+        lambda name, sources: found,
+        Overlap(),
+        Overlap(),
+        ("book",),
+    )
+    return wiring.solver(settings, parts)
+
+
+@pytest.fixture(params=["open", "choice", "zh"])
+def question(request: pytest.FixtureRequest) -> Question:
+    return {
+        "open": Question("o", "What treats iron deficiency anaemia?"),
+        "choice": Question("c", "What treats iron deficiency anaemia?", ("iron", "rest")),
+        "zh": Question("z", "缺铁性贫血如何治疗？", language="zh"),
+    }[request.param]
+
+
+class TestBaselines(SolverKit):
+    @pytest.fixture(params=[*BASELINES])
+    def solver(self, request: pytest.FixtureRequest, question: Question, tmp_path: Path) -> Solver:
+        return built(request.param, question.language, tmp_path, "yes")
+
+
+class TestBaselinesThatQuote(SolverKit):
+    """The same with a model that must not word medicine."""
+
+    @pytest.fixture
+    def question(self) -> Question:
+        return Question("c", "What treats iron deficiency anaemia?", ("iron", "rest"))
+
+    @pytest.fixture(params=[*BASELINES])
+    def solver(self, request: pytest.FixtureRequest, question: Question, tmp_path: Path) -> Solver:
+        return built(request.param, question.language, tmp_path, "no")
+
+
+@pytest.mark.parametrize("says", ["nothing", "junk"])
+@pytest.mark.parametrize("kind", [*BASELINES])
+async def test_a_model_that_says_nothing_of_use_breaks_no_method(
+    kind: str, says: str, question: Question, tmp_path: Path
+) -> None:
+    solution = await built(kind, says, tmp_path, "yes").solve(question, Run())
+    assert solution.why
+
+
+SILENT_ON_SEARCH = {"r1-gen", "react", "search-o1", "search-r1", "zero-search", "step-search"} | {
+    "research",
+    "adaptive-rag",
+    "self-rag",
+    "dragin",
+    "dragin-entropy",
+    "chain-of-knowledge",
+    "pike-rag",
+    "i-medrag",
+}
+"""Whether these search is the model's choice; that they cite what they find is in their
+golden runs."""
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BASELINES if kind not in SILENT_ON_SEARCH])
+async def test_what_it_found_is_cited(kind: str, question: Question, tmp_path: Path) -> None:
+    solution = await built(kind, question.language, tmp_path, "yes").solve(question, Run())
+    assert solution.answer.grounding in {Grounding.GROUNDED, Grounding.PARTLY}
+    assert solution.answer.citations

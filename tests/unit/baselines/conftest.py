@@ -1,0 +1,95 @@
+"""A run through the real wiring that is recorded, kept as a file and replayed, event by event."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log
+from pathlib import Path
+
+import pytest
+
+from osler import wiring
+from osler.config import Role, Settings
+from osler.llm.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.tape import Tape
+from osler.retrieve.relevance import Overlap
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.trace import Run, to_line
+from osler.types import Passage, Question, Relevance, Solution
+from osler.wiring.models import Ready
+from osler.wiring.parts import Parts
+
+OVERLAP = Overlap()
+
+
+@dataclass
+class Unsure(ScriptedModel):
+    """A script in which some tokens were less likely than the others."""
+
+    low: Mapping[str, float] | None = None
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        said = await ScriptedModel.complete(self, messages, sampling)
+        low = self.low or {}
+        tokens = [replace(t, logprob=log(low.get(t.text, self.probability))) for t in said.tokens]
+        return replace(said, tokens=tuple(tokens))
+
+
+@dataclass
+class Played:
+    solution: Solution
+    run: Run
+    model: ScriptedModel
+    queries: list[str]
+
+    @property
+    def asked(self) -> list[str]:
+        """The last words of each prompt, where the model goes on."""
+        return [messages[-1].content for messages in self.model.seen]
+
+
+Play = Callable[..., Awaitable[Played]]
+
+
+def passage(id: str, text: str, title: str = "") -> Passage:
+    return Passage(f"wiki:{id}#0", text, "wiki", title or id)
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Play:
+    """Runs a strategy over a script, and again from its tape: the same, byte for byte."""
+
+    async def played(
+        strategy: Mapping[str, object],
+        question: Question,
+        model: ScriptedModel,
+        found: Mapping[str, Sequence[Passage]],
+        *,
+        relevance: Relevance = OVERLAP,
+        writes: str = "yes",
+    ) -> Played:
+        settings = Settings.model_validate(
+            {"home": tmp_path, "strategy": dict(strategy), "model": {"writes": writes}}
+        )
+        retriever = ScriptedRetriever(dict(found))
+        parts = parts_of(model, retriever, relevance)
+        tape, run = Tape(), Run()
+        solution = await wiring.solver(settings, wiring.recorded(parts, tape)).solve(question, run)
+        model.finish()
+        path = tmp_path / "tape.jsonl"
+        path.write_text("".join(f"{line}\n" for line in tape.lines()), encoding="utf-8")
+        again = Run()
+        names: dict[Role, str] = {"reader": model.name}
+        kept = wiring.replayed(Tape.read(path), names, parts.sources, "")
+        assert await wiring.solver(settings, kept).solve(question, again) == solution
+        assert list(map(to_line, again.events)) == list(map(to_line, run.events))
+        return Played(solution, run, model, retriever.asked)
+
+    return played
+
+
+def parts_of(
+    model: LanguageModel, retriever: ScriptedRetriever, relevance: Relevance = OVERLAP
+) -> Parts:
+    return Parts(
+        {"reader": Ready(model)}, lambda name, sources: retriever, relevance, Overlap(), ("wiki",)
+    )

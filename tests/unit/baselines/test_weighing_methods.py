@@ -1,0 +1,218 @@
+"""Chain-of-Note, Chain-of-Knowledge, SuRe, HyKGE and Self-RAG, after their papers' examples."""
+
+from osler.baselines.chain_of_knowledge import read_chain
+from osler.baselines.sure import read_candidates
+from osler.testing.scripted import ScriptedModel, TextOnly
+from osler.trace import Noted
+from osler.types import Grounding, Halt, Question
+
+from .conftest import Play, passage
+
+DEADPOOL = Question("deadpool", "When is Deadpool 2 being released?")
+RELEASE = passage(
+    "release",
+    "Deadpool 2 premiered in London on May 10, 2018. It was released in the United States on"
+    " May 18, 2018.",
+    "Deadpool 2",
+)
+ACTOR = Question("actor", "What year was the Argentine actor who directed El Tio Disparate born?")
+TIO = passage("tio", "El Tio Disparate was directed by the Argentine actor Palito Ortega.")
+ORTEGA = passage("ortega", "Palito Ortega was born on February 28, 1941.", "Palito Ortega")
+
+
+def notes(events: list[object]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Noted)]
+
+
+async def test_notes_come_before_the_answer_and_are_no_part_of_it(play: Play) -> None:
+    model = ScriptedModel(
+        [
+            "Note 1: passage 1 gives the premiere and the release. It is relevant.\n"
+            "Answer: It was released in the United States on May 18, 2018. [1]"
+        ]
+    )
+    played = await play({"kind": "chain-of-note"}, DEADPOOL, model, {"": [RELEASE]})
+    answer = played.solution.answer
+    assert answer.text == "It was released in the United States on May 18, 2018. [1]"
+    assert answer.grounding is Grounding.GROUNDED
+    assert (played.run.usage.calls, played.run.usage.searches) == (1, 1)
+
+
+CHAIN = (
+    "First, the Argentine actor who directed El Tio Disparate is {}.\n"
+    "Second, {} was born in {}.\nThe answer is {}."
+)
+
+
+async def test_chains_that_agree_are_the_answer_without_a_search(play: Play) -> None:
+    same = CHAIN.format("Palito Ortega", "Palito Ortega", "1941", "1941")
+    other = CHAIN.format("Someone", "Someone", "1900", "1900")
+    model = ScriptedModel([other, same, same, other, same])
+    played = await play({"kind": "chain-of-knowledge"}, ACTOR, model, {"": [TIO]})
+    assert played.queries == []
+    assert played.solution.why == "3 of 5 chains of thought agree"
+    assert "1941" in played.solution.answer.text
+    assert [sampling.seed for sampling in model.samplings] == [0, 1, 2, 3, 4]
+    assert {sampling.temperature for sampling in model.samplings} == {0.7}
+
+
+async def test_rationales_are_corrected_one_after_another(play: Play) -> None:
+    """The first correction changes what the second rationale is about."""
+    chains = [CHAIN.format(f"Actor {n}", f"Actor {n}", f"190{n}", f"190{n}") for n in range(5)]
+    first = "The Argentine actor who directed El Tio Disparate is Palito Ortega."
+    second = "Palito Ortega was born on February 28, 1941."
+    model = ScriptedModel(
+        [
+            *chains,
+            "director of El Tio Disparate",
+            first,
+            "Second, Palito Ortega was born in 1950.\nThe answer is 1950.",
+            "Palito Ortega birth date",
+            second,
+            "The answer is 1941",
+        ]
+    )
+    played = await play(
+        {"kind": "chain-of-knowledge"}, ACTOR, model, {"birth": [ORTEGA], "": [TIO]}
+    )
+    assert played.queries == ["director of El Tio Disparate", "Palito Ortega birth date"]
+    assert first in model.seen[7][0].content, "the next is written after the corrected one"
+    answer = played.solution.answer
+    assert answer.text.startswith(f"{first} [1] {second} [2]")
+    assert "1941" in answer.text.splitlines()[-1]
+
+
+def test_a_chain_is_read_in_both_languages() -> None:
+    zh = read_chain("首先，该药是华法林。\n其次，它延长INR。\n答案是B。", 2)
+    assert zh.rationales == ("该药是华法林。", "它延长INR。")
+    assert zh.answer == "B"
+    assert read_chain("", 2).answer == ""
+
+
+OLYMPICS = Question("song", "Who sang the original recording of the song?", ("Ann", "Bob", "Cy"))
+
+
+async def test_the_valid_and_most_informative_summary_wins(play: Play) -> None:
+    """B is valid, and better than A in both orders: 1 + 1 against 0 + 0 (Eq. 7)."""
+    model = ScriptedModel(
+        [
+            "A\nB",
+            "Ann sang it later.",
+            "Bob sang the original recording. [1]",
+            "False",
+            "True",
+            "Passage 2",
+            "Passage 1",
+        ]
+    )
+    record = passage("record", "Bob sang the original recording in 1970.")
+    played = await play({"kind": "sure"}, OLYMPICS, model, {"": [record]})
+    assert played.solution.answer.option == "B"
+    assert played.solution.answer.text == "Bob sang the original recording. [1]"
+    assert notes(list(played.run.events)) == [
+        "Ann: validity 0, rank 0; Bob: validity 1, rank 1; chosen: Bob"
+    ]
+    assert played.run.usage.calls == 1 + 2 + 2 + 2
+
+
+def test_candidates_of_a_choice_are_its_options_and_none_stands_twice() -> None:
+    assert read_candidates("1. B\n2) Ann\n(B) Bob\nno", OLYMPICS, 5) == ["Bob", "Ann"]
+    plain = Question("q", "Which?")
+    assert read_candidates("iron, folate, iron", plain, 2) == ["iron", "folate"]
+    assert read_candidates("（1）铁剂\n2、叶酸", Question("z", "哪个？", language="zh"), 2) == [
+        "铁剂",
+        "叶酸",
+    ]
+
+
+INR = Question("inr", "What does amiodarone do to warfarin?")
+CYP = passage("chain1", "amiodarone —inhibits→ CYP2C9 —metabolises→ warfarin", "amiodarone")
+TEA = passage("chain2", "amiodarone —sold as→ tablet", "amiodarone")
+
+
+async def test_fragments_of_the_hypothesis_rerank_the_chains(play: Play) -> None:
+    model = ScriptedModel(
+        [
+            "Amiodarone is a drug. It inhibits CYP2C9, which metabolises warfarin.",
+            "Amiodarone inhibits CYP2C9, which metabolises warfarin. [1]",
+        ]
+    )
+    played = await play({"kind": "hykge", "k": 1}, INR, model, {"CYP2C9": [TEA, CYP]})
+    assert played.queries == [
+        "What does amiodarone do to warfarin? Amiodarone is a drug. It inhibits CYP2C9, which"
+        " metabolises warfarin."
+    ]
+    (cited,) = played.solution.answer.evidence
+    assert cited.passage.id == CYP.id
+    assert notes(list(played.run.events)) == ["1 of 2 chains stay"]
+
+
+STATES = Question("states", "How did US states get their names?")
+PERSONS = passage("persons", "Of the fifty states, eleven are named after an individual person.")
+POPULAR = passage("popular", "Popular names by state. In Texas, Emma is a popular baby name.")
+
+
+async def test_reflection_tokens_choose_between_passages(play: Play) -> None:
+    """Figure 1 of the paper, with a model that speaks the tokens."""
+    right, wrong = "11 of 50 state names come from persons.", "Texas is named after a tribe."
+    model = ScriptedModel([wrong, right], probability=0.5)
+    scores = {
+        "[Retrieval]": 0.9,
+        "[No Retrieval]": 0.1,
+    }
+    model.scores = scores
+    played = await play(
+        {"kind": "self-rag", "form": "trained"}, STATES, model, {"": [POPULAR, PERSONS]}
+    )
+    assert model.seen[0][1].content.startswith("[Retrieval]<paragraph>Popular names")
+    assert model.seen[0][1].content.endswith("</paragraph>[Relevant]")
+    # Both are worth the same, so the first stands; 2 + 3 + 5 tokens are weighed for each.
+    assert played.solution.answer.text == wrong
+    assert played.run.usage.calls == 2 + 2 * (2 + 1 + 3 + 5)
+
+
+async def test_a_prompted_critic_prefers_the_supported_segment(play: Play) -> None:
+    """The model hides its likelihoods, so it is asked for each token in words."""
+    right, wrong = "11 of 50 state names come from persons.", "Texas is named after a tribe."
+    script = ScriptedModel(
+        [
+            "[Retrieval]",
+            "[Irrelevant]",
+            wrong,
+            "No support / Contradictory",
+            "[Utility:2]",
+            "Relevant",
+            right,
+            "[Fully supported]",
+            "[Utility:5]",
+        ]
+    )
+    model = Hiding(script)
+    played = await play({"kind": "self-rag"}, STATES, model, {"": [POPULAR, PERSONS]})
+    assert played.solution.answer.text.startswith("11 of 50")
+    # Nothing is told of the segment's tokens, so only the critique counts: -0.25 and 2.5.
+    assert [note.split(" (")[0] for note in notes(list(played.run.events))[1:]] == [
+        "wiki:popular#0: segment -0.25",
+        "wiki:persons#0: segment 2.50",
+    ]
+
+
+class Hiding(TextOnly):
+    """What `play` wants of a script, without its likelihoods."""
+
+    @property
+    def seen(self) -> list[object]:
+        return list(self.script.seen)
+
+    def finish(self) -> None:
+        self.script.finish()
+
+
+async def test_below_the_threshold_nothing_is_looked_up(play: Play) -> None:
+    model = ScriptedModel(["Essays differ."], scores={"[Retrieval]": 0.3, "[No Retrieval]": 0.9})
+    played = await play({"kind": "self-rag", "form": "trained"}, STATES, model, {"": [PERSONS]})
+    # 0.3 ** 3 / (0.3 ** 3 + 0.9 ** 5): a text of three tokens against one of five.
+    assert played.queries == []
+    assert played.solution.why == "answered without retrieval"
+    assert played.solution.halt is Halt.CONVERGED
+    assert model.seen[0][1].content == "[No Retrieval]"
