@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
-from osler.kb.graph import files
+from osler.kb.graph import curies, files
 from osler.kb.graph.items import Direction, Edge
 
 _DEFINERS = ("MSH", "NCI", "ICF", "CSP", "HPO")
@@ -23,7 +23,9 @@ def stamp(db: sqlite3.Connection) -> str:
 def members(db: sqlite3.Connection, id: str) -> list[int]:
     """The head's number, then those fused with it; [] when nothing has this identifier."""
     id = id.encode(errors="replace").decode()
-    row = db.execute("SELECT n FROM concept WHERE id = ?", (id,)).fetchone()
+    query = "SELECT n FROM concept WHERE id = ?"
+    # "CUI:C0011849", as texts about UMLS have it, is UMLS:C0011849 here.
+    row = db.execute(query, (id,)).fetchone() or db.execute(query, (curies.of(id),)).fetchone()
     if row is None:
         return []
     fused = db.execute("SELECT head FROM fused WHERE member = ?", row).fetchone()

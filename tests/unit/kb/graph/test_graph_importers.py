@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, MalformedSource
+from osler.kb.graph.curies import curie, of
 from osler.kb.graph.formats import IMPORTERS, read
-from osler.kb.graph.formats.curies import curie, of
 from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
+from osler.kb.graph.store import Graph
 from osler.kb.records import Drop
 
 
@@ -489,3 +490,15 @@ def test_identifiers_have_one_spelling() -> None:
     assert of("SNOMEDCT_2010_1_31:5") == of("SNOMEDCT_US:5") == "SNOMEDCT:5"
     assert (of("no prefix"), of(""), of(":x"), of("x:")) == ("", "", "", "")
     assert curie("HPO", "HP:0000001") == curie("HP", "1") == "HP:0000001"
+
+
+@pytest.mark.parametrize("spelling", ["UMLS:C0000001", "CUI:C0000001", "UMLS_CUI:C0000001"])
+def test_a_concept_is_found_by_any_spelling_of_its_identifier(
+    tmp_path: Path, spelling: str
+) -> None:
+    with Graph.create(tmp_path) as graph:
+        graph.add([Name("UMLS:C0000001", "fever"), Definition("UMLS:C0000001", "Too warm.")])
+        concept = graph.concept(spelling)
+        assert concept is not None
+        assert concept.id == "UMLS:C0000001"
+        assert graph.passage(f"graph:{spelling}#def").id == "graph:UMLS:C0000001#def"

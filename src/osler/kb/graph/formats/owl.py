@@ -9,7 +9,7 @@ from lxml import etree
 
 from osler.kb.formats.containers import open_file
 from osler.kb.formats.safe_xml import elements, root_tag, text_of
-from osler.kb.graph.formats import curies
+from osler.kb.graph import curies
 from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
 from osler.kb.records import Drop
 from osler.text import language_of

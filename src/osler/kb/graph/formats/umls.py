@@ -15,7 +15,7 @@ from osler.kb.formats.containers import open_file
 # The same law of the same tables; two copies could come apart.
 from osler.kb.formats.rrf import _LANGUAGES, _REL, _foreign_vocabularies
 from osler.kb.formats.scratch import table_in
-from osler.kb.graph.formats.curies import curie
+from osler.kb.graph.curies import curie
 from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
 from osler.kb.records import Drop
 
