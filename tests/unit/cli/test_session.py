@@ -178,4 +178,4 @@ def test_a_profile_is_a_preset(osler: Any) -> None:
 
 def test_the_shell_completes_presets_and_strategies() -> None:
     assert complete_preset("tc-rag-c") == ["tc-rag-cppl"]
-    assert complete_strategy("d") == ["direct"]
+    assert complete_strategy("dir") == ["direct"]
