@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -141,7 +141,7 @@ def _adapter() -> TypeAdapter[Record]:
 
 def to_line(record: Record) -> str:
     """One JSON object without a line break; the inverse of `from_line`."""
-    return json.dumps(asdict(record), ensure_ascii=False, allow_nan=False)
+    return _adapter().dump_json(record).decode()
 
 
 def from_line(line: str | bytes) -> Record:

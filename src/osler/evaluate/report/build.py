@@ -133,7 +133,7 @@ class Report:
         return sum(known) / len(known) if known and len(known) == len(self.tasks) else None
 
 
-def build(folder: Path, *, shown: int = SHOWN) -> Report:
+def build(folder: Path, *, shown: int = SHOWN, measures: Sequence[Measure] = MEASURES) -> Report:
     """Raises `BadRun` for a folder without a log, a damaged one, or a measure that fails."""
     plan = read(folder)
     cells = {
@@ -145,7 +145,7 @@ def build(folder: Path, *, shown: int = SHOWN) -> Report:
         cell = cells.setdefault(
             (record.strategy, record.sample.task), Cell(record.strategy, record.sample.task, 0)
         )
-        _note(cell, record)
+        _note(cell, record, measures)
         if len(cell.shown) > 10 * shown + 100:  # bounded memory, whatever the log's size
             cell.shown = _failures_first(cell.shown)[:shown]
     for cell in cells.values():
@@ -167,7 +167,7 @@ def _compared(folder: Path, plan: Plan, cells: Sequence[Cell]) -> tuple[Compared
     return tuple(compare(folder, folder, seed=plan.seed))
 
 
-def _note(cell: Cell, record: Record) -> None:
+def _note(cell: Cell, record: Record, measures: Sequence[Measure]) -> None:
     if record.status == "failed":
         cell.failed += 1
         kind = record.error.partition(":")[0]
@@ -176,7 +176,7 @@ def _note(cell: Cell, record: Record) -> None:
         return
     cell.done += 1
     cell.prompts.update(record.outcome.prompts)
-    for measure in MEASURES:
+    for measure in measures:
         if (found := value(measure, record)) is not None:
             cell.values.setdefault(measure.name, []).append(found)
     score = value(BY_NAME[PRIMARY[record.sample.kind]], record)
