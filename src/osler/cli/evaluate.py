@@ -110,3 +110,99 @@ def tasks(context: typer.Context, data: Data = None, as_json: Json = False) -> N
 
     rows = task_rows(data)
     here.show(tasks_page(rows), {"tasks": rows})
+
+
+@app.command()
+def report(
+    context: typer.Context,
+    log_dir: LogDir,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for report.md and report.html; else the log's.")
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(min=0, help="Samples shown of each strategy and data set.")
+    ] = 20,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write what a log folder says: Markdown, and one page for a browser without scripts."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler.cli.evaluate_pages import film_lines, report_document, report_page, write_whole
+    from osler.evaluate.report import build, render_html, render_markdown
+
+    found = build(log_dir, shown=samples)
+    folder = out or log_dir
+    paths = (folder / "report.md", folder / "report.html")
+    write_whole(paths[0], render_markdown(found))
+    write_whole(paths[1], render_html(found, film_lines))
+    here.show(report_page(found), {**report_document(found), "files": [str(p) for p in paths]})
+    here.say(f"written to {paths[0]} and {paths[1]}")
+
+
+@app.command()
+def compare(
+    context: typer.Context,
+    first: Annotated[Path, typer.Argument(help="A log folder.")],
+    second: Annotated[
+        Path | None,
+        typer.Argument(help="Another; without it the strategies of the first are compared."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Changed samples that are listed.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Two logs on the same samples: change, paired test, and the samples that changed."""
+    here = session(context, as_json=as_json)
+    from dataclasses import asdict
+
+    from osler.cli.evaluate_pages import compare_page
+    from osler.evaluate.compare import compare as compared
+
+    found = compared(first, second or first)
+    here.show(compare_page(found, limit), {"compared": [asdict(one) for one in found]})
+
+
+@app.command()
+def merge(
+    context: typer.Context,
+    logs: Annotated[list[Path], typer.Argument(help="Log folders.")],
+    into: Annotated[Path, typer.Option(help="The folder that will hold them all.")],
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Put several log folders into one. They must agree on data, seed and settings."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler.cli.evaluate_pages import run_page, summary
+    from osler.evaluate.merge import merge as merged
+
+    merged(logs, into)
+    found = summary(into)
+    here.show(run_page(found), {"log": str(into), "cells": found})
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    sample: Annotated[str, typer.Argument(help="The sample's id.")],
+    log_dir: LogDir,
+    strategy: Annotated[str | None, typer.Option(help="Where several strategies tried it.")] = None,
+    task: Annotated[str | None, typer.Option(help="Where several data sets have the id.")] = None,
+    as_json: Json = False,
+) -> None:
+    """One tried sample: question, gold, answer and the film of its run."""
+    here = session(context, as_json=as_json)
+    from osler.cli.evaluate_pages import sample_document, sample_page
+    from osler.errors import BadRun
+    from osler.evaluate.log import read_records
+
+    found = [
+        record
+        for record in read_records(log_dir)
+        if record.sample.id == sample
+        and strategy in (None, record.strategy)
+        and task in (None, record.sample.task)
+    ]
+    if not found:
+        raise BadRun(f"no sample {sample!r} in {log_dir}", fix="the report lists their ids")
+    here.show(
+        sample_page(log_dir, found), {"samples": [sample_document(log_dir, r) for r in found]}
+    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,17 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from osler.cli.film import film
+from osler.errors import OslerError
+from osler.evaluate.compare import Compared
 from osler.evaluate.datasets import DATA_SETS, DataSet
-from osler.evaluate.log import Tried
+from osler.evaluate.log import Tried, read_trace
+from osler.evaluate.measures import BY_NAME, MEASURES, PRIMARY, letters, said, value
 from osler.evaluate.plan import read
+from osler.evaluate.record import Record
+from osler.evaluate.report import Report
+from osler.evaluate.report.told import exclusions, tables, verdict
+from osler.trace import Event, to_line
 
 
 def summary(folder: Path) -> list[dict[str, Any]]:
@@ -86,3 +97,117 @@ def tasks_page(rows: list[dict[str, Any]]) -> RenderableType:
             for reason, d in row.get("dropped", {}).items()
         ]
     return Group(table, *([Text("")] if notes else []), *notes)
+
+
+def film_lines(events: Sequence[Event]) -> list[str]:
+    """How a run went, without colours."""
+    return [line.plain for line in film(events)]
+
+
+def write_whole(path: Path, text: str) -> None:
+    """The file, wholly or not at all. Raises `OslerError` where it cannot be written."""
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise OslerError(
+            f"{path} cannot be written: {error.strerror}", fix="name another folder with --out"
+        ) from error
+
+
+def report_page(report: Report) -> RenderableType:
+    """The primary measures as tables; the rest is in the files."""
+    shown: list[RenderableType] = []
+    for found in tables(report):
+        if found.measure.name not in set(PRIMARY.values()):
+            continue
+        table = Table(box=None, header_style="bold", pad_edge=False, title=found.measure.title)
+        for name in ("strategy", *found.tasks, "mean"):
+            table.add_column(name, justify="left" if name == "strategy" else "right")
+        for name, cells in found.rows:
+            table.add_row(name, *cells)
+        shown.append(table)
+    return Group(*shown, *(Text(line) for line in exclusions(report)))
+
+
+def report_document(report: Report) -> dict[str, Any]:
+    """All figures of a report as plain data."""
+    return {
+        "plan": {"seed": report.plan.seed, "version": report.plan.version},
+        "cells": [
+            {
+                "strategy": cell.strategy,
+                "task": cell.task,
+                "planned": cell.planned,
+                "done": cell.done,
+                "failed": cell.failed,
+                "missing": cell.missing,
+                "measures": {name: asdict(found) for name, found in cell.estimates.items()},
+                "ece": cell.ece,
+            }
+            for cell in report.cells
+        ],
+        "compared": [
+            {k: v for k, v in asdict(one).items() if k not in ("better", "worse")}
+            for one in report.compared
+        ],
+        "printed": [asdict(one) for one in report.printed],
+        "left_out": exclusions(report),
+    }
+
+
+def compare_page(found: Sequence[Compared], limit: int) -> RenderableType:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("data", "first", "second", "measure", "change", "n", "p (Holm)", "verdict"):
+        table.add_column(name, justify="right" if name in ("n", "p (Holm)") else "left")
+    lines: list[Text] = []
+    for one in found:
+        change = one.change
+        told = f"{100 * change.value:+.1f} [{100 * change.low:+.1f}, {100 * change.high:+.1f}]"
+        table.add_row(
+            one.task,
+            one.first,
+            one.second,
+            one.measure,
+            told,
+            str(change.n),
+            f"{one.corrected:.3g}",
+            verdict(one),
+        )
+        for sign, changes in (("worse", one.worse), ("better", one.better)):
+            lines += [
+                Text(f"{sign}: {c.id} {c.before:.2f} to {c.after:.2f}: {c.question[:70]}")
+                for c in changes[:limit]
+            ]
+    return Group(table, Text(""), *lines)
+
+
+def sample_document(folder: Path, record: Record) -> dict[str, Any]:
+    """A record with its measures and events."""
+    done = record.status == "done"
+    scores = {m.name: value(m, record) for m in MEASURES} if done else {}
+    events = [to_line(event) for event in read_trace(folder, record.trace)] if record.trace else []
+    return {**asdict(record), "measures": scores, "events": [json.loads(e) for e in events]}
+
+
+def sample_page(folder: Path, records: Sequence[Record]) -> RenderableType:
+    shown: list[Text] = []
+    for record in records:
+        question, gold = record.sample.question, record.sample.gold
+        shown.append(Text(f"{record.strategy} on {record.sample.task}", style="bold"))
+        shown.append(Text(question.text))
+        pairs = zip(question.letters, question.options, strict=True)
+        shown += [Text(f"{letter}. {text}") for letter, text in pairs]
+        shown.append(Text(f"gold: {' '.join(gold.letters) or ' | '.join(gold.texts)}"))
+        answer = " ".join(sorted(letters(record))) if question.options else said(record)
+        shown.append(Text(f"answer: {answer or 'none'}"))
+        if record.error:
+            shown.append(Text(f"failed: {record.error}", style="red"))
+        else:
+            score = value(BY_NAME[PRIMARY[record.sample.kind]], record)
+            shown.append(Text(f"{PRIMARY[record.sample.kind]}: {score}"))
+        if record.trace:
+            shown += [Text(f"  {line}") for line in film_lines(read_trace(folder, record.trace))]
+    return Group(*shown)

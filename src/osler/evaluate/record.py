@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun
 from osler.evaluate.sample import Sample
-from osler.trace import Asked, Retrieved, Run
+from osler.trace import Asked, FormSolved, Retrieved, Run, StateValued
 from osler.types import Evidence, Solution, Usage
 
 Status = Literal["done", "failed"]
@@ -59,6 +59,8 @@ class Outcome:
     """Ids of the passages that were found, in the order in which they were first found."""
     prompts: tuple[str, ...] = ()
     """Identities of the wordings that were used."""
+    confidence: float | None = None
+    """0 to 1, where the strategy has one; see `confidence_of`."""
     usage: Usage = field(default_factory=Usage)
 
 
@@ -108,8 +110,23 @@ def outcome_of(solution: Solution, run: Run) -> Outcome:
         tuple(map(_cited, answer.evidence)),
         tuple(dict.fromkeys(found)),
         tuple(sorted(asked)),
+        confidence_of(run),
         run.usage,
     )
+
+
+def confidence_of(run: Run) -> float | None:
+    """How sure the strategy was, on a scale from 0 to 1; `None` where it has no such value.
+
+    TC-RAG's last cppl as the mean probability of a token (1 / cppl); of KAG-Thinker's steps the
+    least confident one. uct is an entropy, and no probability.
+    """
+    valued = [e for e in run.events if isinstance(e, StateValued) and e.metric == "cppl"]
+    if valued:
+        return min(1.0, 1 / valued[-1].value) if valued[-1].value > 0 else None
+    solved = [e.confidence for e in run.events if isinstance(e, FormSolved)]
+    known = [value for value in solved if value is not None]
+    return min(known) if known else None
 
 
 def _cited(evidence: Evidence) -> Cited:
@@ -124,7 +141,7 @@ def _adapter() -> TypeAdapter[Record]:
 
 def to_line(record: Record) -> str:
     """One JSON object without a line break; the inverse of `from_line`."""
-    return json.dumps(asdict(record), ensure_ascii=False, allow_nan=False)
+    return _adapter().dump_json(record).decode()
 
 
 def from_line(line: str | bytes) -> Record:

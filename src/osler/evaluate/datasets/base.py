@@ -115,20 +115,20 @@ class DataSet:
 
     def read(self, paths: Sequence[Path]) -> Loaded:
         """The set from files named by hand, in the order of `files`."""
-        samples, seen, reasons = [], dict[str, str](), dict[str, Dropped]()
+        samples, seen, reasons = [], set[str](), dict[str, Dropped]()
         total = 0
         for row in self.rows(paths):
             total += 1
             try:
                 sample = self.sample(row, self.name)
+                _sound(sample, self.graded)
                 if sample.id in seen:
                     raise Unusable("id seen before")
-                _sound(sample, self.graded)
             except Unusable as error:
                 known = reasons.get(str(error), Dropped(0, row.place))
                 reasons[str(error)] = Dropped(known.count + 1, known.first)
                 continue
-            seen[sample.id] = row.place
+            seen.add(sample.id)
             samples.append(sample)
         if not samples:
             raise _nothing(self.name, paths, total, reasons)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zipfile import BadZipFile
 
 from osler.errors import MalformedSource, OslerError
 from osler.evaluate.datasets.base import Row, Unusable, hashed, json_records
@@ -68,20 +70,21 @@ def medication_rows(paths: Sequence[Path]) -> Iterator[Row]:
     """The sheet of MedInfo 2019. Raises `OslerError` without the extra xlsx."""
     try:
         import openpyxl
+        from openpyxl.utils.exceptions import InvalidFileException
     except ImportError as error:
         raise OslerError(
             "MedicationQA is an Excel workbook", fix='pip install "osler[xlsx]"'
         ) from error
     for path in paths:
         try:
-            sheet = openpyxl.load_workbook(path, read_only=True, data_only=True).active
-        except (OSError, KeyError, ValueError, openpyxl.utils.exceptions.InvalidFileException) as e:
-            raise MalformedSource(f"{path}: not an Excel workbook: {e}") from e
-        rows = sheet.iter_rows(values_only=True)
-        head = tuple(str(cell or "").strip() for cell in next(rows, ()))
+            with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
+                rows = [*book.active.iter_rows(values_only=True)]
+        except (OSError, KeyError, ValueError, BadZipFile, InvalidFileException) as error:
+            raise MalformedSource(f"{path}: not an Excel workbook: {error}") from error
+        head = tuple(str(cell or "").strip() for cell in (rows or [()])[0])
         if missing := [name for name in _MEDICATION[:4] if name not in head]:
             raise MalformedSource(f"{path}: its first row lacks {missing}")
-        for number, cells in enumerate(rows):
+        for number, cells in enumerate(rows[1:]):
             if any(cell is not None for cell in cells):
                 data = dict(zip(head, cells, strict=False))
                 yield Row(f"{path.name} row {number + 2}", number, data)

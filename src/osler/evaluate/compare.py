@@ -1,0 +1,125 @@
+"""Two strategies, or two logs, on the same samples: what changed, and whether it is chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from osler.errors import BadRun
+from osler.evaluate.intervals import Estimate, difference
+from osler.evaluate.log import read_records
+from osler.evaluate.measures import BY_NAME, PRIMARY, value
+from osler.evaluate.statistics import holm, paired
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One sample whose score differs."""
+
+    id: str
+    question: str
+    before: float
+    after: float
+    said_before: str
+    said_after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One strategy's pair on one task; `change` is second minus first."""
+
+    task: str
+    first: str
+    second: str
+    measure: str
+    change: Estimate
+    test: str
+    p: float
+    corrected: float
+    """Holm's, over all pairs that were compared together."""
+    unpaired: int
+    """Samples that only one side has done; they are left out."""
+    better: tuple[Change, ...]
+    worse: tuple[Change, ...]
+
+
+Scored = Mapping[str, tuple[float, str, str]]
+"""Sample id → score, question, what was said."""
+
+
+def scores(folder: Path) -> dict[tuple[str, str], tuple[str, Scored]]:
+    """Strategy and task → the primary measure and each done sample's score."""
+    found: dict[tuple[str, str], tuple[str, dict[str, tuple[float, str, str]]]] = {}
+    for record in read_records(folder):
+        name = PRIMARY[record.sample.kind]
+        if record.status != "done" or (score := value(BY_NAME[name], record)) is None:
+            continue
+        told = record.outcome.option or record.outcome.text
+        cell = found.setdefault((record.strategy, record.sample.task), (name, {}))
+        cell[1][record.sample.id] = (score, record.sample.question.text, told)
+    return dict(found)
+
+
+def compare(first: Path, second: Path, *, seed: int = 0) -> list[Compared]:
+    """Strategies that both logs have, on tasks that both have.
+
+    One folder twice compares its first strategy with each other one. Raises `BadRun` where
+    there is nothing in common.
+    """
+    ours = scores(first)
+    theirs = ours if first.resolve() == second.resolve() else scores(second)
+    pairs = _pairs(ours, theirs, same=theirs is ours)
+    found = [
+        _compared(task, (a, ours[a, task]), (b, theirs[b, task]), seed) for a, b, task in pairs
+    ]
+    kept = [one for one in found if one is not None]
+    if not kept:
+        raise BadRun(f"{first} and {second} have no sample in common")
+    corrected = holm([one.p for one in kept])
+    return [_with(one, p) for one, p in zip(kept, corrected, strict=True)]
+
+
+def _pairs(
+    ours: Mapping[tuple[str, str], object], theirs: Mapping[tuple[str, str], object], *, same: bool
+) -> list[tuple[str, str, str]]:
+    if not same:
+        return [(label, label, task) for label, task in ours if (label, task) in theirs]
+    base = next(iter(ours), ("", ""))[0]
+    return [(base, label, task) for label, task in ours if label != base and (base, task) in ours]
+
+
+def _compared(
+    task: str,
+    first: tuple[str, tuple[str, Scored]],
+    second: tuple[str, tuple[str, Scored]],
+    seed: int,
+) -> Compared | None:
+    (a, (measure, before)), (b, (_, after)) = first, second
+    shared = [id for id in before if id in after]
+    if not shared:
+        return None
+    olds, news = [before[id][0] for id in shared], [after[id][0] for id in shared]
+    test = paired(olds, news, seed=seed)
+    changed = [
+        Change(id, before[id][1], before[id][0], after[id][0], before[id][2], after[id][2])
+        for id in shared
+        if before[id][0] != after[id][0]
+    ]
+    return Compared(
+        task,
+        a,
+        b,
+        measure,
+        difference(olds, news, seed=seed),
+        test.name,
+        test.p,
+        test.p,
+        len(before.keys() ^ after.keys()),
+        tuple(change for change in changed if change.after > change.before),
+        tuple(change for change in changed if change.after < change.before),
+    )
+
+
+def _with(one: Compared, corrected: float) -> Compared:
+    return replace(one, corrected=corrected)

@@ -1,0 +1,176 @@
+"""What a report measures, by name: a record of a done sample → a number, or none.
+
+A measure that does not apply to a record gives `None`. One that fails is an error that names
+the measure and the sample: a report never leaves a number out in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from osler.errors import BadRun
+from osler.evaluate.metrics import choice, overlap, retrieval, words
+from osler.evaluate.record import Record
+from osler.evaluate.sample import KINDS, Kind
+from osler.types import Grounding, Halt
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One number of a record."""
+
+    name: str
+    title: str
+    of: Callable[[Record], float | None]
+    kinds: tuple[Kind, ...] = KINDS
+    percent: bool = True
+    """Whether it is a share, shown times 100."""
+
+
+def value(measure: Measure, record: Record) -> float | None:
+    """Raises `BadRun` naming the measure and the sample where the measure fails."""
+    if record.sample.kind not in measure.kinds:
+        return None
+    try:
+        return measure.of(record)
+    except Exception as error:
+        key = record.key
+        raise BadRun(
+            f"measure {measure.name!r} failed on {key.task} {key.id} under {key.strategy}:"
+            f" {type(error).__name__}: {error}"
+        ) from error
+
+
+def said(record: Record) -> str:
+    """The answer without its citation marks."""
+    between = "" if record.sample.question.language == "zh" else " "
+    return between.join(statement.text for statement in record.outcome.statements)
+
+
+def letters(record: Record) -> frozenset[str]:
+    """The letters that were chosen; empty where none could be read."""
+    outcome = record.outcome
+    return choice.chosen_letters(record.sample.question, outcome.option, outcome.text)
+
+
+def _accuracy(record: Record) -> float:
+    return choice.right(letters(record), record.sample.gold.letters)
+
+
+def _unparsed(record: Record) -> float:
+    return float(not letters(record))
+
+
+def _short(score: Callable[[str, tuple[str, ...]], float]) -> Callable[[Record], float | None]:
+    def of(record: Record) -> float | None:
+        golds = record.sample.gold.texts
+        return score(said(record), golds) if golds else None
+
+    return of
+
+
+def _is(field: str, wanted: str) -> Callable[[Record], float]:
+    return lambda record: float(getattr(record.outcome, field) == wanted)
+
+
+def _cost(field: str) -> Callable[[Record], float]:
+    return lambda record: float(getattr(record.outcome.usage, field))
+
+
+def _found(record: Record) -> list[str | None]:
+    """What was retrieved, each as the gold document that it is of, in rank order."""
+    support = record.sample.gold.support
+    return [
+        next((name for name in support if retrieval.rests_on(passage, name)), None)
+        for passage in record.outcome.retrieved
+    ]
+
+
+def _recall(record: Record) -> float | None:
+    support = record.sample.gold.support
+    if not support or not record.outcome.usage.searches:
+        return None
+    return len(set(_found(record)[:10]) & set(support)) / len(set(support))
+
+
+def _rank(record: Record) -> float | None:
+    if not record.sample.gold.support or not record.outcome.usage.searches:
+        return None
+    return next((1 / rank for rank, name in enumerate(_found(record), 1) if name), 0.0)
+
+
+def _cited(record: Record) -> list[str | None]:
+    """The evidence that statements cite, each as the gold document that it is of."""
+    numbers = {number for said in record.outcome.statements for number in said.cites}
+    support = record.sample.gold.support
+    return [
+        next(
+            (
+                name
+                for name in support
+                if retrieval.rests_on(one.passage, name, title=one.title, code=one.code)
+            ),
+            None,
+        )
+        for number, one in enumerate(record.outcome.evidence, 1)
+        if number in numbers
+    ]
+
+
+def _citation_precision(record: Record) -> float | None:
+    cited = _cited(record)
+    if not cited or not record.sample.gold.support:
+        return None
+    return retrieval.precision([name is not None for name in cited])
+
+
+def _citation_recall(record: Record) -> float | None:
+    support = set(record.sample.gold.support)
+    if not support or not record.outcome.evidence:
+        return None
+    return len({name for name in _cited(record) if name}) / len(support)
+
+
+_CHOICES: tuple[Kind, ...] = ("choice", "choices")
+_LONG: tuple[Kind, ...] = ("long",)
+_SHORT: tuple[Kind, ...] = ("short",)
+
+MEASURES: tuple[Measure, ...] = (
+    Measure("accuracy", "accuracy (exact set of options)", _accuracy, _CHOICES),
+    Measure("unparsed", "no option could be read (counted as wrong)", _unparsed, _CHOICES),
+    Measure("em", "exact match", _short(words.exact_match), _SHORT),
+    Measure("f1", "F1 of tokens", _short(words.f1), _SHORT),
+    Measure("rouge_l", "ROUGE-L F1", _short(lambda a, g: overlap.rouge_l(a, g).f1), _LONG),
+    Measure("rouge_r", "ROUGE-R (recall)", _short(overlap.rouge_r), _LONG),
+    Measure("bleu_1", "BLEU-1", _short(lambda a, g: overlap.bleu(a, g, 1)), _LONG),
+    Measure("bleu_4", "BLEU-4", _short(lambda a, g: overlap.bleu(a, g, 4)), _LONG),
+    Measure(
+        "paper_bleu_4",
+        "BLEU-4 as TC-RAG's code has it",
+        _short(lambda a, g: overlap.paper_bleu(a, g, 4)),
+        _LONG,
+    ),
+    Measure("grounded", "every statement cited", _is("grounding", Grounding.GROUNDED)),
+    Measure("abstained", "no answer given", _is("grounding", Grounding.ABSTAINED)),
+    Measure("converged", "ended by itself", _is("halt", Halt.CONVERGED)),
+    Measure("recall_10", "gold documents among the first 10 found", _recall),
+    Measure("mrr", "reciprocal rank of the first gold document", _rank),
+    Measure("citation_precision", "citations that are gold documents", _citation_precision),
+    Measure("citation_recall", "gold documents that are cited", _citation_recall),
+    Measure("calls", "model calls", _cost("calls"), percent=False),
+    Measure("tokens", "tokens worked on", _cost("tokens"), percent=False),
+    Measure("cached", "prompt tokens from the cache", _cost("cached_tokens"), percent=False),
+    Measure("searches", "searches", _cost("searches"), percent=False),
+    Measure("model_s", "seconds in the model", _cost("seconds"), percent=False),
+    Measure("wall_s", "seconds in all", lambda record: record.seconds, percent=False),
+)
+BY_NAME = {measure.name: measure for measure in MEASURES}
+
+PRIMARY: dict[Kind, str] = {
+    "choice": "accuracy",
+    "choices": "accuracy",
+    "short": "f1",
+    "long": "rouge_l",
+}
+"""What strategies are compared by."""

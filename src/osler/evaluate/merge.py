@@ -1,0 +1,41 @@
+"""Several log folders as one: the records of all, with their traces."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from osler.errors import BadRun
+from osler.evaluate.log import RECORDS, TRACES
+from osler.evaluate.plan import joined, keep, read
+
+
+def merge(logs: Sequence[Path], into: Path) -> None:
+    """Copies every writer's files; the try that counts is chosen when they are read.
+
+    All plans are checked before anything is copied. Raises `BadRun` where two logs were made
+    otherwise, or where two different files have one name.
+    """
+    if not logs:
+        raise BadRun("no logs to merge", fix="name their folders")
+    whole = read(logs[0])
+    for log in logs[1:]:
+        whole = joined(whole, read(log))
+    keep(into, whole)
+    for log in logs:
+        for path in sorted([*log.glob(f"{RECORDS}*.jsonl"), *log.glob(f"{TRACES}*.jsonl")]):
+            _copy(path, into / path.name)
+
+
+def _copy(path: Path, target: Path) -> None:
+    if target.exists():
+        # A writer only appends: of two copies of its file the longer one holds the other.
+        old, new = target.read_bytes(), path.read_bytes()
+        if not (new.startswith(old) or old.startswith(new)):
+            raise BadRun(f"{path} and {target} are different files of one name")
+        if len(new) <= len(old):
+            return
+    partial = target.with_name(f".{target.name}.part")
+    shutil.copyfile(path, partial)
+    partial.replace(target)

@@ -1,0 +1,237 @@
+"""A log folder → everything that its report says, as plain values."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from osler.errors import BadRun
+from osler.evaluate.compare import Compared, compare
+from osler.evaluate.intervals import Estimate, mean
+from osler.evaluate.log import read_records
+from osler.evaluate.measures import BY_NAME, MEASURES, PRIMARY, Measure, letters, said, value
+from osler.evaluate.metrics.calibration import Bin, calibration_error, reliability
+from osler.evaluate.metrics.choice import leaderboard, standard_error
+from osler.evaluate.plan import Plan, read
+from osler.evaluate.record import Record, Trace
+
+SHOWN = 20
+"""Samples of a cell that are shown."""
+_DRAWS = 2_000
+"""Bootstrap draws of an interval in a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One sample as a reader looks at it."""
+
+    anchor: str
+    strategy: str
+    task: str
+    id: str
+    question: str
+    options: tuple[tuple[str, str], ...]
+    gold: str
+    answer: str
+    score: float | None
+    """By the primary measure; `None` for a sample that failed."""
+    why: str
+    trace: Trace | None
+
+
+@dataclass
+class Cell:
+    """One strategy on one task."""
+
+    strategy: str
+    task: str
+    planned: int
+    done: int = 0
+    failed: int = 0
+    values: dict[str, list[float]] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+    confidence: list[tuple[float, float]] = field(default_factory=list)
+    exam: list[tuple[str, str, float]] = field(default_factory=list)
+    shown: list[Shown] = field(default_factory=list)
+    prompts: set[str] = field(default_factory=set)
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> int:
+        return max(0, self.planned - self.done - self.failed)
+
+    @property
+    def error(self) -> float | None:
+        """MIRAGE's standard error of the accuracy; `None` where there is none."""
+        scores = self.values.get("accuracy")
+        return standard_error(sum(scores) / len(scores), len(scores)) if scores else None
+
+    @property
+    def bins(self) -> tuple[Bin, ...]:
+        return reliability(*_columns(self.confidence)) if self.confidence else ()
+
+    @property
+    def ece(self) -> float | None:
+        return calibration_error(*_columns(self.confidence)) if self.confidence else None
+
+    @property
+    def leaderboard(self) -> tuple[dict[str, float], float] | None:
+        """CMB's average (M-22), for tasks whose samples say their examination."""
+        return leaderboard(self.exam) if self.exam else None
+
+
+def _columns(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [a for a, _ in pairs], [b for _, b in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A number of a paper beside ours."""
+
+    place: str
+    task: str
+    strategy: str
+    theirs: float
+    ours: Estimate
+    differs: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What both renderings show."""
+
+    folder: Path
+    plan: Plan
+    cells: tuple[Cell, ...]
+    compared: tuple[Compared, ...]
+    printed: tuple[Printed, ...]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(cell.task for cell in self.cells))
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(cell.strategy for cell in self.cells))
+
+    def cell(self, strategy: str, task: str) -> Cell | None:
+        return next((c for c in self.cells if (c.strategy, c.task) == (strategy, task)), None)
+
+    def measures(self) -> list[Measure]:
+        """Those that some cell has, in the order of `MEASURES`."""
+        known = {name for cell in self.cells for name in cell.estimates}
+        return [measure for measure in MEASURES if measure.name in known]
+
+    def macro(self, strategy: str, measure: str) -> float | None:
+        """The mean over tasks, each counting the same; `None` unless every task has it."""
+        found = [cell.estimates.get(measure) for cell in self.cells if cell.strategy == strategy]
+        known = [one.value for one in found if one is not None]
+        return sum(known) / len(known) if known and len(known) == len(self.tasks) else None
+
+
+def build(folder: Path, *, shown: int = SHOWN, measures: Sequence[Measure] = MEASURES) -> Report:
+    """Raises `BadRun` for a folder without a log, a damaged one, or a measure that fails."""
+    plan = read(folder)
+    cells = {
+        (label, task): Cell(label, task, planned)
+        for label, counts in plan.asked.items()
+        for task, planned in counts.items()
+    }
+    for record in read_records(folder):
+        cell = cells.setdefault(
+            (record.strategy, record.sample.task), Cell(record.strategy, record.sample.task, 0)
+        )
+        _note(cell, record, measures)
+        if len(cell.shown) > 10 * shown + 100:  # bounded memory, whatever the log's size
+            cell.shown = _failures_first(cell.shown)[:shown]
+    for cell in cells.values():
+        cell.shown = _failures_first(cell.shown)[:shown]
+        cell.estimates = {
+            name: mean(values, seed=plan.seed, draws=_DRAWS)
+            for name, values in cell.values.items()
+            if values
+        }
+    kept = tuple(cells.values())
+    if not any(cell.done or cell.failed for cell in kept):
+        raise BadRun(f"{folder} holds no sample yet", fix="`osler eval run` tries them")
+    return Report(folder, plan, kept, _compared(folder, plan, kept), tuple(_printed(plan, cells)))
+
+
+def _compared(folder: Path, plan: Plan, cells: Sequence[Cell]) -> tuple[Compared, ...]:
+    if len({cell.strategy for cell in cells if cell.done}) < 2:
+        return ()
+    return tuple(compare(folder, folder, seed=plan.seed))
+
+
+def _note(cell: Cell, record: Record, measures: Sequence[Measure]) -> None:
+    if record.status == "failed":
+        cell.failed += 1
+        kind = record.error.partition(":")[0]
+        cell.errors[kind] = cell.errors.get(kind, 0) + 1
+        cell.shown.append(_shown(record, None))
+        return
+    cell.done += 1
+    cell.prompts.update(record.outcome.prompts)
+    for measure in measures:
+        if (found := value(measure, record)) is not None:
+            cell.values.setdefault(measure.name, []).append(found)
+    score = value(BY_NAME[PRIMARY[record.sample.kind]], record)
+    if score is not None:
+        if record.outcome.confidence is not None and record.sample.kind in ("choice", "choices"):
+            cell.confidence.append((record.outcome.confidence, score))
+        if exam := record.sample.tag("exam_class"):
+            cell.exam.append((record.sample.tag("exam_type"), exam, score))
+    cell.shown.append(_shown(record, score))
+
+
+def _failures_first(shown: Iterable[Shown]) -> list[Shown]:
+    """Samples that failed, then the worst answers, then the others."""
+    return sorted(shown, key=lambda one: (one.score is not None, one.score or 0.0, one.id))
+
+
+def _shown(record: Record, score: float | None) -> Shown:
+    sample, outcome = record.sample, record.outcome
+    question = sample.question
+    gold = " ".join(sample.gold.letters) or " | ".join(sample.gold.texts)
+    answer = " ".join(sorted(letters(record))) if question.options else said(record)
+    return Shown(
+        f"s-{record.strategy}-{sample.task}-{sample.id}".replace(" ", "_"),
+        record.strategy,
+        sample.task,
+        sample.id,
+        question.text,
+        tuple(zip(question.letters, question.options, strict=True)),
+        gold,
+        answer or "none",
+        score,
+        record.error or f"{outcome.halt}: {outcome.why}",
+        record.trace,
+    )
+
+
+def _printed(plan: Plan, cells: Mapping[tuple[str, str], Cell]) -> Iterable[Printed]:
+    """What the papers print for these tasks and strategies."""
+    text = files(__package__).joinpath("printed.toml").read_text(encoding="utf-8")
+    for entry in tomllib.loads(text)["printed"]:
+        for (label, task), cell in cells.items():
+            entrant = plan.entrants.get(label)
+            theirs = entry["values"].get(task)
+            if entrant is None or theirs is None or not _same(entry, entrant.settings):
+                continue
+            if (ours := cell.estimates.get(entry["measure"])) is None:
+                continue
+            models = ", ".join(sorted(set(entrant.models.values()))) or "another model"
+            differs = f"{entry['reader']} there, {models} here; n = {ours.n}; {entry['differs']}"
+            yield Printed(entry["place"], task, label, theirs, ours, differs)
+
+
+def _same(entry: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    strategy = settings.get("strategy", {})
+    return entry["strategy"] == strategy.get("kind") and entry.get("metric") in (
+        None,
+        strategy.get("metric"),
+    )

@@ -1,0 +1,148 @@
+"""Plots as plain numbers that the page draws as SVG: intervals, cost, reliability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log10
+
+from osler.evaluate.measures import BY_NAME
+from osler.evaluate.report.build import Report
+from osler.evaluate.report.told import figure, primary
+
+WIDTH, ROW, LEFT, RIGHT, TOP = 640, 26, 210, 90, 8
+SQUARE, EDGE = 260, 46
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    label: str
+    y: float
+    x: float
+    low: float
+    high: float
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """One task: a dot a strategy, with its interval."""
+
+    task: str
+    title: str
+    bars: tuple[Bar, ...]
+    ticks: tuple[tuple[float, str], ...]
+    height: float
+    width: int = WIDTH
+    left: int = LEFT
+
+
+def bars(report: Report) -> list[Bars]:
+    """The primary measure of every task, from 0 to 100 %."""
+    drawn = []
+    span = WIDTH - LEFT - RIGHT
+    for task in report.tasks:
+        measure = BY_NAME[primary(report, task)]
+        found: list[Bar] = []
+        for strategy in report.strategies:
+            cell = report.cell(strategy, task)
+            estimate = cell.estimates.get(measure.name) if cell else None
+            if estimate is None:
+                continue
+            y = TOP + ROW * (len(found) + 0.5)
+            at = [LEFT + span * v for v in (estimate.value, estimate.low, estimate.high)]
+            found.append(
+                Bar(strategy, y, at[0], at[1], at[2], figure(measure, estimate, interval=False))
+            )
+        ticks = tuple((LEFT + span * share / 100, str(share)) for share in (0, 25, 50, 75, 100))
+        if found:
+            height = TOP + ROW * len(found) + 24
+            drawn.append(Bars(task, measure.title, tuple(found), ticks, height))
+    return drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    label: str
+    x: float
+    y: float
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Square:
+    """A square plot; `diagonal` where x and y mean the same."""
+
+    title: str
+    dots: tuple[Dot, ...]
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    x_title: str
+    y_title: str
+    diagonal: bool = False
+    size: int = SQUARE
+    edge: int = EDGE
+
+
+def _at(share: float) -> float:
+    return EDGE + share * (SQUARE - 2 * EDGE)
+
+
+_SHARES = tuple((_at(share), f"{100 * share:.0f}") for share in (0.0, 0.5, 1.0))
+_UP = tuple((SQUARE - _at(share), f"{100 * share:.0f}") for share in (0.0, 0.5, 1.0))
+
+
+def costs(report: Report) -> list[Square]:
+    """Seconds a sample, on a logarithmic axis, against the primary measure."""
+    drawn = []
+    for task in report.tasks:
+        name = primary(report, task)
+        points = []
+        for strategy in report.strategies:
+            cell = report.cell(strategy, task)
+            score = cell.estimates.get(name) if cell else None
+            wall = cell.estimates.get("wall_s") if cell else None
+            if score is not None and wall is not None and wall.value > 0:
+                points.append((strategy, log10(wall.value), score.value, wall.value))
+        if not points:
+            continue
+        low = min(x for _, x, _, _ in points) - 0.1
+        high = max(x for _, x, _, _ in points) + 0.1
+        dots = tuple(
+            Dot(
+                label,
+                _at((x - low) / (high - low)),
+                SQUARE - _at(y),
+                f"{wall:.3g} s, {100 * y:.1f}",
+            )
+            for label, x, y, wall in points
+        )
+        ticks = tuple(
+            (_at(share), f"{10 ** (low + share * (high - low)):.2g}") for share in (0.0, 1.0)
+        )
+        drawn.append(Square(task, dots, ticks, _UP, "seconds a sample", "%"))
+    return drawn
+
+
+def reliabilities(report: Report) -> list[Square]:
+    """Accuracy of answers by how sure the strategy was."""
+    return [
+        Square(
+            f"{cell.strategy} on {cell.task}, ECE {cell.ece:.3f}",
+            tuple(
+                Dot(
+                    f"n = {b.n}",
+                    _at(b.confidence),
+                    SQUARE - _at(b.accuracy),
+                    f"{100 * b.accuracy:.0f}",
+                )
+                for b in cell.bins
+            ),
+            _SHARES,
+            _UP,
+            "confidence, %",
+            "right, %",
+            diagonal=True,
+        )
+        for cell in report.cells
+        if cell.ece is not None
+    ]

@@ -1,0 +1,123 @@
+"""Numbers as both renderings write them, and the plain sentences of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from osler.evaluate.compare import Compared
+from osler.evaluate.intervals import Estimate
+from osler.evaluate.measures import PRIMARY, Measure
+from osler.evaluate.report.build import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One measure: strategies down, tasks across, the mean over tasks at the end."""
+
+    measure: Measure
+    tasks: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def figure(measure: Measure, found: Estimate | None, *, interval: bool = True) -> str:
+    """ "54.0 [44.0, 63.0]"; a dash where there is nothing."""
+    if found is None:
+        return "–"
+    if not measure.percent:
+        return f"{found.value:,.3g}" if found.value < 1000 else f"{found.value:,.0f}"
+    if not interval:
+        return f"{100 * found.value:.1f}"
+    return f"{100 * found.value:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+
+
+def tables(report: Report) -> Iterator[Table]:
+    for measure in report.measures():
+        tasks = tuple(
+            task
+            for task in report.tasks
+            if any(measure.name in c.estimates for c in report.cells if c.task == task)
+        )
+        rows = []
+        for strategy in report.strategies:
+            cells = [report.cell(strategy, task) for task in tasks]
+            told = [figure(measure, c.estimates.get(measure.name) if c else None) for c in cells]
+            mean = report.macro(strategy, measure.name)
+            told.append("–" if mean is None else _plain(measure, mean))
+            rows.append((strategy, tuple(told)))
+        yield Table(measure, tasks, tuple(rows))
+
+
+def _plain(measure: Measure, value: float) -> str:
+    return f"{100 * value:.1f}" if measure.percent else f"{value:,.3g}"
+
+
+def exclusions(report: Report) -> list[str]:
+    """What is not in the figures, and why."""
+    told = []
+    for name, task in report.plan.tasks.items():
+        for reason, count in task.dropped.items():
+            told.append(f"{name}: {count} of {task.rows} rows were no samples: {reason}")
+    for cell in report.cells:
+        if cell.failed:
+            kinds = ", ".join(f"{kind} × {n}" for kind, n in sorted(cell.errors.items()))
+            told.append(f"{cell.strategy} on {cell.task}: {cell.failed} failed ({kinds})")
+        if cell.missing:
+            told.append(f"{cell.strategy} on {cell.task}: {cell.missing} not tried yet")
+    return told
+
+
+def verdict(one: Compared) -> str:
+    """Whether the difference is more than chance, in words."""
+    if one.corrected < 0.05:
+        return "better" if one.change.value > 0 else "worse"
+    return "no difference shown"
+
+
+def facts(report: Report) -> list[tuple[str, str]]:
+    plan = report.plan
+    told = [
+        ("Osler", plan.version),
+        ("experiment", plan.experiment or "none"),
+        ("seed of the samples", str(plan.seed)),
+    ]
+    for name, task in plan.tasks.items():
+        told.append(
+            (f"data {name}", f"{task.usable} of {task.rows} rows; SHA-256 {task.digest[:16]}")
+        )
+    for label, entrant in plan.entrants.items():
+        models = ", ".join(f"{role} {name}" for role, name in entrant.models.items()) or "unknown"
+        base = entrant.snapshot or "none"
+        seed = entrant.settings.get("sampling", {}).get("seed", "unknown")
+        prompts = sorted(
+            {prompt for cell in report.cells if cell.strategy == label for prompt in cell.prompts}
+        )
+        told.append(
+            (
+                f"strategy {label}",
+                f"settings {entrant.digest}; models: {models}; knowledge base {base};"
+                f" seed {seed}; prompts: {', '.join(prompts) or 'none'}",
+            )
+        )
+    return told
+
+
+def counts(report: Report) -> list[tuple[str, str, int, int, int, int, str]]:
+    """Strategy, task, planned, done, failed, missing, standard error of the accuracy."""
+    return [
+        (
+            cell.strategy,
+            cell.task,
+            cell.planned,
+            cell.done,
+            cell.failed,
+            cell.missing,
+            "–" if cell.error is None else f"{100 * cell.error:.1f}",
+        )
+        for cell in report.cells
+    ]
+
+
+def primary(report: Report, task: str) -> str:
+    """The measure that strategies are compared by on this task."""
+    return PRIMARY[report.plan.tasks[task].kind] if task in report.plan.tasks else "accuracy"

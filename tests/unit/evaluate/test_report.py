@@ -1,0 +1,248 @@
+"""The report: what it says, what it refuses to say, and how it looks in a browser."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from osler.errors import BadRun
+from osler.evaluate import measures
+from osler.evaluate import plan as planning
+from osler.evaluate.compare import compare
+from osler.evaluate.log import Writer
+from osler.evaluate.measures import BY_NAME, MEASURES, value
+from osler.evaluate.metrics.several import relative_drop
+from osler.evaluate.plan import Plan, Task
+from osler.evaluate.record import Cited, Outcome, Record, Said
+from osler.evaluate.report import build, render_html, render_markdown
+from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.statistics import holm, mcnemar, paired, permutation
+from osler.trace import Noted
+from osler.types import Question, Usage
+
+HOSTILE = '<script>alert(1)</script> & "quoted" 糖尿病？'
+
+
+def record(strategy: str, number: int, option: str | None, *, error: str = "") -> Record:
+    question = Question(f"q{number:02d}", f"Case {number}: {HOSTILE}", ("yes", "no"))
+    sample = Sample("pubmedqa", "choice", question, Gold(("A",), (), ("PMID:7",)))
+    outcome = Outcome(
+        option,
+        "Because [1].",
+        "grounded",
+        "converged",
+        "said so",
+        (Said("Because.", (1,)),),
+        (Cited("research:pubmed_7_0#0", "A title", "PMID:7", "quote"),),
+        ("research:pubmed_8_0#0", "research:pubmed_7_0#0"),
+        ("answer/letters@abc",),
+        0.9 if option == "A" else 0.3,
+        Usage(calls=2, prompt_tokens=100, searches=1, seconds=0.5),
+    )
+    status = "failed" if error else "done"
+    when = "2026-01-01T00:00:00"
+    return Record(strategy, sample, status, when, 1.5, 0, Outcome() if error else outcome, error)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Two strategies on ten questions: direct gets 4 right, rag 9; one sample of rag failed."""
+    folder = tmp_path / "log"
+    settings = {"strategy": {"kind": "direct"}, "sampling": {"seed": 3}}
+    entrants = {}
+    for label, kind in (("direct", "direct"), ("rag:k=5", "rag")):
+        found = planning.entrant(label, {**settings, "strategy": {"kind": kind}})
+        entrants[label] = replace(found, models={"reader": "tiny"}, snapshot="snap1")
+    task = Task("pubmedqa", "choice", "d" * 64, 14, 12, {"no gold option": 2})
+    asked = {"direct": {"pubmedqa": 10}, "rag:k=5": {"pubmedqa": 12}}
+    planning.keep(folder, Plan(0, {"pubmedqa": task}, entrants, asked, "0.1"))
+    with Writer(folder, "w") as writer:
+        for number in range(10):
+            for strategy, rights in (("direct", 4), ("rag:k=5", 9)):
+                made = record(strategy, number, "A" if number < rights else "B")
+                trace = writer.trace([Noted(f"note {HOSTILE}")])
+                writer.record(replace(made, trace=trace))
+        writer.record(record("rag:k=5", 10, None, error="ModelUnreachable: away"))
+    return folder
+
+
+def test_the_figures_are_those_of_the_records(log: Path) -> None:
+    report = build(log)
+    direct, rag = report.cells
+    assert direct.estimates["accuracy"].value == pytest.approx(0.4)
+    assert rag.estimates["accuracy"].value == pytest.approx(0.9)
+    assert (rag.done, rag.failed, rag.missing) == (10, 1, 1)
+    assert rag.estimates["mrr"].value == pytest.approx(0.5)
+    assert rag.estimates["recall_10"].value == 1
+    assert rag.estimates["citation_precision"].value == 1
+    assert rag.estimates["citation_recall"].value == 1
+    assert rag.estimates["calls"].value == 2
+    assert rag.ece == pytest.approx(0.9 * 0.1 + 0.1 * 0.3)
+    assert rag.error == pytest.approx((0.9 * 0.1 / 10) ** 0.5)
+
+
+def test_the_paired_test_sees_what_changed(log: Path) -> None:
+    (one,) = build(log).compared
+    assert (one.first, one.second, one.change.n) == ("direct", "rag:k=5", 10)
+    assert one.change.value == pytest.approx(0.5)
+    assert one.p == one.corrected == pytest.approx(2 * 0.5**5)
+    assert [change.id for change in one.better] == ["q04", "q05", "q06", "q07", "q08"]
+    assert one.worse == ()
+
+
+def test_the_markdown_says_what_was_measured_how_and_what_is_left_out(log: Path) -> None:
+    text = render_markdown(build(log))
+    assert "| rag:k=5 | 90.0 [70.0, 100.0] | 90.0 |" in text
+    assert "Omni-RAG Table 4, No Retrieval | 34.60 | 40.0" in text
+    assert "Qwen2.5-7B-Instruct there, tiny here; n = 10" in text
+    assert "- pubmedqa: 2 of 14 rows were no samples: no gold option" in text
+    assert "- rag:k=5 on pubmedqa: 1 failed (ModelUnreachable × 1)" in text
+    assert "- rag:k=5 on pubmedqa: 1 not tried yet" in text
+    assert "seed 3; prompts: answer/letters@abc" in text
+    assert "McNemar, exact" in text
+
+
+def test_the_page_has_no_script_and_loads_nothing(log: Path) -> None:
+    page = render_html(build(log), lambda events: [event.text for event in events])
+    assert "<script" not in page
+    assert not re.search(r"(?:src|href)=\"(?!#)", page)
+    assert "note &lt;script&gt;" in page
+
+
+def test_failures_come_first(log: Path) -> None:
+    page = render_html(build(log))
+    shown = re.findall(r'id="s-rag:k=5-pubmedqa-(q\d\d)"', page)
+    assert shown[:3] == ["q10", "q09", "q00"]
+
+
+def test_a_measure_that_fails_fails_the_report_by_name(log: Path) -> None:
+    def broken(record: Record) -> float:
+        raise ZeroDivisionError("nothing to divide")
+
+    found = [replace(m, of=broken) if m.name == "mrr" else m for m in MEASURES]
+    with pytest.raises(BadRun, match="'mrr' failed on pubmedqa q00 under direct: ZeroDivision"):
+        build(log, measures=found)
+
+
+def test_an_empty_log_has_no_report(log: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    planning.keep(empty, planning.read(log))
+    with pytest.raises(BadRun, match="holds no sample yet"):
+        build(empty)
+    with pytest.raises(BadRun, match="is no log folder"):
+        build(tmp_path / "nothing")
+
+
+def test_logs_without_a_common_sample_cannot_be_compared(log: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadRun, match="is no log folder"):
+        compare(log, tmp_path / "nothing")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(BadRun, match="no sample in common"):
+        compare(log, tmp_path / "other")
+
+
+def test_an_unparsed_choice_is_wrong_and_counted() -> None:
+    made = record("direct", 1, None)
+    assert value(BY_NAME["accuracy"], made) == 0
+    assert value(BY_NAME["unparsed"], made) == 1
+    assert value(BY_NAME["f1"], made) is None
+
+
+def test_a_choice_of_several_is_all_or_nothing() -> None:
+    question = Question("q", "?", ("a", "b", "c"))
+    sample = Sample("cmb-exam", "choices", question, Gold(("A", "C")))
+    for text, score in (("答案是AC", 1.0), ("Answer: A and C", 1.0), ("答案是A", 0.0), ("", 0.0)):
+        made = replace(record("x", 1, None), sample=sample, outcome=Outcome(None, text))
+        assert value(BY_NAME["accuracy"], made) == score, text
+
+
+def test_marks_of_citations_are_not_part_of_an_answer() -> None:
+    assert measures.said(record("x", 1, "A")) == "Because."
+
+
+def test_mcnemar_by_hand() -> None:
+    """5 against 1 discordant: 2 · (1 + 6) / 64."""
+    first = [1.0] * 5 + [0.0] + [1.0] * 4
+    second = [0.0] * 5 + [1.0] + [1.0] * 4
+    assert mcnemar(first, second) == pytest.approx(14 / 64)
+    assert paired(first, second).name == "McNemar, exact"
+    assert mcnemar([1.0], [1.0]) == 1
+
+
+def test_mcnemar_is_scipys_binomial_test() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for only_first in range(12):
+        for only_second in range(12):
+            if not only_first + only_second:
+                continue
+            a = [1.0] * only_first + [0.0] * only_second
+            b = [0.0] * only_first + [1.0] * only_second
+            wanted = stats.binomtest(only_first, only_first + only_second).pvalue
+            assert mcnemar(a, b) == pytest.approx(wanted, abs=1e-9)
+
+
+def test_a_permutation_test_of_few_pairs_is_near_all_its_flips() -> None:
+    """Gaps 1, 2, 3, 4: of 16 flips only ++++ and ---- reach the mean: p = 1/8."""
+    p = permutation([0, 0, 0, 0], [1, 2, 3, 4], draws=40_000)
+    assert p == pytest.approx(1 / 8, abs=0.01)
+    assert permutation([1.5, 2.0], [1.5, 2.0]) == 1
+
+
+def test_holm_by_hand() -> None:
+    """0.01 · 3, then 0.02 · 2, then 0.9; never below the one before."""
+    assert holm([0.02, 0.9, 0.01]) == pytest.approx([0.04, 0.9, 0.03])
+    assert holm([0.5, 0.4]) == pytest.approx([0.8, 0.8])
+    assert holm([]) == []
+
+
+TABLE_6 = {
+    76.98: {70.38: -8.57, 72.35: -6.01, 71.72: -6.83, 71.48: -7.14, 60.80: -21.02},
+    60.20: {52.60: -12.62, 56.40: -6.31, 35.40: -41.20, 58.20: -3.32, 34.60: -42.52},
+    61.90: {56.80: -8.24, 52.10: -15.83, 51.20: -17.29, 55.50: -10.34, 51.00: -17.61},
+}
+
+
+@pytest.mark.parametrize("base", TABLE_6)
+def test_omni_rags_table_6_recomputes_from_its_accuracies(base: float) -> None:
+    for accuracy, printed in TABLE_6[base].items():
+        assert 100 * relative_drop(accuracy, base) == pytest.approx(printed, abs=0.011)
+
+
+def test_a_browser_shows_the_page(log: Path, tmp_path: Path) -> None:
+    """Chromium lays the page out: its heading, tables, plots and samples are in the document."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no browser: chromium is not installed")
+    page = tmp_path / "report.html"
+    page.write_text(render_html(build(log)), encoding="utf-8")
+    picture = tmp_path / "page.png"
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'p'}",
+    ]
+    options = ["--virtual-time-budget=2000", "--window-size=1200,1600"]
+    ran = subprocess.run(  # noqa: S603
+        [*command, *options, "--dump-dom", page.as_uri()],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    document = ran.stdout.decode()
+    assert document.count("<svg") >= 2, ran.stderr.decode()[-500:]
+    assert document.count("<table>") >= 5
+    assert "<h1>Evaluation</h1>" in document
+    assert 'id="s-rag:k=5-pubmedqa-q10"' in document
+    subprocess.run(  # noqa: S603
+        [*command, *options, f"--screenshot={picture}", page.as_uri()],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert picture.stat().st_size > 20_000  # not a blank page

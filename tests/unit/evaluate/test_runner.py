@@ -1,0 +1,303 @@
+"""The runner: what is done is not done again, whatever happened in between."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from osler.errors import BadRun, ModelUnreachable
+from osler.evaluate import plan as planning
+from osler.evaluate.claims import Claims
+from osler.evaluate.log import Tried, read_records, read_trace
+from osler.evaluate.merge import merge
+from osler.evaluate.plan import Plan, Task
+from osler.evaluate.record import Key
+from osler.evaluate.runner import HOPELESS, Cell, Ready, Runner
+from osler.evaluate.sample import Gold, Sample
+from osler.trace import Answered, Run, Started
+from osler.types import Answer, Halt, Question, Solution
+
+
+def samples(n: int, gold: str = "A") -> list[Sample]:
+    return [
+        Sample("made", "choice", Question(f"q{i:03d}", f"Case {i}?", ("x", "y")), Gold((gold,)))
+        for i in range(n)
+    ]
+
+
+def only(folder: Path, pattern: str) -> Path:
+    (path,) = folder.glob(pattern)
+    return path
+
+
+class Counting:
+    """Answers A, counts, and fails where it is told to."""
+
+    def __init__(self, broken: set[str] | None = None, error: Exception | None = None) -> None:
+        self.asked: list[str] = []
+        self.given: list[object] = []
+        self.broken = broken or set()
+        self.error = error or ModelUnreachable("the server is away")
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        self.asked.append(question.id)
+        self.given += [question, run]
+        await asyncio.sleep(0)
+        if question.id in self.broken:
+            raise self.error
+        return Solution(Answer(option="A"), Halt.CONVERGED, "said so", run.usage)
+
+
+def runner(folder: Path, solver: Counting, *, jobs: int = 1, again: bool = True) -> Runner:
+    async def prepare(label: str) -> Ready:
+        return Ready(solver, {"reader": "counting"}, kind="direct")
+
+    return Runner(folder, prepare, jobs, again)
+
+
+def cells(n: int) -> list[Cell]:
+    return [Cell("direct", "made", samples(n))]
+
+
+@pytest.mark.parametrize("jobs", [1, 5])
+async def test_every_sample_is_tried_once_and_keeps_its_trace(tmp_path: Path, jobs: int) -> None:
+    solver = Counting()
+    await runner(tmp_path, solver, jobs=jobs).run(cells(40))
+    assert sorted(solver.asked) == [f"q{i:03d}" for i in range(40)]
+    records = list(read_records(tmp_path))
+    assert {record.status for record in records} == {"done"}
+    assert all(record.outcome.option == "A" for record in records)
+    record = records[17]
+    assert record.trace is not None
+    first, last = read_trace(tmp_path, record.trace)
+    assert isinstance(first, Started)
+    assert first.question == record.sample.question
+    assert isinstance(last, Answered)
+
+
+async def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+    await runner(tmp_path, Counting()).run(cells(20))
+    later = Counting()
+    await runner(tmp_path, later).run(cells(33))
+    assert later.asked == [f"q{i:03d}" for i in range(20, 33)]
+
+
+async def test_gold_never_reaches_a_solver(tmp_path: Path) -> None:
+    solver = Counting()
+    secret = [
+        Sample(
+            "made", "long", Question("q", "Case?"), Gold((), ("the secret reference",), ("PMID:4",))
+        )
+    ]
+    await runner(tmp_path, solver).run([Cell("direct", "made", secret)])
+    seen = repr([(given, vars(given) if isinstance(given, Run) else "") for given in solver.given])
+    assert "secret" not in seen
+    assert "PMID:4" not in seen
+
+
+async def test_a_failed_sample_does_not_stop_the_others_and_is_tried_again(tmp_path: Path) -> None:
+    await runner(tmp_path, Counting({"q003"})).run(cells(6))
+    (failed,) = [r for r in read_records(tmp_path) if r.status == "failed"]
+    assert failed.error == "ModelUnreachable: the server is away"
+    left = Counting({"q003"})
+    await runner(tmp_path, left, again=False).run(cells(6))
+    assert left.asked == []
+    mended = Counting()
+    await runner(tmp_path, mended).run(cells(6))
+    assert mended.asked == ["q003"]
+    assert {r.status for r in read_records(tmp_path)} == {"done"}
+
+
+async def test_a_bug_in_a_strategy_is_noted_with_its_place(tmp_path: Path) -> None:
+    await runner(tmp_path, Counting({"q001"}, KeyError("lost"))).run(cells(3))
+    (failed,) = [r for r in read_records(tmp_path) if r.status == "failed"]
+    assert failed.error.startswith("KeyError: 'lost' (test_runner.py:")
+
+
+async def test_a_run_in_which_everything_fails_stops_and_says_why(tmp_path: Path) -> None:
+    solver = Counting({s.id for s in samples(200)})
+    with pytest.raises(BadRun, match=f"{HOPELESS} samples in a row.*the server is away"):
+        await runner(tmp_path, solver).run(cells(200))
+    assert len(solver.asked) == HOPELESS
+
+
+async def test_two_runners_share_a_folder_and_no_sample_is_tried_twice(tmp_path: Path) -> None:
+    one, two = Counting(), Counting()
+    await asyncio.gather(
+        runner(tmp_path, one, jobs=3).run(cells(100)), runner(tmp_path, two, jobs=3).run(cells(100))
+    )
+    assert sorted(one.asked + two.asked) == [f"q{i:03d}" for i in range(100)]
+    assert one.asked
+    assert two.asked
+
+
+async def test_half_a_line_at_the_end_of_a_log_is_ignored(tmp_path: Path) -> None:
+    await runner(tmp_path, Counting()).run(cells(4))
+    path = only(tmp_path, "records-*.jsonl")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])
+    later = Counting()
+    await runner(tmp_path, later).run(cells(4))
+    assert later.asked == ["q003"]
+    assert len(list(read_records(tmp_path))) == 4
+
+
+async def test_a_damaged_line_is_named_and_not_passed_over(tmp_path: Path) -> None:
+    await runner(tmp_path, Counting()).run(cells(2))
+    path = only(tmp_path, "records-*.jsonl")
+    path.write_bytes(b'{"strategy": 3}\n' + path.read_bytes())
+    with pytest.raises(BadRun, match=r"records-.*at byte 0: not a record"):
+        await runner(tmp_path, Counting()).run(cells(2))
+    with pytest.raises(BadRun, match="at byte 0: not a record"):
+        list(read_records(tmp_path))
+
+
+CHILD = """
+import asyncio, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from test_runner import Counting, cells, runner
+class Slow(Counting):
+    async def solve(self, question, run):
+        await asyncio.sleep(0.01)
+        return await super().solve(question, run)
+asyncio.run(runner(Path(sys.argv[1]), Slow(), jobs=3).run(cells(120)))
+"""
+
+
+async def test_a_killed_run_loses_at_most_the_samples_in_flight(tmp_path: Path) -> None:
+    child = subprocess.Popen(  # noqa: ASYNC220, S603
+        [sys.executable, "-c", CHILD, str(tmp_path), str(Path(__file__).parent)]
+    )
+    tried, deadline = Tried(tmp_path), time.monotonic() + 30
+    while len(tried.status) < 20 and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+        tried.refresh()
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    tried.refresh()
+    done = len(tried.status)
+    assert 20 <= done < 120
+    later = Counting()
+    await runner(tmp_path, later).run(cells(120))
+    assert len(later.asked) == 120 - done
+    records = list(read_records(tmp_path))
+    assert len(records) == 120
+    assert all(record.trace and read_trace(tmp_path, record.trace) for record in records)
+
+
+def test_a_claim_of_another_host_is_free_after_its_lease(tmp_path: Path) -> None:
+    now = [1_000.0]
+    mine = Claims(tmp_path, "mine", lease=60, clock=lambda: now[0])
+    assert mine.take("b")
+    (path,) = tmp_path.iterdir()
+    path.write_text("elsewhere 1 theirs", encoding="utf-8")
+    os.utime(path, (now[0], now[0]))
+    assert not mine.take("b")
+    mine.release("b")
+    assert path.exists()
+    now[0] += 61
+    assert mine.take("b")
+    mine.release("b")
+    assert not path.exists()
+
+
+def test_a_claim_of_a_process_that_died_here_is_free_at_once(tmp_path: Path) -> None:
+    import socket
+
+    claims = Claims(tmp_path, "mine")
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    (tmp_path / "b").write_text(f"{socket.gethostname()} {dead.pid} x", encoding="utf-8")
+    assert claims.take("b")
+    assert not Claims(tmp_path, "other").take("b")
+
+
+def plan(seed: int = 0, digest: str = "d", sigma: float = 1.0, n: int = 5) -> Plan:
+    entrant = planning.entrant("rag", {"strategy": {"sigma": sigma}, "home": "/anywhere"})
+    task = Task("made", "choice", digest, 10, 9, {"no gold": 1})
+    return Plan(seed, {"made": task}, {"rag": entrant}, {"rag": {"made": n}}, "0")
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (plan(seed=1), "seed 0, now 1"),
+        (plan(digest="e"), "the files of made are others"),
+        (plan(sigma=2.0), r"rag has other strategy\.sigma"),
+    ],
+)
+def test_a_log_folder_made_otherwise_is_refused(tmp_path: Path, other: Plan, said: str) -> None:
+    planning.keep(tmp_path, plan())
+    with pytest.raises(BadRun, match=said):
+        planning.keep(tmp_path, other)
+    assert planning.read(tmp_path) == plan()
+
+
+def test_a_log_folder_may_grow(tmp_path: Path) -> None:
+    planning.keep(tmp_path, plan(n=5))
+    assert planning.keep(tmp_path, plan(n=50)).asked == {"rag": {"made": 50}}
+    assert planning.keep(tmp_path, plan(n=5)).asked == {"rag": {"made": 50}}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"schema": 99}', "has schema 99, this version reads 1"),
+        ("{", "is damaged"),
+        ("[]", "has schema None"),
+        ('{"schema": 1, "seed": "x"}', "is damaged: "),
+    ],
+)
+def test_a_plan_of_another_version_or_half_written_is_refused(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / planning.PLAN).write_text(text, encoding="utf-8")
+    with pytest.raises(BadRun, match=said):
+        planning.read(tmp_path)
+
+
+def test_a_smaller_limit_tries_a_part_of_what_a_larger_one_does() -> None:
+    whole = samples(50)
+    assert planning.chosen(whole, None, 3) == whole
+    few, more = planning.chosen(whole, 5, 3), planning.chosen(list(reversed(whole)), 20, 3)
+    assert more[:5] == few
+    assert planning.chosen(whole, 5, 4) != few
+
+
+async def test_logs_are_merged_and_a_done_try_wins(tmp_path: Path) -> None:
+    one, two, both = tmp_path / "1", tmp_path / "2", tmp_path / "both"
+    for folder, broken in ((one, {"q000"}), (two, {"q001"})):
+        planning.keep(folder, plan(n=2))
+        await runner(folder, Counting(broken)).run(cells(2))
+    merge([one, two], both)
+    merge([one, two], both)
+    records = {record.key: record for record in read_records(both)}
+    assert records[Key("direct", "made", "q000")].status == "done"
+    assert {record.status for record in records.values()} == {"done"}
+    assert all(r.trace and read_trace(both, r.trace) for r in records.values())
+    planning.keep(tmp_path / "3", plan(seed=9))
+    with pytest.raises(BadRun, match="seed"):
+        merge([one, tmp_path / "3"], both)
+
+
+def test_a_trace_that_is_cut_short_is_an_error(tmp_path: Path) -> None:
+    asyncio.run(runner(tmp_path, Counting()).run(cells(1)))
+    (record,) = read_records(tmp_path)
+    path = only(tmp_path, "traces-*.jsonl")
+    path.write_bytes(path.read_bytes()[:30])
+    assert record.trace is not None
+    with pytest.raises(BadRun, match="ends before byte"):
+        read_trace(tmp_path, record.trace)
+
+
+def test_the_plan_keeps_no_path_of_this_machine(tmp_path: Path) -> None:
+    settings = {"home": "/a", "runs": {"path": "/b"}, "kb": {"path": "/c", "chunk": "omni"}}
+    kept = json.dumps(planning.entrant("x", settings).settings)
+    assert kept == '{"kb": {"chunk": "omni"}}'
