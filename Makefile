@@ -7,7 +7,7 @@ Q ?= A patient who takes warfarin is started on amiodarone. What happens to the 
 STRATEGY ?= tc-rag
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask test test-extra check lock bench clean
+.PHONY: ask test test-extra check lock bench fuzz clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -53,11 +53,15 @@ bench: $(VENV)/dev
 	@$(OSLER) download-models >/dev/null
 	$(BIN)/python benchmarks/sample_questions.py
 
+## The whole HTTP API against its own schema, with at least 5,000 requests.
+fuzz: $(VENV)/dev
+	$(BIN)/python benchmarks/fuzz_api.py --cases 5000
+
 ## Pins what pyproject.toml asks for; run after changing a dependency.
 lock:
 	$(PYTHON) -m pip install --quiet --target .lock-tool uv
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build pyproject.toml -o requirements.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev --extra pdf --extra parquet --extra xlsx --extra edge --extra qdrant --extra graph --extra math pyproject.toml -o requirements-dev.lock
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev --extra pdf --extra parquet --extra xlsx --extra edge --extra qdrant --extra graph --extra math --extra serve pyproject.toml -o requirements-dev.lock
 	rm -rf .lock-tool
 
 clean:
