@@ -6,10 +6,10 @@ HOME_DIR ?= .osler
 Q ?= A patient who takes warfarin is started on amiodarone. What happens to the INR?
 STRATEGY ?= tc-rag
 # The extras that the tests have beside the core; the heavy ones are in requirements-extra.txt.
-LIGHT := pdf parquet xlsx fast edge qdrant graph math plot
+LIGHT := pdf parquet xlsx fast edge qdrant graph math plot serve
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask test test-extra check laws lock bench clean
+.PHONY: ask test test-extra check laws lock bench fuzz clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -60,6 +60,10 @@ laws: $(VENV)/dev
 bench: $(VENV)/dev
 	@$(OSLER) download-models >/dev/null
 	$(BIN)/python benchmarks/sample_questions.py
+
+## The whole HTTP API against its own schema, with at least 5,000 requests.
+fuzz: $(VENV)/dev
+	$(BIN)/python benchmarks/fuzz_api.py --cases 5000
 
 ## Pins what pyproject.toml asks for; run after changing a dependency.
 lock:

@@ -1,0 +1,174 @@
+"""MCP, tried with the official SDK's client: over HTTP on a server that runs, and over stdio."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from osler.kag.formulas import FORMULAS
+from osler.testing.served import Place, serving
+
+mcp = pytest.importorskip("mcp")
+
+TOOLS = {
+    "answer_question",
+    "calculate",
+    "fetch",
+    "get_passage",
+    "list_formulas",
+    "lookup_concept",
+    "search",
+    "search_evidence",
+}
+
+
+@asynccontextmanager
+async def talking(place: Place) -> AsyncIterator[Any]:
+    async with mcp.Client(f"{place.url}/mcp") as client:
+        yield client
+
+
+async def test_the_tools_say_that_they_only_read(place: Place) -> None:
+    async with talking(place) as client:
+        tools = (await client.list_tools()).tools
+    assert {tool.name for tool in tools} == TOOLS
+    for tool in tools:
+        assert tool.annotations.read_only_hint is True
+        assert tool.annotations.destructive_hint is False
+        assert tool.description
+        assert tool.output_schema
+
+
+async def test_a_search_gives_passages_that_open(place: Place) -> None:
+    async with talking(place) as client:
+        found = await client.call_tool("search_evidence", {"query": "adrenaline thigh", "k": 2})
+        hits = found.structured_content["hits"]
+        assert 1 <= len(hits) <= 2
+        id = hits[0]["passage"]["id"]
+        opened = await client.call_tool("get_passage", {"passage_id": id, "context_chunks": 1})
+        assert opened.structured_content["passage"] == hits[0]["passage"]
+        assert opened.structured_content["context"]
+        short = await client.call_tool("search", {"query": "adrenaline thigh"})
+        fetched = await client.call_tool(
+            "fetch", {"id": short.structured_content["results"][0]["id"]}
+        )
+        assert fetched.structured_content["text"] == hits[0]["passage"]["text"]
+
+
+async def test_a_question_is_answered_with_citations_and_the_run_is_kept(place: Place) -> None:
+    async with talking(place) as client:
+        said = await client.call_tool(
+            "answer_question",
+            {"question": "Which drug is given first, into the outer thigh, at once?"},
+        )
+    told = said.structured_content
+    assert told["answer"]["text"] == "Adrenaline is given first. [1]"
+    (cited,) = told["answer"]["citations"]
+    assert cited["quote"] in told["evidence"][0]["passage"]["text"]
+    kept = httpx2.get(f"{place.url}/api/v1/runs/{told['run_id']}").json()
+    assert kept["answer"] == told["answer"]
+
+
+async def test_a_formula_is_computed_and_says_where_it_is_from(place: Place) -> None:
+    async with talking(place) as client:
+        listed = (await client.call_tool("list_formulas", {})).structured_content["formulas"]
+        assert {one["formula_id"] for one in listed} == set(FORMULAS)
+        bmi = next(one for one in listed if one["formula_id"] == "body-mass-index")
+        given = {"weight": 80, "height": 200}
+        assert {one["name"] for one in bmi["inputs"]} == set(given)
+        done = await client.call_tool(
+            "calculate", {"formula_id": "body-mass-index", "inputs": given}
+        )
+    told = done.structured_content
+    assert told["value"] == pytest.approx(20.0)
+    assert told["source"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search_evidence", {"query": "x", "k": 500}),
+        ("search_evidence", {"query": ""}),
+        ("search_evidence", {"query": "x" * 2_001}),
+        ("search_evidence", {"query": "x", "sources": ["../etc"]}),
+        ("search_evidence", {"query": "x", "sources": ["nowhere"]}),
+        ("get_passage", {"passage_id": "guideline:none#0"}),
+        ("get_passage", {"passage_id": "../../etc/passwd"}),
+        ("get_passage", {"passage_id": "x", "context_chunks": 99}),
+        ("lookup_concept", {"term": "no such concept"}),
+        ("answer_question", {"question": "\x00"}),
+        ("answer_question", {"question": "What?", "strategy": "none such"}),
+        ("answer_question", {"question": "What?", "max_seconds": 1e9}),
+        ("calculate", {"formula_id": "none", "inputs": {}}),
+        ("calculate", {"formula_id": "body-mass-index", "inputs": {"weight": "rm -rf"}}),
+        ("nothing", {}),
+    ],
+)
+async def test_what_is_out_of_bounds_is_refused_in_words(
+    place: Place, tool: str, arguments: dict[str, Any]
+) -> None:
+    async with talking(place) as client:
+        try:
+            said = await client.call_tool(tool, arguments)
+        except mcp.MCPError as error:
+            assert error.error.message
+            return
+    assert said.is_error
+    assert said.content[0].text
+    assert "Traceback" not in said.content[0].text
+
+
+async def test_over_http_the_tools_want_the_key_that_all_doors_want(home: Path) -> None:
+    from osler.serve.keys import new_key
+
+    with serving(home) as place:
+        key = new_key(place.site.ledger, "tester", workspace="clinic")
+        with pytest.raises(Exception, match=r".") as refused:
+            async with mcp.Client(f"{place.url}/mcp") as client:
+                await client.list_tools()
+        assert not isinstance(refused.value, AssertionError)
+        headers = {"Authorization": f"Bearer {key}"}
+        async with httpx2.AsyncClient(headers=headers) as http:
+            from mcp.client.streamable_http import streamable_http_client
+
+            transport = streamable_http_client(f"{place.url}/mcp", http_client=http)
+            async with mcp.Client(transport) as client:
+                said = await client.call_tool("answer_question", {"question": "What is first?"})
+        run = said.structured_content["run_id"]
+        assert place.site.ledger.run(run).workspace == "clinic"  # type: ignore[union-attr]
+
+
+async def test_another_site_s_page_cannot_call_the_tools(place: Place) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    headers = {"Origin": "https://evil.example", "Accept": "application/json, text/event-stream"}
+    reply = httpx2.post(f"{place.url}/mcp", json=body, headers=headers)
+    assert reply.status_code == 403
+
+
+async def test_over_stdio_the_program_speaks_the_same_protocol(tmp_path: Path) -> None:
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    from osler.testing.served import filled
+
+    filled(tmp_path)
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "osler", "mcp"],
+        env={**os.environ, "OSLER__HOME": str(tmp_path)},
+    )
+    with (tmp_path / "errors.txt").open("w") as errors:
+        async with mcp.Client(stdio_client(server, errlog=errors)) as client:
+            tools = (await client.list_tools()).tools
+            assert {tool.name for tool in tools} == TOOLS
+            said = await client.call_tool(
+                "calculate",
+                {"formula_id": "body-mass-index", "inputs": {"weight": 80, "height": 200}},
+            )
+            assert said.structured_content["value"] == pytest.approx(20.0)

@@ -1,0 +1,194 @@
+"""The OpenAI-compatible door, tried with OpenAI's own client on a server that runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from osler.llm.base import Message, Sampling
+from osler.llm.openai import Endpoint, connect
+from osler.testing.served import Place, Speaks, serving
+
+openai = pytest.importorskip("openai")
+
+QUESTION = [
+    {"role": "user", "content": "Which drug is given first, into the outer thigh, at once?"}
+]
+
+
+@pytest.fixture(scope="module")
+def client(place: Place) -> Iterator[Any]:
+    with openai.OpenAI(base_url=f"{place.url}/v1", api_key="none", max_retries=0) as made:
+        yield made
+
+
+def test_the_strategies_are_models(client: Any) -> None:
+    names = [model.id for model in client.models.list()]
+    assert names[0] == "osler/auto"
+    assert {"osler/tc-rag", "osler/kag-thinker", "osler/no-retrieval"} <= set(names)
+    assert client.models.retrieve("osler/tc-rag").owned_by == "osler"
+
+
+def test_an_answer_bears_its_citations_four_ways(client: Any) -> None:
+    reply = client.chat.completions.create(
+        model="osler/rag", messages=QUESTION, extra_body={"inline_sources": True}
+    )
+    message, told = reply.choices[0].message, reply.model_dump()
+    assert message.content.startswith("Adrenaline is given first. [1]")
+    (note,) = message.annotations
+    cited = note.url_citation
+    assert message.content[cited.start_index : cited.end_index] == "Adrenaline is given first."
+    assert told["citations"] == [cited.url]
+    assert told["osler"]["evidence"][0]["quote"] in told["osler"]["evidence"][0]["passage"]["text"]
+    assert cited.url in message.content.splitlines()[-1]
+    opened = httpx2.get(cited.url).json()
+    assert opened["passage"]["id"] == told["osler"]["evidence"][0]["passage"]["id"]
+    assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens
+    assert reply.choices[0].finish_reason == "stop"
+
+
+def test_a_stream_gives_the_same_answer_with_its_citations_as_each_is_fixed(client: Any) -> None:
+    whole = client.chat.completions.create(model="osler/rag", messages=QUESTION)
+    chunks = list(
+        client.chat.completions.create(
+            model="osler/rag",
+            messages=QUESTION,
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+    )
+    deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
+    text = "".join(delta.content or "" for delta in deltas)
+    assert text == whole.choices[0].message.content
+    notes = [note for delta in deltas for note in (getattr(delta, "annotations", None) or [])]
+    assert [note["url_citation"]["start_index"] for note in notes] == [0]
+    assert "searched" in "".join(getattr(d, "reasoning_content", None) or "" for d in deltas)
+    assert chunks[-1].choices == []
+    assert chunks[-1].usage.total_tokens == whole.usage.total_tokens
+    last = next(c for c in reversed(chunks) if c.choices)
+    assert last.choices[0].finish_reason == "stop"
+    assert last.model_dump()["osler"]["grounding"] == "grounded"
+
+
+def test_the_stream_ends_as_openai_s_does(place: Place) -> None:
+    body = {"model": "osler/rag", "messages": QUESTION, "stream": True}
+    reply = httpx2.post(f"{place.url}/v1/chat/completions", json=body)
+    assert reply.text.endswith("data: [DONE]\n\n")
+    assert reply.headers["content-type"].startswith("text/event-stream")
+
+
+async def test_osler_s_own_client_of_such_servers_gets_an_answer(place: Place) -> None:
+    """The other real client: what Osler itself asks vLLM, Ollama and llama.cpp with."""
+    model = await connect(Endpoint(base_url=f"{place.url}/v1", model="osler/rag"))
+    said = await model.complete([Message("user", QUESTION[0]["content"])], Sampling(top=0))
+    assert said.text.startswith("Adrenaline is given first. [1]")
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "param"),
+    [
+        ({"model": "gpt-9"}, "NotFoundError", "model"),
+        ({"model": "osler/"}, "NotFoundError", "model"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "Unprocessable", "tools"),
+        ({"n": 2}, "Unprocessable", "n"),
+        ({"logprobs": True}, "Unprocessable", "logprobs"),
+        ({"stop": ["x"]}, "Unprocessable", "stop"),
+        ({"response_format": {"type": "json_object"}}, "Unprocessable", "response_format.type"),
+        ({"messages": []}, "Unprocessable", "messages"),
+        ({"messages": [{"role": "assistant", "content": "x"}]}, "BadRequest", "messages"),
+        ({"messages": [{"role": "user", "content": ""}]}, "Unprocessable", None),
+        ({"temperature": 3}, "Unprocessable", "temperature"),
+    ],
+)
+def test_what_would_change_the_meaning_is_refused_in_openai_s_form(
+    client: Any, changed: dict[str, Any], kind: str, param: str | None
+) -> None:
+    with pytest.raises(openai.APIStatusError) as failed:
+        client.chat.completions.create(
+            **{"model": "osler/rag", "messages": QUESTION, **changed}  # type: ignore[arg-type]
+        )
+    assert type(failed.value).__name__.startswith(kind)
+    assert failed.value.param == param
+    assert failed.value.type == "invalid_request_error"
+    assert failed.value.code
+
+
+def test_an_image_is_refused_and_parts_of_text_are_read(client: Any) -> None:
+    text = {"type": "text", "text": QUESTION[0]["content"]}
+    image = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
+    said = client.chat.completions.create(
+        model="osler/rag", messages=[{"role": "user", "content": [text]}]
+    )
+    assert said.choices[0].message.content
+    with pytest.raises(openai.UnprocessableEntityError):
+        client.chat.completions.create(
+            model="osler/rag", messages=[{"role": "user", "content": [text, image]}]
+        )
+
+
+def test_what_was_not_read_of_a_conversation_is_said(client: Any) -> None:
+    messages = [
+        {"role": "system", "content": "Answer as a pirate."},
+        {"role": "user", "content": "And asthma?"},
+        {"role": "assistant", "content": "Salbutamol."},
+        *QUESTION,
+    ]
+    said = client.chat.completions.create(model="osler/rag", messages=messages)
+    unread = said.model_dump()["osler"]["unread"]
+    assert [line.split(" were")[0] for line in unread] == ["system messages", "earlier turns"]
+
+
+def test_a_client_that_hangs_up_stops_the_run(home: Path) -> None:
+    model = Speaks(gate=threading.Event())
+    with serving(home, model=model) as place:
+        body = {"model": "osler/rag", "messages": QUESTION}
+        for streamed in (True, False):
+            before = model.asked
+            with pytest.raises(httpx2.TimeoutException):
+                httpx2.post(
+                    f"{place.url}/v1/chat/completions",
+                    json={**body, "stream": streamed},
+                    timeout=2.0,
+                )
+            assert model.asked == before + 1
+            until = time.monotonic() + 5
+            while place.site.desk.unfinished and time.monotonic() < until:
+                time.sleep(0.01)
+            assert place.site.desk.unfinished == 0
+        assert model.stopped == 2
+
+
+def test_a_run_that_fails_is_an_error_in_openai_s_form_streamed_or_not(home: Path) -> None:
+    with serving(home, model=Speaks(wait_s=5), serve={"run_seconds": 0.1}) as place:
+        url = f"{place.url}/v1/chat/completions"
+        body = {"model": "osler/rag", "messages": QUESTION}
+        reply = httpx2.post(url, json=body)
+        assert reply.status_code == 504
+        assert reply.json()["error"]["code"] == "timeout"
+        streamed = httpx2.post(url, json={**body, "stream": True}).text
+        last = [line for line in streamed.splitlines() if line.startswith("data: ")][-1]
+        assert json.loads(last[6:])["error"]["code"] == "timeout"
+
+
+async def test_an_async_client_gets_many_answers_at_once(place: Place) -> None:
+    async with openai.AsyncOpenAI(base_url=f"{place.url}/v1", api_key="none") as client:
+        said = await asyncio.gather(
+            *(client.chat.completions.create(model="osler/rag", messages=QUESTION) for _ in "12345")
+        )
+    assert {reply.choices[0].message.content for reply in said} == {
+        "Adrenaline is given first. [1]"
+    }
+
+
+def test_a_title_cannot_become_markup_in_the_list_of_sources() -> None:
+    from osler.serve.chat import _flat
+
+    assert _flat("![x](http://evil/?q=1)\n<b>") == r"\!\[x\]\(http://evil/?q=1\) \<b\>"
