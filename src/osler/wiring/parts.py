@@ -26,6 +26,7 @@ from osler.llm.tape import (
 )
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever
+from osler.wiring.forms import FORMS, by_form
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import knowledge_base, retriever, searched
 from osler.wiring.models import Ready, cast, encoder, relevance
@@ -77,14 +78,19 @@ async def live(settings: Settings) -> Parts:
     kb, chosen = knowledge_base(settings), encoder(settings)
     kb.require_built(chosen.identity)
     second = reranker(settings, chosen)
+    every = searched(settings, kb)
+
+    def search(sources: tuple[str, ...]) -> Retriever:
+        return reranked(settings, retriever(settings, kb, chosen, sources), second, sources)
+
     return Parts(
         models,
-        lambda name, sources: reranked(
-            settings, retriever(settings, kb, chosen, sources), second, sources
+        lambda name, sources: (
+            by_form(settings, search, every) if name == FORMS else search(sources)
         ),
         relevance(chosen),
         Coverage(kb.rarity),
-        searched(settings, kb),
+        every,
         kb.snapshot,
     )
 
