@@ -356,6 +356,11 @@ class KagThinker(Section):
         description='Least probability of a token inside the box; "none" = as calibrated, else 0.5'
         " (the paper gives no value).",
     )
+    retriever: Literal["hybrid", "text"] = Field(
+        default="hybrid",
+        description="hybrid: the graph source is asked by logical form as well (KAG-Thinker §3.4);"
+        " text: by words alone, as all others (§4.1).",
+    )
     k: Whole = Field(
         default=3, ge=1, le=200, description="Passages of one search (KAG-Thinker §4.1)."
     )

@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W_][\w'’.&/-]*")
 _MARKS = "'’\"[]<>\n"
 """What would end a name in quotes."""
 _LINKS = frozenset(
-    ["of", "the", "de", "la", "le", "du", "van", "von", "and", "&", "in", "for", "at", "da", "di"]
+    ["of", "the", "de", "la", "le", "du", "van", "von", "and", "&", "for", "da", "di"]
 )
 """Words that may stand inside a name, not at its ends."""
 _ASKING = STOP_WORDS | {"who", "whom", "whose"}

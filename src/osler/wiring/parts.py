@@ -39,6 +39,7 @@ from osler.omni.describe import Offer
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever
 from osler.wiring import graphs, tools
+from osler.wiring.forms import FORMS, by_form
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import knowledge_base, offers, retriever, searched
 from osler.wiring.models import Ready, cast, encoder, relevance
@@ -124,24 +125,27 @@ def with_knowledge(
     """Raises `KnowledgeBaseError` where the knowledge base cannot be searched with `chosen`."""
     kb.require_built(chosen.identity)
     settings = _as_fused(settings)
-    sources = searched(settings, kb)
+    every = searched(settings, kb)
+
+    def search(sources: tuple[str, ...]) -> Retriever:
+        return reranked(settings, retriever(settings, kb, chosen, sources, second), second, sources)
 
     def made(name: str, sources: tuple[str, ...]) -> Retriever:
         if name == CHAINS:
             return graphs.chains(settings)
-        if (carrier := tools.carrier(settings, name)) is not None:
-            return carrier
-        return reranked(settings, retriever(settings, kb, chosen, sources, second), second, sources)
+        if name == FORMS:
+            return by_form(settings, search, every)
+        return tools.carrier(settings, name) or search(sources)
 
     return Parts(
         models,
         made,
         relevance(chosen),
         Coverage(kb.rarity),
-        sources,
+        every,
         kb.snapshot,
         tools.over_graph(settings),
-        offers(kb, sources) if isinstance(settings.strategy, OmniRag) else (),
+        offers(kb, every) if isinstance(settings.strategy, OmniRag) else (),
     )
 
 

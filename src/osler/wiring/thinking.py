@@ -8,15 +8,18 @@ from osler.answer.base import Composer
 from osler.config import KagThinker, Role, Settings
 from osler.errors import BadConfig
 from osler.kag.boundary import TAU, GenerateThenAssess, NoBoundary
-from osler.kag.depth import DepthSolver
+from osler.kag.depth import DepthSolver, FormRetriever
 from osler.kag.executors import Calculator, Deducer
 from osler.kag.focus import Focuser
+from osler.kag.hybrid import QueriesAsForms
 from osler.kag.outline import Outliner
 from osler.kag.output import Finisher
 from osler.kag.planner import Decomposer, GivenPlan, Planner
 from osler.kag.solver import Thinker
 from osler.kag.speaker import Speaker
 from osler.llm.base import Sampling
+from osler.types import GRAPH
+from osler.wiring.forms import FORMS
 from osler.wiring.parts import Parts
 
 _BRIEF = 80
@@ -46,6 +49,7 @@ def thinker(
         parts.retriever("kag-thinker", parts.sources),
         boundary(settings, chosen, reader, small=small),
         Focuser(reader),
+        _forms(chosen, parts),
         sources=parts.sources,
         k=chosen.k,
         turns=chosen.turns,
@@ -59,6 +63,13 @@ def thinker(
         compose,
         "" if chosen.boundary == "none" else tau(settings, chosen, reader.model.name)[1],
     )
+
+
+def _forms(chosen: KagThinker, parts: Parts) -> FormRetriever | None:
+    """`None` where nothing is looked up by form: no graph source, or plain text is asked for."""
+    if chosen.retriever == "text" or GRAPH not in parts.sources:
+        return None
+    return QueriesAsForms(parts.retriever(FORMS, (GRAPH,)))
 
 
 def tau(settings: Settings, chosen: KagThinker, reader: str) -> tuple[float, str]:

@@ -1,0 +1,147 @@
+"""Forms looked up in a real graph: one hop, nearly spelt names, conditions, a walk (§3.4)."""
+
+from pathlib import Path
+
+import pytest
+
+from osler.errors import SourceUnavailable
+from osler.kag.forms import Constraint, Node, Retrieval
+from osler.kag.hybrid import AsWords, FormsAsQueries, HybridGraph, QueriesAsForms, holds
+from osler.kb.graph.items import Definition, Item, Name, Relation, Typed
+from osler.kb.graph.store import Graph
+from osler.testing.scripted import ScriptedRetriever
+from osler.types import Passage
+
+SCURVY, TEA, CITRUS, GUMS, ACID = "D:scurvy", "D:tea", "D:citrus", "D:gums", "D:acid"
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    made = Graph.create(tmp_path / "kb")
+    names = {SCURVY: "scurvy", ACID: "ascorbic acid", CITRUS: "citrus fruit"}
+    items: list[Item] = [
+        *(Name(id, text) for id, text in names.items()),
+        *(Name(id, text) for id, text in {TEA: "tea", GUMS: "gum bleeding"}.items()),
+        Definition(SCURVY, "A disease of too little ascorbic acid."),
+        *(Typed(id, "Food") for id in (TEA, CITRUS)),
+        Typed(ACID, "Vitamin"),
+        Relation(SCURVY, "treated_by", ACID),
+        Relation(SCURVY, "treated_by", CITRUS),
+        Relation(SCURVY, "causes", GUMS),
+        Relation(CITRUS, "found_in", TEA),
+        *(Name(f"N:{n}", n) for n in ("90", "20")),
+        Relation(ACID, "dose", "N:90"),
+        Relation(CITRUS, "dose", "N:20"),
+    ]
+    made.add(items)
+    made.build()
+    return made
+
+
+def form(
+    s: str, p: str, o: str = "", kind: str = "", *constraints: Constraint, subject: str = "disease"
+) -> Retrieval:
+    return Retrieval(Node("s1", subject, s), Node("p1", p), Node("o1", kind, o), constraints)
+
+
+async def found(graph: Graph, asked: Retrieval) -> list[str]:
+    hits = await HybridGraph(graph).find(asked, k=5)
+    return [hit.passage.text for hit in hits]
+
+
+async def test_the_answer_is_one_hop_away_by_the_predicate_in_words(graph: Graph) -> None:
+    texts = await found(graph, form("scurvy", "treated by"))
+    assert texts == [
+        "Relation: (scurvy, treated_by, ascorbic acid).",
+        "Relation: (scurvy, treated_by, citrus fruit).",
+    ]
+
+
+async def test_a_type_narrows_it_and_one_that_nothing_has_does_not(graph: Graph) -> None:
+    assert await found(graph, form("scurvy", "treated by", kind="vitamin")) == [
+        "Relation: (scurvy, treated_by, ascorbic acid)."
+    ]
+    assert len(await found(graph, form("scurvy", "treated by", kind="planet"))) == 2
+
+
+async def test_a_misspelt_name_is_found(graph: Graph) -> None:
+    assert "ascorbic acid" in (await found(graph, form("scurvvy", "treated by")))[0]
+
+
+async def test_a_predicate_in_other_words_gives_all_relations(graph: Graph) -> None:
+    assert len(await found(graph, form("scurvy", "remedy"))) == 3
+
+
+async def test_without_a_subject_it_is_asked_from_the_object(graph: Graph) -> None:
+    asked = form("", "treated by", "citrus fruit", subject="illness")
+    assert await found(graph, asked) == ["Relation: (scurvy, treated_by, citrus fruit)."]
+    assert await found(graph, form("", "treated by")) == []
+
+
+@pytest.mark.parametrize(
+    ("constraint", "kept"),
+    [
+        (Constraint("o", "dose", ">", "50"), ["ascorbic acid"]),
+        (Constraint("o", "dose", "<=", "20 mg"), ["citrus fruit"]),
+        (Constraint("o", "name", "!=", "Citrus fruit"), ["ascorbic acid"]),
+        (Constraint("o", "type", "in", ("food", "drink")), ["citrus fruit"]),
+        (Constraint("s", "causes", "=", "gum bleeding"), ["ascorbic acid", "citrus fruit"]),
+        (Constraint("s", "causes", "=", "fever"), []),
+        (Constraint("o", "colour", "=", "red"), ["ascorbic acid", "citrus fruit"]),
+        (Constraint("p", "since", "=", "1747"), ["ascorbic acid", "citrus fruit"]),
+    ],
+)
+async def test_a_condition_that_the_graph_contradicts_removes_an_answer(
+    graph: Graph, constraint: Constraint, kept: list[str]
+) -> None:
+    texts = await found(graph, form("scurvy", "treated by", "", "", constraint))
+    assert [text.removesuffix(").").rpartition(", ")[2] for text in texts] == kept
+
+
+async def test_texts_that_name_what_is_near_come_first(graph: Graph) -> None:
+    far = Passage("book:far#0", "Nothing of the kind.", "book", "Far")
+    near = Passage("book:near#0", "Scurvy and gum bleeding end with ascorbic acid.", "book", "N")
+    texts = ScriptedRetriever({"": [far, near]})
+    hits = await HybridGraph(graph, texts).find(form("scurvy", "treated by"), k=4)
+    ids = [hit.passage.id for hit in hits]
+    assert ids.index(near.id) < ids.index(far.id)
+    assert any(id.startswith("graph:") for id in ids[:2])
+
+
+async def test_a_form_goes_through_a_plain_retriever_s_door(graph: Graph) -> None:
+    through = QueriesAsForms(FormsAsQueries(HybridGraph(graph)))
+    asked = form("scurvy", "treated by", "", "", Constraint("o", "dose", ">", "50"))
+    direct = await HybridGraph(graph).find(asked, k=5)
+    assert await through.find(asked, k=5) == direct
+
+
+async def test_what_is_no_form_is_told_as_a_source_that_failed(graph: Graph) -> None:
+    with pytest.raises(SourceUnavailable, match="no form"):
+        await FormsAsQueries(HybridGraph(graph)).search("who?", k=3)
+
+
+async def test_without_a_graph_the_form_is_asked_in_words() -> None:
+    fact = Passage("graph:a#0", "scurvy", "graph", "scurvy")
+    texts = ScriptedRetriever({"": [fact]})
+    hits = await AsWords(texts).find(form("scurvy", "treated by", kind="vitamin"), k=3)
+    assert [hit.passage for hit in hits] == [fact]
+    assert texts.asked == ["scurvy , treated by vitamin"]
+
+
+@pytest.mark.parametrize(
+    ("comparison", "wanted", "value", "true"),
+    [
+        ("=", "Fever", "fever", True),
+        ("=", "16 kg", "16.0 kg", True),
+        ("=", "16 kg", "16 g", False),
+        ("!=", "fever", "cough", True),
+        ("<", "18", "17 years", True),
+        (">=", "18", "17", False),
+        (">", "many", "17", False),
+        ("in", ("a", "b"), "B", True),
+    ],
+)
+def test_values_are_compared_as_numbers_or_as_words(
+    comparison: str, wanted: str | tuple[str, ...], value: str, true: bool
+) -> None:
+    assert holds(Constraint("o", "x", comparison, wanted), value) is true  # type: ignore[arg-type]

@@ -1,0 +1,80 @@
+"""Forms are looked up in the graph beside the knowledge base, and a tape replays it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler import runs, wiring
+from osler.config import Kb, Model, Runs, Settings
+from osler.kb.base import KnowledgeBase
+from osler.kb.graph.items import Name, Relation
+from osler.kb.graph.store import Graph
+from osler.testing.scripted import KeyedModel
+from osler.trace import Searched
+from osler.types import Question
+from osler.wiring import parts
+
+PLAN = (
+    "<answer>Step1: What treats scurvy?\n"
+    "Action1: Retrieval(s=s1:disease['scurvy'], p=p1:treated by, o=o1:vitamin)</answer>"
+)
+MODEL: dict[str, Sequence[str]] = {
+    "decompose the user question": [PLAN],
+    "analyze the relationship": ["<answer>Yes</answer><reason>it says so</reason>"],
+    "from the references": [r"<answer>\boxed{ascorbic acid}</answer>"],
+    "Answer the last question": [r"It is. [1] <answer>\boxed{ascorbic acid}</answer>"],
+}
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    KnowledgeBase.create(tmp_path / "kb").close()
+    graph = Graph.create(tmp_path / "kb")
+    graph.add(
+        [
+            Name("D:s", "scurvy"),
+            Name("D:a", "ascorbic acid"),
+            Relation("D:s", "treated_by", "D:a"),
+        ]
+    )
+    graph.build()
+
+    async def cast(settings: Settings, roles: Any) -> Any:
+        return dict.fromkeys(roles, wiring.Ready(KeyedModel(MODEL)))
+
+    monkeypatch.setattr(parts, "cast", cast)
+    monkeypatch.setattr(KnowledgeBase, "require_built", lambda self, identity: None)
+    return Settings(
+        home=tmp_path,
+        kb=Kb(path=tmp_path / "kb"),
+        runs=Runs(path=tmp_path / "runs"),
+        model=Model(writes="yes"),
+    )
+
+
+def thinking(settings: Settings, **options: object) -> Settings:
+    chosen = {"kind": "kag-thinker", "boundary": "none", **options}
+    return Settings.model_validate({**settings.model_dump(), "strategy": chosen})
+
+
+async def test_a_form_is_asked_of_the_graph_recorded_and_replayed(settings: Settings) -> None:
+    finished = await runs.ask(thinking(settings), Question("q", "What treats scurvy?"))
+    searches = [event for event in finished.events if isinstance(event, Searched)]
+    assert len(searches) == 2
+    assert finished.solution is not None
+    cited = [each.passage.text for each in finished.solution.answer.evidence]
+    assert finished.folder is not None
+    tape = (finished.folder / "tape.jsonl").read_text("utf-8")
+    assert "kag-thinker/forms" in tape
+    assert "Retrieval(s=s1:disease['scurvy'], p=p1:treated by, o=o1:vitamin)" in tape
+    again = await runs.replay(finished.folder)
+    assert again.events == finished.events
+    assert all("ascorbic acid" in text for text in cited)
+
+
+async def test_in_text_mode_nothing_is_asked_by_form(settings: Settings) -> None:
+    chosen = thinking(settings, retriever="text")
+    finished = await runs.ask(chosen, Question("q", "What treats scurvy?"))
+    assert len([event for event in finished.events if isinstance(event, Searched)]) == 1
