@@ -106,7 +106,7 @@ def test_the_markdown_says_what_was_measured_how_and_what_is_left_out(log: Path)
 
 
 def test_the_page_has_no_script_and_loads_nothing(log: Path) -> None:
-    page = render_html(build(log), lambda events: [event.text for event in events])
+    page = render_html(build(log), lambda events: [getattr(event, "text", "") for event in events])
     assert "<script" not in page
     assert not re.search(r"(?:src|href)=\"(?!#)", page)
     assert "note &lt;script&gt;" in page
