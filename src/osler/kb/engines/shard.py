@@ -13,13 +13,13 @@ from typing import Any
 
 DENSE, WORDS = "dense", "words"
 
-EF, OVERSAMPLING = 256, 2.0
+EF, OVERSAMPLING = 128, 1.0
 """Breadth of the graph search, at least, and how many candidates per hit are compared again
 by their exact vectors.
 
-On 100,000 vectors a breadth of 256 found .960 of the ten nearest where 128 found .955, in the same
-time (0.6 ms); comparing 4 or 8 times as many exactly took 50 and 190 % more time for .962 and
-.972."""
+On a million vectors (benchmarks/speed/search.py) this found .986 of the ten nearest in 0.7 to
+0.9 ms; a breadth of 256 and twice as many compared found .990 in 1.2 ms, a breadth of 100 .981 in
+hardly less."""
 
 LEAST_PIECE, MOST_PIECES = 100_000, 8
 """A shard is searched in pieces, each by a thread of its own. A search by words looks at every
