@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from osler.kb.graph import fusion
-from osler.kb.graph.chains import Chain, Step, parse, verbalise
+from osler.kb.graph.chains import Chain, Step, outward, parse, verbalise
 from osler.kb.graph.items import Item, Mapping, Name, Relation
 from osler.kb.graph.normal import normal
 from osler.kb.graph.store import Graph
@@ -36,6 +36,7 @@ def test_the_normal_form_is_stable(text: str) -> None:
 
 VOCABULARIES, LOCALS = st.sampled_from("ABC"), st.integers(0, 3)
 IDS = st.builds("{}:{}".format, VOCABULARIES, LOCALS)
+IDENTIFIERS = [f"{vocabulary}:{number}" for vocabulary in "ABC" for number in range(4)]
 GRAPHS = st.tuples(
     st.lists(
         st.builds(Name, IDS, st.sampled_from(["fever", "cough", "糖尿病", "x"]), rank=st.just(0)),
@@ -49,11 +50,29 @@ GRAPHS = st.tuples(
 
 def content(graph: Graph) -> list[object]:
     """All that can be read of it."""
-    ids = [f"{vocabulary}:{number}" for vocabulary in "ABC" for number in range(4)]
-    concepts: list[object] = [graph.concept(id) for id in ids]
-    edges: list[object] = [graph.neighbours([id]) for id in ids]
+    concepts: list[object] = [graph.concept(id) for id in IDENTIFIERS]
+    edges: list[object] = [graph.neighbours([id]) for id in IDENTIFIERS]
     arrays: list[object] = [(name, array.tolist()) for name, array in graph.arrays().items()]
     return [*concepts, *edges, *arrays, graph.exact("fever")]
+
+
+@settings(max_examples=25, deadline=None)
+@given(GRAPHS)
+def test_what_is_said_of_relations_parses_back_to_what_was_stated(
+    made: tuple[list[Name], list[Relation], list[Mapping]],
+) -> None:
+    names, relations, _ = made
+    with tempfile.TemporaryDirectory() as folder, Graph.create(Path(folder)) as graph:
+        graph.add([*names, *relations])
+        called = {id: concept.name for id in IDENTIFIERS if (concept := graph.concept(id))}
+        stated = {
+            (called[one], said, called[two])
+            for one, said, two, *_ in relations
+            if one in called and two in called and one != two
+        }
+        said = [chain for id in called for chain in outward(graph, id, hops=1, k=100)]
+        assert {parse(verbalise(chain))[0] for chain in said} == stated
+        assert all(len(parse(verbalise(chain))) == 1 for chain in said)
 
 
 @settings(max_examples=40, deadline=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -94,6 +95,33 @@ def test_nearness_is_personalised_pagerank(graph: Graph) -> None:
     for concept, share in found.items():
         assert share == pytest.approx(wanted[concept], abs=1e-5)
     assert sum(found.values()) == pytest.approx(1, abs=1e-5)
+
+
+def vertices() -> Any:
+    """The same graph in igraph."""
+    igraph = pytest.importorskip("igraph")
+    edges = {(i.subject, i.predicate, i.object) for i in facts() if isinstance(i, Relation)}
+    other = igraph.Graph()
+    other.add_vertices([f"N:{n}" for n in range(COUNT)])
+    other.add_edges([(a, b) for a, _, b in sorted(edges) if a != b])
+    return other
+
+
+def test_igraph_has_the_same_paths(graph: Graph) -> None:
+    other, rng = vertices(), random.Random(7)
+    for _ in range(12):
+        one, two = rng.sample([f"N:{n}" for n in range(COUNT)], 2)
+        paths = other.get_all_simple_paths(one, two, maxlen=3)
+        wanted = {tuple(other.vs[n]["name"] for n in path) for path in paths}
+        assert {chain.concepts for chain in between(graph, one, two, k=100_000)} == wanted
+
+
+def test_igraph_has_the_same_pagerank(graph: Graph) -> None:
+    other, seeds = vertices(), ["N:1", "N:5"]
+    wanted = other.personalized_pagerank(damping=0.85, reset_vertices=seeds)
+    found = dict(nearest(graph, seeds, k=COUNT, precision=1e-9))
+    for name, share in zip(other.vs["name"], wanted, strict=True):
+        assert found.get(name, 0.0) == pytest.approx(share, abs=1e-5)
 
 
 @pytest.mark.parametrize("text", ["", "name", "a —b→", "a —b c", "—→", "a b→ c"])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseMissing, UnknownPassage
+from osler.kb.graph.chains import between, nearest, outward
 from osler.kb.graph.items import Definition, Mapping, Name, Relation, Stream, Typed
 from osler.kb.graph.store import Graph
 from osler.kb.records import Drop
@@ -206,3 +207,18 @@ def test_the_derived_file_is_made_anew_when_it_is_old_cut_or_gone(graph: Graph) 
             assert len(again.arrays()["to"]) == first
     graph.add([Name("T:4", "four"), Relation("T:4", "is_a", "T:1")])
     assert len(graph.arrays()["to"]) == first + 2
+
+
+def test_cycles_are_relations_like_any_other(tmp_path: Path) -> None:
+    ring = ["X:0", "X:1", "X:2"]
+    facts = [Name(id, f"ring {id}") for id in ring]
+    turns = [Relation(one, "is_a", ring[(n + 1) % 3]) for n, one in enumerate(ring)]
+    with Graph.create(tmp_path) as graph:
+        added = graph.add([*facts, *turns, Relation("X:1", "is_a", "X:0")])
+        assert (added.relations, added.drops) == (4, ())
+        assert {chain.concepts for chain in between(graph, "X:0", "X:2", hops=4)} == {
+            ("X:0", "X:2"),
+            ("X:0", "X:1", "X:2"),
+        }
+        assert {len(chain.concepts) for chain in outward(graph, "X:0", hops=4, k=50)} == {2, 3}
+        assert sum(share for _, share in nearest(graph, ["X:0"])) <= 1
