@@ -1,6 +1,7 @@
 """TC-RAG on 100 questions, sample and real: does every run end as defined, and what does it cost?
 
     python benchmarks/tcrag_runs.py [--limit N] [--uct N] [--out FILE.json] [--figure FILE.svg]
+    python benchmarks/tcrag_runs.py --read FILE.json [--figure FILE.png]
 
 40 questions of the sample and 60 real ones (MedQA-US, PubMedQA, CMB-Exam; seeded choice from
 ../shared/data/A_questions, left out where that is absent), the packaged model with grammars,
@@ -25,9 +26,11 @@ from sample_questions import samples
 
 from osler import wiring
 from osler.config import Settings
+from osler.evaluate.figures import sigma_figure
 from osler.evaluate.sigma import Metric, Outcome, Point, Posed, points
 from osler.questions import parse_question
 from osler.studies import sigma_sweep
+from osler.types import Halt
 
 SEED = 6
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "A_questions"
@@ -98,6 +101,22 @@ def table(rows: list[Point]) -> str:
     return "\n".join(lines)
 
 
+def kept(path: Path) -> list[Outcome]:
+    """What `--out` has written."""
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    return [
+        Outcome(**{**row, "halt": Halt(row["halt"]), "values": tuple(row["values"])})
+        for row in rows
+    ]
+
+
+def show(outcomes: list[Outcome], figures: list[Path]) -> None:
+    found = points(outcomes)
+    print(table(found))
+    if figures:
+        sigma_figure(found, figures)
+
+
 async def main(given: argparse.Namespace) -> None:
     every = chosen()
     random.Random(SEED).shuffle(every)
@@ -129,7 +148,7 @@ async def main(given: argparse.Namespace) -> None:
                     f"{metric}: {len(asked)} questions, {time.perf_counter() - began:.0f} s",
                     flush=True,
                 )
-    print(table(points(outcomes)))
+    show(outcomes, given.figure)
 
 
 if __name__ == "__main__":
@@ -138,4 +157,10 @@ if __name__ == "__main__":
     parser.add_argument("--uct", type=int, default=25, help="questions under uct")
     parser.add_argument("--steps", type=int, default=4, help="strategy.max_loop")
     parser.add_argument("--out", type=Path, default=None, help="where each outcome is kept")
-    asyncio.run(main(parser.parse_args()))
+    parser.add_argument("--figure", type=Path, action="append", default=[], help="SVG or PNG")
+    parser.add_argument("--read", type=Path, default=None, help="no runs: outcomes that were kept")
+    arguments = parser.parse_args()
+    if arguments.read:
+        show(kept(arguments.read), arguments.figure)
+    else:
+        asyncio.run(main(arguments))

@@ -13,11 +13,12 @@ from osler.config import Kb, Role, Settings, TcRag
 from osler.config.settings import ToolName
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
+from osler.kb.graph import communities
 from osler.kb.graph.formats import read
 from osler.kb.graph.store import Graph
 from osler.llm.tape import Tape
 from osler.retrieve.relevance import Overlap
-from osler.tcrag.tools import KG_CHAINS, MEDICAL_NER, TOLD
+from osler.tcrag.tools import KG_CHAINS, KG_COMMUNITIES, MEDICAL_NER, TOLD
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Noted, Pushed, Run
 from osler.types import GRAPH, Question, Retriever
@@ -95,6 +96,18 @@ def test_a_concept_graph_brings_its_chains(with_graph: Path) -> None:
     assert names(given, ("book", GRAPH)) == ["DOC_RAG", "KG_RAG", "KG_CHAINS"]
     assert names(given, ("book",)) == ["DOC_RAG"], "kb.sources leaves the graph out"
     assert carrier(given, "DOC_RAG") is None
+
+
+async def test_communities_are_a_tool_once_they_have_been_found(with_graph: Path) -> None:
+    given = settings(with_graph)
+    assert KG_COMMUNITIES not in over_graph(given)
+    with Graph.open(with_graph / "kb") as graph:
+        communities.build(graph)
+    assert names(given, (GRAPH,)) == ["KG_RAG", "KG_CHAINS", "KG_COMMUNITIES"]
+    retriever = carrier(given, KG_COMMUNITIES)
+    assert retriever is not None
+    (hit, *_) = await retriever.search("What helps in scurvy?", k=3)
+    assert "ascorbic acid" in hit.passage.text
 
 
 def test_named_tools_are_offered_in_that_order_helpers_too(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from osler.tcrag.tools import (
     FILTER,
     HYPOTHESIS_OUTPUT,
     KG_CHAINS,
+    KG_COMMUNITIES,
     KNOWLEDGE_ORGANIZE,
     MEDICAL_NER,
     SOURCES_OF,
@@ -36,6 +37,12 @@ def _chains(graph: Graph) -> Retriever:
     return ChainRetriever(graph)
 
 
+def _communities(graph: Graph) -> Retriever:
+    from osler.retrieve.graph_communities import CommunityRetriever
+
+    return CommunityRetriever(graph)
+
+
 def _mentions(graph: Graph) -> Retriever:
     from osler.retrieve.mentions import MentionRetriever
 
@@ -44,14 +51,21 @@ def _mentions(graph: Graph) -> Retriever:
 
 _OVER_GRAPH: Mapping[str, Callable[[Graph], Retriever]] = {
     KG_CHAINS: _chains,
+    KG_COMMUNITIES: _communities,
     MEDICAL_NER: _mentions,
 }
 """What looks something up in the concept graph besides the source `graph`; by name of its tool."""
 
 
 def over_graph(settings: Settings) -> tuple[str, ...]:
-    """The names of those that can be had; none without a concept graph."""
-    return tuple(_OVER_GRAPH) if graphs.exists(settings) else ()
+    """The names of those that can be had: none without a concept graph, communities where
+    they have been found."""
+    from osler.kb.graph.communities import FILE
+
+    if not graphs.exists(settings):
+        return ()
+    found = (settings.kb.path / FILE).exists()
+    return tuple(name for name in _OVER_GRAPH if found or name != KG_COMMUNITIES)
 
 
 def carrier(settings: Settings, name: str) -> Retriever | None:
