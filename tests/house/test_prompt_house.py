@@ -91,6 +91,8 @@ def example(name: str, language: Language) -> dict[str, object]:
         "feedback": [{"plan": "<book> adrenaline </book>", "score": 2, "suggestion": "Ask dose."}],
         "source": BOOK,
         "description": Offer(BOOK).described(language),
+        "first": "Step1: Which illness is it?\nanaphylaxis",
+        "second": "Step1: Name the illness.\nanaphylaxis",
         "text": "DOC_RAG: [1] Anaphylaxis: Adrenaline is given first.",
     }
     if name == "omni/feedback":  # documents by query

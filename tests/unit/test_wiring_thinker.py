@@ -1,5 +1,6 @@
 """KAG-Thinker as the settings ask for it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from osler.kag.solver import Thinker
 from osler.kag.speaker import Speaker
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
-from osler.trace import Run
+from osler.trace import Asked, Run
 from osler.types import Halt, Passage, Question
 from osler.wiring.models import Ready
 from osler.wiring.parts import Parts, roles_of
@@ -93,3 +94,37 @@ async def test_a_question_is_answered_through_the_wiring(tmp_path: Path) -> None
     solution = await wiring.solver(chosen, parts(model)).solve(QUESTION, Run())
     assert solution.halt is Halt.CONVERGED
     assert solution.answer.evidence[0].passage == FACT
+
+
+async def test_a_planner_stands_in_front_of_another_reader(tmp_path: Path) -> None:
+    """§4.4 and Table 8: the Thinker plans, another model solves."""
+    server = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "m", "writes": "yes"}
+    chosen = Settings.model_validate(
+        {
+            "home": tmp_path,
+            "roles": {"planner": server},
+            "strategy": {"kind": "kag-thinker", "boundary": "none"},
+        }
+    )
+    plan = (
+        "<answer>Step1: What does amiodarone do to the INR?\nAction1: Retrieval("
+        "s=s1:drug['amiodarone'], p=p1:effect on the INR, o=o1:effect)</answer>"
+    )
+    planner = KeyedModel({"decompose the user question": [plan]}, name="planner")
+    reader = KeyedModel(
+        {
+            "analyze the relationship": ["<answer>Yes</answer><reason>it says so</reason>"],
+            "from the references": [r"<answer>\boxed{it rises}</answer>"],
+        },
+        name="reader",
+    )
+    apart = replace(parts(reader), models={"planner": Ready(planner), "reader": Ready(reader)})
+    run = Run()
+    solution = await wiring.solver(chosen, apart).solve(QUESTION, run)
+    assert solution.answer.evidence[0].passage == FACT
+    assert planner.asked == ["decompose the user question"]
+    asked = {event.role for event in run.events if isinstance(event, Asked)}
+    assert asked == {"planner", "reader"}
+    assert isinstance(solver := wiring.solver(chosen, apart), Thinker)
+    assert (solver.deducer.speaker.reasoning, solver.depth.boundary) == (80, NoBoundary())
+    assert isinstance(solver.planner, Decomposer)

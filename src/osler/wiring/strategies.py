@@ -65,8 +65,7 @@ def solver(settings: Settings, parts: Parts, plan: Dossier | None = None) -> Sol
         case KagThinker() as thinking:
             from osler.wiring.thinking import thinker
 
-            small = not writes(settings, "planner")
-            return thinker(settings, thinking, parts, compose, sampling, small=small)
+            return thinker(settings, thinking, parts, compose, sampling)
         case OmniRag() as planned:
             from osler.wiring.planning import planner_and_reader
 

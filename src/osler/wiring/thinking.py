@@ -21,33 +21,28 @@ from osler.llm.base import Sampling
 from osler.types import GRAPH
 from osler.wiring.forms import FORMS
 from osler.wiring.parts import Parts
+from osler.wiring.strategies import writes
 
 _BRIEF = 80
 """Characters of reasoning by a small model."""
 
 
 def thinker(
-    settings: Settings,
-    chosen: KagThinker,
-    parts: Parts,
-    compose: Composer,
-    sampling: Sampling,
-    *,
-    small: bool,
+    settings: Settings, chosen: KagThinker, parts: Parts, compose: Composer, sampling: Sampling
 ) -> Thinker:
     """The planner decomposes; the reader does all else.
 
-    `small`: the planner is too small for Table 1, and long reasoning is of no use to it.
+    A model that may not word medicine is taken for too small for Table 1 and for long reasoning.
     """
-    reader = speaker(parts, "reader", sampling, small=small)
+    reader = speaker(settings, parts, "reader", sampling)
     planner: Planner = GivenPlan()
     if chosen.decompose:
-        asked = speaker(parts, "planner", sampling, small=small)
-        planner = Outliner(asked) if small else Decomposer(asked)
+        asked = speaker(settings, parts, "planner", sampling)
+        planner = Decomposer(asked) if writes(settings, "planner") else Outliner(asked)
     depth = DepthSolver(
         reader,
         parts.retriever("kag-thinker", parts.sources),
-        boundary(settings, chosen, reader, small=small),
+        boundary(settings, chosen, reader),
         Focuser(reader),
         _forms(chosen, parts),
         sources=parts.sources,
@@ -92,15 +87,15 @@ def tau(settings: Settings, chosen: KagThinker, reader: str) -> tuple[float, str
     )
 
 
-def speaker(parts: Parts, role: Role, sampling: Sampling, *, small: bool) -> Speaker:
+def speaker(settings: Settings, parts: Parts, role: Role, sampling: Sampling) -> Speaker:
     """The role's model, asked as KAG-Thinker asks."""
     ready = parts.models[role]
     made = Speaker(ready.model, role, sampling, ready.constrains)
-    return replace(made, reasoning=_BRIEF) if small else made
+    return made if writes(settings, role) else replace(made, reasoning=_BRIEF)
 
 
 def boundary(
-    settings: Settings, chosen: KagThinker, reader: Speaker, *, small: bool
+    settings: Settings, chosen: KagThinker, reader: Speaker
 ) -> GenerateThenAssess | NoBoundary:
     """What says whether the reader knows by itself."""
     if chosen.boundary == "none":
@@ -110,18 +105,15 @@ def boundary(
         tau(settings, chosen, reader.model.name)[0],
         self_check=chosen.boundary in ("both", "self-check"),
         likelihood=chosen.boundary in ("both", "likelihood"),
-        examples=small,
+        examples=not writes(settings, "reader"),
     )
 
 
 def own_knowledge(settings: Settings, chosen: KagThinker, parts: Parts) -> GenerateThenAssess:
     """The boundary as a run has it, to be asked alone. Raises `BadConfig` where there is none."""
-    from osler.wiring.strategies import writes
-
-    small, asked = not writes(settings, "planner"), settings.sampling
+    asked = settings.sampling
     sampling = Sampling(asked.temperature, asked.max_tokens, seed=asked.seed)
-    reader = speaker(parts, "reader", sampling, small=small)
-    found = boundary(settings, chosen, reader, small=small)
+    found = boundary(settings, chosen, speaker(settings, parts, "reader", sampling))
     if isinstance(found, NoBoundary):
         raise BadConfig("there is no boundary", fix='set strategy.boundary = "both"')
     return found

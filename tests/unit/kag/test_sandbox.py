@@ -43,6 +43,19 @@ HONEST: list[tuple[str, object]] = [
         "'ABCD'[[500, 800, 400, 600].index(min([500, 800, 400, 600], key=lambda v: abs(v - 592)))]",
         "D",
     ),
+    ("kg, cm = 70, 175\nround(kg / (cm / 100) ** 2, 1)", 22.9),
+    ("import math\nround(math.sqrt(70 * 175 / 3600), 2)", 1.84),
+    (
+        "def fluid(kg):\n    return 100 * min(kg, 10) + 50 * max(0, min(kg - 10, 10))\nfluid(16)",
+        1300,
+    ),
+    ("140 - (103 + 24)", 13),
+    ("round(2.1 + 0.8 * (4.0 - 2.5), 2)", 3.3),
+    ("4 * 70 * 20 / 2 / 8", 350.0),
+    ("score = sum([True, False, True, 2])\nscore", 4),
+    ("match 3:\n    case 3:\n        v = 'three'\n    case _:\n        v = 'other'\nv", "three"),
+    ("import re\nfloat(re.search(r'([0-9.]+) *kg', 'weight=16kg')[1]) * 2", 32.0),
+    ("import json\njson.loads('{\"dose\": 5}')['dose'] * 3", 15),
 ]
 
 LEAKS = [
@@ -93,6 +106,14 @@ DENIALS = [
     "a = []\na.append(a)\nwhile True: a = [a, a]",
     "list(iter(lambda: 1, 0))",
     "import asyncio\nasyncio.run(asyncio.sleep(10 ** 6))\nwhile True: pass",
+    "import time\nwhile True:\n    time.time()",
+    "def f(n):\n    return f(n + 1) + f(n + 1)\nf(0)",
+    "x = 2\nwhile True:\n    x = x * x",
+    "s = set()\nn = 0\nwhile True:\n    n += 1\n    s.add(n)",
+    "x = []\nfor _ in range(10 ** 6):\n    x = [x]\nstr(x) * 10 ** 8",
+    "class A:\n    def __eq__(self, other):\n        return self == other\nA() == A()\nwhile 1: 1",
+    "'{:>10000000000}'.format(1)",
+    "sorted(range(10 ** 9), key=lambda n: -n)",
 ]
 
 

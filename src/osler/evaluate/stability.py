@@ -1,0 +1,142 @@
+"""Stability: is a question solved the same way twice? (KAG-Thinker §4.4, Fig. 5)
+
+A question is solved with two seeds at one temperature, and a judge says whether the two solution
+processes are consistent. The score is the share of stable questions. Beside it stands a score
+without a judge: whether the two plans have the same functions waiting for the same steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from osler.errors import MalformedOutput
+from osler.evaluate.intervals import Estimate, proportion
+from osler.llm.ask import ask
+from osler.llm.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.verdict import parse_verdict, verdict_grammar
+from osler.prompts import render
+from osler.trace import FormSolved, FormsPlanned, Run, Solver
+from osler.types import Question, Solution
+
+TEMPERATURES = (0.6, 0.8)
+"""The two that §4.4 names."""
+SEEDS = (0, 1)
+REASONING = 400
+"""Characters that the judge may reason, under a grammar."""
+
+Shape = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One solution process, as the judge sees it, and its shape."""
+
+    text: str
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    question: Question
+    first: Told
+    second: Told
+    stable: bool | None
+    """As judged; `None` where the judge's verdict could not be read."""
+
+    @property
+    def alike(self) -> bool:
+        """Whether the plans have the same functions waiting for the same steps."""
+        return self.first.shape == self.second.shape
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    pairs: tuple[Pair, ...]
+
+    @property
+    def judged(self) -> Estimate:
+        """Share of stable questions; an unread verdict counts as unstable."""
+        return proportion(sum(pair.stable is True for pair in self.pairs), len(self.pairs))
+
+    @property
+    def alike(self) -> Estimate:
+        return proportion(sum(pair.alike for pair in self.pairs), len(self.pairs))
+
+    @property
+    def unread(self) -> int:
+        return sum(pair.stable is None for pair in self.pairs)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Who says whether two processes are consistent, greedily."""
+
+    model: LanguageModel
+    constrains: bool = False
+    """Whether it takes a grammar."""
+
+    async def consistent(self, question: Question, first: Told, second: Told) -> bool | None:
+        prompt = render(
+            "evaluate/consistent",
+            question.language,
+            question=question.text,
+            first=first.text,
+            second=second.text,
+        )
+        grammar = verdict_grammar(reason=REASONING) if self.constrains else None
+        try:
+            return await ask(
+                self.model,
+                [Message("user", prompt.text)],
+                _verdict,
+                Sampling(0.0, top=0, grammar=grammar),
+                Run(id=question.id),
+                role="judge",
+                prompt=prompt.identity,
+            )
+        except MalformedOutput:
+            return None
+
+
+async def stability(
+    solver: Callable[[int], Solver],
+    judge: Judge,
+    questions: Sequence[Question],
+    *,
+    seeds: tuple[int, int] = SEEDS,
+) -> Stability:
+    """`solver(seed)` solves at the temperature that is measured. Raises `ValueError` for one seed
+    twice: that would be the same run."""
+    if seeds[0] == seeds[1]:
+        raise ValueError(f"two seeds are wanted, got {seeds[0]} twice")
+    pairs = []
+    for question in questions:
+        first, second = [await _solved(solver(seed), question, seed) for seed in seeds]
+        stable = await judge.consistent(question, first, second)
+        pairs.append(Pair(question, first, second, stable))
+    return Stability(tuple(pairs))
+
+
+def told(run: Run, solution: Solution) -> Told:
+    """The plan, what each step came to, and the answer."""
+    lines: list[str] = []
+    shape: Shape = ()
+    for event in run.events:
+        if isinstance(event, FormsPlanned):
+            shape = tuple((node.fn, node.needs) for node in event.nodes)
+            lines += [f"Step{n.n}: {n.step}\nAction{n.n}: {n.action}" for n in event.nodes]
+        elif isinstance(event, FormSolved):
+            lines.append(f"#{event.n} {event.answer or 'unknown'}")
+    answer = solution.answer
+    lines.append(" ".join(filter(None, (answer.option, answer.text))))
+    return Told("\n".join(line for line in lines if line), shape)
+
+
+async def _solved(solver: Solver, question: Question, seed: int) -> Told:
+    run = Run(id=f"{question.id}-{seed}", seed=seed)
+    return told(run, await solver.solve(question, run))
+
+
+def _verdict(reply: Completion) -> bool:
+    return parse_verdict(reply.text)

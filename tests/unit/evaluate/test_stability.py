@@ -1,0 +1,69 @@
+"""Two seeds, one question: the same way of solving it, or another (KAG-Thinker §4.4)."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from osler.evaluate.stability import Judge, stability, told
+from osler.testing.scripted import ScriptedModel
+from osler.trace import FormNode, FormSolved, FormsPlanned, Run
+from osler.types import Answer, Halt, Question, Solution, Statement
+
+QUESTIONS = [Question("a", "Who made it?"), Question("b", "是谁做的？", language="zh")]
+
+
+@dataclass
+class Planned:
+    """Asks one step more where its seed is among `longer`."""
+
+    longer: bool
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        nodes = [FormNode(1, "Retrieval", question.text, "Retrieval(s=s1, p=p1, o=o1)", ())]
+        if self.longer:
+            nodes.append(FormNode(2, "Output", "Give it.", "Output(o1)", (1,)))
+        run.emit(FormsPlanned(tuple(nodes)))
+        run.emit(FormSolved(1, "done", f"Ann, drawn by {run.seed}"))
+        return Solution(Answer((Statement("Ann"),)), Halt.CONVERGED, "")
+
+
+async def test_the_score_is_the_share_that_the_judge_calls_consistent() -> None:
+    model = ScriptedModel(["<answer>yes</answer>", "不同。<answer>no</answer>"])
+    found = await stability(lambda seed: Planned(False), Judge(model), QUESTIONS)
+    model.finish()
+    assert (found.judged.value, found.judged.n, found.unread) == (0.5, 2, 0)
+    assert found.alike.value == 1.0
+    english, chinese = (seen[-1].content for seen in model.seen)
+    assert "Ann, drawn by 0" in english
+    assert "Ann, drawn by 1" in english
+    assert "是谁做的？" in chinese
+    assert "两个解题过程" in chinese
+    assert all(sampling.temperature == 0.0 for sampling in model.samplings)
+
+
+async def test_plans_of_another_shape_are_told_apart_without_a_judge() -> None:
+    model = ScriptedModel(["<answer>yes</answer>"] * 2)
+    found = await stability(lambda seed: Planned(seed == 1), Judge(model), QUESTIONS)
+    assert (found.judged.value, found.alike.value) == (1.0, 0.0)
+
+
+async def test_a_verdict_that_cannot_be_read_counts_as_unstable_and_is_told() -> None:
+    model = ScriptedModel(["perhaps"] * 6)
+    found = await stability(lambda seed: Planned(False), Judge(model), QUESTIONS)
+    assert (found.judged.value, found.unread) == (0.0, 2)
+
+
+async def test_one_seed_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="two seeds"):
+        await stability(
+            lambda seed: Planned(False), Judge(ScriptedModel([])), QUESTIONS, seeds=(3, 3)
+        )
+
+
+def test_a_process_is_told_by_its_plan_its_steps_and_its_answer() -> None:
+    run = Run()
+    run.emit(FormsPlanned((FormNode(1, "Retrieval", "Who?", "Retrieval(…)", ()),)))
+    run.emit(FormSolved(1, "failed", ""))
+    found = told(run, Solution(Answer(option="B"), Halt.CONVERGED, ""))
+    assert found.text == "Step1: Who?\nAction1: Retrieval(…)\n#1 unknown\nB"
+    assert found.shape == (("Retrieval", ()),)

@@ -1,0 +1,129 @@
+"""The paper's credit card case (Table 5) as a golden plan and a golden run, and plans in another
+language than their question. Films and burn: test_thinker.py.
+
+The table's own figures disagree: its Math prints 4989.40 and its Output 4894.40. The amounts of the
+question sum to 4894.30, which is what is asked for here.
+"""
+
+import pytest
+
+from osler.answer.written import Written
+from osler.kag.boundary import NoBoundary
+from osler.kag.depth import DepthSolver
+from osler.kag.executors import Calculator, Deducer
+from osler.kag.focus import Focuser
+from osler.kag.forms import Deduce, Math, Output, Retrieval
+from osler.kag.output import Finisher
+from osler.kag.parse import read_plan
+from osler.kag.planner import Decomposer
+from osler.kag.solver import Thinker
+from osler.kag.speaker import Speaker
+from osler.testing.scripted import KeyedModel, ScriptedRetriever
+from osler.trace import Calculated, FormSolved, Run
+from osler.types import Halt, Passage, Question
+
+pytest.importorskip("pydantic_monty", reason="written calculations need the extra math")
+
+CARD = Question(
+    "card",
+    "Zhang found a wallet and spent 210.4, 569.2, 1035.2, 2044.5 and 1035 yuan with the card in it."
+    " What's the total amount involved in Zhang's credit card fraud?",
+)
+CARD_PLAN = """<answer>Step1: What are the elements of credit card fraud?
+Action1: Retrieval(s=s1:offense[credit card fraud], p=p1: found, o=o1:elements)
+Step2: Based on #1, which amounts meet the elements of credit card fraud?
+Action2: Deduce(op=extract, content=[o1, Zhang found a wallet, and spent 210.4, 569.2, 1035.2, \
+2044.5 and 1035 yuan], target=Which amounts meet the elements of credit card fraud?)->o2
+Step3: What's the total of #2?
+Action3: Math(content=[o1, o2], target=What's the total amount involved in Zhang's credit card \
+fraud.)->o3
+Step4: Output #3
+Action4: Output(o3)</answer>"""
+LAW = Passage("book:law#0", "Using another's credit card is credit card fraud.", "book", "Law")
+
+
+def box(text: str) -> str:
+    return rf"<answer>\boxed{{{text}}}</answer>"
+
+
+def thinker(model: KeyedModel, found: ScriptedRetriever) -> Thinker:
+    speaker = Speaker(model, "reader")
+    depth = DepthSolver(speaker, found, NoBoundary(), Focuser(speaker))
+    parts = (Calculator(speaker, {}), Deducer(speaker), Finisher(speaker), Written())
+    return Thinker(Decomposer(speaker), depth, *parts)
+
+
+def test_the_credit_card_plan_reads_with_bare_names_and_apostrophes() -> None:
+    plan = read_plan(CARD_PLAN)
+    assert [type(step.action) for step in plan.steps] == [Retrieval, Deduce, Math, Output]
+    deduced = plan.steps[1].action
+    assert isinstance(deduced, Deduce)
+    assert deduced.content[0] == "o1"
+    assert "210.4" in " ".join(deduced.content)
+    summed = plan.steps[2].action
+    assert isinstance(summed, Math)
+    assert summed.target == "What's the total amount involved in Zhang's credit card fraud."
+    assert summed.alias == "o3"
+
+
+async def test_the_credit_card_case_sums_4894_30_in_the_sandbox() -> None:
+    model = KeyedModel(
+        {
+            "decompose the user question": [CARD_PLAN],
+            "analyze the relationship": ["<answer>Yes</answer><reason>reference 0</reason>"],
+            "Extract from what is known": [box("210.4, 569.2, 1035.2, 2044.5, 1035")],
+            "Write a short Python program": [
+                "<Python>amounts = [210.4, 569.2, 1035.2, 2044.5, 1035]\n"
+                "round(sum(amounts), 2)</Python>"
+            ],
+            "Answer the last question": [f"{LAW.text} [1] {box('4894.3')}"],
+            "from the references": [box("use of another's credit card")],
+        }
+    )
+    run = Run()
+    solution = await thinker(model, ScriptedRetriever({"": [LAW]})).solve(CARD, run)
+    (computed,) = [event for event in run.events if isinstance(event, Calculated)]
+    assert (computed.engine, computed.value, computed.error) == ("python", "4894.3", "")
+    answers = {e.n: e.answer for e in run.events if isinstance(e, FormSolved)}
+    assert (answers[3], answers[4]) == ("4894.3", "4894.3")
+    assert solution.halt is Halt.CONVERGED
+    assert [each.passage for each in solution.answer.evidence] == [LAW]
+
+
+CHINESE = """<answer>步骤1：信用卡诈骗罪的构成要件是什么？
+动作1：Retrieval（s=s1:罪名['信用卡诈骗罪'], p=p1:构成要件, o=o1:要件）
+步骤2：输出 #1。
+动作2：Output（o1）</answer>"""
+ENGLISH = (
+    "<answer>Step1: Which drug is first?\n"
+    "Action1: Retrieval(s=s1:disease['anaphylaxis'], p=p1:first drug, o=o1:drug)</answer>"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "asks", "found"),
+    [
+        (CARD, CHINESE, "decompose the user question", "信用卡诈骗罪的构成要件是什么？"),
+        (
+            Question("zh", "过敏性休克首选什么药物？", language="zh"),
+            ENGLISH,
+            "用户问题拆解",
+            "Which drug is first?",
+        ),
+    ],
+)
+async def test_a_plan_in_the_other_language_is_a_plan(
+    question: Question, reply: str, asks: str, found: str
+) -> None:
+    texts = ScriptedRetriever({"": [LAW]})
+    model = KeyedModel(
+        {
+            asks: [reply],
+            "<reason>": ["<answer>Yes</answer><reason>all</reason>"],
+            "unknown": [box("it is so")],
+            "": [f"{LAW.text} [1] {box('it is so')}"],
+        }
+    )
+    solution = await thinker(model, texts).solve(question, Run())
+    assert texts.asked == [found]
+    assert solution.halt is Halt.CONVERGED
