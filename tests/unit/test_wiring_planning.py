@@ -49,7 +49,7 @@ def parts(model: KeyedModel) -> Parts:
         Overlap(),
         ("book", "notes"),
         "snapshot",
-        (Offer("book"), Offer("notes", ("Ward rules",))),
+        offers=(Offer("book"), Offer("notes", ("Ward rules",))),
     )
 
 
