@@ -1,6 +1,6 @@
 """How well source plans find gold documents: the table that training has to move.
 
-    python benchmarks/planning.py [--data FOLDER] [--questions N] [--work FOLDER] [--toml]
+    python benchmarks/planning.py [--data FOLDER] [--questions N] [--work FOLDER] [--store]
 
 Real questions with known gold documents: BioASQ (abstracts that its snippets are from),
 PubMedQA (the abstract whose title the question is, without its title), LiveQA (answers of
@@ -36,6 +36,8 @@ from math import log2
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+
+from quality import figure, store
 
 from osler import wiring
 from osler.config import Settings
@@ -302,16 +304,18 @@ def table(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-def toml(results: Sequence[Result], command: str) -> str:
-    """The part of `benchmarks/quality.toml`: value, low, high of each figure."""
-    lines = ["[planning]", f'command = "{command}"', 'model = "smollm2-135m-instruct-q8_0"']
-    lines.append("# Each figure: value, low and high of its 95 % bootstrap interval.")
+def part(results: Sequence[Result], given: argparse.Namespace) -> dict[str, Any]:
+    """The part of `benchmarks/quality.toml`."""
+    found: dict[str, Any] = {
+        "script": "benchmarks/planning.py",
+        "model": "smollm2-135m-instruct-q8_0",
+        "questions": given.questions,
+        "seed": given.seed,
+    }
     for name, planner, of in rows(results):
-        lines += ["", f"[planning.{name}.{planner}]", f"n = {len(of)}"]
-        for metric, figure in zip(("recall_at_10", "ndcg_at_10"), figures(of), strict=True):
-            bounds = f"{figure.value:.3f}, {figure.low:.3f}, {figure.high:.3f}"
-            lines.append(f"{metric} = [{bounds}]")
-    return "\n".join(lines)
+        recall, ndcg = map(figure, figures(of))
+        found.setdefault(name, {})[planner] = {"recall10": recall, "ndcg10": ndcg}
+    return found
 
 
 async def go(given: argparse.Namespace) -> list[dict[str, Any]]:
@@ -380,7 +384,7 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=4)
     parser.add_argument("--work", type=Path, help="knowledge base and results; kept")
     parser.add_argument("--planners", default=",".join(PLANNERS[:-1]))
-    parser.add_argument("--toml", action="store_true", help="also the part of quality.toml")
+    parser.add_argument("--store", action="store_true", help="write into quality.toml")
     given = parser.parse_args()
     if not given.data.is_dir():
         print(f"no data in {given.data}", file=sys.stderr)
@@ -389,8 +393,8 @@ def main() -> int:
         given.work = given.work or Path(place)
         results = with_oracle(asyncio.run(go(given)))
     print(table(results))
-    if given.toml:
-        print("", toml(results, f"python benchmarks/planning.py --questions {given.questions}"))
+    if given.store:
+        store("planning", part(results, given))
     return 0
 
 

@@ -152,6 +152,17 @@ async def ask(
     )
 
 
+async def planning(settings: Settings) -> tuple[OmniRag, wiring.Parts]:
+    """Omni-RAG over live parts. Raises `BadConfig` for another strategy."""
+    kind = settings.strategy.kind
+    if kind != "omni-rag":
+        raise BadConfig(f"{kind} makes no source plan", fix="add --strategy omni-rag")
+    parts = await wiring.live(settings)
+    solver = wiring.solver(settings, parts)
+    assert isinstance(solver, OmniRag), "the settings name it"  # noqa: S101
+    return solver, parts
+
+
 async def plan(
     settings: Settings, question: Question, *, search: bool = False, sink: Sink | None = None
 ) -> Dossier:
@@ -159,12 +170,7 @@ async def plan(
 
     Raises `BadConfig` for another strategy, and `BadRun` where the budget ends first.
     """
-    parts = await wiring.live(settings)
-    solver = wiring.solver(settings, parts)
-    if not isinstance(solver, OmniRag):
-        raise BadConfig(
-            f"{settings.strategy.kind} makes no source plan", fix="add --strategy omni-rag"
-        )
+    solver, parts = await planning(settings)
     run = Run("plan", settings.sampling.seed, wiring.budget(settings), sink=sink)
     try:
         proposal = await solver.propose(question, run)

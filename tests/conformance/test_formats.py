@@ -29,6 +29,8 @@ from osler.llm.local import LlamaCpp
 from osler.llm.quantise import default_gguf
 from osler.llm.verdict import parse_verdict, verdict_grammar
 from osler.omni import plan
+from osler.omni.feedback import feedback_grammar, read_feedback
+from osler.omni.planners.query2doc import passage_grammar, read_passage
 from osler.omni.terms import parse_terms, terms_grammar
 from osler.tcrag import actions
 from osler.testing.derivations import derivations
@@ -151,6 +153,23 @@ FORMATS = [
         ("<term>term0 , term1</term>", "<term>Diabetes Mellitus, Type 2</term>"),
         ("<term></term>", "term0 , term1", "<term>a , b , c , d</term>"),
         parse_terms,
+    ),
+    Format(
+        "passage",
+        passage_grammar(),
+        ("<passage>肾上腺素是首选药物。</passage>", "<passage>your passages, cut short.</passage>"),
+        ("", "<passage></passage>", "A passage.", f"<passage>{'x' * 801}</passage>"),
+        read_passage,
+    ),
+    Format(
+        "feedback",
+        feedback_grammar(),
+        (
+            "<suggestion>Ask the graph; drop the wiki.</suggestion>\n<score> 3 </score>",
+            "<suggestion>改问指南。</suggestion>\n<score> 0 </score>",
+        ),
+        ("", "<score> 3 </score>", "<suggestion>x</suggestion>\n<score> 6 </score>"),
+        read_feedback,
     ),
     Format(
         "verdict",

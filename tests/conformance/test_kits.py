@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from osler.answer.base import Composer
 from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.written import Written
 from osler.baselines.cot import ChainOfThought
@@ -12,10 +13,22 @@ from osler.baselines.direct import Direct
 from osler.baselines.rag import RetrieveAndRead
 from osler.errors import ModelMissing
 from osler.kb.base import KnowledgeBase
-from osler.llm.base import BatchLikelihood, LanguageModel, Likelihood
+from osler.llm.base import BatchLikelihood, LanguageModel, Likelihood, Sampling
 from osler.llm.local import LlamaCpp
 from osler.llm.quantise import default_gguf
+from osler.llm.speaker import Speaker
 from osler.llm.tape import RecordingRetriever, Tape, recording
+from osler.omni.describe import Offer
+from osler.omni.dossier import written
+from osler.omni.planners.base import Planner
+from osler.omni.planners.given import GivenPlan
+from osler.omni.planners.original import OriginalQuestion
+from osler.omni.planners.prompting import Prompting, Proposer
+from osler.omni.planners.query2doc import Query2Doc
+from osler.omni.planners.terms import TermExtractor
+from osler.omni.reader import Reader
+from osler.omni.retriever import PlannedRetriever
+from osler.omni.solver import OmniRag
 from osler.retrieve.dense import Dense
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.lexical import Lexical
@@ -169,11 +182,18 @@ GATE = Gate(
 TOOLS = frozenset({DOC_RAG})
 
 
+def omni(planner: Planner, model: LanguageModel, found: Retriever, composer: Composer) -> OmniRag:
+    reader = Reader(model, composer, Sampling())
+    return OmniRag(planner, PlannedRetriever({"book": found}), reader)
+
+
 def solver_of(kind: str, kb: KnowledgeBase) -> Solver:
     model, found = Endless(), Lexical(kb)
     quoting, writing = Extractive(GATE, model), Written()
     tools = (Search(DOC_RAG, found, ("book",)),)
     anything = AnyMove(TOOLS)
+    offers = (Offer("book"), Offer("graph"))
+    terms = TermExtractor(Speaker(model, "planner"))
     solvers: dict[str, Solver] = {
         "direct, writing": Direct(model, writing),
         "direct, quoting": Direct(model, quoting),
@@ -183,6 +203,16 @@ def solver_of(kind: str, kb: KnowledgeBase) -> Solver:
         "tc-rag, cppl": TuringMachine(model, tools, Cppl(model), writing, anything, sigma=10),
         "tc-rag, never sure": TuringMachine(
             model, tools, Cppl(model), quoting, anything, sigma=0.1, max_loop=3
+        ),
+        "omni-rag, prompting": omni(
+            Prompting(Proposer(Speaker(model, "planner"), offers)), model, found, writing
+        ),
+        "omni-rag, original": omni(OriginalQuestion(terms, offers[:1]), model, found, quoting),
+        "omni-rag, query2doc": omni(
+            Query2Doc(Speaker(model, "planner"), terms, offers), model, found, quoting
+        ),
+        "omni-rag, a plan": omni(
+            GivenPlan(written("<book> iron </book><wiki> iron </wiki>")), model, found, writing
         ),
         "tc-rag, guided": TuringMachine(
             model, tools, Unmonitored(), quoting, Guided(anything, GATE), sigma=1, max_loop=3
@@ -199,6 +229,10 @@ class TestSolvers(SolverKit):
             "chain of thought",
             "rag, writing",
             "rag, quoting",
+            "omni-rag, prompting",
+            "omni-rag, original",
+            "omni-rag, query2doc",
+            "omni-rag, a plan",
             "tc-rag, cppl",
             "tc-rag, never sure",
             "tc-rag, guided",

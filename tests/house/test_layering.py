@@ -20,6 +20,7 @@ LAYERS = (
     {"config", "presets", "sample"},
     {"wiring"},
     {"runs", "doctor", "calibrate", "studies", "trials"},
+    {"plans"},
     {"serve"},
     {"cli"},
 )
@@ -86,7 +87,7 @@ def test_nothing_but_tests_imports_the_doubles() -> None:
 
 
 def test_only_wiring_and_the_doors_read_settings() -> None:
-    allowed = {"wiring", "runs", "doctor", "calibrate", "studies", "trials"}
+    allowed = {"wiring", "runs", "doctor", "calibrate", "studies", "trials", "plans"}
     allowed |= {"cli", "serve", "config", "testing", "__init__"}
     users = {part(p) for p in SRC.rglob("*.py") if "config" in imports(p)}
     assert users <= allowed

@@ -1,11 +1,23 @@
 """Laws of Omni-RAG's source plan and its wire form."""
 
+import os
+import random
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from osler.llm.speaker import Speaker
+from osler.omni.describe import Offer
+from osler.omni.feedback import BEST, Judge
 from osler.omni.plan import MOST, Query, SourcePlan, grammar, parse, render
+from osler.omni.planners.original import OriginalQuestion
+from osler.omni.planners.prompting import Prompting, Proposer
+from osler.omni.planners.query2doc import Query2Doc
+from osler.omni.planners.terms import TermExtractor
 from osler.testing.derivations import derivations
-from osler.types import GRAPH, SOURCES
+from osler.testing.scripted import KeyedModel
+from osler.trace import Asked, Run, from_line, to_line
+from osler.types import GRAPH, SOURCES, Question
 
 HOSTILE = st.sampled_from(
     [
@@ -77,3 +89,40 @@ def test_what_the_grammar_lets_through_is_read_with_every_tag(reply: str) -> Non
 def test_reading_one_source_s_tags_leaves_the_others_out(plan: SourcePlan) -> None:
     reading = parse(render(plan), sources=[GRAPH], at_most=8)
     assert reading.plan.queries == plan.of_source(GRAPH)
+
+
+REPLIES_TRIED = int(os.environ.get("OSLER_REPLIES", "150"))
+"""Random replies that a planner is given; 10,000 where there is time."""
+PIECES = [
+    *(f"<{source}>" for source in SOURCES),
+    *(f"</{source}>" for source in SOURCES),
+    *("<graph", "< BOOK >", "＜wiki＞", "<notes>", "</notes>", "<book/>", "<plan>", "</"),
+    *(" ; ", ";", "；", " , ", "，", "\n", "\n\n", " ", "{", "}"),
+    *("{search_query0}", "medical_term1", "(Use ; to separate the queries, 0 to 3 queries)"),
+    *("Diabetes Mellitus, Type 2", "1,25-dihydroxyvitamin D", "p < 0.05", "高血压", "none", "\0"),
+    *("warfarin dose", "INR", "\ud800", "\u202e", "x" * 400, "<passage>", "<term>", "</term>"),
+    *("<score>", "3", "9", "</score>", "<suggestion>", "</suggestion>", "Score: 4"),
+]
+
+
+async def test_no_random_reply_breaks_a_planner_and_no_source_gets_more_than_three() -> None:
+    chance = random.Random(20261121)
+    offers = (*map(Offer, SOURCES), Offer("notes", ("Ward rules",)))
+    question = Question("q", "Which drug is first?")
+    for _ in range(REPLIES_TRIED):
+        reply = "".join(chance.choices(PIECES, k=chance.randint(0, 25)))
+        speaker = Speaker(KeyedModel({"": [reply]}), "planner")
+        run, terms = Run(), TermExtractor(speaker)
+        for planner in (
+            Prompting(Proposer(speaker, offers)),
+            OriginalQuestion(terms, offers),
+            Query2Doc(speaker, terms, offers),
+        ):
+            proposal = await planner.plan(question, run)
+            for offer in offers:
+                assert len(proposal.plan.of_source(offer.name)) <= MOST
+            names = [offer.name for offer in offers]
+            assert parse(render(proposal.plan, names), sources=names).plan == proposal.plan
+        assert 0 <= (await Judge(speaker).evaluate(question, {}, offers, run)).score <= BEST
+        told = [event for event in run.events if not isinstance(event, Asked)]  # not the reply
+        assert [from_line(to_line(event)) for event in told] == told

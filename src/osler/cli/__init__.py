@@ -30,6 +30,7 @@ from osler.cli import (
 )
 from osler.cli.ask import ask, replay
 from osler.cli.plan import plan
+from osler.cli.plans import plans
 from osler.cli.session import ProgressMode, Root, Session, complete_preset, settings_of
 
 app = typer.Typer(
@@ -52,6 +53,7 @@ kb.app.add_typer(graph.app, name="graph", help="Concepts, and how they hang toge
 app.command()(ask)
 app.add_typer(evaluate.app, name="eval", help="Strategies compared on data sets.")
 app.command()(plan)
+app.command()(plans)
 app.add_typer(trace.app, name="trace", help="Recorded runs.")
 app.command()(replay)
 app.command()(calibrate.calibrate)

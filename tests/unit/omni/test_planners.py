@@ -150,6 +150,11 @@ async def test_prompting_offers_what_is_there_and_reads_what_is_planned() -> Non
     assert "A. adrenaline" in asked
 
 
+async def test_where_nothing_is_on_offer_nobody_is_asked_for_a_plan() -> None:
+    proposal = await Prompting(proposer(ScriptedModel([]), ())).plan(CHOICE, Run())
+    assert proposal.plan == SourcePlan()
+
+
 async def test_a_plan_that_cannot_be_read_becomes_the_question_itself() -> None:
     run, model = Run(), ScriptedModel(["I would look in a book."] * 3)
     proposal = await Prompting(proposer(model, ALL)).plan(CHOICE, run)

@@ -43,7 +43,12 @@ class Proposer:
         return replace(self, offers=tuple(o for o in self.offers if o.name == source))
 
     async def propose(self, question: Question, run: Run, tried: Sequence[Attempt] = ()) -> Reading:
-        """Raises `MalformedOutput` for replies without any source's tag, and `Spent`."""
+        """Raises `MalformedOutput` for replies without any source's tag, and `Spent`.
+
+        Where nothing is on offer, nobody is asked.
+        """
+        if not self.offers:
+            return Reading(SourcePlan())
         return await self.speaker.ask(
             self._prompt(question, tried),
             lambda reply: expect(reply.text, sources=self.names, at_most=self.at_most),

@@ -1,0 +1,53 @@
+"""`osler plans`: what each source is worth, and what plans are like, over many questions."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from osler.cli.progress import progress
+from osler.cli.session import Json, Quiet, session
+
+
+def plans(
+    context: typer.Context,
+    questions: Annotated[
+        Path,
+        typer.Argument(
+            help='JSON Lines of {"question", "options", "answer"}; open questions are left out.'
+        ),
+    ],
+    planner: Annotated[
+        str | None,
+        typer.Option(
+            help="original, query2doc, prompting, reflexion, serts or trained; auto by default."
+        ),
+    ] = None,
+    sources: Annotated[
+        str | None, typer.Option(help='Sources on offer, as in "book,guideline".')
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only so many questions, from the first.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure source plans: accuracy without each source in turn, queries, words, diversity, cost.
+
+    Each question is planned and searched once, and read once for each row.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    settings = here.settings(
+        {"strategy.kind": "omni-rag", "strategy.planner": planner, "kb.sources": sources}
+    )
+    from osler.cli.plan_tables import plans_page
+    from osler.plans import read_posed, report
+
+    posed = read_posed(questions)[:limit]
+    with progress(here) as told:
+        found = asyncio.run(report(settings, posed, told))
+    here.show(plans_page(found), asdict(found))

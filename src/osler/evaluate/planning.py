@@ -1,0 +1,95 @@
+"""What source plans are like, and what each source is worth (Omni-RAG §5.5, App. A.1, B.1, B.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean
+
+import numpy as np
+
+from osler.kb.embed import Encoder
+from osler.omni.plan import SourcePlan
+from osler.text import is_cjk
+from osler.trace import Asked, Event
+
+
+def queries_per_source(plans: Sequence[SourcePlan], sources: Iterable[str]) -> dict[str, float]:
+    """Mean number of queries (Fig. 7). Raises `ValueError` without plans."""
+    if not plans:
+        raise ValueError("no plans, no mean")
+    return {source: fmean(len(plan.of_source(source)) for plan in plans) for source in sources}
+
+
+def words_per_query(plans: Iterable[SourcePlan], sources: Iterable[str]) -> dict[str, float | None]:
+    """Mean words of a query (Table 12), a graph's term with it; `None` where there is none.
+
+    A Chinese character counts as a word.
+    """
+    made = list(plans)
+    return {
+        source: _mean([_words(query.wire) for plan in made for query in plan.of_source(source)])
+        for source in sources
+    }
+
+
+def diversity(texts: Sequence[str], encoder: Encoder) -> float | None:
+    """Mean cosine distance of all pairs (Eq. 5), in [0, 2]; `None` for fewer than two texts."""
+    if len(texts) < 2:
+        return None
+    vectors = np.asarray(encoder.encode(list(texts), kind="query"), dtype=np.float64)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    pairs = combinations(range(len(texts)), 2)
+    return fmean(float(1.0 - vectors[j] @ vectors[k]) for j, k in pairs)
+
+
+def diversity_per_plan(
+    plans: Iterable[SourcePlan], sources: Iterable[str], encoder: Encoder
+) -> dict[str, float | None]:
+    """Mean over the plans with two queries or more of a source (Table 13)."""
+    made = list(plans)
+    found = {}
+    for source in sources:
+        of = [[query.wire for query in plan.of_source(source)] for plan in made]
+        values = [diversity(texts, encoder) for texts in of]
+        found[source] = _mean([value for value in values if value is not None])
+    return found
+
+
+def relative_drop(accuracy: float, whole: float) -> float | None:
+    """(accuracy - whole) / whole (Table 6); `None` where the whole is 0."""
+    return (accuracy - whole) / whole if whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one stage of a run took."""
+
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    """In model calls."""
+
+
+def cost_per_stage(events: Iterable[Event]) -> Mapping[str, Cost]:
+    """Model calls by role: the planner's, the judge's and the reader's (Table 11)."""
+    stages: dict[str, Cost] = {}
+    for event in events:
+        if isinstance(event, Asked):
+            so_far = stages.get(event.role, Cost())
+            stages[event.role] = Cost(
+                so_far.calls + event.usage.calls,
+                so_far.tokens + event.usage.tokens,
+                so_far.seconds + event.usage.seconds,
+            )
+    return stages
+
+
+def _words(text: str) -> int:
+    spaced = "".join(f" {char} " if is_cjk(char) else char for char in text)
+    return sum(any(map(str.isalnum, word)) for word in spaced.split())
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None

@@ -1,0 +1,252 @@
+"""A plan is searched at once, told in order, read by any reader, and kept in a file."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from osler.answer.written import Written
+from osler.errors import BadRun, SourceUnavailable
+from osler.llm.base import Sampling
+from osler.omni.dossier import Dossier, dossier, read, written
+from osler.omni.plan import Dropped, Query, SourcePlan
+from osler.omni.planners.base import Planner, Proposal
+from osler.omni.planners.given import GivenPlan
+from osler.omni.reader import Reader
+from osler.omni.retriever import PlannedRetriever, evidence, missing
+from osler.omni.solver import OmniRag
+from osler.retrieve.lookup import Found
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.trace import Budget, Noted, Retrieved, Run, Searched, SourcesPlanned
+from osler.types import BOOK, GRAPH, GUIDELINE, WIKI, Grounding, Halt, Hit, Passage, Question
+
+QUESTION = Question("q", "Which drug is given first in anaphylaxis?")
+CHOICE = replace(QUESTION, options=("adrenaline", "aspirin"))
+SAID = "Adrenaline is given first in anaphylaxis. [1]"
+
+
+def passage(
+    source: str, n: int, text: str = "Adrenaline is given first in anaphylaxis."
+) -> Passage:
+    return Passage(f"{source}:d#{n}", text, source, "Anaphylaxis")
+
+
+def hits(*passages: Passage) -> Found:
+    return Found(tuple(Hit(p, 1 / n, n, "q", p.source) for n, p in enumerate(passages, 1)))
+
+
+@dataclass
+class Down:
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        raise SourceUnavailable("the disk is gone")
+
+
+@dataclass
+class Meeting:
+    """Answers only when as many searches are under way as are wanted."""
+
+    barrier: asyncio.Barrier
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        await asyncio.wait_for(self.barrier.wait(), 5)
+        return list(hits(passage(BOOK, 0)).hits)
+
+
+PLAN = SourcePlan((Query(BOOK, "b1"), Query(BOOK, "b2"), Query(WIKI, "w")))
+
+
+async def test_all_queries_are_asked_at_once_and_told_in_the_order_of_the_plan() -> None:
+    meeting, run = Meeting(asyncio.Barrier(3)), Run()
+    found = await PlannedRetriever({BOOK: meeting, WIKI: meeting}).gather(PLAN, run)
+    assert list(found) == list(PLAN.queries)
+    told = [e.query for e in run.events if isinstance(e, Searched)]
+    assert told == [e.query for e in run.events if isinstance(e, Retrieved)] == ["b1", "b2", "w"]
+    assert run.usage.searches == 3
+
+
+async def test_a_source_that_is_down_is_told_and_the_others_go_on() -> None:
+    run, book = Run(), ScriptedRetriever({"": [passage(BOOK, 0)]})
+    found = await PlannedRetriever({BOOK: book, WIKI: Down()}).gather(PLAN, run)
+    assert [bool(result.hits) for result in found.values()] == [True, True, False]
+    assert missing(found) == ("wiki: the disk is gone",)
+    failed = [event.failed for event in run.events if isinstance(event, Retrieved)]
+    assert failed == [(), (), ("the disk is gone",)]
+
+
+async def test_a_source_that_is_not_there_is_as_one_that_is_down() -> None:
+    found = await PlannedRetriever({}).gather(SourcePlan((Query(BOOK, "b"),)), Run())
+    assert missing(found) == ("book: there is no source book (there are: none)",)
+
+
+async def test_queries_beyond_the_budget_are_left_out_and_noted() -> None:
+    run = Run(budget=Budget(searches=2))
+    book = ScriptedRetriever({"": [passage(BOOK, 0)]})
+    found = await PlannedRetriever({BOOK: book, WIKI: book}).gather(PLAN, run)
+    assert [query.text for query in found] == ["b1", "b2"]
+    assert "1 of 3 queries were not asked" in next(
+        event.text for event in run.events if isinstance(event, Noted)
+    )
+
+
+async def test_the_graph_gives_a_definition_and_ten_relations() -> None:
+    graph = ScriptedRetriever({"": [passage(GRAPH, n) for n in range(20)]})
+    plan = SourcePlan((Query(GRAPH, "dose", "adrenaline, racemic"),))
+    found = await PlannedRetriever({GRAPH: graph}).gather(plan, Run())
+    assert graph.asked == ["adrenaline, racemic , dose"]
+    assert len(next(iter(found.values())).hits) == 11
+
+
+def test_evidence_takes_turns_and_keeps_to_the_budget_of_each_source() -> None:
+    b = [passage(BOOK, n) for n in range(4)]
+    w = [passage(WIKI, n) for n in range(3)]
+    found = {
+        Query(BOOK, "b1"): hits(b[0], b[1], b[2]),
+        Query(BOOK, "b2"): hits(b[1], b[3]),
+        Query(WIKI, "w"): hits(*w),
+    }
+    ids = [hit.passage.id for hit in evidence(found, 3)]
+    assert ids == ["book:d#0", "book:d#1", "wiki:d#0", "book:d#3", "wiki:d#1", "wiki:d#2"]
+    assert [hit.passage.id for hit in evidence(found, 1)] == ["book:d#0", "wiki:d#0"]
+
+
+@dataclass(frozen=True)
+class Fixed:
+    proposal: Proposal
+
+    async def plan(self, question: Question, run: Run) -> Proposal:
+        return self.proposal
+
+
+def omni(model: ScriptedModel, planner: Planner, **sources: object) -> OmniRag:
+    held = {name: found for name, found in sources.items() if found is not None}
+    reader = Reader(model, Written(), Sampling())
+    return OmniRag(planner, PlannedRetriever(held), reader)  # type: ignore[arg-type]
+
+
+def book() -> ScriptedRetriever:
+    return ScriptedRetriever({"": [passage(BOOK, 0)]})
+
+
+async def test_the_answer_rests_on_what_the_plan_found_and_what_was_dropped_is_told() -> None:
+    run, model = Run(), ScriptedModel([SAID])
+    proposal = Proposal(SourcePlan((Query(BOOK, "b"),)), dropped=(Dropped(BOOK, "x", "no query"),))
+    solution = await omni(model, Fixed(proposal), book=book()).solve(QUESTION, run)
+    assert solution.halt is Halt.CONVERGED
+    assert solution.answer.grounding is Grounding.GROUNDED
+    assert solution.why == "read 1 passages from book"
+    (planned,) = [event for event in run.events if isinstance(event, SourcesPlanned)]
+    assert planned.dropped == ("book: 'x' (no query)",)
+    asked = model.seen[0][-1].content
+    assert "using the # Retrieved Documents" in asked
+    assert "[1] (book) Anaphylaxis: Adrenaline" in asked
+    assert "only one option" not in asked
+
+
+async def test_options_are_asked_for_where_there_are_some() -> None:
+    model = ScriptedModel([f"{SAID} <answer>A</answer>"])
+    solver = omni(model, Fixed(Proposal(SourcePlan((Query(BOOK, "b"),)))), book=book())
+    solution = await solver.solve(CHOICE, Run())
+    assert solution.answer.option == "A"
+    assert "<answer>A/B/C/…</answer> (only one option can be chosen)" in model.seen[0][-1].content
+
+
+async def test_the_answer_says_which_source_was_missing() -> None:
+    plan = SourcePlan((Query(BOOK, "b"), Query(WIKI, "w")))
+    solver = omni(ScriptedModel([SAID]), Fixed(Proposal(plan)), book=book(), wiki=Down())
+    solution = await solver.solve(QUESTION, Run())
+    assert solution.answer.statements
+    assert solution.answer.note.endswith("Not searched: wiki: the disk is gone.")
+    chinese = omni(ScriptedModel([]), Fixed(Proposal(plan)), book=Down(), wiki=Down())
+    silent = await chinese.solve(Question("z", "首选什么药物？", language="zh"), Run())
+    assert silent.halt is Halt.NO_EVIDENCE
+    assert "未能检索：book: the disk is gone; wiki" in silent.answer.note
+    assert "a source was down" in silent.why
+
+
+async def test_a_plan_of_nothing_is_read_without_documents_and_is_never_grounded() -> None:
+    model = ScriptedModel(["Adrenaline."])
+    solution = await omni(model, Fixed(Proposal(SourcePlan()))).solve(QUESTION, Run())
+    assert "Retrieved Documents" not in model.seen[0][-1].content
+    assert solution.answer.grounding is Grounding.UNGROUNDED
+    assert solution.why == "no source needed"
+
+
+async def test_where_nothing_is_found_nobody_is_asked() -> None:
+    empty = omni(ScriptedModel([]), Fixed(Proposal(PLAN)), book=ScriptedRetriever({}), wiki=None)
+    solution = await empty.solve(QUESTION, Run())
+    assert solution.halt is Halt.NO_EVIDENCE
+
+
+async def test_a_budget_without_room_for_a_search_never_reads_without_documents() -> None:
+    solver = omni(ScriptedModel([]), Fixed(Proposal(PLAN)), book=book(), wiki=book())
+    run = Run(budget=Budget(searches=1))
+    run.spend(replace(run.usage, searches=1))
+    solution = await solver.solve(QUESTION, run)
+    assert solution.halt is Halt.BUDGET
+    assert not solution.answer.statements
+
+
+def stored() -> Dossier:
+    found = {Query(BOOK, "b1"): hits(passage(BOOK, 0)), Query(WIKI, "w"): Found((), "down")}
+    return dossier(
+        PLAN, (BOOK, WIKI, "notes"), found, question=QUESTION, planner="prompting, m", snapshot="s"
+    )
+
+
+async def test_a_plan_and_its_documents_are_stored_once_and_read_by_several_readers(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(stored().document, encoding="utf-8")
+    again = read(file)
+    assert again == stored()
+    assert again.reading.plan == PLAN
+    for reply in (SAID, "Adrenaline, I think."):
+        finder = ScriptedRetriever({})
+        solver = omni(ScriptedModel([reply]), GivenPlan(again), book=finder)
+        solution = await solver.solve(QUESTION, Run())
+        assert solution.answer.statements
+        assert finder.asked == ["b2"]  # the others are in the file
+        assert "wiki: down" in solution.answer.note
+
+
+def test_an_edited_plan_keeps_what_it_still_asks() -> None:
+    edited = replace(stored(), plan="<book> b1 ; new </book>")
+    assert [query.text for query in edited.reading.plan.queries] == ["b1", "new"]
+    assert [query.text for query in edited.found] == ["b1"]
+
+
+def test_a_plan_without_a_source_neither_asks_nor_reads_it() -> None:
+    left = stored().without(BOOK)
+    assert {query.source for query in left.reading.plan.queries} == {WIKI}
+    assert {each.source for each in left.results} == {WIKI}
+    assert left.sources == (WIKI, "notes")
+
+
+def test_a_plan_written_by_hand_may_ask_more_and_sources_of_one_s_own(tmp_path: Path) -> None:
+    file = tmp_path / "plan.txt"
+    file.write_text("<book> a ; b ; c ; d ; … </book>\n<my notes> e </my notes>", encoding="utf-8")
+    made = read(file)
+    assert [query.wire for query in made.reading.plan.queries] == ["a", "b", "c", "d", "e"]
+    assert made.sources == (BOOK, "my notes")
+    assert made.dropped == ("book: '…' (no query)",)
+
+
+@pytest.mark.parametrize("text", ["", "ask a book", '{"plan": 3}', "{"])
+def test_a_file_without_a_plan_is_refused_with_what_one_looks_like(
+    text: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(BadRun, match="osler plan"):
+        read(file)
+    with pytest.raises(BadRun, match="cannot be read"):
+        read(tmp_path / "absent")
+
+
+def test_an_empty_tag_is_a_plan() -> None:
+    assert written("<book></book>").reading.plan == SourcePlan()
+    assert written(f"<{GUIDELINE}> x </{GUIDELINE}>").sources == (GUIDELINE,)

@@ -1,0 +1,215 @@
+"""Omni-RAG as the settings ask for it, and its plans through the library's doors."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler import runs, wiring
+from osler.config import OmniRag, Settings, Strategy, TcRag
+from osler.errors import BadConfig, BadQuestion
+from osler.kb.base import KnowledgeBase
+from osler.omni.describe import Offer
+from osler.omni.dossier import written
+from osler.omni.planners.given import GivenPlan
+from osler.omni.planners.original import OriginalQuestion
+from osler.omni.planners.prompting import Prompting
+from osler.omni.planners.query2doc import Query2Doc
+from osler.omni.planners.reflexion import Reflexion
+from osler.omni.planners.serts import SeRTS
+from osler.omni.planners.trained import SYSTEM
+from osler.omni.solver import OmniRag as Solver
+from osler.plans import read_posed, report
+from osler.retrieve.relevance import Overlap
+from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import KeyedModel, ScriptedRetriever
+from osler.trace import Retrieved, SourcesPlanned
+from osler.types import Passage, Question
+from osler.wiring.models import Ready
+from osler.wiring.parts import Parts, roles_of
+
+FACT = Passage("book:inr#0", "Amiodarone raises the INR of patients on warfarin.", "book", "INR")
+QUESTION = Question("q", "What does amiodarone do to the INR of patients on warfarin?")
+PLAN = "<book> amiodarone INR </book>\n\n<notes></notes>"
+
+
+def settings(home: Path, strategy: Strategy, **model: object) -> Settings:
+    sections: dict[str, Any] = {"model": {"writes": "yes", **model}}
+    return Settings.model_validate({"home": home, "strategy": strategy.model_dump(), **sections})
+
+
+def parts(model: KeyedModel) -> Parts:
+    ready = Ready(model)
+    found = ScriptedRetriever({"": [FACT]})
+    return Parts(
+        {"planner": ready, "judge": ready, "reader": ready},
+        lambda name, sources: found,
+        Overlap(),
+        Overlap(),
+        ("book", "notes"),
+        "snapshot",
+        offers=(Offer("book"), Offer("notes", ("Ward rules",))),
+    )
+
+
+def built(home: Path, **options: Any) -> Solver:
+    chosen = settings(home, OmniRag.model_validate(options))
+    solver = wiring.solver(chosen, parts(KeyedModel({})))
+    assert isinstance(solver, Solver)
+    return solver
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("original", OriginalQuestion),
+        ("query2doc", Query2Doc),
+        ("prompting", Prompting),
+        ("reflexion", Reflexion),
+        ("serts", SeRTS),
+        ("trained", Prompting),
+        ("auto", Prompting),
+    ],
+)
+def test_each_planner_is_a_setting(name: str, kind: type, tmp_path: Path) -> None:
+    assert isinstance(built(tmp_path, planner=name).planner, kind)
+
+
+def test_a_model_that_may_not_word_medicine_does_not_plan_by_default(tmp_path: Path) -> None:
+    chosen = settings(tmp_path, OmniRag(), writes="no")
+    solver = wiring.solver(chosen, parts(KeyedModel({})))
+    assert isinstance(solver, Solver)
+    assert isinstance(solver.planner, OriginalQuestion)
+    assert wiring.planned_by(chosen, parts(KeyedModel({}))) == "original, keyed"
+
+
+def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
+    solver = built(tmp_path, planner="serts")
+    assert isinstance(solver.planner, SeRTS)
+    assert (solver.planner.rounds, solver.planner.proposer.at_most) == (8, 3)
+    assert solver.retriever.k == 10
+    trained = built(tmp_path, planner="trained").planner
+    assert isinstance(trained, Prompting)
+    assert trained.proposer.speaker.system == SYSTEM
+
+
+def test_only_planners_that_are_judged_have_a_judge(tmp_path: Path) -> None:
+    assert roles_of(settings(tmp_path, OmniRag(planner="serts"))) == ("planner", "judge", "reader")
+    assert roles_of(settings(tmp_path, OmniRag())) == ("planner", "reader")
+
+
+def test_a_given_plan_is_run_by_omni_rag_alone(tmp_path: Path) -> None:
+    given = written("<book> x </book>")
+    solver = wiring.solver(settings(tmp_path, OmniRag()), parts(KeyedModel({})), given)
+    assert isinstance(solver, Solver)
+    assert solver.planner == GivenPlan(given)
+    with pytest.raises(BadConfig, match="tc-rag runs no source plan"):
+        wiring.solver(settings(tmp_path, TcRag()), parts(KeyedModel({})), given)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
+    """Live parts that are scripted, wherever the library asks for them."""
+    scripted = KeyedModel(
+        {
+            "construct appropriate queries": [PLAN],
+            "# Retrieved Documents": [f"{FACT.text} [1] <answer>A</answer>"],
+            "step-by-step": ["It falls. <answer>B</answer>"],
+        }
+    )
+
+    async def live(chosen: Settings) -> Parts:
+        every = parts(scripted)
+        return replace(every, models={role: every.models[role] for role in roles_of(chosen)})
+
+    monkeypatch.setattr(wiring, "live", live)
+    monkeypatch.setattr(wiring, "encoder", lambda _: HashingEncoder())
+    return scripted
+
+
+async def test_a_planned_run_replays_byte_for_byte(tmp_path: Path, model: KeyedModel) -> None:
+    done = await runs.ask(settings(tmp_path, OmniRag()), QUESTION)
+    assert done.folder
+    again = await runs.replay(done.folder)
+    assert again.events == done.events
+    assert again.solution == done.solution
+
+
+async def test_a_run_of_a_given_plan_replays_too(tmp_path: Path, model: KeyedModel) -> None:
+    given = written("<book> INR </book><wiki> INR </wiki>")
+    done = await runs.ask(settings(tmp_path, OmniRag()), QUESTION, plan=given)
+    assert done.solution
+    assert "Not searched: wiki: there is no source wiki" in done.solution.answer.note
+    assert [e.origin for e in done.events if isinstance(e, SourcesPlanned)] == ["user"]
+    assert done.folder
+    assert (await runs.replay(done.folder)).events == done.events
+
+
+async def test_plan_only_plans_and_searches_nothing(tmp_path: Path, model: KeyedModel) -> None:
+    done = await runs.ask(settings(tmp_path, OmniRag()), QUESTION, plan_only=True)
+    assert done.solution is None
+    (planned,) = [event for event in done.events if isinstance(event, SourcesPlanned)]
+    assert [query.query for query in planned.queries] == ["amiodarone INR"]
+    assert not [event for event in done.events if isinstance(event, Retrieved)]
+
+
+async def test_a_stored_plan_with_its_documents_is_read_without_a_search(
+    tmp_path: Path, model: KeyedModel
+) -> None:
+    chosen = settings(tmp_path, OmniRag())
+    made = await runs.plan(chosen, QUESTION, search=True)
+    assert (made.plan, made.planner, made.snapshot) == (
+        "<book> amiodarone INR </book>\n\n<notes></notes>",
+        "prompting, keyed",
+        "snapshot",
+    )
+    done = await runs.ask(chosen, QUESTION, plan=made)
+    assert done.solution
+    assert done.solution.answer.evidence[0].passage == FACT
+    assert done.solution.usage.searches == 0
+    with pytest.raises(BadConfig, match="makes no source plan"):
+        await runs.plan(settings(tmp_path, TcRag(metric="off")), QUESTION)
+
+
+async def test_one_command_measures_what_each_source_is_worth(
+    tmp_path: Path, model: KeyedModel
+) -> None:
+    file = tmp_path / "questions.jsonl"
+    line = '{"question": "What happens to the INR?", "options": {"A": "rises", "B": "falls"}, '
+    file.write_text(f'{line}"answer": "A"}}\n{{"question": "Open?", "answer": "x"}}\n')
+    found = await report(settings(tmp_path, OmniRag()), read_posed(file))
+    assert [(row.sources, row.accuracy.value, row.drop) for row in found.rows] == [
+        ("all", 1.0, None),
+        ("book", 0.0, -1.0),
+        ("notes", 1.0, 0.0),
+        ("none", 0.0, -1.0),
+    ]
+    assert found.queries == {"book": 1.0, "notes": 0.0}
+    assert found.words == {"book": 2.0, "notes": None}
+    assert found.costs["planner"].calls == found.costs["reader"].calls == 1
+    assert set(found.seconds) == {"plan", "search", "read"}
+    assert found.n == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", '{"question": "Open?", "answer": "x"}', '{"question": "Q?", "options": ["a", "b"]}',
+     '{"question": "Q?", "options": ["a", "b"], "answer": "C"}', "[]"],
+)  # fmt: skip
+def test_questions_that_cannot_be_marked_are_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text(text)
+    with pytest.raises(BadQuestion):
+        read_posed(file)
+    with pytest.raises(BadQuestion, match="cannot be read"):
+        read_posed(tmp_path / "absent")
+
+
+def test_a_source_of_ones_own_is_described_by_its_titles(tmp_path: Path) -> None:
+    (tmp_path / "rules.md").write_text("# Ward rules\n\nWash your hands.\n", encoding="utf-8")
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add([tmp_path / "rules.md"], source="notes")
+        offers = wiring.offers(kb, ("book", "notes"))
+    assert offers == (Offer("book"), Offer("notes", ("Ward rules",)))
+    assert replace(offers[1], titles=()).described("en").endswith('collection "notes" of the user.')
