@@ -41,11 +41,17 @@ def run(
             help='Strategies or presets, with settings after colons: "rag,tc-rag:metric=uct".'
         ),
     ] = None,
+    experiment: Annotated[
+        str | None,
+        typer.Option(help="An experiment by name or file; other options go before it."),
+    ] = None,
     data: Data = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Samples of each data set, at most.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Which samples; same seed, same ones.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Which samples; same seed, same ones. Else 0.")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Samples at once.")] = 1,
     retry: Annotated[
         bool, typer.Option("--retry/--no-retry", help="Try samples again that failed before.")
@@ -61,14 +67,17 @@ def run(
     from osler import trials
     from osler.cli.evaluate_pages import run_page, summary
     from osler.cli.session import PARTIAL
+    from osler.evaluate.experiments import experiment as named
 
+    given = named(experiment) if experiment else None
     made = trials.trial(
-        _words(tasks, "--tasks"),
-        _words(strategies, "--strategies"),
+        given.tasks if given and not tasks else _words(tasks, "--tasks"),
+        given.strategies if given and not strategies else _words(strategies, "--strategies"),
         _loader(here),
         data=data,
-        limit=limit,
-        seed=seed,
+        limit=limit or (given.limit if given else None),
+        seed=seed if seed is not None else (given.seed if given else 0),
+        experiment=f"{given.name}: {given.repeats}" if given else "",
     )
     with progress(here) as report:
         asyncio.run(trials.run(made, log_dir, jobs=jobs, again=retry, progress=report))
@@ -206,3 +215,17 @@ def show(
     here.show(
         sample_page(log_dir, found), {"samples": [sample_document(log_dir, r) for r in found]}
     )
+
+
+@app.command()
+def experiments(context: typer.Context, as_json: Json = False) -> None:
+    """The experiments that come with Osler, and what of the papers each repeats."""
+    here = session(context, as_json=as_json)
+    from dataclasses import asdict
+
+    from osler.cli.evaluate_pages import experiments_page
+    from osler.evaluate.experiments import experiment as named
+    from osler.evaluate.experiments import names
+
+    found = [named(name) for name in names()]
+    here.show(experiments_page(found), {"experiments": [asdict(one) for one in found]})

@@ -16,6 +16,7 @@ from osler.cli.film import film
 from osler.errors import OslerError
 from osler.evaluate.compare import Compared
 from osler.evaluate.datasets import DATA_SETS, DataSet
+from osler.evaluate.experiments import Experiment
 from osler.evaluate.log import Tried, read_trace
 from osler.evaluate.measures import BY_NAME, MEASURES, PRIMARY, letters, said, value
 from osler.evaluate.plan import read
@@ -211,3 +212,12 @@ def sample_page(folder: Path, records: Sequence[Record]) -> RenderableType:
         if record.trace:
             shown += [Text(f"  {line}") for line in film_lines(read_trace(folder, record.trace))]
     return Group(*shown)
+
+
+def experiments_page(found: Sequence[Experiment]) -> RenderableType:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("name", "repeats", "about"):
+        table.add_column(name)
+    for one in found:
+        table.add_row(one.name, one.repeats, one.about)
+    return table

@@ -16,7 +16,7 @@ from osler.evaluate.log import Writer
 from osler.evaluate.measures import BY_NAME, MEASURES, value
 from osler.evaluate.metrics.several import relative_drop
 from osler.evaluate.plan import Plan, Task
-from osler.evaluate.record import Cited, Outcome, Record, Said
+from osler.evaluate.record import Cited, Outcome, Record, Said, Status
 from osler.evaluate.report import build, render_html, render_markdown
 from osler.evaluate.sample import Gold, Sample
 from osler.evaluate.statistics import holm, mcnemar, paired, permutation
@@ -42,7 +42,7 @@ def record(strategy: str, number: int, option: str | None, *, error: str = "") -
         0.9 if option == "A" else 0.3,
         Usage(calls=2, prompt_tokens=100, searches=1, seconds=0.5),
     )
-    status = "failed" if error else "done"
+    status: Status = "failed" if error else "done"
     when = "2026-01-01T00:00:00"
     return Record(strategy, sample, status, when, 1.5, 0, Outcome() if error else outcome, error)
 
@@ -95,7 +95,7 @@ def test_the_paired_test_sees_what_changed(log: Path) -> None:
 
 def test_the_markdown_says_what_was_measured_how_and_what_is_left_out(log: Path) -> None:
     text = render_markdown(build(log))
-    assert "| rag:k=5 | 90.0 [70.0, 100.0] | 90.0 |" in text
+    assert "| rag:k=5 | 90.0 [59.6, 98.2] | 90.0 |" in text
     assert "Omni-RAG Table 4, No Retrieval | 34.60 | 40.0" in text
     assert "Qwen2.5-7B-Instruct there, tiny here; n = 10" in text
     assert "- pubmedqa: 2 of 14 rows were no samples: no gold option" in text
@@ -106,7 +106,7 @@ def test_the_markdown_says_what_was_measured_how_and_what_is_left_out(log: Path)
 
 
 def test_the_page_has_no_script_and_loads_nothing(log: Path) -> None:
-    page = render_html(build(log), lambda events: [getattr(event, "text", "") for event in events])
+    page = render_html(build(log), lambda events: [str(event) for event in events])
     assert "<script" not in page
     assert not re.search(r"(?:src|href)=\"(?!#)", page)
     assert "note &lt;script&gt;" in page

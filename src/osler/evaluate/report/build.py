@@ -11,7 +11,7 @@ from typing import Any
 
 from osler.errors import BadRun
 from osler.evaluate.compare import Compared, compare
-from osler.evaluate.intervals import Estimate, mean
+from osler.evaluate.intervals import Estimate, mean, proportion
 from osler.evaluate.log import read_records
 from osler.evaluate.measures import BY_NAME, MEASURES, PRIMARY, Measure, letters, said, value
 from osler.evaluate.metrics.calibration import Bin, calibration_error, reliability
@@ -151,14 +151,23 @@ def build(folder: Path, *, shown: int = SHOWN, measures: Sequence[Measure] = MEA
     for cell in cells.values():
         cell.shown = _failures_first(cell.shown)[:shown]
         cell.estimates = {
-            name: mean(values, seed=plan.seed, draws=_DRAWS)
-            for name, values in cell.values.items()
-            if values
+            name: estimate(values, plan.seed) for name, values in cell.values.items() if values
         }
     kept = tuple(cells.values())
     if not any(cell.done or cell.failed for cell in kept):
         raise BadRun(f"{folder} holds no sample yet", fix="`osler eval run` tries them")
     return Report(folder, plan, kept, _compared(folder, plan, kept), tuple(_printed(plan, cells)))
+
+
+def estimate(values: Sequence[float], seed: int) -> Estimate:
+    """Wilson's interval for right and wrong, else a bootstrap.
+
+    A bootstrap of ten right answers says that all are right, and means nothing. Raises
+    `ValueError` for no values.
+    """
+    if {*values} <= {0.0, 1.0}:
+        return proportion(int(sum(values)), len(values))
+    return mean(values, seed=seed, draws=_DRAWS)
 
 
 def _compared(folder: Path, plan: Plan, cells: Sequence[Cell]) -> tuple[Compared, ...]:

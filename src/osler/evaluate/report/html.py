@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from osler.evaluate.log import read_trace
 from osler.evaluate.report import plots
 from osler.evaluate.report.build import Report, Shown
-from osler.evaluate.report.told import counts, exclusions, facts, tables, verdict
+from osler.evaluate.report.told import HEAD, counts, exclusions, facts, tables, verdict
 from osler.trace import Event
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def render_html(report: Report, film: Film | None = None) -> str:
 
     return _template().render(
         report=report,
+        head=HEAD,
         tables=list(tables(report)),
         counts=counts(report),
         facts=facts(report),

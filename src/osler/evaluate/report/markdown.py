@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from osler.evaluate.report.build import Report
-from osler.evaluate.report.told import counts, exclusions, facts, tables, verdict
+from osler.evaluate.report.told import HEAD, counts, exclusions, facts, tables, verdict
 from osler.text import one_line
 
 
@@ -16,10 +16,7 @@ def render_markdown(report: Report) -> str:
 
 def _parts(report: Report) -> Iterator[str]:
     yield "# Evaluation"
-    yield (
-        "\nFigures in percent unless they are counts or seconds; in brackets 95 % bootstrap"
-        " intervals over the samples. The last column is the mean over the data sets."
-    )
+    yield (f"\n{HEAD}")
     for table in tables(report):
         yield f"\n## {table.measure.title}\n"
         head = ["strategy", *table.tasks, "mean"]

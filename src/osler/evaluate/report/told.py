@@ -10,6 +10,12 @@ from osler.evaluate.intervals import Estimate
 from osler.evaluate.measures import PRIMARY, Measure
 from osler.evaluate.report.build import Report
 
+HEAD = (
+    "Figures in percent unless they are counts or seconds. In brackets 95 % intervals over the"
+    " samples: Wilson's for right and wrong, bootstrap for other measures. The last column is the"
+    " mean over the data sets."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

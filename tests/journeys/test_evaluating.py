@@ -1,0 +1,67 @@
+"""An evaluation from the command line, with the packaged model on questions of ours."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+Osler = Any
+
+QUESTIONS = [
+    {"question": f"What is used for {what}?", "options": {"A": a, "B": b}, "answer_idx": gold}
+    for what, a, b, gold in (
+        ("anaphylaxis", "epinephrine", "warfarin", "A"),
+        ("fever", "a statin", "paracetamol", "B"),
+        ("scurvy", "vitamin C", "insulin", "A"),
+    )
+]
+
+
+def test_a_run_is_resumed_reported_compared_merged_and_looked_into(
+    osler: Osler, tmp_path: Path
+) -> None:
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        done: subprocess.CompletedProcess[str] = osler(*words, cwd=tmp_path)
+        return done
+
+    lines = [json.dumps(question) for question in (*QUESTIONS, {"question": "Broken?"})]
+    (tmp_path / "mine.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    strategies = "direct,direct:answer.options=letters"
+    command = ["eval", "run", "--tasks", "medqa-us=mine.jsonl", "--log-dir", "log"]
+    few = call(*command, "--strategies", "direct", "--limit", "2", "--json")
+    assert few.returncode == 0, few.stderr
+    assert json.loads(few.stdout)["cells"][0]["done"] == 2
+    whole = call(*command, "--strategies", strategies)
+    assert whole.returncode == 0, whole.stderr
+    assert "direct:answer.options=letters" in whole.stdout
+    assert len(list((tmp_path / "log").glob("records-*.jsonl"))) == 2
+
+    report = call("eval", "report", "--log-dir", "log", "--json")
+    told = json.loads(report.stdout)
+    assert [cell["done"] for cell in told["cells"]] == [3, 3]
+    assert told["left_out"] == ["medqa-us: 1 of 4 rows were no samples: no 'options'"]
+    assert (tmp_path / "log" / "report.html").is_file()
+    assert "# Evaluation" in (tmp_path / "log" / "report.md").read_text(encoding="utf-8")
+
+    compared = json.loads(call("eval", "compare", "log", "--json").stdout)["compared"]
+    assert (compared[0]["first"], compared[0]["change"]["n"]) == ("direct", 3)
+    assert "accuracy" in call("eval", "compare", "log").stdout
+
+    merged = call("eval", "merge", "log", "--into", "both", "--json")
+    assert [cell["done"] for cell in json.loads(merged.stdout)["cells"]] == [3, 3]
+
+    id = compared[0]["better"][0]["id"] if compared[0]["better"] else _an_id(tmp_path / "log")
+    shown = call("eval", "show", id, "--log-dir", "both", "--strategy", "direct")
+    assert "gold:" in shown.stdout
+    document = json.loads(call("eval", "show", id, "--log-dir", "both", "--json").stdout)
+    assert len(document["samples"]) == 2
+    assert document["samples"][0]["events"][0]["type"] == "run.started"
+
+    other = call(*command, "--strategies", "direct", "--seed", "1")
+    assert other.returncode == 1
+    assert "seed 0, now 1" in other.stderr
+
+
+def _an_id(log: Path) -> str:
+    line = next(log.glob("records-*.jsonl")).read_text(encoding="utf-8").split("\n")[0]
+    return str(json.loads(line)["sample"]["question"]["id"])

@@ -1,0 +1,91 @@
+"""`osler eval …` through the real command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler.config import load
+from osler.evaluate.datasets import DATA_SETS
+from osler.evaluate.experiments import experiment, names
+from osler.trials import strategy_settings
+
+QUESTIONS = [
+    {"question": f"What is used for {what}?", "options": {"A": a, "B": b}, "answer_idx": gold}
+    for what, a, b, gold in (
+        ("anaphylaxis", "epinephrine", "warfarin", "A"),
+        ("fever", "a statin", "paracetamol", "B"),
+        ("scurvy", "vitamin C", "insulin", "A"),
+    )
+]
+
+
+@pytest.fixture
+def questions(folder: Path) -> Path:
+    lines = [json.dumps(question) for question in (*QUESTIONS, {"question": "Broken?"})]
+    path = folder / "mine.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_data_sets_are_listed_with_their_terms(osler: Any) -> None:
+    rows = json.loads(osler("eval", "tasks", "--json").stdout)["tasks"]
+    assert {row["name"] for row in rows} == set(DATA_SETS)
+    assert all(row["licence"] and row["origin"] for row in rows)
+    assert "medqa-us" in osler("eval", "tasks").stdout
+
+
+def test_data_sets_of_a_folder_are_counted(osler: Any, folder: Path, questions: Path) -> None:
+    (folder / "data" / "medqa_zh").mkdir(parents=True)
+    questions.rename(folder / "data" / "medqa_zh" / "test.jsonl")
+    rows = json.loads(osler("eval", "tasks", "--data", "data", "--json").stdout)["tasks"]
+    found = next(row for row in rows if row["name"] == "medqa-zh")
+    assert (found["samples"], found["dropped"]["no 'options'"]["count"]) == (3, 1)
+    assert "1 dropped: no 'options'" in osler("eval", "tasks", "--data", "data").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "code"),
+    [
+        (["--tasks", "medqa-su", "--strategies", "direct"], "did you mean 'medqa-us'", 3),
+        (["--tasks", "medqa-us", "--strategies", "direct"], "name their folder with --data", 3),
+        (["--tasks", "medqa-us"], "nothing is given with --strategies", 3),
+        (["--tasks", "medqa-us=gone.jsonl", "--strategies", "direct"], "cannot be read", 4),
+        (["--tasks", "medqa-us", "--strategies", "magic"], "magic", 3),
+        (["--tasks", "medqa-us", "--strategies", "rag:k"], "is not KEY=VALUE", 3),
+        (["--experiment", "none-such"], "no experiment 'none-such'", 3),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_written(
+    osler: Any, folder: Path, arguments: list[str], said: str, code: int
+) -> None:
+    done = osler("eval", "run", "--log-dir", "log", *arguments)
+    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
+    assert not (folder / "log").exists()
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_experiment_names_known_data_sets_and_valid_settings(name: str, tmp_path: Path) -> None:
+    found = experiment(name)
+    assert found.repeats
+    assert set(found.tasks) <= set(DATA_SETS)
+    made = [
+        strategy_settings(
+            label, lambda flags, preset: load(flags, cwd=tmp_path, env={}, preset=preset).settings
+        )
+        for label in found.strategies
+    ]
+    assert len({one.model_dump_json() for one in made}) == len(made)  # each is another one
+
+
+def test_experiments_are_listed_and_a_broken_one_is_refused(osler: Any, folder: Path) -> None:
+    listed = json.loads(osler("eval", "experiments", "--json").stdout)["experiments"]
+    assert {one["name"] for one in listed} == set(names())
+    assert "TC-RAG Figure 3" in osler("eval", "experiments").stdout
+    (folder / "mine.toml").write_text('tasks = "medqa-us"', encoding="utf-8")
+    done = osler("eval", "run", "--log-dir", "log", "--experiment", "mine.toml")
+    assert done.exit_code == 3
+    assert "experiment mine.toml" in done.stderr
