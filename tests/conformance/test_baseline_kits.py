@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from osler import wiring
+from osler.baselines.table import METHODS
 from osler.config import Settings
 from osler.config.baselines import BASELINES
 from osler.llm.base import Attended, Message
@@ -28,6 +29,8 @@ SAYS = {
     "nothing": "",
     "junk": '[[}{ <search> <|begin_search_query|> Search[ 1 ["a", ["b", "c", "d"]]',
 }
+
+MOST = {method.kind: method.most for method in METHODS}
 
 
 @dataclass
@@ -62,7 +65,7 @@ def built(kind: str, says: str, home: Path, writes: str) -> Solver:
     )
     found = Shelf({"贫血": [ZH], "": [IRON]})
     parts = Parts(
-        {"reader": Ready(Parrot(says=SAYS[says]))},
+        {"reader": Ready(Parrot(says=SAYS.get(says, says)))},
         lambda name, sources: found,
         Overlap(),
         Overlap(),
@@ -105,6 +108,39 @@ async def test_a_model_that_says_nothing_of_use_breaks_no_method(
 ) -> None:
     solution = await built(kind, says, tmp_path, "yes").solve(question, Run())
     assert solution.why
+    assert solution.usage.calls <= MOST[kind]
+
+
+PERSISTENT = {
+    "flare": "An unsure sentence.",
+    "dragin": "Unsure.",
+    "dragin-entropy": "Unsure.",
+    "fl-rag": "And so on",
+    "fs-rag": "And so on.",
+    "ircot": "And so on.",
+    "adaptive-rag": "C",
+    "react": "Search[iron]",
+    "search-o1": "<|begin_search_query|>iron",
+    "search-r1": "<search>iron",
+    "zero-search": "<search>iron",
+    "step-search": "<search>iron",
+    "research": "<search>iron",
+    "self-rag": "[Retrieval]",
+    "chain-of-knowledge": "First, iron. Second, more iron. The answer is iron.",
+    "i-medrag": "## Queries\n1. a\n2. b\n3. c",
+    "pike-rag": '["What treats iron deficiency anaemia?", "Iron?", "1"]',
+    "kag-static": '{"1": {"query": "a"}, "2": {"query": "b"}, "3": {"query": "c"}}',
+    "hipporag": '[["iron", "treats", "anaemia"]]',
+}
+"""What makes each method go on as long as it can."""
+
+
+@pytest.mark.parametrize("kind", [*PERSISTENT])
+async def test_no_method_asks_more_often_than_the_table_says(kind: str, tmp_path: Path) -> None:
+    solver = built(kind, PERSISTENT[kind], tmp_path, "yes")
+    question = Question("o", "What treats iron deficiency anaemia?")
+    solution = await solver.solve(question, Run())
+    assert 1 <= solution.usage.calls <= MOST[kind]
 
 
 SILENT_ON_SEARCH = {"r1-gen", "react", "search-o1", "search-r1", "zero-search", "step-search"} | {

@@ -1,0 +1,28 @@
+"""The table of the documentation is that of the code, and the code keeps to it."""
+
+from pathlib import Path
+
+import pytest
+
+from osler.baselines.table import METHODS, markdown
+from osler.config import STRATEGIES
+from osler.config.baselines import BASELINES
+
+PAGE = Path(__file__).parents[3] / "docs" / "guide" / "baselines.md"
+OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified"}
+"""Strategies that are no baselines."""
+
+
+def test_the_page_holds_the_table_as_the_code_has_it() -> None:
+    assert markdown() in PAGE.read_text(encoding="utf-8")
+
+
+def test_every_baseline_that_can_be_set_stands_in_it_once() -> None:
+    kinds = [method.kind for method in METHODS]
+    assert sorted(kinds) == sorted(set(STRATEGIES) - OWN)
+    assert set(BASELINES) <= set(kinds)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.kind)
+def test_nothing_is_left_open(method: object) -> None:
+    assert all(getattr(method, name) for name in ("paper", "needs", "calls", "most", "differs"))

@@ -1,0 +1,126 @@
+"""Attention and entropies of given texts; the oracle is one plain pass over all of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from osler import wiring
+from osler.baselines.dragin import ByAttention, Dragin
+from osler.config import Settings
+from osler.llm.base import Attended, Attentive, Likelihood, Message
+from osler.llm.hub import Pair
+from osler.llm.pieces import Pieces
+from osler.llm.tape import Able, ReplayingAttentive, Tape, recording
+from osler.llm.torch_model import TransformersModel
+from osler.retrieve.relevance import Overlap
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.testing.tiny import tiny_pair
+from osler.trace import Run, to_line
+from osler.types import Halt, Passage, Question
+from osler.wiring.models import Ready
+from osler.wiring.parts import Parts
+
+pytestmark = pytest.mark.torch
+
+TEXTS = ["Oral iron treats anaemia.", "首选口服铁剂。"]
+ASKED = [Message("user", "What treats iron deficiency anaemia?")]
+
+
+@pytest.fixture(scope="module")
+def pair() -> Pair:
+    return tiny_pair(context=4096)
+
+
+def model_of(pair: Pair) -> TransformersModel:
+    return TransformersModel(pair, name="tiny", reuse=True)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+async def test_entropies_and_weights_are_those_of_one_plain_pass(text: str, pair: Pair) -> None:
+    import torch
+
+    model = model_of(pair)
+    seen = await model.attend("A vitamin:", text)
+    pieces = Pieces(pair.tokenizer)
+    before, (ids, _) = pieces.ids("A vitamin:", begins=True), pieces.scored(text)
+    pair.model.set_attn_implementation("eager")
+    with torch.no_grad():
+        plain = pair.model(input_ids=torch.tensor([before + ids]), output_attentions=True)
+    n = len(before)
+    logits = plain.logits[0, n - 1 : -1].float()
+    expected = torch.distributions.Categorical(logits=logits).entropy().tolist()
+    assert seen.entropies == pytest.approx(expected, abs=1e-4)
+    rows = plain.attentions[-1][0].mean(0)[n:, n:].tolist()
+    for i, row in enumerate(seen.weights):
+        assert len(row) == i
+        assert row == pytest.approx(rows[i][:i], abs=1e-4)
+        assert sum(row) <= 1 + 1e-4
+    assert len(seen.tokens) == len(seen.entropies) == len(seen.weights) == len(ids)
+
+
+async def test_attending_leaves_the_model_and_what_it_has_read_as_they_were(pair: Pair) -> None:
+    model = model_of(pair)
+    usual = pair.model.config._attn_implementation
+    before = await model.score(ASKED, TEXTS[0])
+    one, again = [await model.attend(ASKED, TEXTS[0]) for _ in range(2)]
+    assert one.weights == again.weights
+    assert pair.model.config._attn_implementation == usual
+    after = await model.score(ASKED, TEXTS[0])
+    assert [t.logprob for t in before.tokens] == [t.logprob for t in after.tokens]
+    assert [t.logprob for t in one.tokens] == pytest.approx(
+        [t.logprob for t in before.tokens], abs=1e-4
+    )
+
+
+async def test_a_tape_keeps_attention(pair: Pair, tmp_path: Path) -> None:
+    from osler.llm.tape import Player, replaying
+
+    tape = Tape({"tiny": Able(attends=True)})
+    model = recording(model_of(pair), tape)
+    assert isinstance(model, Attentive)
+    seen = await model.attend(ASKED, TEXTS[1])
+    path = tmp_path / "tape.jsonl"
+    path.write_text("\n".join(tape.lines()), encoding="utf-8")
+    replayed = replaying(Player(Tape.read(path)), "tiny")
+    assert isinstance(replayed, ReplayingAttentive)
+    again: Attended = await replayed.attend(ASKED, TEXTS[1])
+    assert again == seen
+
+
+def test_only_what_shows_attention_is_said_to() -> None:
+    scripted = ScriptedModel([])
+    assert isinstance(scripted, Likelihood)
+    assert not isinstance(recording(scripted, Tape()), Attentive)
+
+
+async def test_dragin_runs_on_transformers_and_replays(pair: Pair, tmp_path: Path) -> None:
+    """On random weights: it says nothing, searches where its own attention points, and ends."""
+    settings = Settings.model_validate(
+        {
+            "home": tmp_path,
+            "strategy": {"kind": "dragin", "threshold": 0.01, "rounds": 2, "look_ahead": 12},
+            "model": {"writes": "yes"},
+        }
+    )
+    iron = Passage("book:iron#0", "Oral iron treats iron deficiency anaemia.", "book", "Iron")
+    found = ScriptedRetriever({"": [iron]})
+    parts = Parts(
+        {"reader": Ready(model_of(pair), constrains=False)},
+        lambda name, sources: found,
+        Overlap(),
+        Overlap(),
+        ("book",),
+    )
+    tape, run, again = Tape(), Run(), Run()
+    question = Question("q", "What treats iron deficiency anaemia?")
+    solver = wiring.solver(settings, wiring.recorded(parts, tape))
+    assert isinstance(solver, Dragin)
+    assert isinstance(solver.sensor, ByAttention)
+    solution = await solver.solve(question, run)
+    assert solution.halt in set(Halt)
+    assert found.asked, "random weights are unsure of everything"
+    kept = wiring.replayed(tape, {"reader": "tiny"}, ("book",), "")
+    assert await wiring.solver(settings, kept).solve(question, again) == solution
+    assert [to_line(e) for e in again.events] == [to_line(e) for e in run.events]
