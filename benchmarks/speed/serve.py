@@ -20,7 +20,6 @@ import json
 import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,14 +33,17 @@ import httpx2
 
 from osler.testing.served import filled, serving
 
-WORDS = ["adrenaline", "thigh", "anaphylaxis", "warfarin", "amiodarone", "heart", "kidney", "insulin", "glucose", "fever", "cough", "lung", "artery", "vein", "nerve", "muscle", "fracture", "infection", "antibiotic", "dose", "weight", "child", "pregnancy", "liver"]
+WORDS = (
+    "adrenaline thigh anaphylaxis warfarin amiodarone heart kidney insulin glucose fever cough"
+    " lung artery vein nerve muscle fracture infection antibiotic dose weight child liver"
+)
 QUESTION = {"question": "Which drug is given first, into the outer thigh, at once?"}
 
 
 def texts(chunks: int) -> dict[str, str]:
     rng = random.Random(0)
     pages = [
-        f"# Page {n}\n\n{' '.join(rng.choices(WORDS, k=40))} adrenaline {n}.\n"
+        f"# Page {n}\n\n{' '.join(rng.choices(WORDS.split(), k=40))} adrenaline {n}.\n"
         for n in range(chunks)
     ]
     return {"book": "\n".join(pages)}
@@ -62,21 +64,20 @@ async def child(chunks: int, **limits: Any) -> AsyncIterator[tuple[httpx2.AsyncC
     wide = {"caller_minute": 1_000_000, "caller_runs": 100_000, "searches_waiting": 1_000, **limits}
     with tempfile.TemporaryDirectory() as home:
         words = [sys.executable, __file__, "--home", home, "--chunks", str(chunks)]
-        program = subprocess.Popen(  # noqa: S603  ourselves
-            [*words, "--limits", json.dumps(wide)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+        pipe = asyncio.subprocess.PIPE
+        program = await asyncio.create_subprocess_exec(
+            *words, "--limits", json.dumps(wide), stdin=pipe, stdout=pipe
         )
-        assert program.stdout and program.stdin
-        url = (await asyncio.to_thread(program.stdout.readline)).strip()
+        assert program.stdout
+        assert program.stdin
+        url = (await program.stdout.readline()).decode().strip()
         bounds = httpx2.Limits(max_connections=500, max_keepalive_connections=500)
         try:
             async with httpx2.AsyncClient(base_url=url, timeout=120, limits=bounds) as client:
                 yield client, program.pid
         finally:
             program.stdin.close()
-            program.wait(60)
+            await program.wait()
 
 
 async def watched(client: httpx2.AsyncClient) -> tuple[float, list[int]]:
@@ -109,7 +110,7 @@ async def searching(client: httpx2.AsyncClient, seconds: float, at_once: int) ->
 
     async def one() -> None:
         while (began := time.perf_counter()) < until:
-            body = {"query": " ".join(rng.choices(WORDS, k=3)), "k": 10}
+            body = {"query": " ".join(rng.choices(WORDS.split(), k=3)), "k": 10}
             reply = await client.post("/api/v1/search", json=body)
             assert reply.status_code == 200, reply.text
             taken.append(time.perf_counter() - began)

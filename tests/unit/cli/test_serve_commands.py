@@ -91,9 +91,10 @@ def test_the_program_serves_and_a_sigterm_ends_it(tmp_path: Path) -> None:
             except httpx2.TransportError:
                 time.sleep(0.05)
         assert alive == 200
-        # This knowledge base was made by another encoder: it says so, and goes on living.
+        # No weights lie in this test's home: it says so, and goes on living.
         ready = httpx2.get(f"{url}/readyz", timeout=60)
-        assert (ready.status_code, ready.json()["code"]) == (503, "knowledge_base_mismatch")
+        assert (ready.status_code, ready.json()["code"]) == (503, "model_missing")
+        assert httpx2.get(f"{url}/healthz", timeout=5).status_code == 200
         program.send_signal(signal.SIGTERM)
         assert program.wait(30) in (0, -signal.SIGTERM)
     finally:
