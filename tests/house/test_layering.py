@@ -89,7 +89,6 @@ def test_nothing_but_tests_imports_the_doubles() -> None:
 def test_only_wiring_and_the_doors_read_settings() -> None:
     allowed = {"wiring", "runs", "doctor", "calibrate", "studies", "trials", "plans"}
     allowed |= {"cli", "serve", "config", "testing", "__init__"}
-    allowed |= {"testing"}  # it starts a whole server
     users = {part(p) for p in SRC.rglob("*.py") if "config" in imports(p)}
     assert users <= allowed
 
