@@ -16,7 +16,6 @@ from urllib.parse import quote
 from fastapi import APIRouter, Header, Path, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-from osler.config import STRATEGIES
 from osler.questions import parse_question
 from osler.serve import chat_wire as wire
 from osler.serve import choices, documents
@@ -47,7 +46,8 @@ router = APIRouter(prefix="/v1", tags=["openai"], responses=_ERRORS)
 @router.get("/models")
 async def models() -> wire.ModelList:
     """The strategies, as models."""
-    return wire.ModelList(data=[wire.ModelCard(id=name, created=CREATED) for name in names()])
+    cards = [wire.ModelCard(id=name, created=CREATED) for name in wire.model_names()]
+    return wire.ModelList(data=cards)
 
 
 @router.get("/models/{id:path}")
@@ -59,17 +59,12 @@ async def model(
     return wire.ModelCard(id=id, created=CREATED)
 
 
-def names() -> list[str]:
-    known = (wire.AUTO, *STRATEGIES, wire.ALONE)
-    return [f"{wire.PREFIX}{name}" for name in known]
-
-
 def strategy_of(model: str) -> str | None:
     """The strategy that a model's name means; `None` = the configured one.
 
     Raises `BadParameter` (404) for a name that is none.
     """
-    if model not in names():
+    if model not in wire.model_names():
         raise BadParameter(
             404, "model_not_found", f"no model {model[:100]!r}; GET /v1/models lists them", "model"
         )

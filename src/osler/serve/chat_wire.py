@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from osler.config import STRATEGIES
 from osler.questions import LIMIT
 from osler.serve.problems import BadParameter
 from osler.serve.wire import Words
@@ -17,6 +18,10 @@ from osler.serve.wire import Words
 PREFIX = "osler/"
 AUTO, ALONE = "auto", "no-retrieval"
 """The configured strategy; the model alone."""
+
+
+def model_names() -> list[str]:
+    return [f"{PREFIX}{name}" for name in (AUTO, *STRATEGIES, ALONE)]
 
 
 class _In(BaseModel):
@@ -61,7 +66,9 @@ class Format(_In):
 class Asked(_In):
     """`POST /v1/chat/completions`."""
 
-    model: Annotated[str, Field(min_length=1, max_length=100)]
+    model: Annotated[
+        str, Field(min_length=1, max_length=100, json_schema_extra={"enum": [*model_names()]})
+    ]
     messages: Annotated[list[Message], Field(min_length=1, max_length=1_000)]
     stream: bool | None = False
     stream_options: StreamOptions | None = None

@@ -36,7 +36,7 @@ TEXTS = {
         "# Asthma\n\nSalbutamol is given first in an acute attack.\n"
     ),
     "book": "# 过敏性休克\n\n过敏性休克首选肾上腺素，立即肌内注射。\n",
-    "wiki": "# <script>alert(1)</script>\n\nA hostile page: <img src=x onerror=alert(1)>, adrenaline.\n",
+    "wiki": "A hostile page: <img src=x onerror=alert(1)> <script>alert(1)</script>, adrenaline.\n",
 }
 
 
@@ -57,7 +57,8 @@ class Speaks:
         self.asked += 1
         self.seen.append(messages[-1].content)
         try:
-            while self.gate is not None and not self.gate.is_set():
+            # The test opens the gate from another thread, which no asyncio.Event allows.
+            while self.gate is not None and not self.gate.is_set():  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
             await asyncio.sleep(self.wait_s)
         except asyncio.CancelledError:
@@ -105,7 +106,9 @@ def filled(home: Path, texts: dict[str, str] | None = None) -> None:
     with KnowledgeBase.create(home / "kb") as kb:
         for source, text in (texts or TEXTS).items():
             (folder / source).mkdir(parents=True)
-            (folder / source / "pages.md").write_text(text, encoding="utf-8")
+            # As plain text, what looks like markup is kept.
+            name = "page.txt" if "<" in text else "pages.md"
+            (folder / source / name).write_text(text, encoding="utf-8")
             kb.add([folder / source], source=source, licence="CC0-1.0")
         kb.build(HashingEncoder())
 

@@ -43,8 +43,16 @@ def test_with_a_key_it_may_be_any_address(home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("host", "own"),
-    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True)]
-    + [("localhost.evil.example", False), ("10.0.0.1", False), ("", False), ("2130706433", False)],
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("localhost", True),
+        ("localhost.evil.example", False),
+        ("10.0.0.1", False),
+        ("", False),
+        ("2130706433", False),
+    ],
 )
 def test_loopback_is_told_from_what_looks_like_it(host: str, own: bool) -> None:
     assert is_loopback(host) is own

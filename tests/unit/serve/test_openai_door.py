@@ -112,9 +112,7 @@ def test_what_would_change_the_meaning_is_refused_in_openai_s_form(
     client: Any, changed: dict[str, Any], kind: str, param: str | None
 ) -> None:
     with pytest.raises(openai.APIStatusError) as failed:
-        client.chat.completions.create(
-            **{"model": "osler/rag", "messages": QUESTION, **changed}  # type: ignore[arg-type]
-        )
+        client.chat.completions.create(**{"model": "osler/rag", "messages": QUESTION, **changed})
     assert type(failed.value).__name__.startswith(kind)
     assert failed.value.param == param
     assert failed.value.type == "invalid_request_error"

@@ -1,0 +1,202 @@
+"""What the server takes under load: loopback, a model that takes no time, a real search.
+
+    python benchmarks/speed/serve.py [--chunks N] [--seconds S] [--soak S]
+
+The server is a process of its own over a knowledge base of `--chunks` passages (words and hashed
+vectors, so that no encoder is in the figures); the client shares the machine. Rows: the first event
+of 50 streams opened at once; 200 runs at once, each event stream checked for its numbers; searches
+at 16 in flight; ten times too many runs, then how long until one is taken again; with `--soak`,
+searches and runs for so long, and what the memory grew.
+
+Wanted: first event p95 <= 200 ms; nothing lost; >= 100 searches/s; 429 and 503 only, recovery
+within 10 s; growth <= 5 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from osler.testing.served import filled, serving
+
+WORDS = (
+    "adrenaline thigh anaphylaxis warfarin amiodarone heart kidney insulin glucose fever cough"
+    " lung artery vein nerve muscle fracture infection antibiotic dose weight child liver"
+)
+QUESTION = {"question": "Which drug is given first, into the outer thigh, at once?"}
+
+
+def texts(chunks: int) -> dict[str, str]:
+    rng = random.Random(0)
+    pages = [
+        f"# Page {n}\n\n{' '.join(rng.choices(WORDS.split(), k=40))} adrenaline {n}.\n"
+        for n in range(chunks)
+    ]
+    return {"book": "\n".join(pages)}
+
+
+def serve(home: Path, chunks: int, limits: dict[str, Any]) -> None:
+    """The child: says where it is, and serves until its input ends."""
+    (home / "kb").parent.mkdir(exist_ok=True)
+    with serving(home, fill=lambda at: filled(at, texts(chunks)), serve=limits) as place:
+        sys.stdout.write(f"{place.url}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+@asynccontextmanager
+async def child(chunks: int, **limits: Any) -> AsyncIterator[tuple[httpx2.AsyncClient, int]]:
+    """A client of a new server, and the server's process id."""
+    wide = {"caller_minute": 1_000_000, "caller_runs": 100_000, "searches_waiting": 1_000, **limits}
+    with tempfile.TemporaryDirectory() as home:
+        words = [sys.executable, __file__, "--home", home, "--chunks", str(chunks)]
+        pipe = asyncio.subprocess.PIPE
+        program = await asyncio.create_subprocess_exec(
+            *words, "--limits", json.dumps(wide), stdin=pipe, stdout=pipe
+        )
+        assert program.stdout
+        assert program.stdin
+        url = (await program.stdout.readline()).decode().strip()
+        bounds = httpx2.Limits(max_connections=500, max_keepalive_connections=500)
+        try:
+            async with httpx2.AsyncClient(base_url=url, timeout=120, limits=bounds) as client:
+                yield client, program.pid
+        finally:
+            program.stdin.close()
+            await program.wait()
+
+
+async def watched(client: httpx2.AsyncClient) -> tuple[float, list[int]]:
+    """Seconds from the question to the first event, and the numbers of all events."""
+    began = time.perf_counter()
+    run = (await client.post("/api/v1/runs", json=QUESTION)).json()["run_id"]
+    first, numbers, last = 0.0, [], ""
+    async with client.stream("GET", f"/api/v1/runs/{run}/events") as reply:
+        async for line in reply.aiter_lines():
+            if line.startswith("id: "):
+                first = first or time.perf_counter() - began
+                numbers.append(int(line[4:]))
+            elif line.startswith("event: "):
+                last = line[7:]
+    assert last == "run.finished", last
+    return first, numbers
+
+
+async def streams(client: httpx2.AsyncClient, at_once: int) -> list[float]:
+    found = await asyncio.gather(*(watched(client) for _ in range(at_once)))
+    lengths = Counter(len(numbers) for _, numbers in found)
+    assert all(numbers == list(range(1, len(numbers) + 1)) for _, numbers in found)
+    assert len(lengths) == 1, lengths
+    return sorted(first for first, _ in found)
+
+
+async def searching(client: httpx2.AsyncClient, seconds: float, at_once: int) -> list[float]:
+    rng, taken = random.Random(1), []
+    until = time.perf_counter() + seconds
+
+    async def one() -> None:
+        while (began := time.perf_counter()) < until:
+            body = {"query": " ".join(rng.choices(WORDS.split(), k=3)), "k": 10}
+            reply = await client.post("/api/v1/search", json=body)
+            assert reply.status_code == 200, reply.text
+            taken.append(time.perf_counter() - began)
+
+    await asyncio.gather(*(one() for _ in range(at_once)))
+    return sorted(taken)
+
+
+async def overload(client: httpx2.AsyncClient, places: int) -> tuple[Counter[int], float]:
+    """Statuses of ten times too many runs, and seconds until the next one is taken."""
+    posts = (client.post("/api/v1/runs", json=QUESTION) for _ in range(10 * places))
+    codes = Counter(reply.status_code for reply in await asyncio.gather(*posts))
+    began = time.perf_counter()
+    while (await client.post("/api/v1/runs", json=QUESTION)).status_code != 202:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    return codes, time.perf_counter() - began
+
+
+def worked(pid: int) -> float:
+    """Seconds of processor time that the process has had: what a busy machine does not change."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident(pid: int) -> float:
+    """Megabytes that the process holds."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+async def soak(client: httpx2.AsyncClient, pid: int, seconds: float) -> tuple[float, float]:
+    """Megabytes after the first tenth, and at the end."""
+    await _mixed(client, seconds / 10)
+    before = resident(pid)
+    await _mixed(client, seconds * 0.9)
+    return before, resident(pid)
+
+
+async def _mixed(client: httpx2.AsyncClient, seconds: float) -> None:
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        await asyncio.gather(*(watched(client) for _ in range(4)), searching(client, 0.5, 4))
+
+
+def at(ordered: list[float], share: float) -> float:
+    return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+async def main(chunks: int, seconds: float, soaking: float) -> None:
+    async with child(chunks, runs=200) as (client, pid):
+        await streams(client, 4)
+        for count in (50, 200):
+            began, before = time.perf_counter(), worked(pid)
+            firsts = await streams(client, count)
+            spent = 1000 * (worked(pid) - before) / count
+            print(
+                f"{count:>4} runs at once: first event p50 {at(firsts, 0.5):.0f} ms,"
+                f" p95 {at(firsts, 0.95):.0f} ms; all whole and in order after"
+                f" {time.perf_counter() - began:.1f} s; {spent:.1f} ms of processor a run"
+            )
+        before = worked(pid)
+        taken = await searching(client, seconds, 16)
+        spent = 1000 * (worked(pid) - before) / len(taken)
+        print(
+            f"searches of {chunks:,} passages, 16 in flight: {len(taken) / seconds:.0f}/s,"
+            f" p50 {1000 * statistics.median(taken):.0f} ms, p95 {at(taken, 0.95):.0f} ms,"
+            f" p99 {at(taken, 0.99):.0f} ms; {spent:.1f} ms of processor a search"
+        )
+        if soaking:
+            held, after = await soak(client, pid, soaking)
+            grown = 100 * (after - held) / held
+            print(f"soak {soaking:.0f} s: {held:.0f} MB, then {after:.0f} MB ({grown:+.1f} %)")
+    async with child(chunks, runs=4, waiting=16) as (client, _):
+        codes, recovered = await overload(client, 20)
+        print(f"10x too many runs: {dict(codes)}; one is taken after {recovered:.2f} s")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--chunks", type=int, default=2_000)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--soak", type=float, default=0.0)
+    parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--limits", type=json.loads, help=argparse.SUPPRESS)
+    said = parser.parse_args()
+    if said.home is not None:
+        serve(said.home, said.chunks, said.limits)
+    else:
+        asyncio.run(main(said.chunks, said.seconds, said.soak))

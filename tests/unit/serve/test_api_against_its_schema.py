@@ -1,0 +1,21 @@
+"""The API keeps to its own schema: a few requests of each kind; `make fuzz` makes thousands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from osler.testing.served import serving
+
+pytest.importorskip("schemathesis")
+
+
+@pytest.mark.filterwarnings("ignore::Warning:schemathesis", "ignore::pytest.PytestWarning")
+def test_nothing_is_a_server_error_and_nothing_is_not_in_the_schema(home: Path) -> None:
+    from fuzz_api import LIMITS, fuzz
+
+    with serving(home, serve=LIMITS) as place:
+        seen = fuzz(place.url, 4)
+    assert len({label for label, _ in seen}) == 18
+    assert {status for _, status in seen} <= {200, 202, 400, 404, 409, 422}
