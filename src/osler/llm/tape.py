@@ -8,7 +8,7 @@ is a `TapeMiss` that shows how it differs from the nearest one that was, never a
 The first line is the header:
 
     {"tape": 2, "made": "recorded", "date": "2026-11-21T10:00:00+00:00",
-     "models": {"NAME": {"scores": true, "constrains": true}},
+     "models": {"NAME": {"scores": true, "constrains": true, "attends": false}},
      "prompts": ["tcrag/act@1f3a9c2e"]}
 
 `made` is "by hand" for a tape that nobody recorded: it proves logic, never quality.

@@ -113,7 +113,7 @@ async def test_a_tape_is_readable(tmp_path: Path) -> None:
         "tape": 2,
         "made": "recorded",
         "date": "2026-11-21T10:00:00+00:00",
-        "models": {"scripted": {"scores": True, "constrains": True}},
+        "models": {"scripted": {"scores": True, "constrains": True, "attends": False}},
         "prompts": ["a/b@12345678"],
     }
     assert first["kind"] == "complete"
