@@ -7,7 +7,6 @@ notation. What such a model writes without these bounds is no plan: PAPERS.md.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from string import ascii_uppercase, digits
 
@@ -19,23 +18,9 @@ from osler.kag.planner import planned
 from osler.kag.speaker import Speaker
 from osler.llm.grammar import Grammar, Node, alt, chars, free, maybe, named, repeat, seq, visible
 from osler.prompts import render
-from osler.retrieve.words import STOP_CHARACTERS, STOP_WORDS
-from osler.text import is_cjk
+from osler.retrieve.names import MARKS, names_in
 from osler.trace import Run
 from osler.types import Question
-
-_QUOTED = re.compile(r"[\"“”«「『《]([^\"“”«»「」『』《》]{2,60})[\"“”»」』》]")
-_WORD = re.compile(r"[^\W_][\w'’.&/-]*")
-_MARKS = "'’\"[]<>\n"
-"""What would end a name in quotes."""
-_LINKS = frozenset(
-    ["of", "the", "de", "la", "le", "du", "van", "von", "and", "&", "for", "da", "di"]
-)
-"""Words that may stand inside a name, not at its ends."""
-_ASKING = STOP_WORDS | {"who", "whom", "whose"}
-"""What a question may begin with, and no name does."""
-_MOST = 12
-"""Names that are offered, at most."""
 
 
 @dataclass(frozen=True)
@@ -83,21 +68,11 @@ def outline_grammar(names: tuple[str, ...], *, steps: int = 2, longest: int = 70
     return Grammar("outline", seq("<answer>", rest, "</answer>"))
 
 
-def names_in(question: str) -> tuple[str, ...]:
-    """What the question may be about, as it is written there: in quotes, else runs of
-    capitalised words, else runs of words of content. The longest first."""
-    found = [match[1].strip() for match in _QUOTED.finditer(question)]
-    found = found or _capitalised(question) or _content(question)
-    found += [part for name in found for part in name.split(" and ") if part != name]
-    kept = [name for name in dict.fromkeys(found) if not set(name) & set(_MARKS)]
-    return tuple(sorted(kept, key=lambda name: -len(name))[:_MOST])
-
-
 def _ending(n: int, longest: int) -> Node:
     """An Output of the last result, or a Deduce from all of them."""
     results = ", ".join(f"'o{m}'" for m in range(1, n))
     ops = alt(Operation.CHOICE, Operation.JUDGEMENT, Operation.ENTAILMENT, Operation.EXTRACT)
-    target = free(longest, without=_MARKS + "()`:")
+    target = free(longest, without=MARKS + "()`:")
     deduce = seq("Deduce(op=", ops, f", content=[{results}], target='", target, f"')->o{n}")
     words = seq(f"Step{n}: ", free(longest, without="<\n:#"), f"\nAction{n}: ")
     return seq(words, alt(f"Output(o{n - 1})", deduce))
@@ -119,52 +94,5 @@ def _lookup(n: int, names: tuple[str, ...], longest: int) -> Node:
     arms += [about(name, seq(f"s{n}:", kind, f"['{name}']")) for name in names]
     if not names:
         anything = free(longest, without="<\n:#")
-        arms.append(about(anything, seq(f"s{n}:", kind, "['", free(40, without=_MARKS), "']")))
+        arms.append(about(anything, seq(f"s{n}:", kind, "['", free(40, without=MARKS), "']")))
     return alt(*arms)
-
-
-def _capitalised(question: str) -> list[str]:
-    """Runs of words with a capital or a digit; the first word alone is no name."""
-    runs: list[str] = []
-    run: list[re.Match[str]] = []
-
-    def close() -> None:
-        while run and run[-1][0] in _LINKS:
-            run.pop()
-        if run and not (len(run) == 1 and run[0][0].casefold() in STOP_WORDS):
-            runs.append(_trimmed(question[run[0].start() : run[-1].end()]))
-        run.clear()
-
-    for word in _WORD.finditer(question):
-        apart = run and question[run[-1].end() : word.start()].strip()
-        if apart:
-            close()
-        opens = word[0][0].isupper() or (run and word[0][0].isdigit())
-        first_of_all = word.start() == 0 and word[0].casefold() in _ASKING
-        if (opens and not first_of_all) or (run and word[0] in _LINKS):
-            run.append(word)
-        else:
-            close()
-    close()
-    return [each for each in runs if each]
-
-
-def _trimmed(name: str) -> str:
-    return re.sub(r"['’]s?$", "", name).rstrip(".,")
-
-
-def _content(question: str) -> list[str]:
-    """Runs of words that carry content; Chinese is cut at function characters."""
-    runs: list[str] = []
-    for part in re.split(r"[^\w\s'’-]+", question):
-        if any(map(is_cjk, part)):
-            runs += re.split(f"[{''.join(sorted(STOP_CHARACTERS))}\\s]+", part)
-            continue
-        run: list[str] = []
-        for word in [*part.split(), "the"]:
-            if word.casefold() not in STOP_WORDS:
-                run.append(word)
-            elif run:
-                runs.append(_trimmed(" ".join(run)))
-                run = []
-    return [run for run in runs if len(run) > 1]

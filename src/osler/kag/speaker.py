@@ -9,7 +9,9 @@ from osler.llm.speaker import Speaker as Speaker
 
 UNKNOWN = frozenset({"", "unknown", "未知", "不知道", "i don't know"})
 """How a model says that what it was given does not tell."""
-ECHOES = frozenset({"your answer", "the answer", "true/false", "你的答案", "答案"})
+ECHOES = frozenset(
+    {"your answer", "my_answer", "my answer", "the answer", "true/false", "你的答案", "答案"}
+)
 """What stands in the boxes of the prompts themselves: small models give it back."""
 
 

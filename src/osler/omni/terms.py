@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from osler.errors import MalformedOutput
 from osler.llm.grammar import Grammar, Named, alt, named, repeat, seq, visible
@@ -42,9 +43,9 @@ def parse_terms(reply: str, *, at_most: int = MOST) -> tuple[str, ...]:
     return tuple(kept.values())[:at_most]
 
 
-def terms_grammar(*, at_most: int = MOST, longest: int = 8) -> Grammar:
-    """One to `at_most` terms of up to `longest` words."""
-    term = term_part(longest)
+def terms_grammar(*, at_most: int = MOST, longest: int = 8, among: Sequence[str] = ()) -> Grammar:
+    """One to `at_most` terms of up to `longest` words; of those `among`, where any are given."""
+    term = alt(*among) if among else term_part(longest)
     more = repeat(seq(" , ", term), 0, at_most - 1)
     return Grammar("terms", seq("<term>", term, more, "</term>"))
 

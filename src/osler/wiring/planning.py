@@ -22,6 +22,7 @@ from osler.omni.planners.terms import TermExtractor
 from osler.omni.planners.trained import trained
 from osler.omni.reader import Reader
 from osler.omni.retriever import PlannedRetriever
+from osler.retrieve.names import names_in
 from osler.wiring.parts import Parts
 from osler.wiring.strategies import writes
 
@@ -68,7 +69,8 @@ def _planner(
     sampling: Sampling,
 ) -> Planner:
     speaker = _speaker(parts, "planner", sampling)
-    terms = TermExtractor(speaker)
+    # The packaged model, free to write any terms, wrote some that the question does not hold.
+    terms = TermExtractor(speaker, among=None if writes(settings, "planner") else names_in)
     proposer = Proposer(speaker, parts.offers, chosen.queries)
     match chosen.planner:
         case "auto":

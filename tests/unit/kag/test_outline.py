@@ -3,8 +3,9 @@
 import pytest
 
 from osler.kag.forms import Output, Retrieval
-from osler.kag.outline import Outliner, names_in, outline_grammar
+from osler.kag.outline import Outliner, outline_grammar
 from osler.kag.speaker import Speaker
+from osler.retrieve.names import names_in
 from osler.testing.scripted import ScriptedModel
 from osler.trace import FormsPlanned, Run
 from osler.types import Question

@@ -21,7 +21,9 @@ from osler.omni.planners.serts import EXPLORATION, Node, SeRTS, back_propagate
 from osler.omni.planners.terms import TermExtractor
 from osler.omni.planners.trained import SYSTEM, trained
 from osler.omni.retriever import PlannedRetriever
+from osler.omni.terms import terms_grammar
 from osler.retrieve.lookup import Found
+from osler.retrieve.names import names_in
 from osler.testing.scripted import KeyedModel, ScriptedModel, ScriptedRetriever
 from osler.trace import Budget, Event, Noted, PlanScored, Run, Searched, Spent
 from osler.types import BOOK, GRAPH, WIKI, Passage, Question
@@ -66,6 +68,15 @@ async def test_original_question_asks_every_source_itself_and_the_graph_by_its_t
 async def test_without_a_graph_original_question_asks_no_model() -> None:
     planner = OriginalQuestion(TermExtractor(Speaker(ScriptedModel([]), "planner")), TEXTS)
     assert len((await planner.plan(CHOICE, Run())).plan.queries) == 2
+
+
+def test_a_small_model_can_only_choose_among_what_the_question_names() -> None:
+    names = names_in("Is metformin safe in severe renal impairment?")
+    grammar = terms_grammar(at_most=2, among=names)
+    assert "severe renal impairment" in " ".join(names)
+    assert all(grammar.accepts(f"<term>{name}</term>") for name in names)
+    assert grammar.accepts(f"<term>{names[0]} , {names[-1]}</term>")
+    assert not grammar.accepts("<term>the first term of the series</term>")
 
 
 async def test_terms_that_cannot_be_read_leave_the_graph_out_and_say_so() -> None:

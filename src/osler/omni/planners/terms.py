@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
@@ -20,6 +21,8 @@ class TermExtractor:
 
     speaker: Speaker
     at_most: int = MOST
+    among: Callable[[str], Sequence[str]] | None = None
+    """What a question names: a small model may only choose. `None` = any words."""
 
     async def queries(self, question: Question, run: Run) -> list[Query]:
         """Empty, and noted, where no term can be read. Raises `Spent`."""
@@ -30,12 +33,13 @@ class TermExtractor:
             options=lettered(question),
             at_most=self.at_most,
         )
+        names = self.among(question.text) if self.among else ()
         try:
             terms = await self.speaker.ask(
                 prompt,
                 lambda reply: parse_terms(reply.text, at_most=self.at_most),
                 run,
-                grammar=terms_grammar(at_most=self.at_most),
+                grammar=terms_grammar(at_most=self.at_most, among=names),
             )
         except MalformedOutput as error:
             run.emit(Noted(f"the graph is not asked: {error.message}"))
