@@ -55,7 +55,7 @@ class Ending:
         questions: list[Question] = []
 
         async def ask(
-            settings: Settings, question: Question, *, sink: Any, plan_only: bool = False
+            settings: Settings, question: Question, *, sink: Any, plan_only: bool, plan: object
         ) -> runs.Finished:
             questions.append(question)
             for event in events:
