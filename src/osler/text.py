@@ -10,6 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
+from typing import Any
 
 from osler.types import Language
 
@@ -31,6 +32,7 @@ _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ud800-\udfff\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
+_HALF = re.compile("[\ud800-\udfff]")
 _WIDE_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _LINE_END = re.compile(r"(?<![ \t])[ \t]++(?=\n)")
 _GAP = re.compile(r"\n{3,}")
@@ -65,6 +67,25 @@ def clean(text: str) -> str:
     text = _INVISIBLE.sub("", _NEWLINE.sub("\n", text))
     text = _LINE_END.sub("", _WIDE_SPACE.sub(" ", text))
     return _GAP.sub("\n\n", text).strip()
+
+
+def whole(text: str) -> str:
+    """The text as a file can hold it: halves of a surrogate pair that stand side by side are
+    the character they spell, and a half that stands alone is U+FFFD; idempotent."""
+    if text.isascii() or _HALF.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def all_whole(value: Any) -> Any:
+    """A JSON value whose strings are `whole`: an escape can spell half a pair."""
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, list):
+        return [all_whole(one) for one in value]
+    if isinstance(value, dict):
+        return {all_whole(key): all_whole(one) for key, one in value.items()}
+    return value
 
 
 def one_line(text: str) -> str:

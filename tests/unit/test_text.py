@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from osler.text import clean, is_cjk, language_of, one_line, sentences, slug, words
+from osler.text import (
+    all_whole,
+    clean,
+    is_cjk,
+    language_of,
+    one_line,
+    sentences,
+    slug,
+    whole,
+    words,
+)
 
 
 def split(text: str) -> list[str]:
@@ -101,6 +111,23 @@ def test_line_ends_and_gaps_are_normalised() -> None:
 
 def test_half_a_surrogate_pair_cannot_be_stored_and_goes() -> None:
     assert clean("a\ud83db") == "ab"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("贫血 😀", "贫血 😀"),
+        ("a\ud83db", "a\ufffdb"),
+        ("\ude00\ud83d", "\ufffd\ufffd"),
+        ("a\ud83d\ude00b", "a😀b"),
+        ("\ud83d", "\ufffd"),
+    ],
+)
+def test_halves_of_a_pair_are_joined_or_replaced(text: str, expected: str) -> None:
+    assert whole(text) == expected
+    assert whole(expected) == expected
+    assert all_whole({text: [text, 1, None]}) == {expected: [expected, 1, None]}
 
 
 def test_one_line_has_no_line_breaks() -> None:

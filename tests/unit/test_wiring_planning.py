@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from osler import runs, wiring
-from osler.config import OmniRag, Settings, Strategy, TcRag
-from osler.errors import BadConfig, BadQuestion
+from osler.config import KagThinker, OmniRag, Rag, Settings, Strategy, TcRag
+from osler.config.baselines import IrCot
+from osler.errors import BadConfig, BadQuestion, SourceUnavailable
 from osler.kb.base import KnowledgeBase
 from osler.omni.describe import Offer
 from osler.omni.dossier import written
@@ -25,7 +26,7 @@ from osler.retrieve.relevance import Overlap
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Retrieved, SourcesPlanned
-from osler.types import Passage, Question
+from osler.types import Hit, Passage, Question
 from osler.wiring.models import Ready
 from osler.wiring.parts import Parts, roles_of
 
@@ -144,6 +145,26 @@ async def test_a_run_of_a_given_plan_replays_too(tmp_path: Path, model: KeyedMod
     assert [e.origin for e in done.events if isinstance(e, SourcesPlanned)] == ["user"]
     assert done.folder
     assert (await runs.replay(done.folder)).events == done.events
+
+
+class Down:
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        raise SourceUnavailable(f"no answer to {query!r}", fix="start it")
+
+
+@pytest.mark.parametrize("strategy", [OmniRag(), Rag(), IrCot(), KagThinker(boundary="none")])
+async def test_a_run_whose_source_was_down_replays_too(strategy: Strategy, tmp_path: Path) -> None:
+    model = KeyedModel({"construct appropriate queries": [PLAN], "": ["<answer>A</answer>"]})
+    chosen, every = settings(tmp_path, strategy), parts(model)
+    models = {role: every.models[role] for role in roles_of(chosen)}
+    live = replace(every, models=models, retriever=lambda name, sources: Down())
+    done = await runs.ask(chosen, QUESTION, parts=live)
+    failed = [event.failed for event in done.events if isinstance(event, Retrieved)]
+    assert failed
+    assert "no answer to" in failed[0][0]
+    assert done.folder
+    again = await runs.replay(done.folder)
+    assert (again.events, again.solution) == (done.events, done.solution)
 
 
 async def test_plan_only_plans_and_searches_nothing(tmp_path: Path, model: KeyedModel) -> None:

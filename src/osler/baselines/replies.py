@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from osler.text import all_whole
+
 
 def json_in(text: str, opening: str = "{") -> Any:
     """The last JSON value in the text that begins with `opening` ("{" or "["); else None.
@@ -15,9 +17,9 @@ def json_in(text: str, opening: str = "{") -> Any:
     while (at := text.find(opening, at)) >= 0:
         try:
             found, at = decoder.raw_decode(text, at)
-        except ValueError:
+        except (ValueError, RecursionError):
             at += 1
-    return found
+    return all_whole(found)
 
 
 def strings(value: Any) -> list[str]:

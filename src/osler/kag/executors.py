@@ -16,6 +16,7 @@ from osler.kag.speaker import Speaker, said
 from osler.llm.base import Completion
 from osler.prompts import render
 from osler.retrieve.words import terms
+from osler.text import all_whole
 from osler.trace import Calculated, Noted, Run
 from osler.types import Language
 
@@ -164,8 +165,8 @@ def _choice(names: Mapping[str, Formula]) -> Callable[[Completion], Chosen]:
         expected = 'one JSON object, {"formula": "…", "inputs": {…}}'
         found = _OBJECT.search(reply.text)
         try:
-            said = json.loads(found[0]) if found else None
-        except ValueError:
+            said = all_whole(json.loads(found[0])) if found else None
+        except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict) or not isinstance(said.get("inputs", {}), dict):
             raise MalformedOutput(reply.text, expected=expected)

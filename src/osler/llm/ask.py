@@ -22,7 +22,7 @@ from osler.llm.base import (
 )
 from osler.llm.thinking import apart
 from osler.prompts import render
-from osler.text import language_of
+from osler.text import language_of, whole
 from osler.trace import Asked, Noted, Run
 from osler.types import Usage
 
@@ -47,7 +47,7 @@ async def complete(
     `prompt` is the prompt's identity. Raises `Spent` where the run's budget has no room for
     it, or ends before the reply.
     """
-    completion = apart(await _afforded(run, lambda: model.complete(messages, sampling)))
+    completion = _whole(apart(await _afforded(run, lambda: model.complete(messages, sampling))))
     run.spend(completion.usage)
     run.emit(
         Asked(
@@ -61,6 +61,15 @@ async def complete(
         )
     )
     return completion
+
+
+def _whole(completion: Completion) -> Completion:
+    """The reply as the log can hold it; without its tokens where they spell another text."""
+    text, thinking = whole(completion.text), whole(completion.thinking)
+    if (text, thinking) == (completion.text, completion.thinking):
+        return completion
+    tokens = completion.tokens if text == completion.text else ()
+    return replace(completion, text=text, thinking=thinking, tokens=tokens)
 
 
 async def score(

@@ -18,6 +18,7 @@ from osler.llm import replies
 from osler.llm.base import Completion, Message, Sampling
 from osler.llm.stream import Gathered
 from osler.llm.wire import BadReply
+from osler.text import whole
 
 
 class Dialect(StrEnum):
@@ -308,7 +309,7 @@ def read_chat(
 
 def _thought(message: Mapping[str, Any]) -> str:
     told = message.get("reasoning_content") or message.get("reasoning")
-    return told if isinstance(told, str) and replies.is_text(told) else ""
+    return whole(told) if isinstance(told, str) else ""
 
 
 def _said(message: Mapping[str, Any], thought: str, finish: object) -> str:
@@ -319,9 +320,7 @@ def _said(message: Mapping[str, Any], thought: str, finish: object) -> str:
     if not isinstance(said, str):
         refusal = message.get("refusal") or finish
         raise BadReply(f"the reply's content is no text but {said!r} (finish: {refusal})")
-    if not replies.is_text(said):
-        raise BadReply("the reply's content is no text: it has half a surrogate pair")
-    return said
+    return whole(said)
 
 
 def _stopped(text: str, stops: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from osler.llm.align import decode
 from osler.llm.base import TokenScore
 from osler.llm.wire import BadReply
+from osler.text import whole
 from osler.types import Usage
 
 _ROUNDING = 1e-4
@@ -104,26 +105,17 @@ def longest(max_tokens: int) -> int:
     return max_tokens * _LONGEST_TOKEN
 
 
-def is_text(said: str) -> bool:
-    """False for halves of surrogate pairs, which JSON can tell and no file can hold."""
-    try:
-        said.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _bytes(entry: Mapping[str, Any]) -> bytes:
     told = entry.get("bytes")
     try:
         # `bytes` of a number would be as many zeros.
-        return str(entry.get("token", "")).encode() if told is None else bytes(list(told))
+        return whole(str(entry.get("token", ""))).encode() if told is None else bytes(list(told))
     except (TypeError, ValueError) as error:
         raise BadReply(f"a token's bytes are no bytes: {str(told)[:80]!r}") from error
 
 
 def _top(entry: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-    return tuple((str(o.get("token", "")), logprob(o)) for o in top_entries(entry))
+    return tuple((whole(str(o.get("token", ""))), logprob(o)) for o in top_entries(entry))
 
 
 def _count(value: Any) -> int:

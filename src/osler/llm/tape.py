@@ -7,7 +7,7 @@ is a `TapeMiss` that shows how it differs from the nearest one that was, never a
 
 The first line is the header:
 
-    {"tape": 2, "made": "recorded", "date": "2026-11-21T10:00:00+00:00",
+    {"tape": 3, "made": "recorded", "date": "2026-11-21T10:00:00+00:00",
      "models": {"NAME": {"scores": true, "constrains": true, "attends": false}},
      "prompts": ["tcrag/act@1f3a9c2e"]}
 
@@ -23,7 +23,11 @@ wordings that were used. Every other line is one call, in order:
 
 `key` is the hash of the kind and of all that was asked, as canonical JSON; of a relevance,
 the texts too, which `asked` leaves out. A `reply` of null is a call that the run's seconds
-cut short: replayed, it is cut short again.
+cut short: replayed, it is cut short again. A call that failed has its error beside it,
+
+    "failed": {"error": "SourceUnavailable", "message": …, "fix": …}
+
+and fails so again.
 """
 
 from __future__ import annotations
@@ -43,7 +47,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from osler.errors import BadRun, TapeMiss
+from osler import errors
+from osler.errors import BadRun, OslerError, TapeMiss
 from osler.llm.base import (
     Attended,
     Attentive,
@@ -58,12 +63,42 @@ from osler.llm.base import (
 )
 from osler.types import Hit, Relevance, Retriever
 
-VERSION = 2
+VERSION = 3
 Kind = Literal["complete", "score", "attend", "search", "relevance"]
 T = TypeVar("T")
 
 _DIFF_LINES, _WIDTH = 24, 160
 """How much of a difference is shown: lines, and characters of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An error that a call ended with."""
+
+    error: str
+    """The name of its class in `osler.errors`, or of the nearest class above it there."""
+    message: str
+    fix: str = ""
+
+    @classmethod
+    def of(cls, error: OslerError) -> Failed:
+        known = (kind.__name__ for kind in type(error).__mro__ if _plain(kind))
+        return cls(next(known), error.message, error.fix)
+
+    @property
+    def again(self) -> OslerError:
+        """The error itself. Raises `BadRun` for one that this version does not know."""
+        kind = getattr(errors, self.error, None)
+        if not isinstance(kind, type) or not _plain(kind):
+            raise BadRun(f"the tape has an error {self.error!r}, which this version does not know")
+        error: OslerError = kind(self.message, fix=self.fix)
+        return error
+
+
+def _plain(kind: type) -> bool:
+    """Whether it is an error of Osler's own list that is made of a message and its fix."""
+    own = issubclass(kind, OslerError) and getattr(errors, kind.__name__, None) is kind
+    return own and (kind is OslerError or "__init__" not in vars(kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +108,8 @@ class Entry:
     asked: list[Any] | str
     """What was asked, as plain JSON values; a tape of version 1 has the last words alone."""
     reply: Any
-    """`None` = cut short."""
+    """`None` = cut short, or failed."""
+    failed: Failed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +133,29 @@ class Tape:
     """Identities of the wordings that were used."""
     entries: list[Entry] = field(default_factory=list)
 
-    def add(self, kind: Kind, parts: Sequence[Any], reply: Any) -> None:
-        """`reply` is `None` for a call that was cut short."""
-        self.entries.append(Entry(kind, _key(kind, parts), _asked(kind, parts), _dump(kind, reply)))
+    def add(
+        self, kind: Kind, parts: Sequence[Any], reply: Any, failed: OslerError | None = None
+    ) -> None:
+        """`reply` is `None` for a call that was cut short, or failed."""
+        said, why = _dump(kind, reply), Failed.of(failed) if failed else None
+        self.entries.append(Entry(kind, _key(kind, parts), _asked(kind, parts), said, why))
+
+    @contextmanager
+    def noting(self, kind: Kind, parts: Sequence[Any]) -> Iterator[Callable[[T], T]]:
+        """Writes the call down as it ends: with the reply that is noted, cut short, or failed."""
+
+        def note(reply: T) -> T:
+            self.add(kind, parts, reply)
+            return reply
+
+        try:
+            yield note
+        except asyncio.CancelledError:
+            self.add(kind, parts, None)
+            raise
+        except OslerError as error:
+            self.add(kind, parts, None, error)
+            raise
 
     def lines(self) -> Iterable[str]:
         able = {name: asdict(able) for name, able in self.models.items()}
@@ -114,7 +170,7 @@ class Tape:
         try:
             header, *rest = path.read_text(encoding="utf-8").splitlines()
             head = json.loads(header)
-            if head["tape"] not in (1, VERSION):
+            if head["tape"] not in range(1, VERSION + 1):
                 raise BadRun(f"{path}: a tape of version {head['tape']}; this reads {VERSION}")
             if head["tape"] == 1:
                 able = Able(head["scores"], head["constrains"])
@@ -144,20 +200,9 @@ class RecordingModel:
         return self.model.name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        with self._noting("complete", (self.name, tuple(messages), _decoding(sampling))) as note:
+        asked = (self.name, tuple(messages), _decoding(sampling))
+        with self.tape.noting("complete", asked) as note:
             return note(await self.model.complete(messages, sampling))
-
-    @contextmanager
-    def _noting(self, kind: Kind, parts: Sequence[Any]) -> Iterator[Callable[[T], T]]:
-        def note(reply: T) -> T:
-            self.tape.add(kind, parts, reply)
-            return reply
-
-        try:
-            yield note
-        except asyncio.CancelledError:
-            self.tape.add(kind, parts, None)
-            raise
 
 
 @dataclass(frozen=True)
@@ -167,22 +212,22 @@ class RecordingScorer(RecordingModel):
     scorer: Likelihood
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
-        with self._noting("score", (self.name, _context(context), text)) as note:
+        with self.tape.noting("score", (self.name, _context(context), text)) as note:
             return note(await self.scorer.score(context, text))
 
     async def score_all(
         self, context: Sequence[Message] | str, texts: Sequence[str]
     ) -> tuple[Scored, ...]:
         """On the tape a batch is so many single scores, so it replays without one."""
+        if not texts:
+            return ()
         asked = [(self.name, _context(context), text) for text in texts]
-        try:
-            replies = await score_all(self.scorer, context, texts)
-        except asyncio.CancelledError:
-            self.tape.add("score", asked[0], None)
-            raise
-        for one, reply in zip(asked, replies, strict=True):
+        with self.tape.noting("score", asked[0]) as note:
+            first, *others = await score_all(self.scorer, context, texts)
+            note(first)
+        for one, reply in zip(asked[1:], others, strict=True):
             self.tape.add("score", one, reply)
-        return replies
+        return (first, *others)
 
 
 @dataclass(frozen=True)
@@ -192,7 +237,7 @@ class RecordingAttentive(RecordingScorer):
     attentive: Attentive
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
-        with self._noting("attend", (self.name, _context(context), text)) as note:
+        with self.tape.noting("attend", (self.name, _context(context), text)) as note:
             return note(await self.attentive.attend(context, text))
 
 
@@ -212,9 +257,8 @@ class RecordingRetriever:
     tape: Tape
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        hits = await self.retriever.search(query, k=k)
-        self.tape.add("search", (self.name, query, k), tuple(hits))
-        return hits
+        with self.tape.noting("search", (self.name, query, k)) as note:
+            return list(note(tuple(await self.retriever.search(query, k=k))))
 
 
 @dataclass(frozen=True)
@@ -224,9 +268,8 @@ class RecordingRelevance:
     tape: Tape
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        scores = await self.scorer.relevance(query, texts)
-        self.tape.add("relevance", (self.name, query, tuple(texts)), scores)
-        return scores
+        with self.tape.noting("relevance", (self.name, query, tuple(texts))) as note:
+            return note(await self.scorer.relevance(query, texts))
 
 
 class Player:
@@ -245,14 +288,16 @@ class Player:
         return self.models[name]
 
     def take(self, kind: Kind, parts: Sequence[Any]) -> Any:
-        """The reply. Raises `TapeMiss`, and `CutShort` where the recorded call was."""
+        """The reply. Raises `TapeMiss`, `CutShort` where the recorded call was, and its error."""
         queue = self._left[_key(kind, parts)]
         if not queue:
             raise self._miss(kind, _asked(kind, parts))
-        reply = queue.popleft().reply
-        if reply is None:
+        entry = queue.popleft()
+        if entry.failed is not None:
+            raise entry.failed.again
+        if entry.reply is None:
             raise CutShort
-        return _load(kind, reply)
+        return _load(kind, entry.reply)
 
     def _miss(self, kind: Kind, asked: list[Any]) -> TapeMiss:
         wanted = _readable(asked)

@@ -22,6 +22,7 @@ from enum import StrEnum
 
 from osler.errors import MalformedOutput
 from osler.llm.grammar import Grammar, Node, alt, free, named, seq
+from osler.text import all_whole
 
 
 class Move(StrEnum):
@@ -168,7 +169,8 @@ def _object(text: str) -> dict[str, object]:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
         if isinstance(found, dict):
-            return found
+            whole: dict[str, object] = all_whole(found)
+            return whole
     return {}
 
 

@@ -175,4 +175,6 @@ def test_queries_stand_under_their_heading() -> None:
 def test_the_last_value_counts_and_broken_ones_do_not() -> None:
     assert json_in('As {"a": 1}: {"b": {"c": 2}} }{') == {"b": {"c": 2}}
     assert json_in("{oops") is None
+    assert json_in(r'{"a": ["\ud800"]}') == {"a": ["\ufffd"]}
+    assert json_in("[" * 3_000, "[") is None
     assert listed("Questions:\n1. a\n2. a\n3) b", 5) == ["a", "b"]

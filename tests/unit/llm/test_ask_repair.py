@@ -7,7 +7,7 @@ from osler.llm.ask import ask, complete, score_all
 from osler.llm.base import Completion, Message, Sampling
 from osler.llm.grammar import Grammar, alt
 from osler.testing.scripted import ScriptedModel
-from osler.trace import Asked, Run
+from osler.trace import Asked, Run, from_line, to_line
 
 
 def number(completion: Completion) -> int:
@@ -50,6 +50,14 @@ async def test_after_two_repairs_the_last_reply_is_the_error() -> None:
         await asked(model, Run())
     assert caught.value.reply == "three"
     model.finish()
+
+
+async def test_a_reply_that_no_file_can_hold_is_mended_before_it_is_told() -> None:
+    run = Run()
+    script = ScriptedModel(["<think>\ud83d\ude00</think>a\ud800b"])
+    reply = await complete(script, SAID, Sampling(), run, role="reader", prompt="p")
+    assert (reply.text, reply.thinking) == ("a\ufffdb", "😀")
+    assert from_line(to_line(run.events[0])) == run.events[0]
 
 
 async def test_the_parser_never_sees_what_was_thought_and_the_log_does() -> None:

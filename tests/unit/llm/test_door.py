@@ -349,7 +349,6 @@ async def test_an_error_in_mid_stream_that_no_other_try_mends_is_told() -> None:
         (said({"choices": [{"text": "x"}]}), "no message"),
         (said(chat(None)), "content is no text but None"),
         (said(chat(["x"])), "content is no text but"),
-        (said(b'{"choices": [{"message": {"content": "\\ud800"}}]}'), "surrogate"),
         (said(b"not gzip", more="Content-Encoding: gzip\r\n"), "cannot be decoded"),
         (head(kind=EVENTS), "the stream had no reply in it"),
         (head(kind=EVENTS) + b"data: [DONE]\n\n", "the stream had no reply in it"),
@@ -365,6 +364,21 @@ async def test_a_reply_that_cannot_be_right_is_an_error_that_says_why(
     answer: bytes, wrong: str
 ) -> None:
     assert wrong in (await fails(ModelError, answer)).message
+
+
+async def test_half_a_surrogate_pair_in_a_reply_is_replaced_and_can_be_logged() -> None:
+    told = b'{"choices": [{"message": {"content": "a\\ud800b", "reasoning_content": "\\udfff"}}]}'
+    reply = await answers(said(told))
+    assert (reply.text, reply.thinking) == ("a\ufffdb", "\ufffd")
+
+
+async def test_a_character_that_is_streamed_in_halves_is_whole() -> None:
+    halves = [
+        b'{"choices": [{"delta": {"content": "a\\ud83d"}}]}',
+        b'{"choices": [{"delta": {"content": "\\ude00"}}]}',
+    ]
+    pieces = [*halves, chunk(None, "stop")]
+    assert (await answers(streamed(pieces))).text == "a😀"
 
 
 async def test_a_reply_is_read_no_further_than_its_bound() -> None:

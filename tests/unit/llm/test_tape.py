@@ -7,8 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from osler.errors import BadRun, TapeMiss
-from osler.llm.base import Completion, CutShort, Likelihood, Message, Sampling, score_all
+from osler.errors import BadRun, ModelError, OslerError, SourceUnavailable, TapeMiss
+from osler.kb.web.guard import Refused
+from osler.llm.base import (
+    Completion,
+    CutShort,
+    LanguageModel,
+    Likelihood,
+    Message,
+    Sampling,
+    Scored,
+    score_all,
+)
 from osler.llm.grammar import Grammar, alt
 from osler.llm.tape import (
     Able,
@@ -25,7 +35,7 @@ from osler.llm.tape import (
 )
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
-from osler.types import Passage
+from osler.types import Hit, Passage, Relevance, Retriever
 
 ASKED = [Message("user", "为什么？")]
 PASSAGE = Passage("book:a#0", "因为缺铁。", "book", "贫血", language="zh")
@@ -106,11 +116,78 @@ async def test_a_call_that_was_cut_short_is_cut_short_again(tmp_path: Path) -> N
         await replaying(Player(again), "scripted").complete(ASKED, Sampling())
 
 
+class Down:
+    """Every part of a run, and each out of order; what a search says is a kind of its own."""
+
+    name = "scripted"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        raise ModelError("no memory", fix="buy some")
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        raise ModelError("no memory")
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        raise Refused("no way to 192.0.2.1", fix="ask another")
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        raise SourceUnavailable("the reranker sleeps")
+
+
+async def failures(
+    model: LanguageModel, retriever: Retriever, scorer: Relevance
+) -> list[tuple[type[OslerError], str, str]]:
+    assert isinstance(model, Likelihood)
+    calls = (
+        lambda: model.complete(ASKED, Sampling()),
+        lambda: score_all(model, ASKED, ["铁", "茶"]),
+        lambda: retriever.search("铁", k=3),
+        lambda: scorer.relevance("铁", ["茶"]),
+    )
+    told = []
+    for call in calls:
+        with pytest.raises(OslerError) as caught:
+            await call()
+        told.append((type(caught.value), caught.value.message, caught.value.fix))
+    return told
+
+
+async def test_a_call_that_failed_fails_again_in_the_same_words(tmp_path: Path) -> None:
+    tape, down = Tape({"scripted": Able()}), Down()
+    first = await failures(
+        recording(down, tape),
+        RecordingRetriever("rag", down, tape),
+        RecordingRelevance("words", down, tape),
+    )
+    player = Player(written(tape, tmp_path / "tape.jsonl"))
+    again = await failures(
+        replaying(player, "scripted"),
+        ReplayingRetriever("rag", player),
+        ReplayingRelevance("words", player),
+    )
+    assert first[2][0] is Refused
+    assert again[2] == (SourceUnavailable, "no way to 192.0.2.1", "ask another")
+    assert [told[1:] for told in again] == [told[1:] for told in first]
+    assert [told[0] for told in again] == [ModelError, ModelError, *[SourceUnavailable] * 2]
+
+
+async def test_a_failure_of_a_kind_that_is_not_known_is_named(tmp_path: Path) -> None:
+    tape = Tape()
+    with pytest.raises(SourceUnavailable):
+        await RecordingRetriever("rag", Down(), tape).search("铁", k=3)
+    written(tape, path := tmp_path / "tape.jsonl")
+    for other in ("Earthquake", "annotations", "ClassVar"):
+        text = "".join(f"{line}\n" for line in tape.lines())
+        path.write_text(text.replace("SourceUnavailable", other), encoding="utf-8")
+        with pytest.raises(BadRun, match=other):
+            await ReplayingRetriever("rag", Player(Tape.read(path))).search("铁", k=3)
+
+
 async def test_a_tape_is_readable(tmp_path: Path) -> None:
     await recorded(tmp_path / "tape.jsonl")
     head, first, *rest = map(json.loads, (tmp_path / "tape.jsonl").read_text("utf-8").splitlines())
     assert head == {
-        "tape": 2,
+        "tape": 3,
         "made": "recorded",
         "date": "2026-11-21T10:00:00+00:00",
         "models": {"scripted": {"scores": True, "constrains": True, "attends": False}},
@@ -139,7 +216,7 @@ async def test_a_call_is_given_back_once(tmp_path: Path) -> None:
         "[]",
         "nonsense",
         '{"tape":1,"model":"m"}',
-        '{"tape":3}',
+        '{"tape":4}',
         '{"tape":2,"made":"recorded","date":"","models":{"m":{"flies":1}},"prompts":[]}',
         '{"tape":2,"made":"recorded","date":"","models":{},"prompts":[]}\n{"kind":1}',
     ],

@@ -76,6 +76,12 @@ def test_json_that_is_no_json_is_taken_as_text() -> None:
     assert parse_action(reply, tools=TOOLS).action == ToolUse("KG_RAG", '{"input": gout')
 
 
+@pytest.mark.parametrize("quoted", [r'{"input": "g\ud800out"}', r"{'input': 'g\ud800out',}"])
+def test_half_a_pair_that_json_spells_is_replaced(quoted: str) -> None:
+    reply = f"Tool_Use: KG_RAG\nTool_Input: {quoted}"
+    assert parse_action(reply, tools=TOOLS).action == ToolUse("KG_RAG", "g\ufffdout")
+
+
 def test_the_grammar_names_only_the_moves_and_tools_on_offer() -> None:
     text = grammar({Move.THOUGHT, Move.TOOL_USE}, {"DOC_RAG"}, argument=False).gbnf
     assert '"Thought: "' in text
