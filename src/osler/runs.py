@@ -152,25 +152,33 @@ async def ask(
     )
 
 
-async def planning(settings: Settings) -> tuple[OmniRag, wiring.Parts]:
-    """Omni-RAG over live parts. Raises `BadConfig` for another strategy."""
+async def planning(
+    settings: Settings, parts: wiring.Parts | None = None
+) -> tuple[OmniRag, wiring.Parts]:
+    """Omni-RAG over live parts, or over these. Raises `BadConfig` for another strategy."""
     kind = settings.strategy.kind
     if kind != "omni-rag":
         raise BadConfig(f"{kind} makes no source plan", fix="add --strategy omni-rag")
-    parts = await wiring.live(settings)
+    parts = parts or await wiring.live(settings)
     solver = wiring.solver(settings, parts)
     assert isinstance(solver, OmniRag), "the settings name it"  # noqa: S101
     return solver, parts
 
 
 async def plan(
-    settings: Settings, question: Question, *, search: bool = False, sink: Sink | None = None
+    settings: Settings,
+    question: Question,
+    *,
+    search: bool = False,
+    sink: Sink | None = None,
+    parts: wiring.Parts | None = None,
 ) -> Dossier:
     """Omni-RAG's plan for the question, and with `search` what it finds.
 
-    Raises `BadConfig` for another strategy, and `BadRun` where the budget ends first.
+    `parts` are what is open already. Raises `BadConfig` for another strategy, and `BadRun`
+    where the budget ends first.
     """
-    solver, parts = await planning(settings)
+    solver, parts = await planning(settings, parts)
     run = Run("plan", settings.sampling.seed, wiring.budget(settings), sink=sink)
     try:
         proposal = await solver.propose(question, run)

@@ -73,6 +73,14 @@ class Query:
         """
         return cls(source, _tidy(text), _tidy_term(term))
 
+    @classmethod
+    def read(cls, source: str, wire: str) -> Query:
+        """The query that its `wire` says. Raises `ValueError` when it asks nothing, or too long."""
+        text, term = _parts(source, wire)
+        if max(len(text), len(term)) > LONGEST:
+            raise ValueError(f"longer than {LONGEST} characters")
+        return cls.of(source, text, term)
+
     @property
     def wire(self) -> str:
         return f"{self.term} , {self.text}" if self.term and self.text else self.term or self.text

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from osler.errors import OslerError, UnknownPassage
+from osler.config import Settings
+from osler.errors import BadRun, OslerError, UnknownPassage
 from osler.kb.base import KnowledgeBase
 from osler.kb.graph.store import Graph
+from osler.omni.dossier import Dossier
 from osler.questions import parse_question
 from osler.runs import EVENTS
 from osler.serve import choices, documents, stream, wire
@@ -23,6 +25,8 @@ from osler.types import Passage
 At = Annotated[Site, Depends(site_of)]
 Who = Annotated[Caller, Depends(caller_of)]
 RunId = Annotated[str, Path(description="Of a run, as in 20260102-030405-0123456789ab.")]
+PLANNING = "omni-rag"
+"""The strategy that makes and runs source plans."""
 _RELATIONS = 50
 _SAFE_PAGE = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none';"
@@ -39,15 +43,56 @@ async def create_run(asked: wire.NewRun, site: At, caller: Who) -> wire.RunStart
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
     settings = choices.chosen(
         site.settings,
-        strategy=asked.strategy,
+        strategy=asked.strategy or (None if asked.plan is None else PLANNING),
         sources=asked.sources,
         k=asked.k,
         seed=asked.seed,
         limits=asked.limits,
     )
-    live = await site.desk.start(caller, question, settings)
+    plan = None if asked.plan is None else await _given(site, settings, asked.plan)
+    live = await site.desk.start(caller, question, settings, plan)
     where = f"/api/v1/runs/{live.id}/events"
     return wire.RunStarted(run_id=live.id, status=live.status, events=where)
+
+
+async def _given(site: Site, settings: Settings, queries: list[wire.PlannedQuery]) -> Dossier:
+    """Raises `Refused` (422) where the strategy runs no plan, or the plan is none."""
+    if settings.strategy.kind != PLANNING:
+        said = f"{settings.strategy.kind} runs no source plan"
+        raise Refused(422, "bad_choice", said, fix=f"leave strategy out, or say {PLANNING}")
+    return choices.plan_of(queries, await _searched(site, settings))
+
+
+async def _searched(site: Site, settings: Settings) -> tuple[str, ...]:
+    """Raises `BadConfig`, which a request is told as 422, for a source that is not there."""
+    from osler.wiring import searched
+
+    kb = (await site.shelf.knowledge()).kb
+    return await asyncio.to_thread(searched, settings, kb)
+
+
+@router.post("/plan", tags=["runs"])
+async def plan(asked: wire.PlanAsked, site: At, caller: Who) -> wire.PlanMade:
+    """A source plan, which is not run. Edit its queries and give them to `POST /runs`."""
+    return await planned(site, caller, asked)
+
+
+async def planned(site: Site, caller: Caller, asked: wire.PlanAsked) -> wire.PlanMade:
+    """One plan, whichever door it was asked for at."""
+    question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
+    settings = choices.chosen(
+        site.settings,
+        strategy=PLANNING,
+        planner=asked.planner,
+        sources=asked.sources,
+        seed=asked.seed,
+        limits=asked.limits,
+    )
+    try:
+        made = await site.desk.plan(caller, question, settings)
+    except BadRun as error:  # the budget, which the request may have narrowed, ended first
+        raise Refused(422, "no_plan", error.message, fix="raise the limits") from error
+    return documents.plan(made, question)
 
 
 @router.get("/runs", tags=["runs"])
@@ -143,13 +188,9 @@ async def found(site: Site, asked: wire.SearchAsked) -> wire.Searched:
 
 
 async def _present(site: Site, sources: list[str]) -> None:
-    """Raises `BadConfig`, which a request is told as 422, for a source that is not there."""
+    """Raises as `_searched` does."""
     if sources:
-        from osler.wiring import searched
-
-        kb = (await site.shelf.knowledge()).kb
-        settings = choices.chosen(site.settings, sources=sources)
-        await asyncio.to_thread(searched, settings, kb)
+        await _searched(site, choices.chosen(site.settings, sources=sources))
 
 
 @router.get("/passages/{id:path}", tags=["knowledge"])

@@ -8,14 +8,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from osler.config import Settings
+from osler.omni.dossier import Dossier
+from osler.omni.plan import Query, SourcePlan, render
 from osler.serve.problems import Refused
-from osler.serve.wire import Limits, SearchAsked
+from osler.serve.wire import Limits, PlannedQuery, SearchAsked
 
 
 def chosen(
     settings: Settings,
     *,
     strategy: str | None = None,
+    planner: str | None = None,
     sources: Sequence[str] = (),
     k: int | None = None,
     seed: int | None = None,
@@ -27,6 +30,8 @@ def chosen(
     tree = settings.model_dump()
     if strategy is not None and strategy != settings.strategy.kind:
         tree["strategy"] = {"kind": strategy}
+    if planner is not None:
+        tree["strategy"]["planner"] = planner
     if k is not None:
         if "k" not in type(settings.strategy).model_fields and strategy is None:
             raise Refused(422, "bad_choice", f"{settings.strategy.kind} searches nothing: no k")
@@ -55,6 +60,27 @@ def searching(settings: Settings, asked: SearchAsked) -> Settings:
         "retracted": asked.retracted,
     }
     return _validated(tree)
+
+
+def plan_of(queries: Sequence[PlannedQuery], offered: Sequence[str]) -> Dossier:
+    """The plan that a request brings. What its queries find is searched when it is run: passages
+    come from the knowledge base alone. Raises `Refused` (422)."""
+    return Dossier(
+        render(SourcePlan.of(_query(each, offered) for each in queries), offered), tuple(offered)
+    )
+
+
+def _query(given: PlannedQuery, offered: Sequence[str]) -> Query:
+    if given.source not in offered:
+        fix = f"choose from {', '.join(offered)}"
+        raise Refused(
+            422, "bad_plan", f"the plan asks {given.source}, which is not searched", fix=fix
+        )
+    try:
+        return Query.read(given.source, given.query)
+    except ValueError as error:
+        said = f"the plan asks {given.source} nothing that can be searched"
+        raise Refused(422, "bad_plan", said, fix="say it in words, or leave it out") from error
 
 
 def _narrowed(budget: dict[str, Any], limits: Limits) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from osler import runs
 from osler.config import Serve, Settings
 from osler.errors import OslerError
+from osler.omni.dossier import Dossier
 from osler.serve.keys import Caller
 from osler.serve.ledger import Entry, Ledger, Status
 from osler.serve.problems import Refused
@@ -43,6 +44,8 @@ class Live:
     question: Question
     settings: Settings
     created: str
+    plan: Dossier | None = None
+    """The source plan that it was given; `None` = the strategy makes its own."""
     status: Status = "queued"
     lines: list[str] = field(default_factory=list)
     """Its events as they are stored; the number of one is its place, from 1."""
@@ -86,20 +89,24 @@ class Desk:
         self._watchers = watchers
         self._live: dict[str, Live] = {}
         self._ended: OrderedDict[str, Live] = OrderedDict()
+        self._planning = 0
         self._room = asyncio.Semaphore(limits.runs)
         self._took = 1.0
         """Seconds of the last runs, roughly: what a client is told to wait."""
 
     @property
     def unfinished(self) -> int:
-        return len(self._live)
+        """Runs, and plans that are being made: both take model calls."""
+        return len(self._live) + self._planning
 
     @property
     def running(self) -> int:
         return sum(live.status == "running" for live in self._live.values())
 
-    async def start(self, caller: Caller, question: Question, settings: Settings) -> Live:
-        """The run, which goes on whether or not anybody watches.
+    async def start(
+        self, caller: Caller, question: Question, settings: Settings, plan: Dossier | None = None
+    ) -> Live:
+        """The run, which goes on whether or not anybody watches; with `plan`, of that one.
 
         Raises `Refused`: 429 when the caller has too many unfinished ones, 503 when there
         is no place to wait or the server is about to stop.
@@ -112,6 +119,7 @@ class Desk:
             question,
             settings,
             now.isoformat(timespec="milliseconds"),
+            plan,
         )
         self._live[live.id] = live
         caller.running += 1
@@ -123,6 +131,25 @@ class Desk:
             raise
         live.task = asyncio.create_task(self._work(live), name=f"run {live.id}")
         return live
+
+    async def plan(self, caller: Caller, question: Question, settings: Settings) -> Dossier:
+        """A source plan. It takes a place like a run, and is not kept.
+
+        Raises `Refused` as `start` does, and 503 when it takes longer than a run may.
+        """
+        self._admit(caller)
+        caller.running += 1
+        self._planning += 1
+        try:
+            async with self._room, asyncio.timeout(self.limits.run_seconds):
+                parts = await self.shelf.parts(settings)
+                return await runs.plan(settings, question, parts=parts)
+        except TimeoutError:
+            said = f"no plan within {self.limits.run_seconds:g} seconds"
+            raise Refused(503, "timeout", said, retry_after=self._took) from None
+        finally:
+            self._planning -= 1
+            caller.running -= 1
 
     def _leave(self, live: Live) -> None:
         live.caller.running -= 1
@@ -174,7 +201,9 @@ class Desk:
                 watch(live, event)
 
         parts: Parts = await self.shelf.parts(live.settings)
-        await runs.ask(live.settings, live.question, sink=sink, parts=parts, id=live.id)
+        await runs.ask(
+            live.settings, live.question, sink=sink, parts=parts, id=live.id, plan=live.plan
+        )
 
     def _ends(self, live: Live, status: Status, code: str = "", detail: str = "") -> None:
         """The answer is the last event of a run that finished; any other says how it ended."""

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from osler import types
 from osler.kb.check import Provenance, SourceInfo
 from osler.kb.graph.items import Concept, Edge
+from osler.omni.dossier import Dossier
 from osler.serve import wire
 from osler.serve.stored import Told
 
@@ -95,6 +96,21 @@ def run(told: Told) -> wire.RunTold:
         seconds=told.seconds,
         events=len(told.lines),
         error=wire.RunError(code=told.code, detail=told.detail) if told.code else None,
+    )
+
+
+def plan(given: Dossier, question: types.Question) -> wire.PlanMade:
+    return wire.PlanMade(
+        question=question.text,
+        queries=[
+            wire.PlannedQuery(source=query.source, query=query.wire)
+            for query in given.reading.plan.queries
+        ],
+        sources=list(given.sources),
+        text=given.plan,
+        dropped=list(given.dropped),
+        planner=given.planner,
+        snapshot=given.snapshot,
     )
 
 

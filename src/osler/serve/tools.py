@@ -121,6 +121,7 @@ def server(at: Callable[[Context[Any, Any]], tuple[Site, Caller | None]]) -> MCP
     )
     _add_knowledge(mcp, here)
     _add_answers(mcp, here)
+    _add_plans(mcp, here)
     _add_calculation(mcp)
     return mcp
 
@@ -261,6 +262,19 @@ def _add_answers(mcp: MCPServer[Any], at: At) -> None:
         finally:
             await site.desk.cancel(live)
         return documents.run(await told(site.desk, caller, live.id))
+
+
+def _add_plans(mcp: MCPServer[Any], at: At) -> None:
+    @mcp.tool(annotations=_read_only("Plan the sources", same=False))
+    @_anticipated
+    async def plan_sources(
+        context: Context[Any, Any],
+        question: Annotated[wire.Words, Field(min_length=1, max_length=8_000)],
+        sources: Annotated[list[wire.SourceName], Field(max_length=32)] = [],  # noqa: B006
+    ) -> wire.PlanMade:
+        """Which sources to search for a question, and in which words. Nothing is searched."""
+        site, caller = at(context)
+        return await api.planned(site, caller, wire.PlanAsked(question=question, sources=sources))
 
 
 def _add_calculation(mcp: MCPServer[Any]) -> None:

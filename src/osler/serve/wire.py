@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from osler.config import STRATEGIES
+from osler.omni.plan import LONGEST
 from osler.questions import LIMIT
 from osler.serve.ledger import STATUSES
 
@@ -37,6 +38,7 @@ StrategyName = Annotated[
     Field(json_schema_extra={"enum": [*STRATEGIES]}),
 ]
 SourceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+PlannerName = Literal["auto", "original", "query2doc", "prompting", "reflexion", "serts", "trained"]
 Year = Annotated[int, Field(ge=1000, le=9999, strict=True)]
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 assert set(STATUSES) == set(Status.__args__)  # type: ignore[attr-defined]  # noqa: S101
@@ -59,19 +61,42 @@ class Limits(_In):
     seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] | None = None
 
 
-class NewRun(_In):
-    """A question, and how it is to be solved where that differs from the server's settings."""
+class PlannedQuery(_In):
+    """What one source is asked."""
 
+    source: SourceName
+    query: Annotated[Words, Field(min_length=1, max_length=2 * LONGEST + 3)]
+    """Of the graph: a concept, then its question, as in "asthma , treatment"."""
+
+
+class _Posed(_In):
     question: Annotated[Words, Field(min_length=1, max_length=LIMIT)]
     options: Annotated[
         list[Annotated[Words, Field(min_length=1, max_length=1_000)]], Field(max_length=26)
     ] = []
     language: Literal["en", "zh"] | None = None
+
+
+class PlanAsked(_Posed):
+    """A question of which only the source plan is wanted."""
+
+    planner: PlannerName | None = None
+    sources: Annotated[list[SourceName], Field(max_length=32)] = []
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1, strict=True)] | None = None
+    limits: Limits = Limits()
+
+
+class NewRun(_Posed):
+    """A question, and how it is to be solved where that differs from the server's settings."""
+
     strategy: StrategyName | None = None
     sources: Annotated[list[SourceName], Field(max_length=32)] = []
     k: Annotated[int, Field(ge=1, le=200, strict=True)] | None = None
     seed: Annotated[int, Field(ge=0, le=2**32 - 1, strict=True)] | None = None
     limits: Limits = Limits()
+    plan: Annotated[list[PlannedQuery], Field(max_length=100)] | None = None
+    """A source plan, as `POST /plan` gives it and whoever reads it edits it: omni-rag runs it,
+    and nothing else is asked. Empty = no source is needed; absent = the strategy decides."""
 
 
 class Locator(_Out):
@@ -186,6 +211,22 @@ class RunTold(_Out):
     events: int
     """How many there are so far."""
     error: RunError | None
+    notice: str = NOTICE
+
+
+class PlanMade(_Out):
+    question: str
+    queries: list[PlannedQuery]
+    """By source; edit them and give them to `POST /runs` as `plan`."""
+    sources: list[str]
+    """Those that were on offer."""
+    text: str
+    """The same in the paper's form, as `osler ask --plan` reads it."""
+    dropped: list[str]
+    """What the planner wrote and nobody would ask, each with the reason."""
+    planner: str
+    """How it was made, and by which model."""
+    snapshot: str
     notice: str = NOTICE
 
 

@@ -24,6 +24,7 @@ TOOLS = {
     "get_passage",
     "list_formulas",
     "lookup_concept",
+    "plan_sources",
     "search",
     "search_evidence",
 }
@@ -60,6 +61,16 @@ async def test_a_search_gives_passages_that_open(place: Place) -> None:
             "fetch", {"id": short.structured_content["results"][0]["id"]}
         )
         assert fetched.structured_content["text"] == hits[0]["passage"]["text"]
+
+
+async def test_a_plan_names_sources_and_words_and_may_be_asked_of_some(place: Place) -> None:
+    async with talking(place) as client:
+        asked = {"question": "What is given first?", "sources": ["guideline"]}
+        made = (await client.call_tool("plan_sources", asked)).structured_content
+        assert made["sources"] == ["guideline"]
+        absent = await client.call_tool("plan_sources", asked | {"sources": ["nowhere"]})
+        assert absent.is_error
+        assert "nowhere" in absent.content[0].text
 
 
 async def test_a_question_is_answered_with_citations_and_the_run_is_kept(place: Place) -> None:
