@@ -39,6 +39,7 @@ from typing import Any
 
 from osler import wiring
 from osler.config import Settings
+from osler.errors import MalformedOutput
 from osler.evaluate.intervals import difference, mean, proportion
 from osler.kag import boundary
 from osler.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
@@ -53,7 +54,7 @@ from osler.kag.planner import GivenPlan, Planner
 from osler.kag.solver import Thinker
 from osler.kag.speaker import Speaker, said
 from osler.kb.base import KnowledgeBase
-from osler.llm.base import Sampling
+from osler.llm.base import Completion, Sampling
 from osler.llm.spans import answer_span, least_probability
 from osler.prompts import render
 from osler.retrieve.lookup import look_up
@@ -215,7 +216,7 @@ class Bench:
         found = await look_up(self.retriever, item.question, run, k=K)
         references = Focuser(self.speaker, REFERENCE).references(item.question, found.hits)
         prompt = render("kag/solve", "en", references=references, question=item.question, known=[])
-        answer = await self.speaker.ask(prompt, said, run, grammar=boxed_grammar())
+        answer = await self.speaker.ask(prompt, _read, run, grammar=boxed_grammar())
         row = self.row(item, "rag", run, began)
         row.answer = answer
         row.recall = recall({hit.passage.id for hit in found.hits}, item)
@@ -233,7 +234,7 @@ class Bench:
             shown=boundary.turns("en"),
         )
         row = self.row(item, "direct", run, began)
-        row.answer = said(reply)
+        row.answer = _read(reply)
         if row.answer and (span := answer_span(reply.text)):
             sure = least_probability(reply.tokens, span)
             row.decisions = [{"p": sure.value if sure else None, "answer": row.answer}]
@@ -253,6 +254,14 @@ class Bench:
             usage.searches,
             usage.calls,
         )
+
+
+def _read(reply: Completion) -> str:
+    """Empty also for a reply that was cut in its box: it counts as wrong, like no answer."""
+    try:
+        return said(reply)
+    except MalformedOutput:
+        return ""
 
 
 @dataclass
