@@ -40,7 +40,10 @@ class _Cast:
 
 
 def verdicts(found: Sequence[Ability], *, graph: bool = True) -> tuple[Verdict, ...]:
-    """Each strategy with the models that would play its roles; `graph`: a concept graph is there."""
+    """Each strategy with the models that would play its roles.
+
+    `graph`: whether there is a concept graph.
+    """
     by_role: Mapping[Role, Ability] = {role: one for one in found for role in one.roles}
     cast = _Cast(by_role["planner"], by_role["summariser"], by_role["reader"], graph)
     own = (*(_steered(metric, cast) for metric in _METRICS), _thinking(cast), _planned(cast))
