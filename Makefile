@@ -22,7 +22,7 @@ $(VENV)/dev: $(VENV)/core requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
-## Answers Q with STRATEGY (direct, cot, rag, tc-rag, kag-thinker, omni-rag) from the sample knowledge base.
+## Answers Q with STRATEGY (tc-rag, kag-thinker, omni-rag, rag, or any of docs/guide/baselines.md) from the sample knowledge base.
 ask: $(VENV)/core
 	@$(OSLER) download-models >/dev/null
 	@$(OSLER) kb build --sample >/dev/null

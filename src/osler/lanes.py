@@ -8,7 +8,7 @@ replay tells the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 from osler.trace import Event, Run
@@ -77,7 +77,13 @@ async def side_by_side(run: Run, works: Sequence[Callable[[Run], Awaitable[T]]])
 
     if run.budget.bounded:
         return [await one(n) for n in range(len(works))]
-    tasks = [asyncio.ensure_future(one(n)) for n in range(len(works))]
+    return await together([one(n) for n in range(len(works))])
+
+
+async def together(works: Iterable[Awaitable[T]]) -> list[T]:
+    """What each gives, in their order, all at once. The first error ends the others, and is
+    raised as it is, not in a group."""
+    tasks = [asyncio.ensure_future(work) for work in works]
     try:
         return await asyncio.gather(*tasks)
     except BaseException:

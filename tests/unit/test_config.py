@@ -15,6 +15,7 @@ from osler.config import (
     STRATEGIES,
     AnswerSettings,
     Direct,
+    KagThinker,
     Loaded,
     Rag,
     Retrieve,
@@ -297,6 +298,24 @@ def test_the_presets_of_tc_rag_carry_the_thresholds_of_the_paper(tmp_path: Path)
     uct = loaded(tmp_path, preset="tc-rag-uct").settings.strategy
     assert cppl == TcRag(metric="cppl", sigma=10)
     assert uct == TcRag(metric="uct", sigma=20)
+
+
+def test_the_presets_of_kag_thinker_are_the_ways_to_run_it(tmp_path: Path) -> None:
+    """Text (§4.1), the graph by form as well (§3.4), a planner for another reader (Table 8)."""
+    text, hybrid, planner = (
+        loaded(tmp_path, preset=f"kag-thinker-{way}").settings
+        for way in ("text", "hybrid", "planner")
+    )
+    assert text.strategy == KagThinker(retriever="text")
+    assert hybrid.strategy == planner.strategy == KagThinker(retriever="hybrid")
+    assert planner.role("planner").name == "kag-thinker-multiturn"
+    assert planner.role("reader") == planner.model == Settings().model
+
+
+def test_the_page_of_the_command_line_names_every_preset() -> None:
+    page = (Path(__file__).parents[2] / "docs/guide/cli.md").read_text(encoding="utf-8")
+    line = next(line for line in page.splitlines() if line.startswith("5. a preset"))
+    assert {f"`{name}`" for name in presets()} <= set(line.replace(",", "").split())
 
 
 def test_fast_searches_once_and_lets_no_model_write(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from rich.console import Console
 
 from osler import wiring
 from osler.cli.model_tables import doctor_page
-from osler.config import ROLES, Model, Settings
+from osler.config import ROLES, STRATEGIES, Model, Settings
 from osler.doctor import Ability, Check, Report, abilities, verdicts
 from osler.errors import ModelError, ModelUnreachable
-from osler.llm.base import Completion, Message, Sampling
-from osler.testing.scripted import ScriptedModel, TextOnly
+from osler.llm.base import Attended, Completion, Message, Sampling
+from osler.testing.scripted import ScriptedModel, TextOnly, tokens_of
 
 SERVER = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "big"}
 FULL = Ability(
@@ -24,6 +24,7 @@ FULL = Ability(
     logprobs="exact",
     likeliest=5,
     scores=True,
+    attends=True,
     constrains=True,
     formats=("GBNF",),
     writes=True,
@@ -42,6 +43,14 @@ class Obedient(ScriptedModel):
         if sampling.grammar:
             return Completion("osler")
         return await super().complete(messages, sampling)
+
+
+@dataclass
+class Looking(Obedient):
+    """Shows an attention."""
+
+    async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
+        return Attended(tokens_of(text, 0.5), (0.0, 0.0), ((), (1.0,)))
 
 
 class Refusing(ScriptedModel):
@@ -117,10 +126,40 @@ def test_a_model_that_can_do_all_runs_every_strategy_in_full() -> None:
     assert set(statuses(FULL).values()) == {"full"}
 
 
+def test_every_strategy_that_can_be_set_has_a_verdict_and_no_other() -> None:
+    told = [verdict.strategy.partition(",")[0] for verdict in verdicts([FULL])]
+    assert set(told) == set(STRATEGIES)
+    assert all(verdict.needs for verdict in verdicts([FULL]))
+
+
+def test_without_a_concept_graph_what_walks_it_is_refused_and_what_may_use_it_degraded() -> None:
+    found = {verdict.strategy: verdict for verdict in verdicts([FULL], graph=False)}
+    assert (found["hykge"].status, found["kag-thinker"].status) == ("refused", "degraded")
+    assert "no concept graph" in found["hykge"].why
+    assert {v.status for name, v in found.items() if name not in {"hykge", "kag-thinker"}} == {
+        "full"
+    }
+
+
+async def test_attention_counts_where_it_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    models(monkeypatch, {"": wiring.Ready(Looking(["yes"], name="m"))})
+    (found,) = await abilities(Settings())
+    assert found.attends
+
+
 @pytest.mark.parametrize(
     ("lacks", "wanted"),
     [
         ({"scores": False}, {"rag": "full", "tc-rag, cppl": "refused", "tc-rag, uct": "full"}),
+        ({"attends": False}, {"dragin": "refused", "dragin-entropy": "full", "rag": "full"}),
+        (
+            {"logprobs": "none", "likeliest": 0},
+            {"flare": "degraded", "dragin-entropy": "degraded", "kag-thinker": "degraded"},
+        ),
+        (
+            {"writes": False},
+            {"omni-rag": "degraded", "kag-thinker": "degraded", "r1-gen": "degraded"},
+        ),
         ({"constrains": False}, {"rag": "full", "tc-rag, cppl": "degraded"}),
         (
             {"scores": False, "logprobs": "none"},

@@ -131,6 +131,8 @@ class EntropyOnly:
     likeliest: int = 20
 
     async def need(self, line: Line, context: Sequence[Message], chunk: Completion) -> Need | None:
+        if chunk.text.strip() and not chunk.tokens:
+            line.run.emit(Noted("no log-probabilities were told: nothing triggers a search"))
         scores = [
             entropy(token) * matters(chunk.text, token.start, token.end) for token in chunk.tokens
         ]

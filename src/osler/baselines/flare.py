@@ -7,9 +7,10 @@ the query and the sentence is written anew with what was found. The query is the
 itself ("direct") or the sentence without its tokens below beta ("masked", §3.2.2).
 
 Departures: the explicit query, a question that a model asks of an unsure span, is left out;
-so is FLARE instruct. theta 0.8 and beta 0.4 are the paper's for multi-hop questions. A model
-that tells no log-probabilities is refused when the strategy is built, or, where it turns out
-later, unsure of everything. The loop ends after `rounds` sentences.
+so is FLARE instruct. theta 0.8 and beta 0.4 are the paper's for multi-hop questions. Whether a
+model tells log-probabilities is seen in its replies alone, so none is refused when the strategy
+is built: a sentence of which none are told counts as unsure, which the trace says, and the
+method is then a search a sentence. The loop ends after `rounds` sentences.
 """
 
 from __future__ import annotations
@@ -54,13 +55,18 @@ class Flare:
         tokens = within(ahead, sentence)
         if sentence and tokens and sure(tokens, self.theta):
             return sentence
-        low = min((exp(token.logprob) for token in tokens), default=0.0)
-        line.run.emit(Noted(f"unsure (least probability {low:.2f}): {sentence.strip()}"))
+        line.run.emit(Noted(f"unsure ({_least(tokens)}): {sentence.strip()}"))
         query = masked(sentence, tokens, self.beta) if self.query == "masked" else sentence
         # A sentence of which nothing is left asks the question: `find` sees to it.
         fresh = await line.find(query)
         anew = await go_on(line, fresh, line.draft, tokens=self.look_ahead)
         return first_sentence(anew.text)
+
+
+def _least(tokens: Sequence[TokenScore]) -> str:
+    if not tokens:
+        return "no log-probabilities were told"
+    return f"least probability {min(exp(token.logprob) for token in tokens):.2f}"
 
 
 def within(completion: Completion, sentence: str) -> tuple[TokenScore, ...]:

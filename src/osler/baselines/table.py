@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 TEXT = "text alone"
 LIKELY = "log-probabilities of its tokens"
+LIKELIEST = "log-probabilities of its likeliest tokens"
+ATTENTION = "attention (transformers)"
+CHAINS = f"{TEXT}; a concept graph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ METHODS: tuple[Method, ...] = (
     Method(
         "dragin",
         "DRAGIN, Su et al. 2024",
-        "attention (transformers)",
+        ATTENTION,
         "2 a chunk, 4 where knowledge is needed",
         32,
         "attention in units of its mean, as released; QFS over question and text",
@@ -64,7 +67,7 @@ METHODS: tuple[Method, ...] = (
     Method(
         "dragin-entropy",
         "an imitation of DRAGIN",
-        "log-probabilities of its likeliest tokens",
+        LIKELIEST,
         "1 a chunk, 2 where knowledge is needed",
         16,
         "no attention: neither RIND nor QFS",
@@ -96,7 +99,7 @@ METHODS: tuple[Method, ...] = (
     Method(
         "hykge",
         "HyKGE, Jiang et al. 2024",
-        f"{TEXT}; a concept graph",
+        CHAINS,
         "2",
         2,
         "the graph's own names instead of a trained recogniser",

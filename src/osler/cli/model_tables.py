@@ -47,6 +47,7 @@ _ABILITIES: dict[str, Callable[[Ability], str]] = {
         f"{a.logprobs}, {a.likeliest} likeliest" if a.likeliest else a.logprobs
     ),
     "scores a given text": lambda a: _yes(a.scores),
+    "shows its attention": lambda a: _yes(a.attends),
     "constrains": lambda a: ", ".join(a.formats) or "no",
     "embeds": lambda a: _yes(a.embeds),
     "words answers": lambda a: _yes(a.writes),

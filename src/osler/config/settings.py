@@ -286,6 +286,7 @@ ToolName = Literal[
     "KG_RAG",
     "KG_CHAINS",
     "KG_COMMUNITIES",
+    "KG_NEAR",
     "PEDIA_RAG",
     "WEB_RAG",
     "EMR_RAG",

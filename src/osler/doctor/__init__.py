@@ -6,8 +6,10 @@ import asyncio
 from dataclasses import dataclass
 
 from osler.config import Settings
-from osler.doctor.abilities import Ability, Verdict, abilities, verdicts
+from osler.doctor.abilities import Ability, abilities
 from osler.doctor.checks import Check, checks
+from osler.doctor.needs import Verdict, verdicts
+from osler.wiring import graphs
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,8 @@ class Report:
 def examine(settings: Settings) -> Report:
     """Everything there is to see; what fails does not stop the rest."""
     found = asyncio.run(abilities(settings))
-    return Report((*checks(settings), *map(_check, found)), found, verdicts(found))
+    told = verdicts(found, graph=graphs.exists(settings))
+    return Report((*checks(settings), *map(_check, found)), found, told)
 
 
 def _check(ability: Ability) -> Check:

@@ -1,16 +1,16 @@
-"""What each configured model can do, found out by asking it, and what each strategy needs."""
+"""What each configured model can do, found out by asking it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from osler import wiring
 from osler.config import ROLES, Role, Settings
 from osler.errors import ModelError, OslerError
-from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.base import Attentive, Completion, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.grammar import Grammar, lit
 
 _ASKED = [Message("user", "Say yes.")]
@@ -33,6 +33,8 @@ class Ability:
     """How many of the likeliest tokens it told of a place, of five that were asked for."""
     scores: bool = False
     """Whether it says how likely a given text is."""
+    attends: bool = False
+    """Whether it shows its attention."""
     constrains: bool = False
     """Whether a grammar holds its replies."""
     formats: tuple[str, ...] = ()
@@ -47,16 +49,6 @@ class Ability:
     error: str = ""
     """Why it cannot be asked."""
     fix: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What would become of a strategy with these models."""
-
-    strategy: str
-    needs: str
-    status: Literal["full", "degraded", "refused"]
-    why: str = ""
 
 
 async def abilities(settings: Settings) -> tuple[Ability, ...]:
@@ -97,6 +89,7 @@ async def _seen(ready: wiring.Ready, found: Ability) -> Ability:
         logprobs="exact" if _tiled(reply) else "none",
         likeliest=max((len(token.top) for token in reply.tokens), default=0),
         scores=await _scores(model),
+        attends=await _attends(model),
         constrains=held,
         # What a server was seen to hold to when it was connected to, grammars aside.
         formats=ready.formats if held or not ready.constrains else (),
@@ -117,84 +110,16 @@ async def _scores(model: LanguageModel) -> bool:
     return any(token.logprob < 0 for token in scored.tokens)
 
 
+async def _attends(model: LanguageModel) -> bool:
+    if not isinstance(model, Attentive):
+        return False
+    seen = await model.attend("The heart pumps", " blood")
+    return len(seen.weights) == len(seen.tokens) > 0
+
+
 async def _held(model: LanguageModel) -> bool:
     held = Sampling(temperature=0.0, max_tokens=8, top=0, grammar=Grammar("word", lit(_WORD)))
     try:
         return (await model.complete(_ASKED, held)).text == _WORD
     except ModelError:
         return False
-
-
-def verdicts(found: Sequence[Ability]) -> tuple[Verdict, ...]:
-    """Each strategy with the models that would play its roles."""
-    by_role = {role: ability for ability in found for role in ability.roles}
-    planner, reader = by_role["planner"], by_role["reader"]
-    return (
-        _alone("direct", reader),
-        _alone("cot", reader),
-        _reading(reader),
-        *(_steered(metric, planner, by_role["summariser"], reader) for metric in _METRICS),
-    )
-
-
-_METRICS: tuple[Literal["cppl", "uct", "off"], ...] = ("cppl", "uct", "off")
-
-
-def _alone(name: str, reader: Ability) -> Verdict:
-    needs = "a reader that words answers, or scores options"
-    if down := _down("reader", reader):
-        return Verdict(name, needs, "refused", down)
-    if reader.writes:
-        return Verdict(name, needs, "full")
-    if reader.scores:
-        why = "open questions are refused: the reader may not word medicine"
-        return Verdict(name, needs, "degraded", why)
-    return Verdict(name, needs, "refused", "the reader may not word medicine and scores no options")
-
-
-def _reading(reader: Ability) -> Verdict:
-    needs = "a reader that words answers, or scores quotes"
-    if down := _down("reader", reader):
-        return Verdict("rag", needs, "refused", down)
-    return Verdict("rag", needs, *_answering(reader))
-
-
-def _answering(reader: Ability) -> tuple[Literal["full", "degraded"], str]:
-    if reader.writes:
-        return "full", ""
-    if reader.scores:
-        return "degraded", "answers are quoted, not written"
-    return "degraded", "answers are quoted by relevance alone, and no option is chosen"
-
-
-def _steered(
-    metric: Literal["cppl", "uct", "off"], planner: Ability, summariser: Ability, reader: Ability
-) -> Verdict:
-    name = f"tc-rag, {metric}"
-    needs = {
-        "cppl": "a planner that scores given texts",
-        "uct": "a planner with exact log-probabilities; that scores, if answers are quoted",
-        "off": "a planner; nothing is monitored",
-    }[metric]
-    down = _down("planner", planner) or _down("summariser", summariser) or _down("reader", reader)
-    if down or (down := _unmonitored(metric, planner, reader)):
-        return Verdict(name, needs, "refused", down)
-    status, why = _answering(reader)
-    free = "actions are free text, asked for again when malformed"
-    if not planner.constrains:
-        return Verdict(name, needs, "degraded", "; ".join(filter(None, (why, free))))
-    return Verdict(name, needs, status, why)
-
-
-def _unmonitored(metric: str, planner: Ability, reader: Ability) -> str:
-    if metric == "cppl" and not planner.scores:
-        return f"{planner.name} does not score given texts"
-    if metric == "uct" and not planner.scores and planner.logprobs == "none":
-        return f"{planner.name} tells no log-probabilities"
-    if metric == "uct" and not planner.scores and not reader.writes:
-        return f"{planner.name} does not score the quotes that an answer is made of"
-    return ""
-
-
-def _down(role: str, ability: Ability) -> str:
-    return f"the {role} cannot be asked" if ability.error else ""

@@ -18,7 +18,7 @@ from osler.kag.executors import Calculator, Deducer
 from osler.kag.forms import Deduce, Math, Output, Plan, Retrieval, Step
 from osler.kag.output import Finisher, nearest_option
 from osler.kag.planner import Planner
-from osler.lanes import Lanes
+from osler.lanes import Lanes, together
 from osler.trace import FormSolved, Noted, Run, Spent
 from osler.types import Grounding, Halt, Hit, Question, Solution
 
@@ -82,9 +82,7 @@ class Thinker:
                     run.emit(Noted(f"step {n} was cut short: {spent}"))
                     break
             return answers
-        async with asyncio.TaskGroup() as group:
-            for n in order:
-                group.create_task(work(n))
+        await together([work(n) for n in order])
         return answers
 
     async def _step(

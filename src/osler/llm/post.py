@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from osler.lanes import together
 from osler.llm.door import Door
 from osler.llm.wire import BadReply
 
@@ -16,13 +16,7 @@ async def ask_all(door: Door, path: str, bodies: Sequence[dict[str, Any]]) -> li
     The first failure gives the others up, and is raised as `Door.post` raises it.
     """
     async with door.open() as line:
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(line.ask(path, body)) for body in bodies]
-        except ExceptionGroup as failed:
-            first = next(_leaves(failed))
-            raise first from first.__cause__
-    return [task.result() for task in tasks]
+        return await together([line.ask(path, body) for body in bodies])
 
 
 def numbered(reply: Any, key: str, count: int) -> list[Mapping[str, Any]]:
@@ -38,11 +32,3 @@ def numbered(reply: Any, key: str, count: int) -> list[Mapping[str, Any]]:
     if len(told) != count or placed.keys() != set(range(count)):
         raise BadReply(f"the reply has {len(told)} {key} for {count} texts")
     return [placed[i] for i in range(count)]
-
-
-def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error

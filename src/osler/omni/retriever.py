@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from itertools import zip_longest
 from types import MappingProxyType
 
 from osler.errors import SourceUnavailable
+from osler.lanes import together
 from osler.omni.plan import Query, SourcePlan
 from osler.retrieve.lookup import Found
 from osler.trace import Noted, Retrieved, Run, Searched, Spent
@@ -35,7 +35,7 @@ class PlannedRetriever:
         the run's budget has no room for is left out, and noted. Never raises `Spent`.
         """
         asked = self._affordable([query for query in plan.queries if query not in known], run)
-        results = await asyncio.gather(*(self._search(query) for query in asked))
+        results = await together([self._search(query) for query in asked])
         for query, result in zip(asked, results, strict=True):
             failed = (result.failed,) if result.failed else ()
             run.emit(Retrieved.of(query.wire, result.hits, failed))

@@ -16,6 +16,7 @@ from osler.kb.chunk import passages
 from osler.kb.records import Document
 from osler.kb.web.engine import Engine
 from osler.kb.web.net import Net
+from osler.lanes import together
 from osler.retrieve.fuse import rrf
 from osler.retrieve.relevance import Overlap
 from osler.types import Hit, Passage, Retriever
@@ -73,7 +74,7 @@ class Together:
     constant: float = 10.0
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        found = await asyncio.gather(*(each.search(query, k=k) for each in self.several))
+        found = await together([each.search(query, k=k) for each in self.several])
         first = {hit.passage.id: hit for hits in reversed(found) for hit in hits}
         fused = rrf([[hit.passage.id for hit in hits] for hits in found], k=self.constant)
         return [

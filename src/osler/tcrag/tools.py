@@ -33,7 +33,7 @@ DOC_RAG, KG_RAG, PEDIA_RAG, WEB_RAG, EMR_RAG = (
     "WEB_RAG",
     "EMR_RAG",
 )
-KG_CHAINS, KG_COMMUNITIES = "KG_CHAINS", "KG_COMMUNITIES"
+KG_CHAINS, KG_COMMUNITIES, KG_NEAR = "KG_CHAINS", "KG_COMMUNITIES", "KG_NEAR"
 HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER = (
     "HYPOTHESIS_OUTPUT",
     "MEDICAL_NER",
@@ -54,7 +54,7 @@ CARRIERS = (KG_CHAINS, KG_COMMUNITIES)
 """Tools over the concept graph alone: what HyKGE and GraphRAG carry knowledge in (App. 8.5)."""
 
 HELPERS = (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER)
-"""The released code's helpers; they are offered only where they are named."""
+"""The released code's helpers; like `KG_NEAR` they are offered only where they are named."""
 
 TOLD: Mapping[str, Mapping[Language, str]] = {
     DOC_RAG: {
@@ -67,6 +67,11 @@ TOLD: Mapping[str, Mapping[Language, str]] = {
         "en": "You can look up a medical concept in a knowledge graph:"
         " its definition and its relations.",
         "zh": "你可以在医学知识图谱中查询一个概念的定义及其关系。",
+    },
+    KG_NEAR: {
+        "en": "You can find the relations that lie nearest to all medical concepts of a text"
+        " in a knowledge graph.",
+        "zh": "你可以在医学知识图谱中查找与一段文字中所有概念最接近的关系。",
     },
     KG_CHAINS: {
         "en": "You can find how the medical concepts that you name hang together:"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from osler.answer.extractive import Gate
@@ -17,6 +17,7 @@ from osler.tcrag.tools import (
     HYPOTHESIS_OUTPUT,
     KG_CHAINS,
     KG_COMMUNITIES,
+    KG_NEAR,
     KNOWLEDGE_ORGANIZE,
     MEDICAL_NER,
     SOURCES_OF,
@@ -43,6 +44,12 @@ def _communities(graph: Graph) -> Retriever:
     return CommunityRetriever(graph)
 
 
+def _near(graph: Graph) -> Retriever:
+    from osler.retrieve.graph_near import NearRetriever
+
+    return NearRetriever(graph)
+
+
 def _mentions(graph: Graph) -> Retriever:
     from osler.retrieve.mentions import MentionRetriever
 
@@ -52,6 +59,7 @@ def _mentions(graph: Graph) -> Retriever:
 _OVER_GRAPH: Mapping[str, Callable[[Graph], Retriever]] = {
     KG_CHAINS: _chains,
     KG_COMMUNITIES: _communities,
+    KG_NEAR: _near,
     MEDICAL_NER: _mentions,
 }
 """What looks something up in the concept graph besides the source `graph`; by name of its tool."""
@@ -85,6 +93,7 @@ def tools(
     there: dict[str, Tool] = {tool.name: tool for tool in _searches(chosen, parts)}
     if not chosen.tools:
         return tuple(there.values())
+    there |= {tool.name: tool for tool in _carried((KG_NEAR,), chosen, parts)}
     there |= {tool.name: tool for tool in _helpers(parts, gate, sampling, longest)}
     if lacking := [name for name in chosen.tools if name not in there]:
         raise BadConfig(
@@ -104,7 +113,11 @@ def _searches(chosen: TcRag, parts: Parts) -> Iterator[Search]:
             sources += own
         if sources:
             yield Search(name, parts.retriever(name, sources), sources, chosen.k)
-    for name in CARRIERS:
+    yield from _carried(CARRIERS, chosen, parts)
+
+
+def _carried(names: Iterable[str], chosen: TcRag, parts: Parts) -> Iterator[Search]:
+    for name in names:
         if name in parts.carriers and GRAPH in parts.sources:
             yield Search(name, parts.retriever(name, (GRAPH,)), (GRAPH,), chosen.k)
 

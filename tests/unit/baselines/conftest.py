@@ -12,9 +12,9 @@ from osler.config import Role, Settings
 from osler.llm.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.tape import Tape
 from osler.retrieve.relevance import Overlap
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler.trace import Run, to_line
-from osler.types import Passage, Question, Relevance, Solution
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
+from osler.trace import Noted, Run, to_line
+from osler.types import Answer, Passage, Question, Relevance, Solution
 from osler.wiring.models import Ready
 from osler.wiring.parts import Parts
 
@@ -45,6 +45,26 @@ class Played:
     def asked(self) -> list[str]:
         """The last words of each prompt, where the model goes on."""
         return [messages[-1].content for messages in self.model.seen]
+
+
+class Hiding(TextOnly):
+    """What `play` wants of a script, without its likelihoods."""
+
+    @property
+    def seen(self) -> list[object]:
+        return list(self.script.seen)
+
+    def finish(self) -> None:
+        self.script.finish()
+
+
+def notes(played: Played) -> list[str]:
+    return [event.text for event in played.run.events if isinstance(event, Noted)]
+
+
+def cited(answer: Answer) -> set[str]:
+    """Ids of the passages that the answer's citations point at."""
+    return {answer.evidence[each.number - 1].passage.id for each in answer.citations}
 
 
 Play = Callable[..., Awaitable[Played]]

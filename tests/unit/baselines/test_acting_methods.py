@@ -7,7 +7,7 @@ from osler.baselines.protocols import action
 from osler.testing.scripted import ScriptedModel
 from osler.types import Grounding, Halt, Question
 
-from .conftest import Play, passage
+from .conftest import Play, cited, passage
 
 REMOTE = Question(
     "remote",
@@ -238,6 +238,7 @@ async def test_a_question_goes_to_the_method_for_its_complexity(
     played = await play({"kind": "adaptive-rag"}, MALAKOFF, model, {"": [FRENCH]})
     assert played.run.usage.searches == searches
     assert played.solution.usage == played.run.usage
+    assert cited(played.solution.answer) == ({FRENCH.id} if searches else set())
 
 
 async def test_the_form_without_several_steps_reads_once_instead(play: Play) -> None:

@@ -14,7 +14,7 @@ from osler.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
 from osler.trace import Noted
 from osler.types import Grounding, Halt, Passage, Question, Usage
 
-from .conftest import Play, Unsure, parts_of, passage
+from .conftest import Hiding, Play, Unsure, cited, notes, parts_of, passage
 
 EINSTEIN = Question("einstein", "Give me a brief introduction to Einstein.")
 OFFICE = passage("office", "In 1903 Einstein secured a job at the Swiss Patent Office.", "Patents")
@@ -97,6 +97,22 @@ async def test_flare_searches_for_what_it_was_unsure_of(query: str, asked: str, 
     )
 
 
+async def test_without_log_probabilities_each_sentence_is_searched_for_and_told(play: Play) -> None:
+    script = ScriptedModel(["Born in Ulm.", "Albert Einstein was born in Ulm in 1879."])
+    played = await play({"kind": "flare", "rounds": 1}, EINSTEIN, Hiding(script), {"": [BORN]})
+    assert played.queries == [EINSTEIN.text, "Born in Ulm."]
+    assert "unsure (no log-probabilities were told): Born in Ulm." in notes(played)
+    assert [hit.passage.id for hit in played.solution.answer.evidence] == [BORN.id]
+
+
+async def test_entropy_that_is_not_told_triggers_nothing_and_is_noted(play: Play) -> None:
+    script = ScriptedModel(["So the answer is: physics."])
+    played = await play({"kind": "dragin-entropy"}, EINSTEIN, Hiding(script), {"": [BORN]})
+    assert played.queries == []
+    assert notes(played) == ["no log-probabilities were told: nothing triggers a search"]
+    assert played.solution.answer.grounding is Grounding.UNGROUNDED
+
+
 async def test_a_sure_sentence_stands_without_a_search(play: Play) -> None:
     model = Unsure(["So the answer is: Joe Biden."], probability=0.81)
     played = await play({"kind": "flare"}, BIDEN, model, {"": [BORN]})
@@ -176,7 +192,9 @@ async def test_entropy_alone_triggers_on_an_unsure_word(play: Play) -> None:
         {"kind": "dragin-entropy", "threshold": 0.6}, EINSTEIN, model, {"": [OFFICE]}
     )
     assert played.queries == ["give brief introduction einstein worked bern"]
-    assert "worked at the Swiss Patent Office." in played.solution.answer.text
+    answer = played.solution.answer
+    assert "worked at the Swiss Patent Office." in answer.text
+    assert cited(answer) == {OFFICE.id}
 
 
 async def test_chinese_sentences_are_joined_without_a_space(play: Play) -> None:

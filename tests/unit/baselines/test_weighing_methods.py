@@ -2,11 +2,10 @@
 
 from osler.baselines.chain_of_knowledge import read_chain
 from osler.baselines.sure import read_candidates
-from osler.testing.scripted import ScriptedModel, TextOnly
-from osler.trace import Noted
+from osler.testing.scripted import ScriptedModel
 from osler.types import Grounding, Halt, Question
 
-from .conftest import Play, passage
+from .conftest import Hiding, Play, cited, notes, passage
 
 DEADPOOL = Question("deadpool", "When is Deadpool 2 being released?")
 RELEASE = passage(
@@ -18,10 +17,6 @@ RELEASE = passage(
 ACTOR = Question("actor", "What year was the Argentine actor who directed El Tio Disparate born?")
 TIO = passage("tio", "El Tio Disparate was directed by the Argentine actor Palito Ortega.")
 ORTEGA = passage("ortega", "Palito Ortega was born on February 28, 1941.", "Palito Ortega")
-
-
-def notes(events: list[object]) -> list[str]:
-    return [event.text for event in events if isinstance(event, Noted)]
 
 
 async def test_notes_come_before_the_answer_and_are_no_part_of_it(play: Play) -> None:
@@ -109,9 +104,7 @@ async def test_the_valid_and_most_informative_summary_wins(play: Play) -> None:
     played = await play({"kind": "sure"}, OLYMPICS, model, {"": [record]})
     assert played.solution.answer.option == "B"
     assert played.solution.answer.text == "Bob sang the original recording. [1]"
-    assert notes(list(played.run.events)) == [
-        "Ann: validity 0, rank 0; Bob: validity 1, rank 1; chosen: Bob"
-    ]
+    assert notes(played) == ["Ann: validity 0, rank 0; Bob: validity 1, rank 1; chosen: Bob"]
     assert played.run.usage.calls == 1 + 2 + 2 + 2
 
 
@@ -142,9 +135,9 @@ async def test_fragments_of_the_hypothesis_rerank_the_chains(play: Play) -> None
         "What does amiodarone do to warfarin? Amiodarone is a drug. It inhibits CYP2C9, which"
         " metabolises warfarin."
     ]
-    (cited,) = played.solution.answer.evidence
-    assert cited.passage.id == CYP.id
-    assert notes(list(played.run.events)) == ["1 of 2 chains stay"]
+    (one,) = played.solution.answer.evidence
+    assert one.passage.id == CYP.id
+    assert notes(played) == ["1 of 2 chains stay"]
 
 
 STATES = Question("states", "How did US states get their names?")
@@ -169,6 +162,15 @@ async def test_reflection_tokens_choose_between_passages(play: Play) -> None:
     # Both are worth the same, so the first stands; 2 + 3 + 5 tokens are weighed for each.
     assert played.solution.answer.text == wrong
     assert played.run.usage.calls == 2 + 2 * (2 + 1 + 3 + 5)
+    assert cited(played.solution.answer) == set()
+
+
+async def test_a_trained_critics_segment_is_led_back_to_its_passage(play: Play) -> None:
+    right = "Of the fifty states, eleven are named after a person."
+    model = ScriptedModel([right], scores={"[Retrieval]": 0.9, "[No Retrieval]": 0.1})
+    played = await play({"kind": "self-rag", "form": "trained"}, STATES, model, {"": [PERSONS]})
+    assert cited(played.solution.answer) == {PERSONS.id}
+    assert played.solution.answer.grounding is Grounding.GROUNDED
 
 
 async def test_a_prompted_critic_prefers_the_supported_segment(play: Play) -> None:
@@ -191,21 +193,10 @@ async def test_a_prompted_critic_prefers_the_supported_segment(play: Play) -> No
     played = await play({"kind": "self-rag"}, STATES, model, {"": [POPULAR, PERSONS]})
     assert played.solution.answer.text.startswith("11 of 50")
     # Nothing is told of the segment's tokens, so only the critique counts: -0.25 and 2.5.
-    assert [note.split(" (")[0] for note in notes(list(played.run.events))[1:]] == [
+    assert [note.split(" (")[0] for note in notes(played)[1:]] == [
         "wiki:popular#0: segment -0.25",
         "wiki:persons#0: segment 2.50",
     ]
-
-
-class Hiding(TextOnly):
-    """What `play` wants of a script, without its likelihoods."""
-
-    @property
-    def seen(self) -> list[object]:
-        return list(self.script.seen)
-
-    def finish(self) -> None:
-        self.script.finish()
 
 
 async def test_below_the_threshold_nothing_is_looked_up(play: Play) -> None:

@@ -1,12 +1,13 @@
 """KAG-Thinker on the paper's own cases, with scripted replies and the real sandbox."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from osler.answer.written import Written
-from osler.errors import SourceUnavailable
+from osler.errors import ModelUnreachable, SourceUnavailable
 from osler.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.kag.depth import DepthSolver
 from osler.kag.executors import Calculator, Deducer, nearest
@@ -17,7 +18,7 @@ from osler.kag.output import Finisher
 from osler.kag.planner import Decomposer, GivenPlan, Planner
 from osler.kag.solver import Thinker
 from osler.kag.speaker import Speaker
-from osler.llm.base import LanguageModel
+from osler.llm.base import Completion, LanguageModel, Message, Sampling
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import (
     BoundaryChecked,
@@ -201,6 +202,23 @@ async def test_events_of_concurrent_steps_are_told_in_the_order_of_the_plan() ->
     told = [event.n for event in quick.events if isinstance(event, FormSolved)]
     assert told == [1, 3, 2, 4, 5]
     assert quick.usage == slow.usage
+
+
+class Broken(KeyedModel):
+    """Its server goes down at the first question about a director."""
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        if "Question: Who is the director" in messages[-1].content:
+            raise ModelUnreachable("no reply", fix="start it")
+        return await super().complete(messages, sampling)
+
+
+@pytest.mark.parametrize("budget", [Budget(), Budget(calls=99)])
+async def test_a_model_that_fails_in_a_step_is_the_one_error_that_it_is(budget: Budget) -> None:
+    model = Broken(film_model().replies)
+    with pytest.raises(ModelUnreachable, match="no reply"):
+        await thinker(model, ANYTHING).solve(FILMS, Run(budget=budget))
+    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
 
 async def test_under_a_budget_steps_run_one_by_one_and_what_is_left_is_said() -> None:
