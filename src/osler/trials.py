@@ -12,6 +12,8 @@ from osler.config import STRATEGIES, Settings, presets
 from osler.errors import BadConfig
 from osler.evaluate import plan as planning
 from osler.evaluate.datasets import Loaded, data_set
+from osler.evaluate.judged import Form, Judgement, Judging
+from osler.evaluate.judges import Judge
 from osler.evaluate.plan import Entrant, Plan
 from osler.evaluate.runner import Cell, Progress, Ready, Runner
 from osler.trace import Solver
@@ -135,3 +137,22 @@ async def prepared(settings: Settings) -> Ready:
         settings.sampling.seed,
         settings.strategy.kind,
     )
+
+
+async def judge(
+    settings: Settings,
+    folder: Path,
+    form: Form,
+    *,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> list[Judgement]:
+    """New judgements by the model in the role `judge`. Raises `BadRun` where there is nothing."""
+    planning.read(folder)
+    ready = (await wiring.cast(settings, ("judge",)))["judge"]
+    made = []
+    async for one in Judging(folder, form, Judge(ready.model, ready.constrains), limit).run():
+        made.append(one)
+        if progress is not None:
+            progress(f"{form} by {one.judge}", len(made), None)
+    return made

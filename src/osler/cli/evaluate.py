@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from osler.cli.evaluate_judging import agree, judge
 from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, Session, session
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from osler.trials import Load
 
 app = typer.Typer(no_args_is_help=True)
+
+app.command()(judge)
+app.command()(agree)
 
 LogDir = Annotated[
     Path, typer.Option("--log-dir", help="Folder of the log; it is also the checkpoint.")
