@@ -12,6 +12,9 @@ from osler.config import STRATEGIES, Settings, presets
 from osler.errors import BadConfig
 from osler.evaluate import plan as planning
 from osler.evaluate.datasets import Loaded, data_set
+from osler.evaluate.datasets.hub import PREFIX, hub_file, parse_hub
+from osler.evaluate.export import Harness, export
+from osler.evaluate.export.write import Part
 from osler.evaluate.judged import Form, Judgement, Judging
 from osler.evaluate.judges import Judge
 from osler.evaluate.plan import Entrant, Plan
@@ -55,17 +58,29 @@ def strategy_settings(label: str, load: Load) -> Settings:
 def read_task(word: str, folder: Path | None) -> Loaded:
     """A data set by name, or "NAME=FILE+FILE" for files that lie elsewhere.
 
-    Raises `BadConfig` and `MalformedSource`.
+    A file may be on the hub (`datasets.hub`). Raises `BadConfig`, `MalformedSource` and what
+    `hub_file` raises.
     """
     name, equals, files = word.partition("=")
     found = data_set(name.strip())
     if equals:
-        return found.read([Path(file.strip()).expanduser() for file in files.split("+")])
+        return found.read([_file(file.strip(), folder) for file in files.split("+")])
     if folder is None:
         raise BadConfig(
             f"where are the files of {name}?", fix=f"name their folder with --data: {found.origin}"
         )
     return found.load(folder)
+
+
+def _file(word: str, folder: Path | None) -> Path:
+    if not word.startswith(PREFIX):
+        return Path(word).expanduser()
+    file = parse_hub(word)
+    if folder is None:
+        raise BadConfig(
+            f"where shall {file.repo} be kept?", fix="name the folder of the data with --data"
+        )
+    return hub_file(file, folder)
 
 
 def trial(
@@ -156,3 +171,21 @@ async def judge(
         if progress is not None:
             progress(f"{form} by {one.judge}", len(made), None)
     return made
+
+
+def exported(
+    tasks: Sequence[str],
+    harness: Harness,
+    folder: Path,
+    *,
+    data: Path | None,
+    limit: int | None,
+    seed: int,
+) -> list[Path]:
+    """The same samples that `trial` would try, as files for another harness."""
+    parts = []
+    for word in tasks:
+        loaded = read_task(word, data)
+        samples = planning.chosen(loaded.samples, limit, seed)
+        parts.append(Part(loaded.name, data_set(loaded.name).kind, samples, loaded.digest))
+    return export(parts, harness, folder)

@@ -37,7 +37,10 @@ def run(
     log_dir: LogDir,
     tasks: Annotated[
         str | None,
-        typer.Option(help='Data sets, as in "medqa-us,bioasq"; NAME=FILE for a file elsewhere.'),
+        typer.Option(
+            help='Data sets, as in "medqa-us,bioasq"; NAME=FILE for a file elsewhere,'
+            " NAME=hub:OWNER/REPO@REVISION/FILE for one on the hub."
+        ),
     ] = None,
     strategies: Annotated[
         str | None,
@@ -219,6 +222,39 @@ def show(
     here.show(
         sample_page(log_dir, found), {"samples": [sample_document(log_dir, r) for r in found]}
     )
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    tasks: Annotated[str, typer.Option(help='Data sets, as in "medqa-us,bioasq".')],
+    to: Annotated[str, typer.Option(help="lm-eval or inspect.")],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    data: Data = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Samples of each data set, at most.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Which samples.")] = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write data sets as tasks for lm-evaluation-harness or inspect_ai."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler import trials
+    from osler.errors import BadConfig
+    from osler.evaluate.export import HARNESSES
+
+    harness = next((known for known in HARNESSES if known == to), None)
+    if harness is None:
+        raise BadConfig(f"no harness {to!r}", fix=f"choose of {', '.join(HARNESSES)}")
+    words = _words(tasks, "--tasks")
+    made = trials.exported(words, harness, out, data=data, limit=limit, seed=seed)
+    here.show("\n".join(map(str, made)), {"files": [str(path) for path in made]})
+    again = {
+        "lm-eval": f"lm_eval --include_path {out} --tasks osler",
+        "inspect": f"inspect eval {out / 'osler_tasks.py'}",
+    }
+    here.say(f"next: {again[harness]}")
 
 
 @app.command()
