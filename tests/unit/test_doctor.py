@@ -142,6 +142,14 @@ def test_what_a_model_lacks_degrades_or_refuses_what_needs_it(
     assert all(reasons[name] for name, status in wanted.items() if status != "full")
 
 
+def test_a_letter_needs_no_scores() -> None:
+    reader = replace(FULL, writes=False, scores=False)
+    texts, letters = verdicts([reader])[0], verdicts([reader], "written")[0]
+    assert (texts.status, letters.status) == ("refused", "degraded")
+    free = verdicts([replace(reader, constrains=False)], "written")[0]
+    assert "asked for again" in free.why
+
+
 def page(report: Report, *, short: bool = False) -> str:
     out = StringIO()
     Console(file=out, width=160).print(doctor_page(report, short=short))

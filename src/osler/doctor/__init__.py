@@ -24,7 +24,8 @@ class Report:
 def examine(settings: Settings) -> Report:
     """Everything there is to see; what fails does not stop the rest."""
     found = asyncio.run(abilities(settings))
-    return Report((*checks(settings), *map(_check, found)), found, verdicts(found))
+    judged = verdicts(found, settings.answer.options)
+    return Report((*checks(settings), *map(_check, found)), found, judged)
 
 
 def _check(ability: Ability) -> Check:

@@ -125,13 +125,15 @@ async def _held(model: LanguageModel) -> bool:
         return False
 
 
-def verdicts(found: Sequence[Ability]) -> tuple[Verdict, ...]:
-    """Each strategy with the models that would play its roles."""
+def verdicts(
+    found: Sequence[Ability], options: Literal["texts", "letters", "written"] = "texts"
+) -> tuple[Verdict, ...]:
+    """Each strategy with the models that would play its roles; `options`: how one is chosen."""
     by_role = {role: ability for ability in found for role in ability.roles}
     planner, reader = by_role["planner"], by_role["reader"]
     return (
-        _alone("direct", reader),
-        _alone("cot", reader),
+        _alone("direct", reader, lettered=options != "texts"),
+        _alone("cot", reader, lettered=options != "texts"),
         _reading(reader),
         *(_steered(metric, planner, by_role["summariser"], reader) for metric in _METRICS),
     )
@@ -140,14 +142,18 @@ def verdicts(found: Sequence[Ability]) -> tuple[Verdict, ...]:
 _METRICS: tuple[Literal["cppl", "uct", "off"], ...] = ("cppl", "uct", "off")
 
 
-def _alone(name: str, reader: Ability) -> Verdict:
+def _alone(name: str, reader: Ability, *, lettered: bool) -> Verdict:
     needs = "a reader that words answers, or scores options"
+    if lettered:
+        needs = "a reader that words answers, or names an option's letter"
     if down := _down("reader", reader):
         return Verdict(name, needs, "refused", down)
     if reader.writes:
         return Verdict(name, needs, "full")
-    if reader.scores:
+    if reader.scores or lettered:
         why = "open questions are refused: the reader may not word medicine"
+        if lettered and not reader.constrains:
+            why += "; letters are free text, asked for again when malformed"
         return Verdict(name, needs, "degraded", why)
     return Verdict(name, needs, "refused", "the reader may not word medicine and scores no options")
 

@@ -13,7 +13,7 @@ from osler.errors import BadRun
 from osler.evaluate.export import HARNESSES, export
 from osler.evaluate.export.write import Part, row
 from osler.evaluate.sample import Gold, Kind, Sample
-from osler.types import Question
+from osler.types import Language, Question
 
 OPTIONS = ("aspirin", "肾上腺素", "x | y")
 
@@ -21,7 +21,7 @@ OPTIONS = ("aspirin", "肾上腺素", "x | y")
 def sample(kind: Kind, number: int) -> Sample:
     chosen = {"choice": ("B",), "choices": ("A", "C")}.get(kind, ())
     texts = () if chosen else ("adrenaline", "epinephrine")
-    language = "zh" if kind == "choices" else "en"
+    language: Language = "zh" if kind == "choices" else "en"
     question = Question(
         f"q{number}", f'Case "{number}": {{% raw %}}?', OPTIONS if chosen else (), language
     )
@@ -65,10 +65,9 @@ def test_one_task_twice_is_refused(tmp_path: Path) -> None:
 def test_lm_evaluation_harness_loads_the_tasks_and_scores_them(tmp_path: Path) -> None:
     """Its own dummy model answers by chance, so that every task runs to its score."""
     evaluator = pytest.importorskip("lm_eval.evaluator", reason="lm-eval is not installed")
-    from lm_eval.tasks import TaskManager
-
+    managers = pytest.importorskip("lm_eval.tasks")
     export(PARTS, "lm-eval", tmp_path)
-    manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
+    manager = managers.TaskManager(include_path=str(tmp_path), include_defaults=False)
     slugs = [part.slug for part in PARTS]
     found = evaluator.simple_evaluate(
         model="dummy", tasks=slugs, task_manager=manager, bootstrap_iters=0, log_samples=True
@@ -94,8 +93,7 @@ def test_lm_evaluation_harness_loads_the_tasks_and_scores_them(tmp_path: Path) -
 def test_inspect_loads_the_tasks_and_scores_them(tmp_path: Path) -> None:
     """Its own mock model says the same to everything: right where that is right."""
     inspect = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
-    from inspect_ai.model import ModelOutput, get_model
-
+    models = pytest.importorskip("inspect_ai.model")
     export(PARTS, "inspect", tmp_path)
     for part, said, score in (
         (PARTS[0], "ANSWER: B", 1.0),
@@ -104,10 +102,10 @@ def test_inspect_loads_the_tasks_and_scores_them(tmp_path: Path) -> None:
         (PARTS[2], "Epinephrine.", 1.0),
         (PARTS[3], "aspirin", 0.0),
     ):
-        replies = [ModelOutput.from_content("mockllm/model", said) for _ in part.samples]
+        replies = [models.ModelOutput.from_content("mockllm/model", said) for _ in part.samples]
         (log,) = inspect.eval(
             f"{tmp_path / 'osler_tasks.py'}@{part.slug}",
-            model=get_model("mockllm/model", custom_outputs=replies),
+            model=models.get_model("mockllm/model", custom_outputs=replies),
             log_dir=str(tmp_path / "logs"),
             display="none",
         )
