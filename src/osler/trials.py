@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,9 +20,12 @@ from osler.evaluate.export.write import Part
 from osler.evaluate.judged import Form, Judgement, Judging
 from osler.evaluate.judges import Judge
 from osler.evaluate.plan import Entrant, Plan
-from osler.evaluate.runner import Cell, Progress, Ready, Runner
+from osler.evaluate.runner import Cell, Finished, Keep, Progress, Ready, Runner
+from osler.llm.tape import Tape
 from osler.trace import Solver
 
+KeepRun = Callable[[Settings, wiring.Parts, Tape, Finished], str]
+"""Keeps a finished run with its tape; returns its name below `runs/` of the log folder."""
 Load = Callable[[Mapping[str, object], str | None], Settings]
 """Flags by dotted key, and a preset or `None` → the settings in force."""
 
@@ -41,15 +46,18 @@ def strategy_settings(label: str, load: Load) -> Settings:
     A name is a strategy or a preset; after it come settings, those without a dot of the
     strategy itself ("cot:answer.options=letters"). Raises `BadConfig`.
     """
-    name, *given = (part.strip() for part in label.split(":"))
-    flags: dict[str, object] = {}
-    for word in given:
-        key, equals, value = word.partition("=")
-        if not equals or not key:
-            raise BadConfig(
-                f"{label!r}: {word!r} is not KEY=VALUE", fix='write it as "tc-rag:metric=uct"'
-            )
-        flags[key if "." in key else f"strategy.{key}"] = value
+    # A colon parts two settings only before KEY=: an address has colons too.
+    name, *given = (part.strip() for part in re.split(r":(?=\s*[\w.-]+\s*=)", label))
+    name, _, word = name.partition(":")
+    if word:
+        raise BadConfig(
+            f"{label!r}: {word!r} is not KEY=VALUE", fix='write it as "tc-rag:metric=uct"'
+        )
+    settings = (part.partition("=") for part in given)
+    flags: dict[str, object] = {
+        key.strip() if "." in key else f"strategy.{key.strip()}": value
+        for key, _, value in settings
+    }
     if name in presets() and name not in STRATEGIES:
         return load(flags, name)
     return load({"strategy.kind": name, **flags}, None)
@@ -120,12 +128,16 @@ async def run(
     jobs: int = 1,
     again: bool = True,
     progress: Progress | None = None,
+    keep: KeepRun | None = None,
 ) -> Plan:
-    """Tries what the log folder lacks. Raises `BadRun` where the folder was made otherwise."""
+    """Tries what the log folder lacks; `keep`: every run with its tape.
+
+    Raises `BadRun` where the folder was made otherwise.
+    """
     planning.keep(folder, made.plan)
 
     async def prepare(label: str) -> Ready:
-        ready = await prepared(made.settings[label])
+        ready = await prepared(made.settings[label], keep)
         known = replace(
             made.plan.entrants[label], models=dict(ready.models), snapshot=ready.snapshot
         )
@@ -140,10 +152,16 @@ def _only(plan: Plan, entrant: Entrant) -> Plan:
     return replace(plan, entrants={entrant.label: entrant})
 
 
-async def prepared(settings: Settings) -> Ready:
+async def prepared(settings: Settings, keep: KeepRun | None = None) -> Ready:
     """The strategy, with its models and its knowledge base open."""
     parts = await wiring.live(settings)
     solver: Solver = wiring.solver(settings, parts)
+
+    def taped(keep: KeepRun) -> tuple[Solver, Keep]:
+        tape = Tape()
+        recorded = wiring.recorded(parts, tape)
+        return wiring.solver(settings, recorded), partial(keep, settings, recorded, tape)
+
     return Ready(
         solver,
         {str(role): name for role, name in parts.names.items()},
@@ -151,6 +169,7 @@ async def prepared(settings: Settings) -> Ready:
         wiring.budget(settings),
         settings.sampling.seed,
         settings.strategy.kind,
+        None if keep is None else partial(taped, keep),
     )
 
 

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from osler.config import Settings
-    from osler.trials import Load
+    from osler.evaluate.runner import Finished
+    from osler.llm.tape import Tape
+    from osler.trials import KeepRun, Load
+    from osler.wiring import Parts
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -63,6 +66,9 @@ def run(
     retry: Annotated[
         bool, typer.Option("--retry/--no-retry", help="Try samples again that failed before.")
     ] = True,
+    tapes: Annotated[
+        bool, typer.Option("--tapes", help="Keep each run with its tape, to be replayed.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -74,12 +80,15 @@ def run(
     from osler import trials
     from osler.cli.evaluate_pages import run_page, summary
     from osler.cli.session import PARTIAL
+    from osler.errors import BadConfig
     from osler.evaluate.experiments import experiment as named
 
     given = named(experiment) if experiment else None
+    if given and given.command:
+        raise BadConfig(f"{given.name} is run by another command", fix=given.command)
     made = trials.trial(
         given.tasks if given and not tasks else _words(tasks, "--tasks"),
-        given.strategies if given and not strategies else _words(strategies, "--strategies"),
+        given.labels if given and not strategies else _words(strategies, "--strategies"),
         _loader(here),
         data=data,
         limit=limit or (given.limit if given else None),
@@ -87,7 +96,8 @@ def run(
         experiment=f"{given.name}: {given.repeats}" if given else "",
     )
     with progress(here) as report:
-        asyncio.run(trials.run(made, log_dir, jobs=jobs, again=retry, progress=report))
+        keep = _keeping(log_dir) if tapes else None
+        asyncio.run(trials.run(made, log_dir, jobs=jobs, again=retry, progress=report, keep=keep))
     found = summary(log_dir)
     here.show(run_page(found), {"log": str(log_dir), "cells": found})
     here.say(f"next: osler eval report --log-dir {log_dir}")
@@ -102,6 +112,30 @@ def _words(given: str | None, option: str) -> list[str]:
     if not words:
         raise BadConfig(f"nothing is given with {option}", fix="`osler eval tasks` lists data sets")
     return words
+
+
+def _keeping(folder: Path) -> KeepRun:
+    """Runs below the log folder, each as `osler ask` keeps one."""
+    from datetime import datetime
+
+    from osler.evaluate.log import RUNS
+    from osler.runs import keep_under
+
+    def keep(settings: Settings, parts: Parts, tape: Tape, done: Finished) -> str:
+        when = datetime.fromisoformat(done.when)
+        return keep_under(
+            folder / RUNS,
+            settings,
+            parts,
+            tape,
+            done.run,
+            done.question,
+            when,
+            done.seconds,
+            done.solution,
+        )
+
+    return keep
 
 
 def _loader(here: Session) -> Load:
