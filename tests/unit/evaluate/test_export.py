@@ -103,6 +103,8 @@ def test_inspect_loads_the_tasks_and_scores_them(tmp_path: Path) -> None:
         (PARTS[3], "aspirin", 0.0),
     ):
         replies = [models.ModelOutput.from_content("mockllm/model", said) for _ in part.samples]
+        for reply in replies:
+            reply.usage = models.ModelUsage()  # else it counts tokens, and fetches a vocabulary
         (log,) = inspect.eval(
             f"{tmp_path / 'osler_tasks.py'}@{part.slug}",
             model=models.get_model("mockllm/model", custom_outputs=replies),
