@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import secrets
 import shutil
 import time
@@ -122,24 +123,10 @@ async def ask(
     seconds = round(time.perf_counter() - began, 3)
     folder = None
     if solution is not None and settings.runs.keep:
-        record = Record(
-            id=run.id,
-            when=when.isoformat(timespec="seconds"),
-            question=question,
-            strategy=settings.strategy.kind,
-            models=parts.names,
-            sources=parts.sources,
-            snapshot=parts.snapshot,
-            seconds=seconds,
-            halt=solution.halt,
-            settings=settings.model_dump(mode="json"),
-            carriers=parts.carriers,
-            offers=parts.offers,
-            plan=plan,
-        )
+        kept = _record(settings, parts, run, question, when, seconds, solution, plan)
         tape.prompts = _prompts(run.events)
         place = settings.runs.path / run.id
-        folder = await asyncio.to_thread(_keep, place, record, run.events, tape)
+        folder = await asyncio.to_thread(_keep, place, kept, run.events, tape)
     return Finished(
         run.id,
         folder,
@@ -150,6 +137,55 @@ async def ask(
         settings.strategy.kind,
         tuple(run.events),
     )
+
+
+def _record(
+    settings: Settings,
+    parts: wiring.Parts,
+    run: Run,
+    question: Question,
+    when: datetime,
+    seconds: float,
+    solution: Solution,
+    plan: Dossier | None = None,
+) -> Record:
+    return Record(
+        id=run.id,
+        when=when.isoformat(timespec="seconds"),
+        question=question,
+        strategy=settings.strategy.kind,
+        models=parts.names,
+        sources=parts.sources,
+        snapshot=parts.snapshot,
+        seconds=seconds,
+        halt=solution.halt,
+        settings=settings.model_dump(mode="json"),
+        carriers=parts.carriers,
+        offers=parts.offers,
+        plan=plan,
+    )
+
+
+def keep_under(
+    folder: Path,
+    settings: Settings,
+    parts: wiring.Parts,
+    tape: Tape,
+    run: Run,
+    question: Question,
+    when: datetime,
+    seconds: float,
+    solution: Solution,
+) -> str:
+    """Keeps a run that another led, so that `replay` can repeat it; returns its folder's name.
+
+    Raises `BadRun` where it cannot be written.
+    """
+    readable = re.sub(r"[^\w.=-]+", "_", run.id)[:100]
+    place = folder / f"{readable}-{secrets.token_hex(4)}"
+    tape.date, tape.prompts = when.isoformat(timespec="seconds"), _prompts(run.events)
+    kept = _record(settings, parts, run, question, when, seconds, solution)
+    return _keep(place, kept, run.events, tape).name
 
 
 async def planning(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,10 +14,18 @@ from osler.config import STRATEGIES, Settings, presets
 from osler.errors import BadConfig
 from osler.evaluate import plan as planning
 from osler.evaluate.datasets import Loaded, data_set
+from osler.evaluate.datasets.hub import PREFIX, hub_file, parse_hub
+from osler.evaluate.export import Harness, export
+from osler.evaluate.export.write import Part
+from osler.evaluate.judged import Form, Judgement, Judging
+from osler.evaluate.judges import Judge
 from osler.evaluate.plan import Entrant, Plan
-from osler.evaluate.runner import Cell, Progress, Ready, Runner
+from osler.evaluate.runner import Cell, Finished, Keep, Progress, Ready, Runner
+from osler.llm.tape import Tape
 from osler.trace import Solver
 
+KeepRun = Callable[[Settings, wiring.Parts, Tape, Finished], str]
+"""Keeps a finished run with its tape; returns its name below `runs/` of the log folder."""
 Load = Callable[[Mapping[str, object], str | None], Settings]
 """Flags by dotted key, and a preset or `None` → the settings in force."""
 
@@ -36,15 +46,18 @@ def strategy_settings(label: str, load: Load) -> Settings:
     A name is a strategy or a preset; after it come settings, those without a dot of the
     strategy itself ("cot:answer.options=letters"). Raises `BadConfig`.
     """
-    name, *given = (part.strip() for part in label.split(":"))
-    flags: dict[str, object] = {}
-    for word in given:
-        key, equals, value = word.partition("=")
-        if not equals or not key:
-            raise BadConfig(
-                f"{label!r}: {word!r} is not KEY=VALUE", fix='write it as "tc-rag:metric=uct"'
-            )
-        flags[key if "." in key else f"strategy.{key}"] = value
+    # A colon parts two settings only before KEY=: an address has colons too.
+    name, *given = (part.strip() for part in re.split(r":(?=\s*[\w.-]+\s*=)", label))
+    name, _, word = name.partition(":")
+    if word:
+        raise BadConfig(
+            f"{label!r}: {word!r} is not KEY=VALUE", fix='write it as "tc-rag:metric=uct"'
+        )
+    settings = (part.partition("=") for part in given)
+    flags: dict[str, object] = {
+        key.strip() if "." in key else f"strategy.{key.strip()}": value
+        for key, _, value in settings
+    }
     if name in presets() and name not in STRATEGIES:
         return load(flags, name)
     return load({"strategy.kind": name, **flags}, None)
@@ -53,17 +66,29 @@ def strategy_settings(label: str, load: Load) -> Settings:
 def read_task(word: str, folder: Path | None) -> Loaded:
     """A data set by name, or "NAME=FILE+FILE" for files that lie elsewhere.
 
-    Raises `BadConfig` and `MalformedSource`.
+    A file may be on the hub (`datasets.hub`). Raises `BadConfig`, `MalformedSource` and what
+    `hub_file` raises.
     """
     name, equals, files = word.partition("=")
     found = data_set(name.strip())
     if equals:
-        return found.read([Path(file.strip()).expanduser() for file in files.split("+")])
+        return found.read([_file(file.strip(), folder) for file in files.split("+")])
     if folder is None:
         raise BadConfig(
             f"where are the files of {name}?", fix=f"name their folder with --data: {found.origin}"
         )
     return found.load(folder)
+
+
+def _file(word: str, folder: Path | None) -> Path:
+    if not word.startswith(PREFIX):
+        return Path(word).expanduser()
+    file = parse_hub(word)
+    if folder is None:
+        raise BadConfig(
+            f"where shall {file.repo} be kept?", fix="name the folder of the data with --data"
+        )
+    return hub_file(file, folder)
 
 
 def trial(
@@ -103,12 +128,16 @@ async def run(
     jobs: int = 1,
     again: bool = True,
     progress: Progress | None = None,
+    keep: KeepRun | None = None,
 ) -> Plan:
-    """Tries what the log folder lacks. Raises `BadRun` where the folder was made otherwise."""
+    """Tries what the log folder lacks; `keep`: every run with its tape.
+
+    Raises `BadRun` where the folder was made otherwise.
+    """
     planning.keep(folder, made.plan)
 
     async def prepare(label: str) -> Ready:
-        ready = await prepared(made.settings[label])
+        ready = await prepared(made.settings[label], keep)
         known = replace(
             made.plan.entrants[label], models=dict(ready.models), snapshot=ready.snapshot
         )
@@ -123,10 +152,16 @@ def _only(plan: Plan, entrant: Entrant) -> Plan:
     return replace(plan, entrants={entrant.label: entrant})
 
 
-async def prepared(settings: Settings) -> Ready:
+async def prepared(settings: Settings, keep: KeepRun | None = None) -> Ready:
     """The strategy, with its models and its knowledge base open."""
     parts = await wiring.live(settings)
     solver: Solver = wiring.solver(settings, parts)
+
+    def taped(keep: KeepRun) -> tuple[Solver, Keep]:
+        tape = Tape()
+        recorded = wiring.recorded(parts, tape)
+        return wiring.solver(settings, recorded), partial(keep, settings, recorded, tape)
+
     return Ready(
         solver,
         {str(role): name for role, name in parts.names.items()},
@@ -134,4 +169,42 @@ async def prepared(settings: Settings) -> Ready:
         wiring.budget(settings),
         settings.sampling.seed,
         settings.strategy.kind,
+        None if keep is None else partial(taped, keep),
     )
+
+
+async def judge(
+    settings: Settings,
+    folder: Path,
+    form: Form,
+    *,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> list[Judgement]:
+    """New judgements by the model in the role `judge`. Raises `BadRun` where there is nothing."""
+    planning.read(folder)
+    ready = (await wiring.cast(settings, ("judge",)))["judge"]
+    made = []
+    async for one in Judging(folder, form, Judge(ready.model, ready.constrains), limit).run():
+        made.append(one)
+        if progress is not None:
+            progress(f"{form} by {one.judge}", len(made), None)
+    return made
+
+
+def exported(
+    tasks: Sequence[str],
+    harness: Harness,
+    folder: Path,
+    *,
+    data: Path | None,
+    limit: int | None,
+    seed: int,
+) -> list[Path]:
+    """The same samples that `trial` would try, as files for another harness."""
+    parts = []
+    for word in tasks:
+        loaded = read_task(word, data)
+        samples = planning.chosen(loaded.samples, limit, seed)
+        parts.append(Part(loaded.name, data_set(loaded.name).kind, samples, loaded.digest))
+    return export(parts, harness, folder)

@@ -93,6 +93,10 @@ def example(name: str, language: Language) -> dict[str, object]:
         "description": Offer(BOOK).described(language),
         "first": "Step1: Which illness is it?\nanaphylaxis",
         "second": "Step1: Name the illness.\nanaphylaxis",
+        "reference": "Adrenaline into the thigh.",
+        "prediction": "Adrenaline.",
+        "golds": ["adrenaline", "epinephrine"],
+        "sentence": "Adrenaline is given first.",
         "text": "DOC_RAG: [1] Anaphylaxis: Adrenaline is given first.",
     }
     if name == "omni/feedback":  # documents by query

@@ -26,14 +26,14 @@ def test_a_run_is_resumed_reported_compared_merged_and_looked_into(
 
     lines = [json.dumps(question) for question in (*QUESTIONS, {"question": "Broken?"})]
     (tmp_path / "mine.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    strategies = "direct,direct:answer.options=letters"
+    strategies = "direct,direct:answer.options=written"
     command = ["eval", "run", "--tasks", "medqa-us=mine.jsonl", "--log-dir", "log"]
-    few = call(*command, "--strategies", "direct", "--limit", "2", "--json")
+    few = call(*command, "--strategies", "direct", "--limit", "2", "--tapes", "--json")
     assert few.returncode == 0, few.stderr
     assert json.loads(few.stdout)["cells"][0]["done"] == 2
     whole = call(*command, "--strategies", strategies)
     assert whole.returncode == 0, whole.stderr
-    assert "direct:answer.options=letters" in whole.stdout
+    assert "direct:answer.options=written" in whole.stdout
     assert len(list((tmp_path / "log").glob("records-*.jsonl"))) == 2
 
     report = call("eval", "report", "--log-dir", "log", "--json")
@@ -47,8 +47,18 @@ def test_a_run_is_resumed_reported_compared_merged_and_looked_into(
     assert (compared[0]["first"], compared[0]["change"]["n"]) == ("direct", 3)
     assert "accuracy" in call("eval", "compare", "log").stdout
 
+    runs = sorted((tmp_path / "log" / "runs").iterdir())
+    assert len(runs) == 2  # those of the first command, which kept tapes
+    again = call("replay", str(runs[0]))
+    assert again.returncode == 0, again.stderr
+    assert "each is as it was" in again.stdout
+
     merged = call("eval", "merge", "log", "--into", "both", "--json")
     assert [cell["done"] for cell in json.loads(merged.stdout)["cells"]] == [3, 3]
+
+    assert [run.name for run in sorted((tmp_path / "both" / "runs").iterdir())] == [
+        run.name for run in runs
+    ]
 
     id = compared[0]["better"][0]["id"] if compared[0]["better"] else _an_id(tmp_path / "log")
     shown = call("eval", "show", id, "--log-dir", "both", "--strategy", "direct")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -11,6 +12,7 @@ from osler import wiring
 from osler.cli.model_tables import doctor_page
 from osler.config import ROLES, STRATEGIES, Model, Settings
 from osler.doctor import Ability, Check, Report, abilities, verdicts
+from osler.doctor.needs import Verdict
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.base import Attended, Completion, Message, Sampling
 from osler.testing.scripted import ScriptedModel, TextOnly, tokens_of
@@ -179,6 +181,19 @@ def test_what_a_model_lacks_degrades_or_refuses_what_needs_it(
     assert {name: found[name] for name in wanted} == wanted
     reasons = {v.strategy: v.why for v in verdicts([replace(FULL, **lacks)])}  # type: ignore[arg-type]
     assert all(reasons[name] for name, status in wanted.items() if status != "full")
+
+
+def test_a_letter_needs_no_scores() -> None:
+    reader = replace(FULL, writes=False, scores=False)
+    texts, letters = alone(reader), alone(reader, options="written")
+    assert (texts.status, letters.status) == ("refused", "degraded")
+    free = alone(replace(reader, constrains=False), options="written")
+    assert "asked for again" in free.why
+
+
+def alone(reader: Ability, **options: Any) -> Verdict:
+    """What would become of the model alone."""
+    return next(told for told in verdicts([reader], **options) if told.strategy == "direct")
 
 
 def page(report: Report, *, short: bool = False) -> str:

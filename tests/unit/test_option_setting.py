@@ -33,3 +33,11 @@ def test_texts_are_the_default_and_need_a_model_that_scores() -> None:
 def test_letters_need_only_a_model_that_replies() -> None:
     assert isinstance(chooser("letters"), OptionLetters)
     assert isinstance(chooser("letters", scores=False), OptionLetters)
+
+
+def test_a_letter_may_be_written_whatever_the_model_can() -> None:
+    for scores in (True, False):
+        found = chooser("written", scores=scores)
+        assert isinstance(found, OptionLetters)
+        assert found.written
+    assert not getattr(chooser("letters"), "written", True)

@@ -143,7 +143,7 @@ class OptionTexts:
 
 @dataclass(frozen=True)
 class OptionLetters:
-    """The option whose letter the model finds likeliest; or says, where it cannot be scored."""
+    """The option whose letter the model finds likeliest; or writes, where it cannot be scored."""
 
     model: LanguageModel
     constrains: bool = True
@@ -151,7 +151,9 @@ class OptionLetters:
     documents: int = 10
     """How many passages go into the prompt (Omni-RAG §5.1.2)."""
     sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.0))
-    """Of a letter that is said; a likelihood has none."""
+    """Of a letter that is written; a likelihood has none."""
+    written: bool = False
+    """Whether the letter is written also where it can be scored."""
 
     async def choose(
         self, question: Question, hits: Sequence[Hit], run: Run, *, said: str = ""
@@ -164,7 +166,7 @@ class OptionLetters:
             documents=[hit.passage.text for hit in hits[: self.documents]],
         )
         context = _context(prompt.text, said)
-        if not isinstance(self.model, Likelihood):
+        if self.written or not isinstance(self.model, Likelihood):
             return await self._said(question, context, run, prompt.identity)
         begun = _context(prompt.text, f"{said}\n<answer>" if said else "<answer>", end="")
         scored = await score_all(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from osler.cli.evaluate_judging import agree, judge
 from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, Session, session
 
@@ -15,9 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from osler.config import Settings
-    from osler.trials import Load
+    from osler.evaluate.runner import Finished
+    from osler.llm.tape import Tape
+    from osler.trials import KeepRun, Load
+    from osler.wiring import Parts
 
 app = typer.Typer(no_args_is_help=True)
+
+app.command()(judge)
+app.command()(agree)
 
 LogDir = Annotated[
     Path, typer.Option("--log-dir", help="Folder of the log; it is also the checkpoint.")
@@ -33,7 +40,10 @@ def run(
     log_dir: LogDir,
     tasks: Annotated[
         str | None,
-        typer.Option(help='Data sets, as in "medqa-us,bioasq"; NAME=FILE for a file elsewhere.'),
+        typer.Option(
+            help='Data sets, as in "medqa-us,bioasq"; NAME=FILE for a file elsewhere,'
+            " NAME=hub:OWNER/REPO@REVISION/FILE for one on the hub."
+        ),
     ] = None,
     strategies: Annotated[
         str | None,
@@ -56,6 +66,9 @@ def run(
     retry: Annotated[
         bool, typer.Option("--retry/--no-retry", help="Try samples again that failed before.")
     ] = True,
+    tapes: Annotated[
+        bool, typer.Option("--tapes", help="Keep each run with its tape, to be replayed.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -67,12 +80,15 @@ def run(
     from osler import trials
     from osler.cli.evaluate_pages import run_page, summary
     from osler.cli.session import PARTIAL
+    from osler.errors import BadConfig
     from osler.evaluate.experiments import experiment as named
 
     given = named(experiment) if experiment else None
+    if given and given.command:
+        raise BadConfig(f"{given.name} is run by another command", fix=given.command)
     made = trials.trial(
         given.tasks if given and not tasks else _words(tasks, "--tasks"),
-        given.strategies if given and not strategies else _words(strategies, "--strategies"),
+        given.labels if given and not strategies else _words(strategies, "--strategies"),
         _loader(here),
         data=data,
         limit=limit or (given.limit if given else None),
@@ -80,7 +96,8 @@ def run(
         experiment=f"{given.name}: {given.repeats}" if given else "",
     )
     with progress(here) as report:
-        asyncio.run(trials.run(made, log_dir, jobs=jobs, again=retry, progress=report))
+        keep = _keeping(log_dir) if tapes else None
+        asyncio.run(trials.run(made, log_dir, jobs=jobs, again=retry, progress=report, keep=keep))
     found = summary(log_dir)
     here.show(run_page(found), {"log": str(log_dir), "cells": found})
     here.say(f"next: osler eval report --log-dir {log_dir}")
@@ -95,6 +112,30 @@ def _words(given: str | None, option: str) -> list[str]:
     if not words:
         raise BadConfig(f"nothing is given with {option}", fix="`osler eval tasks` lists data sets")
     return words
+
+
+def _keeping(folder: Path) -> KeepRun:
+    """Runs below the log folder, each as `osler ask` keeps one."""
+    from datetime import datetime
+
+    from osler.evaluate.log import RUNS
+    from osler.runs import keep_under
+
+    def keep(settings: Settings, parts: Parts, tape: Tape, done: Finished) -> str:
+        when = datetime.fromisoformat(done.when)
+        return keep_under(
+            folder / RUNS,
+            settings,
+            parts,
+            tape,
+            done.run,
+            done.question,
+            when,
+            done.seconds,
+            done.solution,
+        )
+
+    return keep
 
 
 def _loader(here: Session) -> Load:
@@ -215,6 +256,39 @@ def show(
     here.show(
         sample_page(log_dir, found), {"samples": [sample_document(log_dir, r) for r in found]}
     )
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    tasks: Annotated[str, typer.Option(help='Data sets, as in "medqa-us,bioasq".')],
+    to: Annotated[str, typer.Option(help="lm-eval or inspect.")],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    data: Data = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Samples of each data set, at most.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Which samples.")] = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write data sets as tasks for lm-evaluation-harness or inspect_ai."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler import trials
+    from osler.errors import BadConfig
+    from osler.evaluate.export import HARNESSES
+
+    harness = next((known for known in HARNESSES if known == to), None)
+    if harness is None:
+        raise BadConfig(f"no harness {to!r}", fix=f"choose of {', '.join(HARNESSES)}")
+    words = _words(tasks, "--tasks")
+    made = trials.exported(words, harness, out, data=data, limit=limit, seed=seed)
+    here.show("\n".join(map(str, made)), {"files": [str(path) for path in made]})
+    again = {
+        "lm-eval": f"lm_eval --include_path {out} --tasks osler",
+        "inspect": f"inspect eval {out / 'osler_tasks.py'}",
+    }
+    here.say(f"next: {again[harness]}")
 
 
 @app.command()

@@ -17,7 +17,7 @@ from osler.errors import OslerError
 from osler.evaluate.compare import Compared
 from osler.evaluate.datasets import DATA_SETS, DataSet
 from osler.evaluate.experiments import Experiment
-from osler.evaluate.log import Tried, read_trace
+from osler.evaluate.log import RUNS, Tried, read_trace
 from osler.evaluate.measures import BY_NAME, MEASURES, PRIMARY, letters, said, value
 from osler.evaluate.plan import read
 from osler.evaluate.record import Record
@@ -209,6 +209,8 @@ def sample_page(folder: Path, records: Sequence[Record]) -> RenderableType:
         else:
             score = value(BY_NAME[PRIMARY[record.sample.kind]], record)
             shown.append(Text(f"{PRIMARY[record.sample.kind]}: {score}"))
+        if record.tape:
+            shown.append(Text(f"replay: osler replay {folder / RUNS / record.tape}"))
         if record.trace:
             shown += [Text(f"  {line}") for line in film_lines(read_trace(folder, record.trace))]
     return Group(*shown)

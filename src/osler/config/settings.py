@@ -250,10 +250,11 @@ class AnswerSettings(Section):
     candidates: Whole = Field(
         default=8, ge=1, le=1_000, description="Sentences that are weighed for an answer."
     )
-    options: Literal["texts", "letters"] = Field(
+    options: Literal["texts", "letters", "written"] = Field(
         default="texts",
         description="How an option is chosen where answers are quoted: by the likelihood of its"
-        " text, or by its letter, which only a strong model knows.",
+        " text, by that of its letter, which only a strong model knows, or as the letter that the"
+        " model writes, under a grammar where it takes one.",
     )
 
 

@@ -26,7 +26,7 @@ class Report:
 def examine(settings: Settings) -> Report:
     """Everything there is to see; what fails does not stop the rest."""
     found = asyncio.run(abilities(settings))
-    told = verdicts(found, graph=graphs.exists(settings))
+    told = verdicts(found, graph=graphs.exists(settings), options=settings.answer.options)
     return Report((*checks(settings), *map(_check, found)), found, told)
 
 

@@ -37,15 +37,23 @@ class _Cast:
     summariser: Ability
     reader: Ability
     graph: bool
+    lettered: bool
+    """Whether an option is chosen by its letter, which needs no scores of texts."""
 
 
-def verdicts(found: Sequence[Ability], *, graph: bool = True) -> tuple[Verdict, ...]:
+def verdicts(
+    found: Sequence[Ability],
+    *,
+    graph: bool = True,
+    options: Literal["texts", "letters", "written"] = "texts",
+) -> tuple[Verdict, ...]:
     """Each strategy with the models that would play its roles.
 
-    `graph`: whether there is a concept graph.
+    `graph`: whether there is a concept graph. `options`: how one is chosen.
     """
     by_role: Mapping[Role, Ability] = {role: one for one in found for role in one.roles}
-    cast = _Cast(by_role["planner"], by_role["summariser"], by_role["reader"], graph)
+    roles = (by_role["planner"], by_role["summariser"], by_role["reader"])
+    cast = _Cast(*roles, graph, options != "texts")
     own = (*(_steered(metric, cast) for metric in _METRICS), _thinking(cast), _planned(cast))
     return (*own, *(_baseline(method, cast) for method in METHODS))
 
@@ -64,8 +72,10 @@ def _baseline(method: Method, cast: _Cast) -> Verdict:
     reader = cast.reader
     refused, worse = _down("reader", reader), [_answering(reader)]
     if method.kind in _ALONE:
-        needs, worse = "a reader that words answers, or scores options", [_worded(reader)]
-        refused = refused or _speechless(reader)
+        choosing = "names an option's letter" if cast.lettered else "scores options"
+        needs, worse = f"a reader that words answers, or {choosing}", [_worded(reader)]
+        refused = refused or _speechless(cast)
+        worse.append(_asked_again(cast))
     else:
         needs = f"{method.needs}; a reader that words answers, or scores quotes"
     if method.needs in _REFUSED:
@@ -90,10 +100,15 @@ _DEGRADED: Mapping[str, Callable[[_Cast], str]] = {
 """What a need of `baselines.table` comes to where it is not met; text alone is always there."""
 
 
-def _speechless(reader: Ability) -> str:
-    if reader.writes or reader.scores:
+def _speechless(cast: _Cast) -> str:
+    if cast.reader.writes or cast.reader.scores or cast.lettered:
         return ""
     return "the reader may not word medicine and scores no options"
+
+
+def _asked_again(cast: _Cast) -> str:
+    free = cast.lettered and not (cast.reader.writes or cast.reader.constrains)
+    return _FREE.replace("actions", "letters") if free else ""
 
 
 def _worded(reader: Ability) -> str:

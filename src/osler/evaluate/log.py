@@ -3,6 +3,7 @@
     plan.json               what is run: data, strategies, seed (see `plan`)
     records-WRITER.jsonl    one line a tried sample; only its writer appends to it
     traces-WRITER.jsonl     the events of the runs; a record says where its own stand
+    runs/NAME/              a run with its tape, where tapes are kept; a record names its own
     claims/                 who works on which batch, until when
 
 A line counts once its line break is there, and a record is written after its trace. So a
@@ -28,7 +29,7 @@ from osler.trace import Event
 from osler.trace import from_line as event_from
 from osler.trace import to_line as event_line
 
-RECORDS, TRACES = "records-", "traces-"
+RECORDS, TRACES, RUNS = "records-", "traces-", "runs"
 
 
 def writer_name() -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from osler.errors import BadRun
-from osler.evaluate.log import RECORDS, TRACES
+from osler.evaluate.judged import FILES
+from osler.evaluate.log import RECORDS, RUNS, TRACES
 from osler.evaluate.plan import joined, keep, read
 
 
@@ -24,8 +25,13 @@ def merge(logs: Sequence[Path], into: Path) -> None:
         whole = joined(whole, read(log))
     keep(into, whole)
     for log in logs:
-        for path in sorted([*log.glob(f"{RECORDS}*.jsonl"), *log.glob(f"{TRACES}*.jsonl")]):
-            _copy(path, into / path.name)
+        for run in sorted((log / RUNS).glob("[!.]*")):
+            # Its name is chosen by chance: one that is there is this one.
+            if not (into / RUNS / run.name).exists():
+                shutil.copytree(run, into / RUNS / run.name)
+        for kind in (RECORDS, TRACES, FILES):
+            for path in sorted(log.glob(f"{kind}*.jsonl")):
+                _copy(path, into / path.name)
 
 
 def _copy(path: Path, target: Path) -> None:

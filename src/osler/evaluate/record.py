@@ -89,6 +89,8 @@ class Record:
     error: str = ""
     """What went wrong, with its type; empty when it is done."""
     trace: Trace | None = None
+    tape: str = ""
+    """Name of the run below `runs/` of the log folder that can be replayed; empty = not kept."""
 
     @property
     def key(self) -> Key:

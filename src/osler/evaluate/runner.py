@@ -21,6 +21,7 @@ from osler.evaluate.log import Tried, Writer
 from osler.evaluate.record import Key, Outcome, Record, outcome_of
 from osler.evaluate.sample import Sample
 from osler.trace import Answered, Budget, Run, Solver, Started
+from osler.types import Question, Solution
 
 Progress = Callable[[str, int, int | None], None]
 
@@ -30,6 +31,23 @@ HOPELESS = 20
 """Failures in a row after which a run stops."""
 _POLL = 0.5
 """Seconds between two looks at batches that others hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that came to its end."""
+
+    question: Question
+    run: Run
+    solution: Solution
+    when: str
+    """ISO 8601, UTC."""
+    seconds: float
+    """Wall clock."""
+
+
+Keep = Callable[[Finished], str]
+"""Keeps a run with its tape; returns its name."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +61,8 @@ class Ready:
     seed: int = 0
     kind: str = ""
     """The strategy's name, as events tell it."""
+    taped: Callable[[], tuple[Solver, Keep]] | None = None
+    """A solver for one run, which writes down all that models and indexes say."""
 
 
 @dataclass(frozen=True)
@@ -187,16 +207,21 @@ async def tried(strategy: str, ready: Ready, sample: Sample, writer: Writer) -> 
     """
     began, when = time.perf_counter(), datetime.now(UTC).isoformat(timespec="milliseconds")
     run = Run(id=f"{strategy}.{sample.task}.{sample.id}", seed=ready.seed, budget=ready.budget)
-    outcome, error = Outcome(), ""
+    outcome, error, tape = Outcome(), "", ""
+    solver, keep = ready.taped() if ready.taped else (ready.solver, None)
     try:
         question = sample.question
         models = dict(ready.models)
         run.emit(
             Started(run.id, ready.kind, question, ready.snapshot, models, run.seed, run.budget)
         )
-        solution = await ready.solver.solve(question, run)
+        solution = await solver.solve(question, run)
         run.emit(Answered(solution))
         outcome = outcome_of(solution, run)
+        if keep is not None:
+            seconds = round(time.perf_counter() - began, 4)
+            done = Finished(question, run, solution, when, seconds)
+            tape = await asyncio.to_thread(keep, done)
     except OslerError as failure:
         error = f"{type(failure).__name__}: {failure}"
     except Exception as failure:  # a bug in one sample is noted with its place; the others go on
@@ -212,4 +237,5 @@ async def tried(strategy: str, ready: Ready, sample: Sample, writer: Writer) -> 
         outcome,
         error,
         writer.trace(run.events),
+        tape,
     )

@@ -16,7 +16,7 @@ from osler.llm.ask import ask
 from osler.llm.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.verdict import parse_verdict, verdict_grammar
 from osler.prompts import render
-from osler.trace import FormSolved, FormsPlanned, Run, Solver
+from osler.trace import Event, FormSolved, FormsPlanned, Run, Solver
 from osler.types import Question, Solution
 
 TEMPERATURES = (0.6, 0.8)
@@ -76,7 +76,10 @@ class Judge:
     constrains: bool = False
     """Whether it takes a grammar."""
 
-    async def consistent(self, question: Question, first: Told, second: Told) -> bool | None:
+    async def consistent(
+        self, question: Question, first: Told, second: Told, run: Run | None = None
+    ) -> bool | None:
+        """`None` for a verdict that cannot be read; `run` pays for it."""
         prompt = render(
             "evaluate/consistent",
             question.language,
@@ -91,7 +94,7 @@ class Judge:
                 [Message("user", prompt.text)],
                 _verdict,
                 Sampling(0.0, top=0, grammar=grammar),
-                Run(id=question.id),
+                run or Run(id=question.id),
                 role="judge",
                 prompt=prompt.identity,
             )
@@ -120,16 +123,20 @@ async def stability(
 
 def told(run: Run, solution: Solution) -> Told:
     """The plan, what each step came to, and the answer."""
+    return process(run.events, solution.answer.option or "", solution.answer.text)
+
+
+def process(events: Sequence[Event], option: str, text: str) -> Told:
+    """The same of a run that was kept."""
     lines: list[str] = []
     shape: Shape = ()
-    for event in run.events:
+    for event in events:
         if isinstance(event, FormsPlanned):
             shape = tuple((node.fn, node.needs) for node in event.nodes)
             lines += [f"Step{n.n}: {n.step}\nAction{n.n}: {n.action}" for n in event.nodes]
         elif isinstance(event, FormSolved):
             lines.append(f"#{event.n} {event.answer or 'unknown'}")
-    answer = solution.answer
-    lines.append(" ".join(filter(None, (answer.option, answer.text))))
+    lines.append(" ".join(filter(None, (option, text))))
     return Told("\n".join(line for line in lines if line), shape)
 
 

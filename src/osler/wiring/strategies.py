@@ -95,8 +95,9 @@ def composer(settings: Settings, parts: Parts) -> Composer:
 def _options(settings: Settings, parts: Parts) -> OptionChooser | None:
     """Who chooses an option; nobody by texts that cannot be scored."""
     reader = parts.models["reader"]
-    if settings.answer.options == "letters":
-        return OptionLetters(reader.model, constrains=reader.constrains)
+    how = settings.answer.options
+    if how != "texts":
+        return OptionLetters(reader.model, constrains=reader.constrains, written=how == "written")
     return OptionTexts(reader.model) if isinstance(reader.model, Likelihood) else None
 
 

@@ -44,6 +44,15 @@ async def test_a_model_that_cannot_score_says_a_letter_under_its_grammar() -> No
     assert "Adrenaline is first." in script.seen[0][0].content
 
 
+async def test_a_letter_is_written_under_the_grammar_where_that_is_wanted() -> None:
+    """The model could be scored, and would then choose B."""
+    script = ScriptedModel(["<answer>A</answer>"], scores={"B": 0.9})
+    run = Run()
+    assert await OptionLetters(script, written=True).choose(QUESTION, HITS, run) == "A"
+    assert script.samplings[0].grammar == letter_grammar("ABC")
+    assert [event.kind for event in run.events if isinstance(event, Asked)] == ["complete"]
+
+
 async def test_one_that_takes_no_grammar_is_asked_again_until_it_names_one() -> None:
     script = ScriptedModel(["I would say adrenaline perhaps", "<answer>B</answer>"])
     chooser = OptionLetters(TextOnly(script), constrains=False)

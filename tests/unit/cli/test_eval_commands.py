@@ -56,6 +56,7 @@ def test_data_sets_of_a_folder_are_counted(osler: Any, folder: Path, questions: 
         (["--tasks", "medqa-us=gone.jsonl", "--strategies", "direct"], "cannot be read", 4),
         (["--tasks", "medqa-us", "--strategies", "magic"], "magic", 3),
         (["--tasks", "medqa-us", "--strategies", "rag:k"], "is not KEY=VALUE", 3),
+        (["--tasks", "medqa-us", "--strategies", "rag:k:x=1"], "'k' is not KEY=VALUE", 3),
         (["--experiment", "none-such"], "no experiment 'none-such'", 3),
     ],
 )
@@ -76,9 +77,26 @@ def test_an_experiment_names_known_data_sets_and_valid_settings(name: str, tmp_p
         strategy_settings(
             label, lambda flags, preset: load(flags, cwd=tmp_path, env={}, preset=preset).settings
         )
-        for label in found.strategies
+        for label in found.labels
     ]
     assert len({one.model_dump_json() for one in made}) == len(made)  # each is another one
+
+
+def test_an_address_in_a_strategy_keeps_its_colons(tmp_path: Path) -> None:
+    readers = experiment("omni-readers-planners").labels
+    assert len(readers) == 3 * 7
+    found = strategy_settings(
+        readers[-1], lambda flags, preset: load(flags, cwd=tmp_path, env={}, preset=preset).settings
+    )
+    reader = found.role("reader")
+    assert (reader.url, reader.name) == ("http://127.0.0.1:8003/v1", "Mistral-7B-Instruct-v0.3")
+    assert found.role("planner").kind == "packaged"
+
+
+def test_an_experiment_of_another_command_says_which(osler: Any, folder: Path) -> None:
+    done = osler("eval", "run", "--log-dir", "log", "--experiment", "tc-rag-noise")
+    assert done.exit_code == 3
+    assert "osler --strategy tc-rag attack SETS" in done.stderr
 
 
 def test_experiments_are_listed_and_a_broken_one_is_refused(osler: Any, folder: Path) -> None:

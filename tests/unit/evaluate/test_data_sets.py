@@ -62,7 +62,10 @@ def test_the_official_key_of_cmb_is_read(shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_ten_samples_are_as_they_were_checked_by_hand(name: str, shared_data: Path) -> None:
+def test_ten_samples_are_as_they_were_when_the_golden_file_was_written(
+    name: str, shared_data: Path
+) -> None:
+    """Guards against change; that they are right, `test_independent_reading.py` shows."""
     found, wanted = loaded(name, questions(shared_data)), GOLDEN[name]
     assert len(found.samples) == wanted["samples"]
     assert {reason: d.count for reason, d in found.dropped.items()} == wanted["dropped"]

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from osler.evaluate.log import Tried, read_records, read_trace
 from osler.evaluate.merge import merge
 from osler.evaluate.plan import Plan, Task
 from osler.evaluate.record import Key
-from osler.evaluate.runner import HOPELESS, Cell, Ready, Runner
+from osler.evaluate.runner import HOPELESS, Cell, Finished, Ready, Runner
 from osler.evaluate.sample import Gold, Sample
 from osler.trace import Answered, Run, Started
 from osler.types import Answer, Halt, Question, Solution
@@ -86,6 +87,26 @@ async def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     later = Counting()
     await runner(tmp_path, later).run(cells(33))
     assert later.asked == [f"q{i:03d}" for i in range(20, 33)]
+
+
+async def test_a_run_is_kept_with_its_tape_where_that_is_wanted(tmp_path: Path) -> None:
+    kept: list[Finished] = []
+
+    def taped() -> tuple[Counting, Callable[[Finished], str]]:
+        def keep(done: Finished) -> str:
+            kept.append(done)
+            return f"run-{len(kept)}"
+
+        return Counting({"q001"}), keep
+
+    async def prepare(label: str) -> Ready:
+        return Ready(Counting({s.id for s in samples(3)}), kind="direct", taped=taped)
+
+    await Runner(tmp_path, prepare).run(cells(3))
+    found = {record.sample.id: record for record in read_records(tmp_path)}
+    assert [found[f"q00{n}"].tape for n in range(3)] == ["run-1", "", "run-2"]
+    assert found["q001"].status == "failed"
+    assert [type(done.run.events[-1]) for done in kept] == [Answered, Answered]
 
 
 async def test_gold_never_reaches_a_solver(tmp_path: Path) -> None:

@@ -20,10 +20,27 @@ class Experiment:
     repeats: str
     """The paper's table or figure."""
     about: str
-    tasks: tuple[str, ...]
     strategies: tuple[str, ...]
+    tasks: tuple[str, ...] = ()
     limit: int | None = None
     seed: int = 0
+    across: tuple[str, ...] = ()
+    """Settings in turn ("roles.reader.name=…"): every strategy is run with each of them."""
+    command: str = ""
+    """What runs it, where `osler eval run` does not."""
+
+    def __post_init__(self) -> None:
+        if bool(self.tasks) == bool(self.command):
+            raise ValueError("an experiment has either tasks or a command")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The strategies, each with each of `across`."""
+        return tuple(
+            f"{strategy}:{more}" if more else strategy
+            for more in self.across or ("",)
+            for strategy in self.strategies
+        )
 
 
 def names() -> tuple[str, ...]:

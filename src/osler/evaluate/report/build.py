@@ -12,12 +12,14 @@ from typing import Any
 from osler.errors import BadRun
 from osler.evaluate.compare import Compared, compare
 from osler.evaluate.intervals import Estimate, mean, proportion
+from osler.evaluate.judged import Judgement, read_judgements
 from osler.evaluate.log import read_records
 from osler.evaluate.measures import BY_NAME, MEASURES, PRIMARY, Measure, letters, said, value
 from osler.evaluate.metrics.calibration import Bin, calibration_error, reliability
 from osler.evaluate.metrics.choice import leaderboard, standard_error
 from osler.evaluate.plan import Plan, read
 from osler.evaluate.record import Record, Trace
+from osler.types import Usage
 
 SHOWN = 20
 """Samples of a cell that are shown."""
@@ -100,6 +102,20 @@ class Printed:
     differs: str
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What one judge said of one strategy on one task, by one form."""
+
+    form: str
+    judge: str
+    strategy: str
+    task: str
+    estimates: dict[str, Estimate]
+    unread: int
+    """Verdicts that could not be read; they are in no figure."""
+    usage: Usage
+
+
 @dataclass(frozen=True)
 class Report:
     """What both renderings show."""
@@ -109,6 +125,7 @@ class Report:
     cells: tuple[Cell, ...]
     compared: tuple[Compared, ...]
     printed: tuple[Printed, ...]
+    judged: tuple[Judged, ...] = ()
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -156,7 +173,30 @@ def build(folder: Path, *, shown: int = SHOWN, measures: Sequence[Measure] = MEA
     kept = tuple(cells.values())
     if not any(cell.done or cell.failed for cell in kept):
         raise BadRun(f"{folder} holds no sample yet", fix="`osler eval run` tries them")
-    return Report(folder, plan, kept, _compared(folder, plan, kept), tuple(_printed(plan, cells)))
+    return Report(
+        folder,
+        plan,
+        kept,
+        _compared(folder, plan, kept),
+        tuple(_printed(plan, cells)),
+        tuple(judged_cells(read_judgements(folder), plan.seed)),
+    )
+
+
+def judged_cells(made: Iterable[Judgement], seed: int) -> Iterable[Judged]:
+    """Judgements by form, judge, strategy and task."""
+    groups: dict[tuple[str, str, str, str], list[Judgement]] = {}
+    for one in made:
+        groups.setdefault((one.form, one.judge, *one.key[:2]), []).append(one)
+    for (form, judge, strategy, task), held in sorted(groups.items()):
+        names = dict.fromkeys(name for one in held for name in one.values)
+        estimates = {
+            name: estimate([one.values[name] for one in held if name in one.values], seed)
+            for name in names
+        }
+        unread = sum(not one.read for one in held)
+        usage = sum((one.usage for one in held), Usage())
+        yield Judged(form, judge, strategy, task, estimates, unread, usage)
 
 
 def estimate(values: Sequence[float], seed: int) -> Estimate:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 from osler.evaluate.log import read_trace
 from osler.evaluate.report import plots
 from osler.evaluate.report.build import Report, Shown
-from osler.evaluate.report.told import HEAD, counts, exclusions, facts, tables, verdict
+from osler.evaluate.report.told import (
+    HEAD,
+    JUDGED,
+    counts,
+    exclusions,
+    facts,
+    judged,
+    tables,
+    verdict,
+)
 from osler.trace import Event
 
 if TYPE_CHECKING:
@@ -36,6 +45,8 @@ def render_html(report: Report, film: Film | None = None) -> str:
         head=HEAD,
         tables=list(tables(report)),
         counts=counts(report),
+        judged_head=JUDGED,
+        judged=judged(report),
         facts=facts(report),
         exclusions=exclusions(report),
         bars=plots.bars(report),

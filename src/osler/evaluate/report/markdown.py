@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from osler.evaluate.report.build import Report
-from osler.evaluate.report.told import HEAD, counts, exclusions, facts, tables, verdict
+from osler.evaluate.report.told import (
+    HEAD,
+    JUDGED,
+    counts,
+    exclusions,
+    facts,
+    judged,
+    tables,
+    verdict,
+)
 from osler.text import one_line
 
 
@@ -27,6 +36,9 @@ def _parts(report: Report) -> Iterator[str]:
     yield from _tests(report)
     yield from _calibration(report)
     yield from _leaderboards(report)
+    if rows := judged(report):
+        yield "\n## Judged by models\n"
+        yield from _table(JUDGED, rows)
     yield from _printed(report)
     yield "\n## What is left out\n"
     yield from (f"- {line}" for line in exclusions(report) or ["nothing"])

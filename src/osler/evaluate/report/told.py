@@ -108,6 +108,46 @@ def facts(report: Report) -> list[tuple[str, str]]:
     return told
 
 
+JUDGED = (
+    "form",
+    "judge",
+    "strategy",
+    "data",
+    "what",
+    "mean",
+    "n",
+    "unread",
+    "calls",
+    "tokens",
+    "seconds",
+)
+
+
+def judged(report: Report) -> list[tuple[str, ...]]:
+    """Rows under `JUDGED`: what judges said, and what that cost. Marks are from 1 to 5."""
+    return [
+        (
+            one.form,
+            one.judge,
+            one.strategy,
+            one.task,
+            name or "nothing",
+            _share(found) if found else "–",
+            str(found.n if found else 0),
+            str(one.unread),
+            f"{one.usage.calls:,}",
+            f"{one.usage.tokens:,}",
+            f"{one.usage.seconds:,.1f}",
+        )
+        for one in report.judged
+        for name, found in one.estimates.items() or [("", None)]
+    ]
+
+
+def _share(found: Estimate) -> str:
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
 def counts(report: Report) -> list[tuple[str, str, int, int, int, int, str]]:
     """Strategy, task, planned, done, failed, missing, standard error of the accuracy."""
     return [

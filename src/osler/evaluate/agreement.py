@@ -1,0 +1,138 @@
+"""A judge against people: how far its judgements in a log folder can be relied on (M-15)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from osler.errors import BadRun, MalformedSource
+from osler.evaluate.datasets.base import csv_records
+from osler.evaluate.judged import Form, Judgement, read_judgements
+from osler.evaluate.metrics.rubric import DIMENSIONS, read_ratings
+from osler.evaluate.metrics.several import Agreement, agreement
+from osler.evaluate.record import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Marks of a judge against those of people, over the same answers."""
+
+    judge: str
+    dimension: str
+    n: int
+    """Pairs of a judge's mark and one person's."""
+    same: float
+    """Share of pairs with the same mark."""
+    near: float
+    """Share of pairs at most one mark apart."""
+    higher: float
+    """The judge's mean mark less people's."""
+    kappa: float | None
+    """Cohen's, with quadratic weights; `None` where both gave one and the same mark always."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A judge's right and wrong against people's."""
+
+    judge: str
+    agreement: Agreement
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """All that a file of people's judgements says of the judges of a log."""
+
+    marked: tuple[Marked, ...]
+    graded: tuple[Graded, ...]
+
+
+def against(folder: Path, people: Path) -> Against:
+    """People's CSV has strategy, task, id, rater, and either the four dimensions or `verdict`.
+
+    Raises `MalformedSource` for a file that is neither, `BadRun` where nothing was judged by both.
+    """
+    made = read_judgements(folder)
+    rows = list(csv_records(people))
+    if rows and "verdict" in rows[0].data:
+        found = Against((), _graded(made, read_verdicts(people)))
+    else:
+        found = Against(_marked(made, people), ())
+    if not (found.marked or found.graded):
+        raise BadRun(
+            f"no answer of {people} was judged in {folder}",
+            fix="`osler eval judge` judges them; strategy, task and id must be as in the log",
+        )
+    return found
+
+
+def read_verdicts(path: Path) -> list[tuple[Key, bool]]:
+    """Raises `MalformedSource` naming file and line for a verdict other than yes and no."""
+    found = []
+    for row in csv_records(path):
+        cells = {name: row.optional(name) for name in ("strategy", "task", "id", "verdict")}
+        if missing := [name for name, value in cells.items() if not value]:
+            raise MalformedSource(f"{path.parent / row.place}: no {missing[0]!r}")
+        if cells["verdict"] not in ("yes", "no"):
+            raise MalformedSource(
+                f"{path.parent / row.place}: {cells['verdict']!r} is neither yes nor no"
+            )
+        key = Key(cells["strategy"], cells["task"], cells["id"])
+        found.append((key, cells["verdict"] == "yes"))
+    return found
+
+
+def _by_judge(made: Iterable[Judgement], form: Form) -> dict[str, dict[Key, dict[str, float]]]:
+    held: dict[str, dict[Key, dict[str, float]]] = defaultdict(dict)
+    for one in made:
+        if one.form == form and one.values:
+            held[one.judge][one.key] = one.values
+    return held
+
+
+def _graded(made: Sequence[Judgement], people: Sequence[tuple[Key, bool]]) -> tuple[Graded, ...]:
+    found = []
+    for judge, values in _by_judge(made, "correct").items():
+        pairs = [(bool(values[key]["correct"]), said) for key, said in people if key in values]
+        if pairs:
+            machine, person = zip(*pairs, strict=True)
+            found.append(Graded(judge, agreement(machine, person)))
+    return tuple(found)
+
+
+def _marked(made: Sequence[Judgement], people: Path) -> tuple[Marked, ...]:
+    ratings, found = read_ratings(people), []
+    for judge, values in _by_judge(made, "rubric").items():
+        for name in DIMENSIONS:
+            pairs = [
+                (int(values[rating.key][name]), mark)
+                for rating in ratings
+                for dimension, mark in rating.marks
+                if dimension == name and name in values.get(rating.key, {})
+            ]
+            if pairs:
+                found.append(_compared(judge, name, pairs))
+    return tuple(found)
+
+
+def _compared(judge: str, name: str, pairs: Sequence[tuple[int, int]]) -> Marked:
+    apart = [machine - person for machine, person in pairs]
+    return Marked(
+        judge,
+        name,
+        len(pairs),
+        fmean(gap == 0 for gap in apart),
+        fmean(abs(gap) <= 1 for gap in apart),
+        fmean(apart),
+        weighted_kappa(pairs),
+    )
+
+
+def weighted_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
+    """Cohen's kappa with quadratic weights; `None` where chance alone explains everything."""
+    seen = fmean((a - b) ** 2 for a, b in pairs)
+    chance = fmean((a - b) ** 2 for a, _ in pairs for _, b in pairs)
+    return 1 - seen / chance if chance else None

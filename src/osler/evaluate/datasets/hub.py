@@ -1,0 +1,167 @@
+"""Files of data sets from the hub, by pinned revision and checked sum.
+
+    hub:OWNER/REPO@REVISION/PATH            the hub's own sum for that revision is checked
+    hub:OWNER/REPO@REVISION/PATH#SHA256     this one too
+
+A revision is a whole commit hash: a branch may move, and then the same words are other data. A file
+lies below the data folder under its repository and revision. Once it was checked no server is
+asked again, and a file that changed since is fetched anew. The files must have the form that the
+data set's publisher gave them; the hub's own conversions (Parquet) do not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+
+from osler.errors import BadConfig
+from osler.kb.fetch.download import Fetcher, FetchFailed, Remote, SumMismatch
+
+PREFIX = "hub:"
+HUB = "https://huggingface.co"
+ENDPOINT, TOKEN = "HF_ENDPOINT", "HF_TOKEN"
+"""Environment variables, as the hub's own tools have them: another hub, and the reader's key."""
+
+_WORD = re.compile(
+    r"hub:(?P<repo>\w[\w.-]*/\w[\w.-]*)@(?P<revision>[^/#]+)/(?P<path>[^#]+)(?:#(?P<sum>.*))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """One file of one commit of a data set's repository."""
+
+    repo: str
+    revision: str
+    path: str
+    sha256: str = ""
+    """As the user gives it; empty: the hub's own sum alone is checked."""
+
+    @property
+    def place(self) -> PurePosixPath:
+        """Where it lies below the data folder."""
+        return PurePosixPath("hub", self.repo, self.revision, self.path)
+
+
+def parse_hub(word: str) -> HubFile:
+    """Raises `BadConfig` for what is no pinned file of a repository."""
+    found = _WORD.fullmatch(word)
+    if found is None:
+        raise BadConfig(f"{word!r} names no file", fix='write "hub:OWNER/REPO@REVISION/PATH"')
+    file = HubFile(found["repo"], found["revision"], found["path"], found["sum"] or "")
+    if not re.fullmatch(r"[0-9a-f]{40}", file.revision):
+        raise BadConfig(
+            f"{file.repo} has the revision {file.revision!r}, and data from the hub must be pinned",
+            fix="give the commit's 40 digits",
+        )
+    if file.sha256 and not re.fullmatch(r"[0-9a-f]{64}", file.sha256):
+        raise BadConfig(f"{file.sha256!r} is no SHA-256", fix="give 64 hexadecimal digits")
+    if any(part in ("", ".", "..") for part in file.path.split("/")):
+        raise BadConfig(f"{file.path!r} is no path in a repository", fix="name a file of it")
+    return file
+
+
+def hub_file(
+    file: HubFile,
+    folder: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    fetcher: Fetcher | None = None,
+) -> Path:
+    """The file, whole and checked, below the data folder.
+
+    Raises `FetchFailed` where it cannot be had, `SumMismatch` where it is another file.
+    """
+    target = folder / file.place
+    if _checked(target, file):
+        return target
+    known = os.environ if environment is None else environment
+    base = known.get(ENDPOINT, "").rstrip("/") or HUB
+    if fetcher is not None:
+        return _fetched(file, target, base, fetcher)
+    token = known.get(TOKEN, "")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with httpx2.Client(headers=headers) as client:
+        return _fetched(file, target, base, Fetcher(client))
+
+
+def _fetched(file: HubFile, target: Path, base: str, fetcher: Fetcher) -> Path:
+    told = _told(file, base, fetcher)
+    lfs = told.get("lfs")
+    theirs = str(lfs.get("oid", "")).removeprefix("sha256:") if isinstance(lfs, dict) else ""
+    if theirs and file.sha256 and theirs != file.sha256:
+        raise SumMismatch(f"{file.path} of {file.repo}: the hub has another sum than was given")
+    size = told.get("size")
+    wanted = file.sha256 or theirs
+    target.unlink(missing_ok=True)  # it was not checked, or it has changed since
+    fetcher.fetch(
+        Remote(
+            f"{base}/datasets/{file.repo}/resolve/{file.revision}/{quote(file.path)}",
+            target.name,
+            size if isinstance(size, int) else None,
+            "sha256" if wanted else None,
+            wanted,
+        ),
+        target.parent,
+    )
+    data = target.read_bytes()
+    if not theirs and _blob(data) != told.get("oid"):
+        target.unlink()
+        raise SumMismatch(f"{file.path} of {file.repo}: not the file of that commit")
+    _note(target).write_text(hashlib.sha256(data).hexdigest(), encoding="utf-8")
+    return target
+
+
+def _told(file: HubFile, base: str, fetcher: Fetcher) -> dict[str, Any]:
+    """What the hub says of the file at that commit: its size and its sum."""
+    parent = PurePosixPath(file.path).parent
+    below = "".join(f"/{quote(part)}" for part in parent.parts)
+    listing = httpx2.URL(f"{base}/api/datasets/{file.repo}/tree/{file.revision}{below}")
+    page: httpx2.URL | None = listing
+    while page is not None:
+        response = fetcher.page(str(page))
+        for each in _objects(response.text, file):
+            if each.get("type") == "file" and each.get("path") == file.path:
+                return each
+        onward = response.links.get("next", {}).get("url", "")
+        page = listing.copy_with(query=httpx2.URL(onward).query) if onward else None
+    raise FetchFailed(
+        f"{file.repo} has no {file.path} at {file.revision[:12]}",
+        fix="look at the repository's files at that commit",
+    )
+
+
+def _objects(text: str, file: HubFile) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise FetchFailed(f"the hub's listing of {file.repo} is not JSON") from error
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _note(target: Path) -> Path:
+    return target.with_name(f"{target.name}.sha256")
+
+
+def _checked(target: Path, file: HubFile) -> bool:
+    """Whether it was checked before, and is still the same."""
+    if not (target.is_file() and _note(target).is_file()):
+        return False
+    noted = _note(target).read_text(encoding="utf-8").strip()
+    with target.open("rb") as data:
+        found = hashlib.file_digest(data, "sha256").hexdigest()
+    return found == noted and file.sha256 in ("", found)
+
+
+def _blob(data: bytes) -> str:
+    """The id that git gives to a file's content."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

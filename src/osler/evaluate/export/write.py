@@ -1,0 +1,149 @@
+"""Loaded data sets → a folder that another harness reads."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from osler.errors import BadRun
+from osler.evaluate.sample import Kind, Sample
+from osler.types import Language
+
+Harness = Literal["lm-eval", "inspect"]
+HARNESSES: tuple[Harness, ...] = get_args(Harness)
+MODULE = "osler_tasks.py"
+TOKENS: dict[Kind, int] = {"choice": 8, "choices": 16, "short": 64, "long": 512}
+"""What an answer may take, at most."""
+
+_ANSWER: dict[Language, str] = {"en": "Answer:", "zh": "答案："}
+_SEVERAL: dict[Language, str] = {
+    "en": "Answer (all right letters, no other words):",
+    "zh": "答案（只写所有正确选项的字母）：",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One task: what is exported of a data set."""
+
+    name: str
+    kind: Kind
+    samples: Sequence[Sample]
+    digest: str
+    """SHA-256 over the files that it was read from."""
+
+    @property
+    def slug(self) -> str:
+        """As a name in Python and YAML: "osler_medqa_us"."""
+        found = "osler_" + re.sub(r"\W", "_", self.name)
+        return f"{found}_" if keyword.iskeyword(found) else found
+
+
+def export(parts: Sequence[Part], harness: Harness, folder: Path) -> list[Path]:
+    """Writes the folder; returns the files. What lay there under the same names is replaced.
+
+    Raises `BadRun` where it cannot be written, and for two parts of one name.
+    """
+    names = [part.slug for part in parts]
+    if len(set(names)) < len(names):
+        raise BadRun("two tasks have one name", fix="name each data set once")
+    made = dict(_rows(parts))
+    made |= dict(_lm_eval(parts) if harness == "lm-eval" else _inspect(parts))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in made.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadRun(f"{folder} cannot be written: {error.strerror}") from error
+    return [folder / name for name in made]
+
+
+def row(sample: Sample) -> dict[str, Any]:
+    """One line of the data: flat, with the prompt as a harness without our templates asks it."""
+    question, gold = sample.question, sample.gold
+    lettered = list(zip(question.letters, question.options, strict=True))
+    ask = _SEVERAL if sample.kind == "choices" else _ANSWER
+    lines = [question.text, *(f"{a}. {text}" for a, text in lettered), ask[question.language]]
+    return {
+        "id": sample.id,
+        "question": question.text,
+        "options": list(question.options),
+        "letters": list(question.letters),
+        "prompt": "\n".join(lines),
+        "gold": list(gold.letters),
+        "golds": list(gold.texts),
+        "right": question.letters.index(gold.letters[0]) if gold.letters else -1,
+        "language": question.language,
+    }
+
+
+def _rows(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
+    for part in parts:
+        lines = [json.dumps(row(sample), ensure_ascii=False) for sample in part.samples]
+        yield f"{part.slug}.jsonl", "\n".join([*lines, ""])
+
+
+def _lm_eval(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
+    yield MODULE, _template("lm_eval_tasks.py.txt")
+    for part in parts:
+        yield f"{part.slug}.yaml", "\n".join([*_yaml(part), ""])
+
+
+def _yaml(part: Part) -> Iterator[str]:
+    yield f"task: {part.slug}"
+    yield "tag: osler"
+    yield f"custom_dataset: !function {MODULE.removesuffix('.py')}.load"
+    yield "dataset_kwargs:"
+    yield f"  file: {part.slug}.jsonl"
+    yield "test_split: test"
+    yield 'doc_to_text: "{{prompt}}"'
+    if part.kind == "choice":
+        yield "output_type: multiple_choice"
+        yield 'doc_to_choice: "{{letters}}"'
+        yield "doc_to_target: right"
+        yield from _measured("acc")
+    else:
+        yield "output_type: generate_until"
+        yield f'doc_to_target: "{{{{{"gold" if part.kind == "choices" else "golds"}}}}}"'
+        yield "generation_kwargs:"
+        yield '  until: ["\\n\\n"]' if part.kind != "choices" else '  until: ["\\n"]'
+        yield "  do_sample: false"
+        yield f"  max_gen_toks: {TOKENS[part.kind]}"
+        scores = {"choices": ("several", "acc"), "short": ("short", "em", "f1")}
+        function, *names = scores.get(part.kind, ("long", "rouge_l"))
+        yield f"process_results: !function {MODULE.removesuffix('.py')}.{function}"
+        yield from _measured(*names)
+    yield "metadata:"
+    yield "  version: 1"
+    yield f'  sha256: "{part.digest}"'
+
+
+def _measured(*names: str) -> Iterator[str]:
+    yield "metric_list:"
+    for name in names:
+        yield f"  - metric: {name}"
+        yield "    aggregation: mean"
+        yield "    higher_is_better: true"
+
+
+def _inspect(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
+    made = [_template("inspect_tasks.py.txt")]
+    for part in parts:
+        body = {
+            "choice": f'_choices("{part.slug}", False)',
+            "choices": f'_choices("{part.slug}", True)',
+            "short": f'Task(dataset=_data("{part.slug}"), solver=generate(), scorer=f1())',
+            "long": f'Task(dataset=_data("{part.slug}"), solver=generate(), scorer=rouge_l())',
+        }[part.kind]
+        made.append(f"\n\n@task\ndef {part.slug}():\n    return {body}\n")
+    yield MODULE, "".join(made)
+
+
+def _template(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,262 @@
+"""Judgements over a log folder: made once, kept beside the records, and paid for.
+
+    judgements-WRITER.jsonl    one line a judgement; only its writer appends to it
+
+| Form | Judges | Gives |
+|---|---|---|
+| rubric | each long answer against its reference (Omni-RAG E.12) | four marks, 1 to 5 |
+| correct | each worded answer against its gold (KAG-Thinker Table 8) | 0 or 1 |
+| stability | two runs that differ in their seed alone (KAG-Thinker §4.4) | 0 or 1 |
+| luq | the answers of two seeds or more (Omni-RAG A.3) | uncertainty, 0 to 1 |
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import TypeAdapter, ValidationError
+
+from osler.errors import BadRun
+from osler.evaluate.judges import Judge
+from osler.evaluate.log import read_records, read_trace, writer_name
+from osler.evaluate.measures import said
+from osler.evaluate.metrics.several import Entailment, luq
+from osler.evaluate.plan import read
+from osler.evaluate.record import Key, Record
+from osler.evaluate.stability import Judge as ProcessJudge
+from osler.evaluate.stability import process
+from osler.text import sentences
+from osler.trace import Asked, Run
+from osler.types import Usage
+
+Form = Literal["rubric", "correct", "stability", "luq"]
+FORMS: tuple[Form, ...] = get_args(Form)
+FILES = "judgements-"
+SEEDED: tuple[Form, ...] = ("stability", "luq")
+"""Forms that compare runs which differ in their seed alone."""
+
+_SEED = re.compile(r":sampling\.seed=\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One verdict of one judge."""
+
+    form: Form
+    judge: str
+    """The model's identity."""
+    key: Key
+    """Of the seeded forms, the strategy's label is without its seed."""
+    values: dict[str, float]
+    """Empty where the verdict could not be read; `alike` needs no judge."""
+    prompts: tuple[str, ...]
+    usage: Usage
+    when: str
+    """ISO 8601, UTC."""
+    of: int = 1
+    """Answers that were judged together."""
+
+    @property
+    def read(self) -> bool:
+        """Whether the judge's verdict could be read."""
+        return bool(self.values.keys() - {"alike"})
+
+    @property
+    def identity(self) -> tuple[Form, str, Key, int]:
+        return self.form, self.judge, self.key, self.of
+
+
+@dataclass
+class Judging:
+    """One judge over one log folder. What was judged before is not judged again."""
+
+    folder: Path
+    form: Form
+    judge: Judge
+    limit: int | None = None
+    """Of each strategy and task, in the order of the ids."""
+
+    async def run(self) -> AsyncIterator[Judgement]:
+        """Each new judgement, once it is written down. Raises `BadRun` where nothing can be judged
+        so, and what the model raises."""
+        known = {one.identity for one in read_judgements(self.folder)}
+        groups = list(_first(_groups(self.folder, self.form), self.limit))
+        if not groups:
+            raise BadRun(
+                f"{self.folder} holds nothing to judge by {self.form}", fix=_NEEDS[self.form]
+            )
+        path = self.folder / f"{FILES}{writer_name()}.jsonl"
+        for key, records in groups:
+            if (self.form, self.judge.model.name, key, len(records)) in known:
+                continue
+            made = await judged(self.folder, self.form, self.judge, key, records)
+            _append(path, made)
+            yield made
+
+
+_NEEDS: dict[Form, str] = {
+    "rubric": "it rates answers to questions with a reference text (kind long)",
+    "correct": "it grades worded answers (kinds short and long)",
+    "stability": 'run a strategy twice, as "rag:sampling.seed=1" and "rag:sampling.seed=2"',
+    "luq": 'run a strategy under several seeds, as "rag:sampling.seed=1", at a temperature of 0.7',
+}
+
+Group = tuple[Key, tuple[Record, ...]]
+
+
+def _groups(folder: Path, form: Form) -> Iterator[Group]:
+    """What is judged together: single answers, or those that only a seed tells apart."""
+    labels = _unseeded(folder) if form in SEEDED else {}
+    held: dict[Key, list[Record]] = defaultdict(list)
+    for record in read_records(folder):
+        if record.status == "done" and _applies(form, record):
+            label = labels.get(record.strategy, record.strategy)
+            held[record.key._replace(strategy=label)].append(record)
+    for key in sorted(held):
+        records = tuple(sorted(held[key], key=lambda record: record.strategy))
+        if form not in SEEDED:
+            yield key, records
+        elif len(records) > 1:
+            yield key, records[:2] if form == "stability" else records
+
+
+def _applies(form: Form, record: Record) -> bool:
+    kind, gold = record.sample.kind, record.sample.gold.texts
+    match form:
+        case "rubric":
+            return kind == "long" and bool(gold)
+        case "correct":
+            return kind in ("short", "long") and bool(gold)
+        case "luq":
+            return bool(said(record).strip())
+        case "stability":
+            return record.trace is not None
+
+
+def _unseeded(folder: Path) -> dict[str, str]:
+    """Label to label without its seed, of strategies that differ in nothing else."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for label, entrant in read(folder).entrants.items():
+        settings = dict(entrant.settings)
+        if isinstance(settings.get("sampling"), dict):
+            settings["sampling"] = {k: v for k, v in settings["sampling"].items() if k != "seed"}
+        alike[json.dumps(settings, sort_keys=True)].append(label)
+    return {label: _SEED.sub("", labels[0]) for labels in alike.values() for label in labels}
+
+
+def _first(groups: Iterator[Group], limit: int | None) -> Iterator[Group]:
+    taken: dict[tuple[str, str], int] = defaultdict(int)
+    for key, records in groups:
+        taken[key[:2]] += 1
+        if limit is None or taken[key[:2]] <= limit:
+            yield key, records
+
+
+async def judged(
+    folder: Path, form: Form, judge: Judge, key: Key, records: Sequence[Record]
+) -> Judgement:
+    """One judgement, with what it cost."""
+    run = Run(id=f"{form}.{'.'.join(key)}")
+    match form:
+        case "rubric":
+            values = await _rated(judge, records[0], run)
+        case "correct":
+            values = await _graded(judge, records[0], run)
+        case "stability":
+            values = await _stable(folder, judge, records, run)
+        case "luq":
+            values = await _uncertain(judge, records, run)
+    prompts = sorted({event.prompt for event in run.events if isinstance(event, Asked)})
+    when = datetime.now(UTC).isoformat(timespec="milliseconds")
+    name = judge.model.name
+    return Judgement(form, name, key, values, tuple(prompts), run.usage, when, len(records))
+
+
+async def _rated(judge: Judge, record: Record, run: Run) -> dict[str, float]:
+    question, gold = record.sample.question, record.sample.gold
+    documents = [f"{cited.title}: {cited.quote}" for cited in record.outcome.evidence]
+    marks = await judge.marks(
+        question.text, gold.texts[0], said(record), documents, run, question.language
+    )
+    return {name: float(mark) for name, mark in (marks or {}).items()}
+
+
+async def _graded(judge: Judge, record: Record, run: Run) -> dict[str, float]:
+    question, gold = record.sample.question, record.sample.gold
+    right = await judge.right(question.text, gold.texts, said(record), run, question.language)
+    return {} if right is None else {"correct": float(right)}
+
+
+async def _stable(
+    folder: Path, judge: Judge, records: Sequence[Record], run: Run
+) -> dict[str, float]:
+    first, second = (
+        process(
+            read_trace(folder, record.trace) if record.trace else (),
+            record.outcome.option or "",
+            said(record),
+        )
+        for record in records
+    )
+    asker = ProcessJudge(judge.model, judge.constrains)
+    stable = await asker.consistent(records[0].sample.question, first, second, run)
+    alike = {"alike": float(first.shape == second.shape)}
+    return alike if stable is None else {"stable": float(stable), **alike}
+
+
+async def _uncertain(judge: Judge, records: Sequence[Record], run: Run) -> dict[str, float]:
+    """Each sentence of each answer against every other answer."""
+    texts = [said(record) for record in records]
+    language = records[0].sample.question.language
+    scores: list[list[list[Entailment | None]]] = []
+    for i, text in enumerate(texts):
+        rows: list[list[Entailment | None]] = []
+        for start, end in sentences(text):
+            row = [
+                None if j == i else await judge.entailment(other, text[start:end], run, language)
+                for j, other in enumerate(texts)
+            ]
+            if any(one is None for j, one in enumerate(row) if j != i):
+                return {}
+            rows.append(row)
+        scores.append(rows)
+    return {"uncertainty": luq(scores)}
+
+
+@cache
+def _adapter() -> TypeAdapter[Judgement]:
+    return TypeAdapter(Judgement)
+
+
+def _append(path: Path, made: Judgement) -> None:
+    try:
+        with path.open("ab") as file:
+            file.write(_adapter().dump_json(made) + b"\n")
+    except OSError as error:
+        raise BadRun(f"{path} cannot be written: {error.strerror}", fix="make room") from error
+
+
+def read_judgements(folder: Path) -> list[Judgement]:
+    """The newest of each identity. Half a line at the end is none. Raises `BadRun` naming file and
+    line for a damaged one."""
+    newest: dict[tuple[Form, str, Key, int], Judgement] = {}
+    for path in sorted(folder.glob(f"{FILES}*.jsonl")):
+        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+            try:
+                made = _adapter().validate_json(line)
+            except ValidationError as error:
+                raise BadRun(
+                    f"{path}:{number}: not a judgement: {error.errors()[0]['msg']}"
+                ) from error
+            known = newest.get(made.identity)
+            if known is None or known.when <= made.when:
+                newest[made.identity] = made
+    return list(newest.values())

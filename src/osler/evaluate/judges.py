@@ -1,0 +1,143 @@
+"""What a model judges where no formula can: marks of a rubric, right or wrong, entailment.
+
+Each judgement is asked greedily, held to its form where the model takes a grammar, and paid for by
+the run that it is given. A judgement that cannot be read is `None`, never a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp
+from typing import TypeVar
+
+from osler.errors import MalformedOutput
+from osler.evaluate.metrics.rubric import DIMENSIONS
+from osler.evaluate.metrics.several import Entailment
+from osler.llm.ask import ask, score_all
+from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.grammar import Grammar, Node, alt, seq
+from osler.llm.verdict import after_reasoning, parse_verdict, verdict_grammar
+from osler.prompts import Rendered, render
+from osler.trace import Run
+from osler.types import Language
+
+T = TypeVar("T")
+
+REASONING = 400
+"""Characters that a judge may reason, under a grammar."""
+NO_DOCUMENTS = DIMENSIONS[:3]
+"""The dimensions of an answer that rests on no document (Omni-RAG Table 5 prints "-" there)."""
+
+_MARKS = re.compile(r"<marks>([^<]*)", re.IGNORECASE)
+_RELATION = re.compile(r"<answer>\s*([ABC])\b")
+_RELATIONS = "ABC"
+"""Entails, contradicts, neither: as the prompt has them."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Who judges."""
+
+    model: LanguageModel
+    constrains: bool = False
+    """Whether it takes a grammar."""
+
+    async def marks(
+        self,
+        question: str,
+        reference: str,
+        prediction: str,
+        documents: Sequence[str],
+        run: Run,
+        language: Language = "en",
+    ) -> dict[str, int] | None:
+        """Omni-RAG's rubric (E.12): marks from 1 to 5 by dimension."""
+        prompt = render(
+            "evaluate/rate",
+            language,
+            question=question,
+            reference=reference,
+            prediction=prediction,
+            documents=list(documents),
+        )
+        wanted = DIMENSIONS if documents else NO_DOCUMENTS
+        return await self._asked(
+            prompt, lambda reply: parse_marks(reply.text, wanted), marks_grammar(wanted), run
+        )
+
+    async def right(
+        self,
+        question: str,
+        golds: Sequence[str],
+        prediction: str,
+        run: Run,
+        language: Language = "en",
+    ) -> bool | None:
+        """LLM accuracy (KAG-Thinker Table 8, M-04)."""
+        prompt = render(
+            "evaluate/right", language, question=question, golds=list(golds), prediction=prediction
+        )
+        grammar = verdict_grammar(reason=REASONING)
+        return await self._asked(prompt, lambda reply: parse_verdict(reply.text), grammar, run)
+
+    async def entailment(
+        self, text: str, sentence: str, run: Run, language: Language = "en"
+    ) -> Entailment | None:
+        """How far the text entails the sentence, and contradicts it.
+
+        Probabilities where the model scores, as an NLI model gives; else 0 or 1 as it says.
+        """
+        prompt = render("evaluate/entails", language, text=text, sentence=sentence)
+        if not isinstance(self.model, Likelihood):
+            grammar = Grammar("relation", seq("<answer>", alt(*_RELATIONS), "</answer>"))
+            said = await self._asked(prompt, _relation, grammar, run)
+            return None if said is None else Entailment(float(said == "A"), float(said == "B"))
+        begun = [Message("user", prompt.text), Message("assistant", "<answer>")]
+        scored = await score_all(
+            self.model, begun, _RELATIONS, run, role="judge", prompt=prompt.identity
+        )
+        entails, contradicts, _ = (exp(sum(t.logprob for t in one.tokens)) for one in scored)
+        return Entailment(entails, contradicts)
+
+    async def _asked(
+        self, prompt: Rendered, parse: Callable[[Completion], T], grammar: Grammar, run: Run
+    ) -> T | None:
+        sampling = Sampling(0.0, top=0, grammar=grammar if self.constrains else None)
+        said = [Message("user", prompt.text)]
+        try:
+            return await ask(
+                self.model, said, parse, sampling, run, role="judge", prompt=prompt.identity
+            )
+        except MalformedOutput:
+            return None
+
+
+def marks_grammar(dimensions: Sequence[str]) -> Grammar:
+    """`<marks>relevance 4, completeness 3</marks>`, after some reasoning."""
+    parts: list[Node | str] = []
+    for name in dimensions:
+        parts += [", " if parts else "<marks>", f"{name} ", alt(*"12345")]
+    return Grammar("marks", after_reasoning(seq(*parts, "</marks>"), REASONING))
+
+
+def parse_marks(reply: str, dimensions: Sequence[str]) -> dict[str, int]:
+    """The last `<marks>`, else the whole reply. Raises `MalformedOutput` unless every dimension has
+    one mark from 1 to 5."""
+    told = (_MARKS.findall(reply) or [reply])[-1]
+    found = {
+        name: re.findall(rf"{name}\W*([0-9]+(?:\.[0-9]+)?)", told, re.IGNORECASE)
+        for name in dimensions
+    }
+    if any(marks not in ([digit] for digit in "12345") for marks in found.values()):
+        expected = f"<marks>{', '.join(f'{name} N' for name in dimensions)}</marks>, N from 1 to 5"
+        raise MalformedOutput(reply, expected=expected)
+    return {name: int(marks[0]) for name, marks in found.items()}
+
+
+def _relation(reply: Completion) -> str:
+    found = _RELATION.findall(reply.text)
+    if not found:
+        raise MalformedOutput(reply.text, expected="<answer>A</answer> with A, B or C")
+    return str(found[-1])
