@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -80,11 +80,15 @@ class DictionaryExtractor:
         """The names that these chunks introduce, so that each is found in all of them."""
         self._folder = tempfile.TemporaryDirectory(prefix="osler-names-")
         self._learnt = Graph.create(Path(self._folder.name))
-        said = (one for passage in passages for one in names.learn(passage))
+        said = dict.fromkeys(one for passage in passages for one in names.learn(passage))
         self._learnt.add(self._named(said))
 
-    def _named(self, learnt: Iterable[names.Learnt]) -> Iterator[Name]:
+    def _named(self, learnt: Collection[names.Learnt]) -> Iterator[Name]:
+        others = {normal(one.other) for one in learnt if one.other}
         for one in learnt:
+            # A title "COPD" is no thing of its own where a text says what it is short for.
+            if not one.other and normal(one.name) in others:
+                continue
             concept = self._concept(one.name)
             if concept is None:
                 continue
