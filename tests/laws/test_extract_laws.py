@@ -146,7 +146,7 @@ def _is_whole(kb: KnowledgeBase, graph: Graph) -> None:
     """After a run the graph holds just what the items say, and each note opens."""
     with graph.reading() as db:
         notes = {text for (text,) in db.execute("SELECT text FROM note")}
-        called = {text for (text,) in db.execute("SELECT text FROM name WHERE rank = 5")}
+        called = {text for (text,) in db.execute("SELECT text FROM name WHERE rank >= 5")}
         bare = db.execute("SELECT count(*) FROM concept WHERE n NOT IN (SELECT concept FROM name)")
         assert bare.fetchone() == (0,)
         ends = "SELECT subject FROM edge UNION SELECT object FROM edge"

@@ -190,4 +190,4 @@ def _state(graph: Graph | None) -> str:
         return ""
     info = graph.info()
     names_ = [(source, n) for source, n in info.sources if not source.startswith("text/")]
-    return repr((sorted(names_), info.merges))
+    return repr((sorted(names_), info.merges)) if names_ or info.merges else ""

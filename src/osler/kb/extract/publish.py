@@ -225,7 +225,8 @@ class _Resolved:
             self.names.append((*self._of, concept, text, entity.type))
             if entity.type:
                 yield Typed(concept, entity.type)
-        yield Name(concept, text, self._source, _RANK, language_of(text))
+        rank = _RANK + text.isupper()  # what an abbreviation is short for comes before it
+        yield Name(concept, text, self._source, rank, language_of(text))
 
     def _related(self, item: items.Relation, ids: dict[str, tuple[str, ...]]) -> Iterator[Fact]:
         ends = []

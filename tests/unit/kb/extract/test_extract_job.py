@@ -7,7 +7,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -36,14 +36,9 @@ class Namer:
     asked: int = 0
     at_once: int = 0
     most: int = 0
-    _seen: list[str] = field(default_factory=list)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         number, self.asked = self.asked, self.asked + 1
-        self.at_once += 1
-        self.most = max(self.most, self.at_once)
-        await asyncio.sleep(0)
-        self.at_once -= 1
         if number == self.dies_at:
             raise ModelUnreachable("the server went away")
         text = messages[0].content.rpartition("\n")[2]
@@ -127,9 +122,20 @@ def test_a_chunk_whose_replies_cannot_be_read_fails_alone_and_is_tried_again(
     assert model.asked == 5
 
 
-def test_batches_are_asked_at_once_but_no_more_than_so_many(kb: KnowledgeBase) -> None:
-    model = Namer()
-    run(kb, model, at_once=2)
+def test_chunks_are_asked_about_at_once_but_no_more_than_so_many(kb: KnowledgeBase) -> None:
+    met = asyncio.Barrier(2)
+
+    @dataclass
+    class Pair(Namer):
+        async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+            await asyncio.wait_for(met.wait(), 30)  # nobody goes on alone
+            self.at_once -= 1
+            return await super().complete(messages, sampling)
+
+    model = Pair()
+    assert run(kb, model, at_once=2).chunks == 4
     assert model.most == 2
 
 
