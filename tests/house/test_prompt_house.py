@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from osler.kb.extract.schema import medicine
 from osler.omni.describe import Offer
 from osler.prompts import load, render
 from osler.tcrag.tools import DOC_RAG, KG_RAG, description
@@ -98,6 +99,13 @@ def example(name: str, language: Language) -> dict[str, object]:
         "golds": ["adrenaline", "epinephrine"],
         "sentence": "Adrenaline is given first.",
         "text": "DOC_RAG: [1] Anaphylaxis: Adrenaline is given first.",
+    }
+    values |= {
+        "types": [kind.told(language) for kind in medicine().entity[:2]],
+        "kinds": [kind.told(language) for kind in medicine().knowledge],
+        "entities": ["adrenaline", "anaphylaxis"],
+        "predicates": ["is used to treat"],
+        "title": "Anaphylaxis",
     }
     if name == "omni/feedback":  # documents by query
         found = {"source": BOOK, "query": "adrenaline", "texts": documents}

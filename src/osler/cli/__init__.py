@@ -19,6 +19,7 @@ from osler.cli import (
     graph,
     graph_communities,
     kb,
+    kb_extract,
     kb_keep,
     kb_push,
     models,
@@ -47,6 +48,7 @@ app.add_typer(setup.config, name="config", help="The settings in force, and wher
 for command in (*kb_keep.COMMANDS, patients.patients, fetch.fetch):
     kb.app.command()(command)
 kb.app.command()(kb_push.push)
+kb.app.command()(kb_extract.extract)
 app.add_typer(kb.app, name="kb", help="The knowledge base: what can be found and cited.")
 graph.app.command()(graph_communities.communities)
 kb.app.add_typer(graph.app, name="graph", help="Concepts, and how they hang together.")

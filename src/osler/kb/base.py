@@ -32,7 +32,10 @@ from osler.kb.chunk import chunking
 from osler.kb.dropped import DeadLetter
 from osler.kb.engines.base import EVERYTHING, TIES, Choice, Filter, Ranking
 from osler.kb.export import Exported, Form
+from osler.kb.extract import store as extracted
+from osler.kb.extract.store import Account, Anchored
 from osler.kb.formats.osler_jsonl import OslerJsonl, sources_of
+from osler.kb.graph.files import FILE as GRAPH_FILE
 from osler.kb.index import Built
 from osler.kb.ingest import Added, Care
 from osler.kb.prepare import How
@@ -56,6 +59,8 @@ if TYPE_CHECKING:
 __all__ = ["Added", "Built", "Info", "KnowledgeBase", "Progress"]
 
 Scored = tuple[Passage, float]
+_PATIENCE = 10.0
+"""Seconds for which tidying up waits while another process writes."""
 
 
 class KnowledgeBase:
@@ -296,7 +301,10 @@ class KnowledgeBase:
         reads them again. Works also where the file is damaged or lost. Raises
         `KnowledgeBaseError` when there is no such snapshot and while another process writes.
         """
-        return snapshots.restore(path, name, progress or _silent, wait=wait)
+        found = snapshots.restore(path, name, progress or _silent, wait=wait)
+        with access.writing(path, wait=max(wait, _PATIENCE)) as db:
+            _withdraw(path, db)
+        return found
 
     # Reading
 
@@ -408,8 +416,26 @@ class KnowledgeBase:
     def verify(self) -> list[str]:
         """Every problem found, in words; empty when all is well. Reads everything."""
         with self._readers.borrow() as db, access.still(db):
-            found = list(check.verify(db))
+            found = [*check.verify(db), *extracted.problems(db)]
+            if (self.path / GRAPH_FILE).is_file():
+                from osler.kb.extract import publish
+
+                found += publish.problems(self.path, db)
         return [*found, *self._engines.problems()]
+
+    def extracted(self, id: str) -> list[Anchored]:
+        """What was extracted from a passage (`osler.kb.extract`), in the order of its runs.
+
+        Raises `UnknownPassage` as `get` does.
+        """
+        self.get(id)
+        with self._readers.borrow() as db:
+            return extracted.of_passage(db, id)
+
+    def extractions(self) -> list[Account]:
+        """What each extractor has done so far, and what it cost."""
+        with self._readers.borrow() as db, access.still(db):
+            return extracted.accounts(db)
 
     # Searching: `osler.retrieve` puts the `Retriever` Protocol over these
 
@@ -470,6 +496,15 @@ class KnowledgeBase:
             self.path, wait=self.wait, waiting=lambda: say("waiting", 0, None)
         ) as db:
             yield db
+            _withdraw(self.path, db)
+
+
+def _withdraw(path: Path, db: sqlite3.Connection) -> None:
+    """Takes out of the concept graph what texts said that are gone now."""
+    if (path / GRAPH_FILE).is_file():
+        from osler.kb.extract import publish  # most have no graph, and this reads a lot
+
+        publish.withdraw(path, db)
 
 
 def _sources_of(path: Path) -> tuple[str, ...]:

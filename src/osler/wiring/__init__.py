@@ -6,6 +6,7 @@
 | `hub` | those that transformers or a server runs, and rerankers |
 | `keys` | the keys of servers |
 | `knowledge` | the knowledge base and its retrievers |
+| `extraction` | what takes knowledge out of its texts |
 | `parts` | what a strategy is built from: live, recorded or replayed |
 | `shelf` | what is costly to open, opened once and shared by many runs |
 | `strategies` | the strategy itself: one `match`, no registry |

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseMissing
@@ -84,13 +84,19 @@ def _connect(folder: Path, mode: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def writing(folder: Path, *, changes: bool = True) -> Iterator[sqlite3.Connection]:
+def writing(
+    folder: Path, *, changes: bool = True, held: bool = False
+) -> Iterator[sqlite3.Connection]:
     """The one writer, in one transaction: what raises leaves the graph as it was.
 
     With `changes` the graph is of another version afterwards, and what is derived is not
-    of it any more.
+    of it any more. `held`: the caller has the folder's lock already.
     """
-    with locked(folder), translated(folder), closing(_connect(folder, "rw")) as db:
+    with (
+        nullcontext() if held else locked(folder),
+        translated(folder),
+        closing(_connect(folder, "rw")) as db,
+    ):
         # A rollback journal copies only the pages that were there before: a first
         # import, which is most of all writing, is written once and not twice.
         db.execute("PRAGMA synchronous=NORMAL")

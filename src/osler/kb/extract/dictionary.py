@@ -1,0 +1,193 @@
+"""Extraction without a model: names of the concept graph and of the texts, and what is
+stated between them.
+
+Cheap enough to be the default, so that every knowledge base has a graph layer. A name is
+the graph's (`osler.kb.graph.link`) or one that a text introduces (`names`). Two names in one
+sentence are related by what stands between them (`patterns`), or as mentioned together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from osler.kb.extract import names, patterns
+from osler.kb.extract.base import Cost, Outcome, hashed
+from osler.kb.extract.items import Entity, Found, Relation, Sieve
+from osler.kb.extract.semantic import type_of
+from osler.kb.graph.items import Name
+from osler.kb.graph.link import Dictionary, Mention
+from osler.kb.graph.normal import normal
+from osler.kb.graph.store import Graph
+from osler.text import sentences
+from osler.types import Passage
+
+VERSION: Final = 1
+"""Raised when the same chunk would give other items."""
+NAME: Final = "dictionary"
+_MOST_IN_SENTENCE = 6
+"""Concepts of one sentence that are paired; a longer list says little of each pair."""
+
+
+@dataclass
+class DictionaryExtractor:
+    """Over `graph`, or with the texts' own names alone. Used as a context manager.
+
+    `ignored`: normal forms that are no name ("all", "was").
+    """
+
+    graph: Graph | None = None
+    ignored: frozenset[str] = frozenset()
+    pairs: bool = True
+    """Whether names that only stand in one sentence are related, as mentioned together."""
+    name: str = NAME
+    batch: int = 128
+    _vocabulary: str = field(default="", init=False)
+    _learnt: Graph | None = field(default=None, init=False)
+    _folder: tempfile.TemporaryDirectory[str] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._vocabulary = hashed(str(VERSION), str(self.pairs), _state(self.graph))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._learnt is not None:
+            self._learnt.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def key(self, passage: Passage) -> str:
+        """Also of the vocabularies of the graph: with another one all is to be done again."""
+        return hashed(self._vocabulary, passage.title, passage.text)
+
+    def cost(self, passage: Passage) -> Cost:
+        return Cost()
+
+    def learn(self, passages: Iterator[Passage]) -> None:
+        """The names that these chunks introduce, so that each is found in all of them."""
+        self._folder = tempfile.TemporaryDirectory(prefix="osler-names-")
+        self._learnt = Graph.create(Path(self._folder.name))
+        said = dict.fromkeys(one for passage in passages for one in names.learn(passage))
+        self._learnt.add(self._named(said))
+
+    def _named(self, learnt: Collection[names.Learnt]) -> Iterator[Name]:
+        others = {normal(one.other) for one in learnt if one.other}
+        for one in learnt:
+            # A title "COPD" is no thing of its own where a text says what it is short for.
+            if not one.other and normal(one.name) in others:
+                continue
+            concept = self._concept(one.name)
+            if concept is None:
+                continue
+            for text in filter(None, (one.name, one.other)):
+                if normal(text) not in self.ignored:
+                    yield Name(concept, text)
+
+    def _concept(self, name: str) -> str | None:
+        """The graph's where it has one of this name; `None` where it has several."""
+        found = {match.concept for match in self.graph.exact(name)} if self.graph else set()
+        if len(found) > 1:
+            return None
+        return found.pop() if found else names.identifier(name)
+
+    async def extract(self, passages: Sequence[Passage]) -> list[Outcome]:
+        return await asyncio.to_thread(lambda: [Outcome(self.read(p)) for p in passages])
+
+    def read(self, passage: Passage) -> Found:
+        """The entities and relations of one chunk. Blocks."""
+        sieve, text = Sieve(), passage.text
+        mentions = self._mentions(text)
+        types = self._types(mentions)
+        seen: set[str] = set()
+        for mention in mentions:
+            name = text[mention.start : mention.end]
+            if (norm := normal(name)) in seen:
+                continue
+            seen.add(norm)
+            said = (kind for id in mention.concepts for kind in types.get(id, ()))
+            span = mention.start, mention.end
+            sieve.add(Entity(name, type_of(said), *span, concepts=mention.concepts))
+        inside = [
+            [m for m in mentions if start <= m.start and m.end <= end]
+            for start, end in sentences(text)
+        ]
+        self._relate(passage, inside, sieve)
+        return sieve.found()
+
+    def _mentions(self, text: str) -> list[Mention]:
+        """Of the graph and of the texts; of two that overlap the longer, then the graph's."""
+        graphs = [graph for graph in (self.graph, self._learnt) if graph is not None]
+        found = [
+            (mention.start - mention.end, place, mention)
+            for place, graph in enumerate(graphs)
+            for mention in Dictionary(graph, self.ignored).mentions(text)
+        ]
+        chosen: list[Mention] = []
+        for _, _, mention in sorted(found, key=lambda one: (*one[:2], one[2].start)):
+            if all(mention.end <= other.start or other.end <= mention.start for other in chosen):
+                chosen.append(mention)
+        return sorted(chosen, key=lambda mention: mention.start)
+
+    def _types(self, mentions: Sequence[Mention]) -> dict[str, frozenset[str]]:
+        ids = {id for mention in mentions for id in mention.concepts}
+        return self.graph.types_of(sorted(ids)) if self.graph and ids else {}
+
+    def _relate(self, passage: Passage, each: Sequence[list[Mention]], sieve: Sieve) -> None:
+        """What each sentence states of neighbours; of the rest, that they stand together."""
+        text, related = passage.text, set[frozenset[str]]()
+
+        def add(one: Mention, other: Mention, predicate: str) -> None:
+            subject, object_ = text[one.start : one.end], text[other.start : other.end]
+            pair = frozenset((normal(subject), normal(object_)))
+            if set(one.concepts) & set(other.concepts) or len(pair) < 2 or pair in related:
+                return
+            related.add(pair)
+            start, end = min(one.start, other.start), max(one.end, other.end)
+            sieve.add(Relation(subject, predicate, object_, start, end))
+
+        for mentions in each:
+            for one, other, predicate in _stated(passage, mentions):
+                add(one, other, predicate)
+        for mentions in each if self.pairs else ():
+            if len(mentions) <= _MOST_IN_SENTENCE:
+                for one, other in combinations(mentions, 2):
+                    add(one, other, patterns.TOGETHER[passage.language])
+
+
+def _stated(
+    passage: Passage, mentions: Sequence[Mention]
+) -> Iterator[tuple[Mention, Mention, str]]:
+    """Neighbours with a cue between them, and what is listed after the second."""
+    text = passage.text
+    for place, one in enumerate(mentions[:-1]):
+        other = mentions[place + 1]
+        predicate = patterns.between(text[one.end : other.start], passage.language)
+        if predicate is None:
+            continue
+        yield one, other, predicate
+        for last, further in pairwise(mentions[place + 1 :]):
+            if not patterns.goes_on(text[last.end : further.start]):
+                break
+            yield one, further, predicate
+
+
+def _state(graph: Graph | None) -> str:
+    """Changes when a vocabulary comes or grows; not when names of texts do."""
+    if graph is None:
+        return ""
+    info = graph.info()
+    names_ = [(source, n) for source, n in info.sources if not source.startswith("text/")]
+    return repr((sorted(names_), info.merges)) if names_ or info.merges else ""

@@ -1,0 +1,168 @@
+"""What was extracted from a chunk. Offsets are into the chunk's text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, Literal
+
+UNITS = ("entities", "relations", "points", "tables", "outline", "summary")
+"""What can be asked for, in the order in which it is asked."""
+Unit = Literal["entities", "relations", "points", "tables", "outline", "summary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Table 16's entity. `name` is `text[start:end]`."""
+
+    name: str
+    type: str
+    start: int
+    end: int
+    ontology: str = ""
+    """The chain of domains that it belongs to, from broad to narrow."""
+    explanation: str = ""
+    """The model's own words, of its own knowledge: shown, never cited."""
+    standard: str = ""
+    """Its standard name where that is another one."""
+    synonyms: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
+    """Identifiers in the concept graph; empty when no concept is known to be meant."""
+    kind: Literal["entity"] = "entity"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Table 16's quadruple. `text[start:end]` holds both ends, which name entities."""
+
+    subject: str
+    predicate: str
+    object: str
+    start: int
+    end: int
+    constraint: str = ""
+    """Time, dose, route …; several joined by commas."""
+    kind: Literal["relation"] = "relation"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Table 17's knowledge point. `text[start:end]` holds its core entities."""
+
+    name: str
+    type: str
+    content: str
+    start: int
+    end: int
+    structured: str = ""
+    ontology: str = ""
+    entities: tuple[str, ...] = ()
+    """Core entities, each as it stands in the text; never empty."""
+    questions: tuple[str, ...] = ()
+    """Atomic queries: questions that the chunk answers."""
+    extended: tuple[str, ...] = ()
+    """Names of points that would come next and are not in the text."""
+    kind: Literal["point"] = "point"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the chunk; every filled cell stands in its text."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    start: int
+    end: int
+    kind: Literal["table"] = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A part of the chunk: what it is about, and where it begins."""
+
+    title: str
+    start: int
+    end: int
+    """Of its opening words."""
+    kind: Literal["heading"] = "heading"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the chunk says in short; `about` are names that stand in it, never empty."""
+
+    text: str
+    about: tuple[str, ...]
+    start: int
+    end: int
+    kind: Literal["summary"] = "summary"
+
+
+Item = Entity | Relation | Point | Table | Heading | Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one chunk gave, and what had to be left out."""
+
+    items: tuple[Item, ...] = ()
+    drops: tuple[tuple[str, int], ...] = ()
+    """Reasons with their counts: "name not in the text"."""
+    cut: int = 0
+    """Replies that ended at the token limit; what stood before was kept."""
+
+    def of(self, kind: str) -> tuple[Item, ...]:
+        return tuple(item for item in self.items if item.kind == kind)
+
+
+@dataclass
+class Sieve:
+    """Collects items: equal ones once, what is left out counted."""
+
+    items: dict[Item, None] = field(default_factory=dict)
+    drops: Counter[str] = field(default_factory=Counter)
+    cut: int = 0
+
+    def add(self, item: Item) -> None:
+        if item in self.items:
+            self.drop(TWICE)
+        self.items[item] = None
+
+    def drop(self, reason: str) -> None:
+        self.drops[reason] += 1
+
+    def found(self) -> Found:
+        return Found(tuple(self.items), tuple(self.drops.most_common()), self.cut)
+
+
+TWICE = "said twice"
+UNANCHORED = "name not in the text"
+
+
+def dump(items: Sequence[Item]) -> str:
+    """JSON, for the store."""
+    return str(_adapter().dump_json(tuple(items)).decode())
+
+
+def load(text: str) -> tuple[Item, ...]:
+    """Reads what `dump` wrote."""
+    found: tuple[Item, ...] = _adapter().validate_json(text)
+    return found
+
+
+@cache
+def _adapter() -> Any:
+    from pydantic import Field, TypeAdapter
+
+    return TypeAdapter(tuple[Annotated[Item, Field(discriminator="kind")], ...])
+
+
+def summed(counts: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """Counts by reason, the most frequent first."""
+    total: Counter[str] = Counter()
+    for reason, count in counts:
+        total[reason] += count
+    return tuple(total.most_common())

@@ -1,0 +1,183 @@
+"""Extraction by a language model, under a schema (KAG-Thinker App. 14, Tables 16 and 17).
+
+One call a unit: entities first, then relations between them, then the others. The reply is
+held to the unit's grammar where the engine can, validated, and anchored in the text.
+
+Departures, with their reasons in PAPERS.md: entries are lists with bounds, keys are lower
+case, ends of relations are chosen from the entities that were found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
+
+from pydantic import BaseModel
+
+from osler.errors import MalformedOutput
+from osler.kb.extract import anchored, wire
+from osler.kb.extract.anchor import Anchors
+from osler.kb.extract.base import Cost, Outcome, hashed, tokens
+from osler.kb.extract.items import UNITS, Entity, Sieve, Unit
+from osler.kb.extract.schema import Schema, medicine
+from osler.llm.ask import ask
+from osler.llm.base import Completion, LanguageModel, Message, Sampling
+from osler.prompts import Rendered, load, render
+from osler.trace import Run
+from osler.types import Language, Passage
+
+VERSION: Final = 1
+"""Raised when the same reply is read into other items."""
+DEFAULT: tuple[Unit, ...] = ("entities", "relations", "points")
+"""The paper's; tables, outline and summary are asked for by name."""
+_PROMPTS: dict[Unit, str] = {
+    "entities": "extract/entities",
+    "relations": "extract/relations",
+    "points": "extract/points",
+    "tables": "extract/tables",
+    "outline": "extract/outline",
+    "summary": "extract/summary",
+}
+_WRITTEN: dict[Unit, float] = {
+    "entities": 1.5,
+    "relations": 0.7,
+    "points": 1.0,
+    "tables": 0.5,
+    "outline": 0.2,
+    "summary": 0.3,
+}
+"""Tokens of a reply to one token of text: a guess, until chunks that are done tell better."""
+
+W = TypeVar("W", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class ModelExtractor:
+    """Asks `model`; `wanted` units of each chunk."""
+
+    model: LanguageModel
+    schema: Schema = field(default_factory=medicine)
+    wanted: tuple[Unit, ...] = DEFAULT
+    constrains: bool = True
+    """Whether the engine takes a grammar."""
+    sampling: Sampling = field(
+        default_factory=lambda: Sampling(temperature=0.0, max_tokens=1000, top=0)
+    )
+
+    @property
+    def name(self) -> str:
+        return f"model {self.model.name}"
+
+    @property
+    def batch(self) -> int:
+        return 1
+
+    @property
+    def asked(self) -> tuple[Unit, ...]:
+        """In the order of the calls; relations need entities to stand between."""
+        wanted = {*self.wanted, *(["entities"] if "relations" in self.wanted else [])}
+        return tuple(unit for unit in UNITS if unit in wanted)  # type: ignore[misc]
+
+    def key(self, passage: Passage) -> str:
+        prompts = (load(_PROMPTS[unit], passage.language).identity for unit in self.asked)
+        sampling = replace(self.sampling, grammar=None)
+        how = (str(VERSION), self.name, self.schema.identity, repr(sampling), str(self.constrains))
+        return hashed(*how, *prompts, passage.title, passage.text)
+
+    def cost(self, passage: Passage) -> Cost:
+        """What the calls would take; relations are asked of as many chunks as have entities."""
+        text, total = tokens(passage.text), Cost()
+        for unit in self.asked:
+            wording = tokens(self._prompt(unit, passage, ()).text)
+            written = min(self.sampling.max_tokens, round(text * _WRITTEN[unit]) + 10)
+            total += Cost(1, wording, written)
+        return total
+
+    async def extract(self, passages: Sequence[Passage]) -> list[Outcome]:
+        return list(await asyncio.gather(*map(self._one, passages)))
+
+    async def _one(self, passage: Passage) -> Outcome:
+        run, sieve = Run(), Sieve()
+        try:
+            await self._read(passage, sieve, run)
+        except MalformedOutput as error:
+            return Outcome(usage=run.usage, failed=error.message)
+        return Outcome(sieve.found(), run.usage)
+
+    async def _read(self, passage: Passage, sieve: Sieve, run: Run) -> None:
+        at, schema, known = Anchors(passage.text), self.schema, list[Entity]()
+        for unit in self.asked:
+            match unit:
+                case "entities":
+                    said = await self._said(wire.Entities, unit, passage, sieve, run)
+                    anchored.entities(said, at, schema, sieve)
+                    known = [item for item in sieve.items if isinstance(item, Entity)]
+                case "relations":
+                    if len(known) < 2:  # nothing to relate: the call is saved
+                        continue
+                    related = await self._said(
+                        wire.Relations, unit, passage, sieve, run, tuple(e.name for e in known)
+                    )
+                    anchored.relations(related, at, schema, known, sieve)
+                case "points":
+                    told = await self._said(wire.Points, unit, passage, sieve, run)
+                    anchored.points(told, at, schema, sieve)
+                case "tables":
+                    ruled = await self._said(wire.Tables, unit, passage, sieve, run)
+                    anchored.tables(ruled, at, sieve)
+                case "outline":
+                    parted = await self._said(wire.Outline, unit, passage, sieve, run)
+                    anchored.outline(parted, at, sieve)
+                case "summary":
+                    short = await self._said(wire.SummaryWire, unit, passage, sieve, run)
+                    anchored.summary(short, at, sieve)
+
+    async def _said(
+        self,
+        form: type[W],
+        unit: Unit,
+        passage: Passage,
+        sieve: Sieve,
+        run: Run,
+        names: tuple[str, ...] = (),
+    ) -> W:
+        prompt = self._prompt(unit, passage, names)
+        held = wire.grammar(unit, self.schema, names) if self.constrains else None
+
+        def parse(reply: Completion) -> W:
+            value, cut = wire.read(form, reply)
+            sieve.cut += cut
+            return value
+
+        return await ask(
+            self.model,
+            [Message("user", prompt.text)],
+            parse,
+            replace(self.sampling, grammar=held),
+            run,
+            role="extractor",
+            prompt=prompt.identity,
+        )
+
+    def _prompt(self, unit: Unit, passage: Passage, names: tuple[str, ...]) -> Rendered:
+        language: Language = passage.language
+        text, title, schema = passage.text, passage.title, self.schema
+        name = _PROMPTS[unit]
+        match unit:
+            case "entities":
+                types = [kind.told(language) for kind in schema.entity]
+                return render(name, language, types=types, text=text)
+            case "relations":
+                predicates = list(schema.predicates)
+                return render(
+                    name, language, entities=list(names), predicates=predicates, text=text
+                )
+            case "points":
+                kinds = [kind.told(language) for kind in schema.knowledge]
+                return render(name, language, kinds=kinds, title=title, text=text)
+            case "tables":
+                return render(name, language, text=text)
+            case "outline" | "summary":
+                return render(name, language, title=title, text=text)

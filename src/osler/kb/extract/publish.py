@@ -1,0 +1,375 @@
+"""The concept graph in step with what was extracted, and never ahead of it.
+
+Names and relations of texts stand in `graph.sqlite` like any vocabulary's, under sources
+"text/…", with the passage's id as a relation's note. Tables of its own hold which passage
+each rests on: what rests on none any more is taken out. So the graph can be brought in step
+from any state, after a kill too, by comparing which passages it holds with which are there.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from osler.kb import access
+from osler.kb.extract import items, names, store
+from osler.kb.extract.items import Entity, Item
+from osler.kb.graph import files, load
+from osler.kb.graph.items import Item as Fact
+from osler.kb.graph.items import Name, Relation, Typed
+from osler.kb.graph.normal import normal
+from osler.kb.graph.store import Graph
+from osler.kb.store import Progress, meta
+from osler.text import language_of, one_line
+
+SOURCE = "text/"
+"""How the sources of what texts say begin; the extractor's name follows."""
+_BATCH = 1000
+"""Passages in one transaction."""
+_RANK = 5
+"""Of a name that a text has: any vocabulary's comes first."""
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS text_of(passage TEXT NOT NULL, extractor TEXT NOT NULL,"
+    " key TEXT NOT NULL, PRIMARY KEY(passage, extractor)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS text_name(passage TEXT NOT NULL, extractor TEXT NOT NULL,"
+    " concept TEXT NOT NULL, text TEXT NOT NULL, type TEXT NOT NULL,"
+    " PRIMARY KEY(passage, extractor, concept, text, type)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS text_name_of ON text_name(concept, text)",
+    "CREATE TABLE IF NOT EXISTS text_edge(passage TEXT NOT NULL, extractor TEXT NOT NULL,"
+    " subject TEXT NOT NULL, predicate TEXT NOT NULL, object TEXT NOT NULL, note TEXT NOT NULL,"
+    " PRIMARY KEY(passage, extractor, subject, predicate, object, note)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS text_edge_of ON text_edge(subject, predicate, object)",
+)
+
+Of = tuple[str, str]
+"""A passage's id and an extractor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What one bringing in step changed."""
+
+    passages: int = 0
+    """Whose items came in."""
+    withdrawn: int = 0
+    """Passages whose items went."""
+    names: int = 0
+    relations: int = 0
+    ambiguous: int = 0
+    """Relations left out: several concepts have the name of one of their ends."""
+
+
+def publish(folder: Path, progress: Progress | None = None) -> Published:
+    """Brings the graph of the folder in step, and makes it when there is none.
+
+    Running it twice changes nothing. Raises `KnowledgeBaseError`.
+    """
+    tell = progress or _silent
+    with access.translated(folder), closing(access.connect(folder)) as db:
+        if not store.exists(db):
+            return Published()
+        here, mark = _here(db), meta(db, "extracted")
+        with Graph.create(folder) as graph:
+            gone = _withdraw(folder, here, held=False)
+            there = _there(graph)
+            fresh = [of for of in here if of not in there]
+            tell("graph", 0, len(fresh))
+            total = Published(withdrawn=gone)
+            for start in range(0, len(fresh), _BATCH):
+                total = _bring(graph, db, fresh[start : start + _BATCH], here, total)
+                tell("graph", min(start + _BATCH, len(fresh)), len(fresh))
+        _note(folder, mark)
+    return total
+
+
+def withdraw(folder: Path, db: sqlite3.Connection) -> int:
+    """Takes out of the graph what rests on passages that are gone; returns how many are.
+
+    `db` is the knowledge base's, whose writer's lock the caller holds. Costs one look where
+    nothing was extracted or nothing has changed.
+    """
+    if not store.exists(db) or not (folder / files.FILE).is_file():
+        return 0
+    with closing(sqlite3.connect(folder / files.FILE)) as graph:
+        known = graph.execute("SELECT value FROM meta WHERE key = 'extracted'").fetchone()
+    if known is None or known[0] == meta(db, "extracted"):
+        return 0
+    return _withdraw(folder, _here(db), held=True)
+
+
+def problems(folder: Path, db: sqlite3.Connection) -> Iterator[str]:
+    """What the graph says of passages that are not there."""
+    if not (folder / files.FILE).is_file():
+        return
+    here = _here(db)
+    with closing(sqlite3.connect(folder / files.FILE)) as graph:
+        if not _has_tables(graph):
+            return
+        for table in ("text_of", "text_name", "text_edge"):
+            rows = graph.execute(f"SELECT DISTINCT passage, extractor FROM {table}")  # noqa: S608
+            if count := sum(of not in here for of in rows):
+                yield f"the graph holds what {count} passages said that are gone"
+
+
+def _here(db: sqlite3.Connection) -> dict[Of, str]:
+    if not store.exists(db):
+        return {}
+    rows = db.execute(
+        "SELECT passage.id, extractor, key FROM extracted JOIN passage"
+        " ON passage.number = extracted.passage WHERE failed = '' ORDER BY passage.number"
+    )
+    return {(passage, extractor): key for passage, extractor, key in rows}
+
+
+def _there(graph: Graph) -> dict[Of, str]:
+    with graph.reading() as db:
+        if not _has_tables(db):
+            return {}
+        rows = db.execute("SELECT passage, extractor, key FROM text_of").fetchall()
+    return {(passage, extractor): key for passage, extractor, key in rows}
+
+
+def _has_tables(db: sqlite3.Connection) -> bool:
+    query = "SELECT 1 FROM sqlite_master WHERE name = 'text_edge_of'"
+    return db.execute(query).fetchone() is not None
+
+
+def _note(folder: Path, mark: str) -> None:
+    with files.writing(folder, changes=False) as db:
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('extracted', ?)", (mark,))
+
+
+# What comes in
+
+
+def _bring(
+    graph: Graph,
+    db: sqlite3.Connection,
+    fresh: Sequence[Of],
+    keys: dict[Of, str],
+    before: Published,
+) -> Published:
+    """The items of some passages, in one transaction."""
+    facts, rows, edges, ambiguous = (
+        list[Fact](),
+        list[tuple[str, ...]](),
+        list[tuple[str, ...]](),
+        0,
+    )
+    for of in fresh:
+        resolved = _Resolved(graph, of)
+        found = [one.item for one in store.of_passage(db, of[0], extractor=of[1])]
+        facts += resolved.facts(found)
+        rows += resolved.names
+        edges += resolved.edges
+        ambiguous += resolved.ambiguous
+    with files.writing(graph.folder) as writer:
+        for statement in _TABLES:
+            writer.execute(statement)
+        # From here on whoever takes texts out knows that the graph rests on some.
+        writer.execute("INSERT OR IGNORE INTO meta VALUES ('extracted', '')")
+        added = load.add(writer, facts)
+        writer.executemany(
+            "INSERT OR REPLACE INTO text_of VALUES (?, ?, ?)", [(*of, keys[of]) for of in fresh]
+        )
+        writer.executemany("INSERT OR IGNORE INTO text_name VALUES (?,?,?,?,?)", rows)
+        writer.executemany("INSERT OR IGNORE INTO text_edge VALUES (?,?,?,?,?,?)", edges)
+    return Published(
+        before.passages + len(fresh),
+        before.withdrawn,
+        before.names + added.names,
+        before.relations + added.relations,
+        before.ambiguous + ambiguous,
+    )
+
+
+class _Resolved:
+    """The items of one chunk as facts of the graph."""
+
+    def __init__(self, graph: Graph, of: Of) -> None:
+        self._graph, self._of, self._source = graph, of, SOURCE + of[1]
+        self.names: list[tuple[str, ...]] = []
+        self.edges: list[tuple[str, ...]] = []
+        self.ambiguous = 0
+
+    def facts(self, found: Sequence[Item]) -> Iterator[Fact]:
+        entities = [item for item in found if isinstance(item, Entity)]
+        ids = {normal(entity.name): self._concepts(entity) for entity in entities}
+        for entity in entities:
+            for concept in ids[normal(entity.name)][:1]:
+                yield from self._named(concept, entity)
+        for item in found:
+            if item.kind == "relation":
+                yield from self._related(item, ids)
+
+    def _concepts(self, entity: Entity) -> tuple[str, ...]:
+        """What the extractor knows, else the graph's of this name, else a new one."""
+        known = entity.concepts or tuple(m.concept for m in self._graph.exact(entity.name))
+        return () if len(known) > 1 else (known or (names.identifier(entity.name),))
+
+    def _named(self, concept: str, entity: Entity) -> Iterator[Fact]:
+        """A name that no vocabulary gives to the concept, with the entity's type."""
+        text = one_line(entity.name)
+        known = self._graph.concept(concept)
+        if known is not None and not concept.startswith(names.PREFIX):
+            is_known = normal(text) in map(normal, known.names)
+            if is_known and not _is_from_texts(self._graph, concept, text):
+                return
+            self.names.append((*self._of, concept, text, ""))
+        else:
+            self.names.append((*self._of, concept, text, entity.type))
+            if entity.type:
+                yield Typed(concept, entity.type)
+        rank = _RANK + text.isupper()  # what an abbreviation is short for comes before it
+        yield Name(concept, text, self._source, rank, language_of(text))
+
+    def _related(self, item: items.Relation, ids: dict[str, tuple[str, ...]]) -> Iterator[Fact]:
+        ends = []
+        for said in (item.subject, item.object):
+            found = ids.get(normal(said))
+            if found is None:  # a precise form of an entity's name: "insulin for injection"
+                span = 0, len(said)
+                entity = Entity(said, "", *span)
+                found = self._concepts(entity)
+                for concept in found:
+                    yield from self._named(concept, entity)
+            if not found:
+                self.ambiguous += 1
+                return
+            ends.append(found[0])
+        passage, _ = self._of
+        note = f"{passage} ({one_line(item.constraint)})" if item.constraint else passage
+        predicate = one_line(item.predicate)
+        self.edges.append((*self._of, ends[0], predicate, ends[1], note))
+        yield Relation(ends[0], predicate, ends[1], self._source, note)
+
+
+def _is_from_texts(graph: Graph, concept: str, text: str) -> bool:
+    with graph.reading() as db:
+        if not _has_tables(db):
+            return False
+        query = "SELECT 1 FROM text_name WHERE concept = ? AND text = ? LIMIT 1"
+        return db.execute(query, (concept, text)).fetchone() is not None
+
+
+# What goes
+
+
+def _withdraw(folder: Path, here: dict[Of, str], *, held: bool) -> int:
+    with closing(sqlite3.connect(folder / files.FILE)) as db:
+        if not _has_tables(db):
+            return 0
+        rows = db.execute("SELECT passage, extractor, key FROM text_of").fetchall()
+    gone = [(passage, by) for passage, by, key in rows if here.get((passage, by)) != key]
+    if gone:
+        with files.writing(folder, held=held) as db:
+            _take_out(db, gone)
+    return len(gone)
+
+
+def _take_out(db: sqlite3.Connection, gone: Sequence[Of]) -> None:
+    """What rested on these passages alone; in the caller's transaction."""
+    db.execute("CREATE TEMP TABLE gone(passage TEXT, extractor TEXT)")
+    db.executemany("INSERT INTO gone VALUES (?, ?)", gone)
+    of_gone = "(passage, extractor) IN (SELECT passage, extractor FROM gone)"
+    edges = db.execute(f"SELECT * FROM text_edge WHERE {of_gone}").fetchall()  # noqa: S608
+    called = db.execute(
+        f"SELECT DISTINCT concept, text, extractor FROM text_name WHERE {of_gone}"  # noqa: S608
+    ).fetchall()
+    for table in ("text_of", "text_name", "text_edge"):
+        db.execute(f"DELETE FROM {table} WHERE {of_gone}")  # noqa: S608
+    db.execute("DROP TABLE temp.gone")
+    for row in edges:
+        _unrelate(db, *row)
+    for concept, text, extractor in called:
+        _unname(db, concept, text, extractor)
+    for concept in dict.fromkeys(row[0] for row in called):
+        _tidy(db, concept)
+
+
+def _unrelate(
+    db: sqlite3.Connection,
+    passage: str,
+    extractor: str,
+    subject: str,
+    predicate: str,
+    object_: str,
+    note: str,
+) -> None:
+    ends = _edge(db, subject, predicate, object_, SOURCE + extractor)
+    if ends is None:
+        return
+    where = "subject = ? AND predicate = ? AND object = ? AND source = ?"
+    db.execute(f"DELETE FROM note WHERE {where} AND text = ?", (*ends, note))  # noqa: S608
+    left = db.execute(
+        "SELECT 1 FROM text_edge WHERE subject = ? AND predicate = ? AND object = ?"
+        " AND extractor = ? LIMIT 1",
+        (subject, predicate, object_, extractor),
+    ).fetchone()
+    if left is None:
+        db.execute(f"DELETE FROM edge WHERE {where}", ends)  # noqa: S608
+
+
+def _edge(db: sqlite3.Connection, *texts: str) -> tuple[int, ...] | None:
+    """Numbers of subject, predicate, object and source; `None` when one is not there."""
+    found = []
+    for place, text in enumerate(texts):
+        table, column = ("concept", "id") if place in (0, 2) else ("word", "text")
+        row = db.execute(f"SELECT n FROM {table} WHERE {column} = ?", (text,)).fetchone()  # noqa: S608
+        if row is None:
+            return None
+        found.append(int(row[0]))
+    return tuple(found)
+
+
+def _unname(db: sqlite3.Connection, concept: str, text: str, extractor: str) -> None:
+    """The name goes when no text of this extractor has it any more."""
+    left = "SELECT 1 FROM text_name WHERE concept = ? AND text = ? AND extractor = ? LIMIT 1"
+    if db.execute(left, (concept, text, extractor)).fetchone() is None:
+        db.execute(
+            "DELETE FROM name WHERE concept = (SELECT n FROM concept WHERE id = ?) AND text = ?"
+            " AND source = (SELECT n FROM word WHERE text = ?)",
+            (concept, text, SOURCE + extractor),
+        )
+
+
+def _tidy(db: sqlite3.Connection, concept: str) -> None:
+    """Spellings and types of a concept as its names now are; one without names goes."""
+    row = db.execute("SELECT n FROM concept WHERE id = ?", (concept,)).fetchone()
+    if row is None:
+        return
+    (number,) = row
+    texts = [text for (text,) in db.execute("SELECT text FROM name WHERE concept = ?", row)]
+    kept = json.dumps(sorted({normal(text) for text in texts}))
+    db.execute(
+        "DELETE FROM alias WHERE concept = ? AND norm NOT IN (SELECT value FROM json_each(?))",
+        (number, kept),
+    )
+    if concept.startswith(names.PREFIX):
+        types = "SELECT n FROM word WHERE text IN (SELECT type FROM text_name WHERE concept = ?)"
+        db.execute(
+            f"DELETE FROM typed WHERE concept = ? AND type NOT IN ({types})",  # noqa: S608
+            (number, concept),
+        )
+    if not texts:
+        for table, column in _OF_CONCEPT:
+            db.execute(f"DELETE FROM {table} WHERE {column} = ?", row)  # noqa: S608
+
+
+_OF_CONCEPT = (
+    *(("note", end) for end in ("subject", "object")),
+    *(("edge", end) for end in ("subject", "object")),
+    *((table, "concept") for table in ("definition", "typed", "alias")),
+    *(("merge", end) for end in ("one", "other")),
+    *(("fused", end) for end in ("member", "head")),
+    ("concept", "n"),
+)
+
+
+def _silent(what: str, done: int, total: int | None) -> None:
+    """The progress of a job that nobody watches."""

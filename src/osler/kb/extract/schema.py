@@ -1,0 +1,132 @@
+"""What is to be extracted: types of entities, kinds of knowledge, predicates.
+
+The packaged one is the paper's (KAG-Thinker App. 13, Table 15, and Table 17). One's own is
+a TOML or JSON file of the same form; a mistake in it is told when it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from osler.errors import BadConfig
+from osler.text import one_line
+from osler.types import Language
+
+_FIX = "see docs/guide/extraction.md for the form of a schema"
+
+
+def _line(text: str) -> str:
+    if one_line(text) != text:
+        raise ValueError("it must be one line without spaces around it")
+    return text
+
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=60), AfterValidator(_line)]
+Words = Annotated[str, StringConstraints(max_length=300), AfterValidator(_line)]
+
+
+class Kind(BaseModel):
+    """A type of entities, or a kind of knowledge."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    en: Words = ""
+    """What it is, as the model is told in English; empty for its name alone."""
+    zh: Words = ""
+
+    def told(self, language: Language) -> str:
+        """Its name with what it is; of two languages the one that is given."""
+        about = (self.zh or self.en) if language == "zh" else (self.en or self.zh)
+        mark = "：" if language == "zh" else ": "
+        return f"{self.name}{mark}{about}" if about else self.name
+
+
+class Schema(BaseModel):
+    """Immutable. `identity` names its content."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    entity: tuple[Kind, ...] = Field(min_length=1, max_length=100)
+    knowledge: tuple[Kind, ...] = ()
+    """Kinds of knowledge points; the paper's five where none is given."""
+    predicates: tuple[Name, ...] = ()
+    """Relations are held to these; with none they are free, as in the paper."""
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Schema:
+        for field in ("entity", "knowledge"):
+            names = [kind.name for kind in getattr(self, field)]
+            if twice := {name for name in names if names.count(name) > 1}:
+                raise ValueError(f"{field}: {', '.join(sorted(twice))} stands there twice")
+        if len(set(self.predicates)) < len(self.predicates):
+            raise ValueError("predicates: one stands there twice")
+        return self
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        return tuple(kind.name for kind in self.entity)
+
+    @property
+    def identity(self) -> str:
+        """Its name with a hash of all that is in it: "medicine@1f3a9c2e"."""
+        digest = hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:8]
+        return f"{self.name}@{digest}"
+
+
+@cache
+def medicine() -> Schema:
+    """The paper's: 24 types of entities, five kinds of knowledge, free relations."""
+    text = files(__package__).joinpath("medicine.toml").read_text(encoding="utf-8")
+    return Schema.model_validate(tomllib.loads(text))
+
+
+def load(path: Path) -> Schema:
+    """The schema of a `.toml` or `.json` file.
+
+    Raises `BadConfig` that names the file, the place in it and what is wrong there.
+    """
+    try:
+        found = Schema.model_validate(_read(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        what = str(first["msg"]).removeprefix("Value error, ")
+        raise BadConfig(f"{path}: {place + ': ' if place else ''}{what}", fix=_FIX) from error
+    if found.knowledge:
+        return found
+    return found.model_copy(update={"knowledge": medicine().knowledge})
+
+
+def _read(path: Path) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise BadConfig(f"{path} cannot be read: {why}", fix=_FIX) from error
+    try:
+        match path.suffix.lower():
+            case ".toml":
+                return tomllib.loads(text)
+            case ".json":
+                return json.loads(text)
+    except ValueError as error:
+        raise BadConfig(f"{path}: {error}", fix=_FIX) from error
+    raise BadConfig(f"{path} is neither .toml nor .json", fix="give the file one of these endings")

@@ -1,0 +1,264 @@
+"""The rows of what was extracted, in the knowledge base's own file.
+
+They hang on the passages by foreign keys: a passage that goes takes its items with it in
+the same transaction, and a snapshot holds both. The tables are made by the first run. Items
+are also kept by key, so that a chunk that comes back with the same words costs nothing;
+what no chunk uses any more is swept by the next complete run.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from osler.kb.extract import items
+from osler.kb.extract.base import Outcome
+from osler.kb.extract.items import Found, Item
+from osler.kb.graph.normal import normal
+from osler.types import Usage
+
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS extracted(
+  passage INTEGER NOT NULL REFERENCES passage(number) ON DELETE CASCADE,
+  extractor TEXT NOT NULL, key TEXT NOT NULL, failed TEXT NOT NULL, drops TEXT NOT NULL,
+  cut INTEGER NOT NULL, calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
+  completion_tokens INTEGER NOT NULL, seconds REAL NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY(passage, extractor)) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS extracted_item(
+  n INTEGER PRIMARY KEY, passage INTEGER NOT NULL, extractor TEXT NOT NULL,
+  kind TEXT NOT NULL, norm TEXT NOT NULL, body TEXT NOT NULL,
+  FOREIGN KEY(passage, extractor) REFERENCES extracted(passage, extractor) ON DELETE CASCADE)""",
+    """CREATE INDEX IF NOT EXISTS extracted_item_of ON extracted_item(passage, extractor)""",
+    """CREATE INDEX IF NOT EXISTS extracted_item_norm ON extracted_item(norm, kind)""",
+    """CREATE TABLE IF NOT EXISTS extracted_kept(
+  key TEXT PRIMARY KEY, items TEXT NOT NULL, drops TEXT NOT NULL, cut INTEGER NOT NULL)
+  WITHOUT ROWID""",
+    """CREATE TRIGGER IF NOT EXISTS extracted_came AFTER INSERT ON extracted BEGIN
+  INSERT OR REPLACE INTO meta VALUES ('extracted', hex(randomblob(8))); END""",
+    """CREATE TRIGGER IF NOT EXISTS extracted_went AFTER DELETE ON extracted BEGIN
+  INSERT OR REPLACE INTO meta VALUES ('extracted', hex(randomblob(8))); END""",
+)
+"""`meta.extracted` is another word after each change: what was made from the rows as they
+were then (`publish`) knows by it that it is out of date."""
+
+
+Kept = dict[str, Found]
+"""What is known, by key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A chunk and what became of it."""
+
+    number: int
+    """Of the passage."""
+    key: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """An item and the passage that it opens."""
+
+    passage: str
+    """Its id."""
+    extractor: str
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What one extractor has done so far."""
+
+    extractor: str
+    chunks: int
+    failed: int
+    cut: int
+    usage: Usage
+    kinds: tuple[tuple[str, int], ...]
+    """Items by kind."""
+    drops: tuple[tuple[str, int], ...]
+
+
+def exists(db: sqlite3.Connection) -> bool:
+    """Whether anything was ever extracted here."""
+    wanted = "SELECT 1 FROM sqlite_master WHERE name = 'extracted_came'"
+    return db.execute(wanted).fetchone() is not None
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Makes the tables that are not there; in a transaction of the caller's."""
+    for statement in _TABLES:
+        db.execute(statement)
+
+
+def keys(db: sqlite3.Connection, extractor: str) -> dict[int, str]:
+    """By passage, the key under which it was last done; those that failed are left out."""
+    if not exists(db):
+        return {}
+    rows = db.execute(
+        "SELECT passage, key FROM extracted WHERE extractor = ? AND failed = ''", (extractor,)
+    )
+    return dict(rows)
+
+
+def kept(db: sqlite3.Connection, keys: Iterable[str]) -> Kept:
+    """Those of the keys that are known."""
+    if not exists(db):
+        return {}
+    wanted = json.dumps(sorted(set(keys)))
+    rows = db.execute(
+        "SELECT * FROM extracted_kept WHERE key IN (SELECT value FROM json_each(?))", (wanted,)
+    )
+    return {key: Found(items.load(held), _pairs(drops), cut) for key, held, drops, cut in rows}
+
+
+def is_kept(db: sqlite3.Connection, key: str) -> bool:
+    query = "SELECT 1 FROM extracted_kept WHERE key = ?"
+    return exists(db) and db.execute(query, (key,)).fetchone() is not None
+
+
+def write(db: sqlite3.Connection, extractor: str, done: Sequence[Done]) -> int:
+    """Stores chunks, each in place of what the extractor had of it; in one transaction of
+    the caller's. Returns how many were written: a passage that is gone is not."""
+    create(db)
+    written = 0
+    for one in done:
+        held = db.execute("SELECT 1 FROM passage WHERE number = ?", (one.number,)).fetchone()
+        if held is None:
+            continue
+        written += 1
+        _replace(db, extractor, one)
+    return written
+
+
+def _replace(db: sqlite3.Connection, extractor: str, one: Done) -> None:
+    found, usage = one.outcome.found, one.outcome.usage
+    of = (one.number, extractor)
+    drops = json.dumps(dict(found.drops), ensure_ascii=False)
+    db.execute("DELETE FROM extracted WHERE passage = ? AND extractor = ?", of)
+    db.execute(
+        "INSERT INTO extracted VALUES (?,?,?,?,?, ?,?,?,?,?,?)",
+        (
+            *(*of, one.key, one.outcome.failed, drops),
+            *(found.cut, usage.calls, usage.prompt_tokens, usage.completion_tokens),
+            *(usage.seconds, int(time.time())),
+        ),
+    )
+    if one.outcome.failed:
+        return
+    db.executemany(
+        "INSERT INTO extracted_item(passage, extractor, kind, norm, body) VALUES (?,?,?,?,?)",
+        [(*of, item.kind, normal(called(item)), items.dump([item])) for item in found.items],
+    )
+    db.execute(
+        "INSERT OR REPLACE INTO extracted_kept VALUES (?, ?, ?, ?)",
+        (one.key, items.dump(found.items), drops, found.cut),
+    )
+
+
+def called(item: Item) -> str:
+    """The name under which an item is found."""
+    match item.kind:
+        case "entity" | "point":
+            return item.name
+        case "relation":
+            return f"{item.subject} {item.predicate} {item.object}"
+        case "table" | "heading":
+            return item.title
+        case "summary":
+            return item.about[0]
+
+
+def sweep(db: sqlite3.Connection) -> int:
+    """Forgets what was kept of chunks that are gone; returns how many."""
+    if not exists(db):
+        return 0
+    return db.execute(
+        "DELETE FROM extracted_kept WHERE key NOT IN (SELECT key FROM extracted)"
+    ).rowcount
+
+
+def of_passage(db: sqlite3.Connection, id: str, *, extractor: str = "") -> list[Anchored]:
+    """The items of a chunk in the order in which they were found."""
+    return list(_items(db, "passage.id = ? AND ? IN ('', i.extractor)", (id, extractor)))
+
+
+def named(db: sqlite3.Connection, name: str, *, kind: str = "") -> list[Anchored]:
+    """Items of this name, whatever its case, width and punctuation, in every chunk."""
+    return list(_items(db, "i.norm = ? AND ? IN ('', i.kind)", (normal(name), kind)))
+
+
+def every(db: sqlite3.Connection) -> Iterator[Anchored]:
+    return _items(db, "?", (1,))
+
+
+def _items(db: sqlite3.Connection, where: str, values: Sequence[object]) -> Iterator[Anchored]:
+    if not exists(db):
+        return
+    rows = db.execute(
+        "SELECT passage.id, i.extractor, i.body FROM extracted_item AS i"  # noqa: S608
+        f" JOIN passage ON passage.number = i.passage WHERE {where} ORDER BY i.passage, i.n",
+        values,
+    )
+    for id, extractor, body in rows:
+        for item in items.load(body):
+            yield Anchored(id, extractor, item)
+
+
+def accounts(db: sqlite3.Connection) -> list[Account]:
+    """Of each extractor, in alphabetical order."""
+    if not exists(db):
+        return []
+    kinds: dict[str, list[tuple[str, int]]] = {}
+    counted = "SELECT extractor, kind, count(*) FROM extracted_item GROUP BY 1, 2 ORDER BY 1, 2"
+    for extractor, kind, count in db.execute(counted):
+        kinds.setdefault(extractor, []).append((kind, count))
+    drops: dict[str, list[tuple[str, int]]] = {}
+    lost = (
+        "SELECT extractor, d.key, sum(d.value) FROM extracted, json_each(drops) AS d GROUP BY 1, 2"
+    )
+    for extractor, reason, count in db.execute(lost):
+        drops.setdefault(extractor, []).append((reason, count))
+    rows = db.execute(
+        "SELECT extractor, count(*), sum(failed != ''), sum(cut), sum(calls), sum(prompt_tokens),"
+        " sum(completion_tokens), sum(seconds) FROM extracted GROUP BY 1 ORDER BY 1"
+    )
+    return [
+        Account(
+            name,
+            chunks,
+            failed,
+            cut,
+            Usage(calls, read, written, seconds=seconds),
+            tuple(kinds.get(name, ())),
+            items.summed(drops.get(name, ())),
+        )
+        for name, chunks, failed, cut, calls, read, written, seconds in rows
+    ]
+
+
+def problems(db: sqlite3.Connection) -> Iterator[str]:
+    """Items without a chunk, and items that do not stand in theirs; reads everything."""
+    if not exists(db):
+        return
+    orphans = (
+        "SELECT count(*) FROM extracted WHERE passage NOT IN (SELECT number FROM passage)",
+        "SELECT count(*) FROM extracted_item AS i WHERE NOT EXISTS (SELECT 1 FROM extracted AS e"
+        " WHERE e.passage = i.passage AND e.extractor = i.extractor)",
+    )
+    for query in orphans:
+        (count,) = db.execute(query).fetchone()
+        if count:
+            yield f"{count} extracted items belong to no passage"
+    texts: Mapping[str, int] = dict(db.execute("SELECT id, length(text) FROM passage"))
+    for one in every(db):
+        if not 0 <= one.item.start < one.item.end <= texts.get(one.passage, 0):
+            yield f"an extracted {one.item.kind} lies outside {one.passage}"
+
+
+def _pairs(drops: str) -> tuple[tuple[str, int], ...]:
+    return tuple(json.loads(drops).items())

@@ -1,0 +1,132 @@
+"""Without a model: names of the graph and of the texts, and what is stated between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from osler.kb.extract import names, patterns
+from osler.kb.extract.dictionary import DictionaryExtractor
+from osler.kb.extract.items import Entity, Found, Relation
+from osler.kb.graph.items import Name, Typed
+from osler.kb.graph.store import Graph
+from osler.types import Language, Passage
+
+
+def passage(text: str, title: str = "", language: Language = "en") -> Passage:
+    return Passage("book:x#0", text, "book", title, language=language)
+
+
+def read(*passages: Passage, graph: Graph | None = None, pairs: bool = True) -> list[Found]:
+    with DictionaryExtractor(graph, pairs=pairs) as extractor:
+        extractor.learn(iter(passages))
+        return [extractor.read(one) for one in passages]
+
+
+def triples(found: Found) -> list[tuple[str, str, str]]:
+    items = [item for item in found.items if isinstance(item, Relation)]
+    return [(item.subject, item.predicate, item.object) for item in items]
+
+
+def test_an_abbreviation_and_its_long_form_are_one_concept() -> None:
+    text = "Chronic obstructive pulmonary disease (COPD) is common. COPD is treatable."
+    (found,) = read(passage(text))
+    long, short = (item for item in found.items if isinstance(item, Entity))
+    assert (long.name, short.name) == ("Chronic obstructive pulmonary disease", "COPD")
+    assert long.concepts == short.concepts == (names.identifier(long.name),)
+
+
+@pytest.mark.parametrize(
+    ("short", "before", "long"),
+    [
+        ("CKD", "Patients with chronic kidney disease", "chronic kidney disease"),
+        ("HT", "the 5-hydroxytryptamine", ""),
+        ("ACE", "inhibitors of angiotensin-converting enzyme", "angiotensin-converting enzyme"),
+        ("XYZ", "chronic kidney disease", ""),
+        ("AF", "atrial fibrillation", "atrial fibrillation"),
+    ],
+)
+def test_long_forms_by_hand(short: str, before: str, long: str) -> None:
+    assert names.long_form(short, before) == long
+
+
+def test_titles_definitions_and_other_names_are_learnt_in_both_languages() -> None:
+    english = "Heart failure, also known as cardiac failure, is common. Asthma is a disease."
+    learnt = list(names.learn(passage(english, "Dyspnoea")))
+    assert names.Learnt("Dyspnoea") in learnt
+    assert names.Learnt("Heart failure", "cardiac failure") in learnt
+    assert names.Learnt("Asthma") in learnt
+    chinese = "糖尿病是一种代谢疾病，又称消渴症。该病是一种慢性病。"
+    learnt = list(names.learn(passage(chinese, "二甲双胍", "zh")))
+    assert learnt == [
+        names.Learnt("二甲双胍"),
+        names.Learnt("糖尿病", "消渴症"),
+        names.Learnt("糖尿病"),
+    ]
+    assert list(names.learn(passage("This is a test.", "Introduction"))) == []
+
+
+@pytest.mark.parametrize(
+    ("gap", "language", "predicate"),
+    [
+        (" is caused by ", "en", "is caused by"),
+        (" is commonly used to treat severe ", "en", "is used to treat"),
+        (" (an infection) may lead to ", "en", "leads to"),
+        (" is not caused by ", "en", None),
+        (" and ", "en", None),
+        (" was discussed before the war of ", "en", None),
+        ("可引起", "zh", "可以导致"),
+        ("用于治疗", "zh", "用于治疗"),
+        ("不用于治疗", "zh", None),
+        ("的主要症状是", "zh", "临床表现为"),
+    ],
+)
+def test_the_whole_gap_is_the_cue(gap: str, language: Language, predicate: str | None) -> None:
+    assert patterns.between(gap, language) == predicate
+
+
+def test_stated_relations_come_before_names_that_stand_together() -> None:
+    titles = [passage("x", title) for title in ("Smoking", "Asthma", "Cancer", "Emphysema")]
+    text = "Smoking leads to cancer, emphysema and asthma. Cancer is not caused by asthma."
+    found, *_ = read(passage(text), *titles)
+    assert triples(found)[:3] == [
+        ("Smoking", "leads to", "cancer"),
+        ("Smoking", "leads to", "emphysema"),
+        ("Smoking", "leads to", "asthma"),
+    ]
+    assert {predicate for _, predicate, _ in triples(found)[3:]} == {"is mentioned with"}
+    alone, *_ = read(passage(text), *titles, pairs=False)
+    assert len(triples(alone)) == 3
+    for item in found.items:
+        assert text[item.start : item.end].strip()
+
+
+def test_chinese_relations_are_stated_in_chinese() -> None:
+    titles = [passage("x", t, "zh") for t in ("糖尿病", "二甲双胍", "肾病", "视网膜病变")]
+    text = "二甲双胍用于治疗糖尿病。糖尿病可导致视网膜病变、肾病。"
+    found, *_ = read(passage(text, language="zh"), *titles, pairs=False)
+    assert triples(found) == [
+        ("二甲双胍", "用于治疗", "糖尿病"),
+        ("糖尿病", "可以导致", "视网膜病变"),
+        ("糖尿病", "可以导致", "肾病"),
+    ]
+
+
+def test_the_graph_s_concepts_and_types_come_first(tmp_path: Path) -> None:
+    with Graph.create(tmp_path) as graph:
+        graph.add([Name("UMLS:C1", "asthma"), Typed("UMLS:C1", "Disease or Syndrome")])
+        (found,) = read(passage("Asthma is a disease.", "Asthma"), graph=graph)
+        (entity,) = found.of("entity")
+        assert isinstance(entity, Entity)
+        assert (entity.concepts, entity.type) == (("UMLS:C1",), "Disease")
+
+
+def test_a_greater_vocabulary_makes_all_keys_new_but_names_of_texts_do_not(tmp_path: Path) -> None:
+    one = passage("Asthma.")
+    with Graph.create(tmp_path) as graph:
+        first = DictionaryExtractor(graph).key(one)
+        graph.add([Name("TEXT:1", "asthma", "text/dictionary")])
+        assert DictionaryExtractor(graph).key(one) == first
+        graph.add([Name("UMLS:C1", "asthma", "MSH")])
+        assert DictionaryExtractor(graph).key(one) != first
