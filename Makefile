@@ -9,7 +9,7 @@ STRATEGY ?= tc-rag
 LIGHT := pdf parquet xlsx fast edge qdrant graph math plot serve
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask test test-extra check laws lock bench fuzz clean
+.PHONY: ask test test-extra check laws lock bench fuzz page clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -60,6 +60,10 @@ laws: $(VENV)/dev
 bench: $(VENV)/dev
 	@$(OSLER) download-models >/dev/null
 	$(BIN)/python benchmarks/sample_questions.py
+
+## Builds the page into the package (needs Node 20 or newer; installing Osler does not).
+page:
+	cd web && npm ci --no-audit --no-fund && npm test && npm run build
 
 ## The whole HTTP API against its own schema, with at least 5,000 requests.
 fuzz: $(VENV)/dev

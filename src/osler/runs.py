@@ -16,6 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -267,7 +268,7 @@ def read_record(folder: Path) -> Record:
     """Raises `BadRun` when the folder holds no run."""
     path = folder / RECORD
     try:
-        return TypeAdapter(Record).validate_json(path.read_bytes())
+        return _records().validate_json(path.read_bytes())
     except OSError as error:
         raise BadRun(f"{folder} holds no run", fix="`osler trace ls` lists them") from error
     except ValidationError as error:
@@ -322,7 +323,7 @@ def _keep(folder: Path, record: Record, events: Sequence[Event], tape: Tape) -> 
     draft = folder.with_name(f".{folder.name}")
     draft.mkdir(parents=True)
     try:
-        text = TypeAdapter(Record).dump_json(record, indent=2).decode()
+        text = _records().dump_json(record, indent=2).decode()
         (draft / RECORD).write_text(text + "\n", encoding="utf-8")
         _write_lines(draft / EVENTS, map(to_line, events))
         _write_lines(draft / TAPE, tape.lines())
@@ -332,6 +333,11 @@ def _keep(folder: Path, record: Record, events: Sequence[Event], tape: Tape) -> 
             shutil.rmtree(draft)
         raise BadRun(f"the run cannot be kept in {folder}: {error}") from error
     return folder
+
+
+@cache
+def _records() -> TypeAdapter[Record]:
+    return TypeAdapter(Record)
 
 
 def _write_lines(path: Path, lines: Any) -> None:

@@ -21,6 +21,7 @@ LAYERS = (
     {"wiring"},
     {"runs", "doctor", "calibrate", "studies", "trials"},
     {"plans"},
+    {"web"},
     {"serve"},
     {"cli"},
 )

@@ -206,8 +206,7 @@ def is_built(db: sqlite3.Connection) -> bool:
 
 def require(db: sqlite3.Connection, encoder: str | None) -> None:
     """See `KnowledgeBase.require_built`."""
-    total = count(db)
-    if total == 0:
+    if db.execute("SELECT 1 FROM passage LIMIT 1").fetchone() is None:
         raise KnowledgeBaseUnbuilt(
             "the knowledge base holds no passages",
             fix="run `osler kb build --sample` or `osler kb add PATH --source SOURCE`",
@@ -217,6 +216,7 @@ def require(db: sqlite3.Connection, encoder: str | None) -> None:
         raise other_encoder(stored, encoder)
     if not is_built(db):
         # Before the first build nobody has said which languages get vectors: all are missing.
+        total = count(db)
         missing = pending(db) if is_begun(db) else total
         what = (
             f"{missing:,} of {total:,} passages are not indexed"

@@ -162,7 +162,7 @@ class Tape:
         head = {"tape": VERSION, "made": self.made, "date": self.date, "models": able}
         yield json.dumps(head | {"prompts": self.prompts}, ensure_ascii=False)
         for entry in self.entries:
-            yield TypeAdapter(Entry).dump_json(entry).decode()
+            yield _entries().dump_json(entry).decode()
 
     @classmethod
     def read(cls, path: Path) -> Tape:
@@ -182,7 +182,7 @@ class Tape:
             raise BadRun(f"{path}: no tape: {error}") from error
         for number, line in enumerate(rest, 2):
             try:
-                tape.entries.append(TypeAdapter(Entry).validate_json(line))
+                tape.entries.append(_entries().validate_json(line))
             except ValidationError as error:
                 raise BadRun(f"{path}:{number}: not a tape entry") from error
         return tape
@@ -377,7 +377,7 @@ def _decoding(sampling: Sampling) -> dict[str, Any]:
 
 
 def _canonical(parts: Sequence[Any]) -> str:
-    return TypeAdapter(Any).dump_json(list(parts)).decode()
+    return _anything().dump_json(list(parts)).decode()
 
 
 def _key(kind: Kind, parts: Sequence[Any]) -> str:
@@ -418,6 +418,16 @@ def _difference(recorded: list[str], wanted: list[str]) -> str:
 
 def _shortened(line: str) -> str:
     return line if len(line) <= _WIDTH else f"{line[:_WIDTH]}…"
+
+
+@cache
+def _entries() -> TypeAdapter[Entry]:
+    return TypeAdapter(Entry)
+
+
+@cache
+def _anything() -> TypeAdapter[Any]:
+    return TypeAdapter(Any)
 
 
 @cache

@@ -27,6 +27,9 @@ def chosen(
     limits: Limits | None = None,
 ) -> Settings:
     """The settings of one run. Raises `Refused` (422) for what the settings refuse."""
+    given = (strategy, planner, k, seed, temperature, max_tokens)
+    if given == (None,) * len(given) and not sources and limits in (None, Limits()):
+        return settings
     tree = settings.model_dump()
     if strategy is not None and strategy != settings.strategy.kind:
         tree["strategy"] = {"kind": strategy}
@@ -50,8 +53,7 @@ def searching(settings: Settings, asked: SearchAsked) -> Settings:
     """The settings of one search."""
     if asked.year_from and asked.year_to and asked.year_from > asked.year_to:
         raise Refused(422, "bad_choice", "year_from is after year_to")
-    tree = settings.model_dump()
-    tree["retrieve"] |= {
+    wanted = {
         "year_from": asked.year_from,
         "year_to": asked.year_to,
         "languages": tuple(asked.languages),
@@ -59,6 +61,10 @@ def searching(settings: Settings, asked: SearchAsked) -> Settings:
         "trust": asked.trust,
         "retracted": asked.retracted,
     }
+    if all(getattr(settings.retrieve, name) == value for name, value in wanted.items()):
+        return settings
+    tree = settings.model_dump()
+    tree["retrieve"] |= wanted
     return _validated(tree)
 
 

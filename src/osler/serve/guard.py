@@ -20,6 +20,9 @@ from osler.serve.problems import Refused, response
 
 OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})
 """Probes bear no key and are not counted against a caller."""
+_PAGE = frozenset({"/", "/icon.svg"})
+"""With `/assets/`, the empty page: a browser opens it without a key, and what it shows it asks for
+with one."""
 _HEADERS = {
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
     b"x-content-type-options": b"nosniff",
@@ -58,7 +61,7 @@ class Guard:
         """The request's body behind a new `receive`, once all is in order."""
         headers = _headers(scope)
         self._called_by_name(headers)
-        if scope["path"] in OPEN_TO_ALL:
+        if scope["path"] in OPEN_TO_ALL or _of_page(scope):
             return receive
         caller = self._gate.caller(headers.get("authorization"))
         caller.admit(time.monotonic())
@@ -133,6 +136,11 @@ class _Sender:
             given.append((b"x-request-id", self._id))
             message = {**message, "headers": given}
         await self._send(message)
+
+
+def _of_page(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return scope["method"] == "GET" and (path in _PAGE or path.startswith("/assets/"))
 
 
 def _too_large(limit: int) -> Refused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,17 @@ from osler.serve.ledger import FILE, Ledger
 from osler.testing.served import Speaks, asked, events, filled, no_page, serving, settings_for
 
 PROBLEM = "application/problem+json"
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx2.Client, str]]:
+    """A server that wanted a key from its first request on, and one."""
+    folder = tmp_path_factory.mktemp("keyed")
+    ledger = Ledger(folder / "serve")
+    key = new_key(ledger, "one")
+    ledger.close()
+    with serving(folder) as place, httpx2.Client(base_url=place.url) as client:
+        yield client, key
 
 
 def bearing(key: str) -> dict[str, str]:
@@ -79,25 +90,25 @@ def test_two_keys_cannot_have_one_name_and_names_are_plain(home: Path) -> None:
     ledger.close()
 
 
-def test_every_route_wants_a_key_once_there_is_one_and_probes_want_none(home: Path) -> None:
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
-        key = new_key(place.site.ledger, "one")
-        time.sleep(1.05)  # it is looked up at most once a second
-        schema = client.get("/openapi.json", headers=bearing(key)).json()
-        routes = [
-            (method.upper(), path)
-            for path, item in schema["paths"].items()
-            for method in item
-            if method in ("get", "post")
-        ]
-        assert len(routes) >= 18
-        for method, path in [*routes, ("GET", "/openapi.json"), ("POST", "/mcp")]:
-            reply = client.request(method, path.replace("{id}", "x"))
-            if path in ("/healthz", "/readyz"):
-                assert reply.status_code == 200
-                continue
-            assert reply.status_code == 401, (method, path)
-            assert reply.headers["www-authenticate"].startswith("Bearer")
+def test_every_route_wants_a_key_once_there_is_one_and_probes_want_none(
+    keyed: tuple[httpx2.Client, str],
+) -> None:
+    client, key = keyed
+    schema = client.get("/openapi.json", headers=bearing(key)).json()
+    routes = [
+        (method.upper(), path)
+        for path, item in schema["paths"].items()
+        for method in item
+        if method in ("get", "post")
+    ]
+    assert len(routes) >= 19
+    for method, path in [*routes, ("GET", "/openapi.json"), ("POST", "/mcp")]:
+        reply = client.request(method, path.replace("{id}", "x"))
+        if path in ("/healthz", "/readyz"):
+            assert reply.status_code == 200
+            continue
+        assert reply.status_code == 401, (method, path)
+        assert reply.headers["www-authenticate"].startswith("Bearer")
 
 
 @pytest.mark.parametrize(
@@ -111,14 +122,14 @@ def test_every_route_wants_a_key_once_there_is_one_and_probes_want_none(home: Pa
         lambda key: "\xff\xfe",
     ],
 )
-def test_a_key_that_is_nearly_right_is_wrong(home: Path, changed: Callable[[str], str]) -> None:
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
-        key = new_key(place.site.ledger, "one")
-        time.sleep(1.05)
-        assert client.get("/api/v1/kb", headers=bearing(key)).status_code == 200
-        header = f"Bearer {changed(key)}".encode("latin-1")
-        reply = client.get("/api/v1/kb", headers={b"Authorization": header})
-        assert reply.status_code == 401
+def test_a_key_that_is_nearly_right_is_wrong(
+    keyed: tuple[httpx2.Client, str], changed: Callable[[str], str]
+) -> None:
+    client, key = keyed
+    assert client.get("/api/v1/kb", headers=bearing(key)).status_code == 200
+    header = f"Bearer {changed(key)}".encode("latin-1")
+    reply = client.get("/api/v1/kb", headers={b"Authorization": header})
+    assert reply.status_code == 401
 
 
 def test_a_key_that_is_taken_back_opens_nothing_at_once(home: Path) -> None:

@@ -1,0 +1,54 @@
+"""The page: static files out of the package, under a policy that loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from osler import web
+from osler.serve.problems import Refused
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_FOR_EVER = "public, max-age=31536000, immutable"
+
+router = APIRouter(include_in_schema=False)
+_files = cache(web.files)
+"""Read once: what is not among them has no address, whatever a request calls it."""
+
+
+@router.get("/")
+async def index() -> Response:
+    return _file("index.html")
+
+
+@router.get("/icon.svg")
+async def icon() -> Response:
+    return _file("icon.svg")
+
+
+@router.get("/assets/{name}")
+async def asset(name: str) -> Response:
+    return _file(f"assets/{name}")
+
+
+def _file(name: str) -> Response:
+    """Raises `Refused` (404)."""
+    content = _files().get(name)
+    if content is None:
+        fix = "" if _files() else "build the page: make page"
+        raise Refused(404, "no_page", "there is no such page", fix=fix)
+    headers = {"Content-Security-Policy": POLICY}
+    if name.startswith("assets/"):  # their names hold the hash of what is in them
+        headers["Cache-Control"] = _FOR_EVER
+    return Response(content, headers=headers, media_type=_TYPES[name.rpartition(".")[2]])

@@ -1,0 +1,81 @@
+"""The page's files: handed out under a strict policy, and nothing beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from osler import web
+from osler.serve import page
+from osler.serve.keys import new_key
+from osler.serve.ledger import Ledger
+from osler.testing.served import serving
+
+BUILT = {
+    "index.html": b'<script type="module" src="./assets/index-1.js"></script>',
+    "assets/index-1.js": b"1;",
+    "icon.svg": b"<svg/>",
+}
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "_files", lambda: BUILT)
+
+
+@pytest.mark.usefixtures("built")
+def test_the_page_loads_nothing_from_elsewhere_and_lies_in_no_frame(http: httpx2.Client) -> None:
+    reply = http.get("/")
+    assert reply.status_code == 200
+    assert reply.headers["content-type"] == "text/html; charset=utf-8"
+    policy = reply.headers["content-security-policy"]
+    assert policy == page.POLICY
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert reply.headers["cache-control"] == "no-store"
+    script = http.get("/assets/index-1.js")
+    assert (script.status_code, script.content) == (200, b"1;")
+    assert "immutable" in script.headers["cache-control"]
+    assert script.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize(
+    "path", ["/assets/none.js", "/assets/..%2findex.html", "/assets/%2e%2e/__init__.py", "/dist"]
+)
+def test_what_is_no_file_of_the_page_is_not_there(http: httpx2.Client, path: str) -> None:
+    assert http.get(path).status_code == 404
+
+
+def test_a_page_that_was_not_built_says_how(
+    http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "_files", dict)
+    reply = http.get("/")
+    assert (reply.status_code, reply.json()["fix"]) == (404, "build the page: make page")
+
+
+@pytest.mark.usefixtures("built")
+def test_the_empty_page_opens_without_a_key_and_what_it_shows_does_not(home: Path) -> None:
+    ledger = Ledger(home / "serve")
+    new_key(ledger, "one")
+    ledger.close()
+    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+        assert client.get("/").status_code == 200
+        assert client.get("/assets/index-1.js").status_code == 200
+        assert client.get("/api/v1/runs").status_code == 401
+        assert client.post("/").status_code == 401
+
+
+def test_files_are_named_from_the_page_s_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web, "BUILT", tmp_path)
+    assert web.files() == {}
+    (tmp_path / "assets").mkdir()
+    for name, content in BUILT.items():
+        (tmp_path / name).write_bytes(content)
+    assert web.files() == BUILT
