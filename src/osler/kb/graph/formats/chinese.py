@@ -156,6 +156,10 @@ class EntityList:
 
     def read(self, path: Path) -> Iterator[Item]:
         kind = path.stem
+        if kind != "deny" and kind not in KINDS:
+            raise MalformedSource(
+                f"{path.name} names no kind of entity", fix=f"one of: {', '.join(KINDS)}, deny"
+            )
         with open_file(path) as file:
             for line in text_lines(file, path.name):
                 if isinstance(line, Drop):

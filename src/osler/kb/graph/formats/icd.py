@@ -16,6 +16,7 @@ from osler.kb.records import Drop
 
 _CMS = re.compile(rb"([0-9EV]\d{2,4}|\d{2,4}) {1,3}[^\s,|]")
 _CODE_10 = re.compile(rb'[A-TV-Z]\d[0-9A-Z]{1,5},"')
+_BARE = re.compile(r"[A-Z0-9]{2,7}")
 _TITLED = re.compile(r"(\S+)\s+(\S.*)")
 _GEM = ("icd9cm", "icd10cm", "flags", "approximate", "no_map")
 _SYSTEMS = {"icd9cm": ("ICD9CM", "9"), "icd10cm": ("ICD10CM", "10")}
@@ -81,6 +82,9 @@ def _codes(
             yield Drop(where, "wrong number of columns", number)
             continue
         bare = cells[0].strip().replace(".", "").upper()
+        if _BARE.fullmatch(bare) is None:
+            yield Drop(where, "no code", number)
+            continue
         id = f"{system}:{dotted(bare, version, is_procedure=procedures)}"
         known[bare] = id
         yield Name(id, cells[1], system.partition(".")[0], 0, "en", where)
