@@ -142,7 +142,8 @@ def shown(score: Score) -> str:
         f"left out         {score.drops}",
         f"cost             {used.calls:,} calls, {used.prompt_tokens:,} tokens read,"
         f" {used.completion_tokens:,} written",
-        f"seconds          {score.seconds:,.1f}, {score.seconds / max(1, score.chunks):.2f} a chunk",
+        f"seconds          {score.seconds:,.1f},"
+        f" {score.seconds / max(1, score.chunks):.2f} a chunk",
     ]
     return "\n".join([*lines, *score.failures, ""])
 
