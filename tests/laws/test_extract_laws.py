@@ -149,9 +149,9 @@ def _is_whole(kb: KnowledgeBase, graph: Graph) -> None:
         called = {text for (text,) in db.execute("SELECT text FROM name WHERE rank >= 5")}
         bare = db.execute("SELECT count(*) FROM concept WHERE n NOT IN (SELECT concept FROM name)")
         assert bare.fetchone() == (0,)
-        ends = "SELECT subject FROM edge UNION SELECT object FROM edge"
         loose = db.execute(
-            f"SELECT count(*) FROM ({ends}) WHERE subject NOT IN (SELECT n FROM concept)"
+            "SELECT count(*) FROM edge WHERE subject NOT IN (SELECT n FROM concept)"
+            " OR object NOT IN (SELECT n FROM concept)"
         )
         assert loose.fetchone() == (0,)
     texts = [kb.get(note).text.casefold() for note in notes]

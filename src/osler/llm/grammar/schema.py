@@ -15,7 +15,19 @@ from typing import Any
 
 from osler.errors import OslerError
 from osler.llm.grammar.core import Grammar
-from osler.llm.grammar.nodes import Alt, Chars, Lit, Node, Seq, alt, lit, maybe, repeat, seq
+from osler.llm.grammar.nodes import (
+    Alt,
+    Chars,
+    Lit,
+    Node,
+    Seq,
+    alt,
+    lit,
+    maybe,
+    named,
+    repeat,
+    seq,
+)
 from osler.llm.grammar.numbers import integers, reals
 
 LONGEST_TEXT = 200
@@ -114,7 +126,10 @@ def _array(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str
 def _string(schema: Mapping[str, Any]) -> Node:
     _only(schema, "type", "minLength", "maxLength")
     least, most = _bounds(schema, "minLength", "maxLength", LONGEST_TEXT)
-    return seq('"', repeat(_CHARACTER, least, most), '"') if most else lit('""')
+    if not most:
+        return lit('""')
+    # A rule of its own: llama.cpp refuses a list whose entries repeat too much in place.
+    return named(f"text-{least}-{most}", seq('"', repeat(_CHARACTER, least, most), '"'))
 
 
 def _bounds(schema: Mapping[str, Any], least: str, most: str, default: int) -> tuple[int, int]:
