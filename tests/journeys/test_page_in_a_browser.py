@@ -18,6 +18,7 @@ from osler.testing.served import TEXTS, Place, Speaks, asked, events, filled, se
 from osler.trace import from_line
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="not installed: playwright")
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"),
@@ -195,7 +196,7 @@ def test_a_node_of_the_graph_tells_its_step_and_answer(page: Any, place: Place) 
     recorded(place, "20260101-000000-00000000da60", FILM)
     page.goto(f"{place.url}/#/runs/20260101-000000-00000000da60")
     page.get_by_text("How it was reached").click()
-    node = page.get_by_role("button", name="1 Retrieval done")
+    node = page.locator(".node").first
     node.focus()
     page.keyboard.press("Enter")
     assert "Which drug? → adrenaline" in page.locator(".shown").inner_text()
@@ -208,6 +209,52 @@ def test_what_a_question_or_a_passage_wrote_stays_text(page: Any) -> None:
     assert "<img src=x" in page.locator("h1").inner_text()
     page.get_by_text("How it was reached").click()
     assert page.title() == "Osler"
+
+
+def test_a_hostile_passage_is_shown_as_it_is_written(chromium: Any, tmp_path: Path) -> None:
+    model = Speaks(reply="A hostile page, adrenaline. [1]")
+    with serving(tmp_path, model=model) as place, httpx2.Client(base_url=place.url) as client:
+        run = asked(client, "A hostile page, adrenaline?", sources=["wiki"])
+        events(client, run)
+        page = chromium.new_page()
+        watched = Seen(page, place.url)
+        page.goto(f"{place.url}/#/runs/{run}")
+        page.locator(".card").first.click()
+        assert "<script>alert(1)</script>" in page.get_by_role("dialog").inner_text()
+        assert page.locator("main img, main script, dialog img, dialog script").count() == 0
+        page.close()
+    assert not watched.wrong
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: make page")
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_serious_on_any_page(page: Any, place: Place, *, dark: bool) -> None:
+    id = f"20260101-000000-0000000000a{int(dark)}"
+    recorded(place, id, FILM)
+    with httpx2.Client(base_url=place.url) as client:
+        answered = asked(client)
+        events(client, answered)
+    if dark:
+        page.get_by_role("button", name="Dark or light").click()
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = []
+    for address, there in (
+        ("", "textarea"),
+        ("runs", ".runs li"),
+        (f"runs/{id}", ".machinery"),
+        (f"runs/{answered}", ".card"),
+    ):
+        page.evaluate("where => { location.hash = where }", f"#/{address}")
+        page.locator(there).first.wait_for()
+        if summary := page.locator("summary").all():
+            summary[0].click()
+        result = page.evaluate("() => axe.run()")
+        found += [
+            (address, one["id"], one["nodes"][0]["html"][:200])
+            for one in result["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+    assert not found
 
 
 def test_the_page_is_all_chinese_when_asked(page: Any) -> None:
@@ -252,5 +299,5 @@ def test_a_run_that_is_stopped_says_so(chromium: Any, tmp_path: Path) -> None:
         page.get_by_role("button", name="Ask", exact=True).click()
         page.get_by_role("button", name="Stop").click()
         page.get_by_role("alert").wait_for()
-        assert "it was asked to stop" in page.get_by_role("alert").inner_text()
+        assert page.get_by_role("alert").inner_text() == "It was stopped"
         page.close()

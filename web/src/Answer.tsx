@@ -1,9 +1,12 @@
 import { useEffect, useRef } from "react";
 import type { Evidence, Run } from "./api";
-import { SOURCES, type Words } from "./words";
+import { SOURCES, STATES, type Words } from "./words";
 
-export function Answer({ run, words, open }: { run: Run; words: Words; open: (n: number) => void }) {
+export function Answer(props: { run: Run; words: Words; zh: boolean; open: (n: number) => void }) {
+  const { run, words, zh, open } = props;
+  const grounding = run.grounding ?? "";
   const answer = run.answer;
+  if (run.status === "cancelled") return <p role="alert">{words.stopped}</p>;
   if (run.error) return <p role="alert">{`${words.failed}: ${run.error.detail}`}</p>;
   if (!answer) return null;
   return (
@@ -26,7 +29,7 @@ export function Answer({ run, words, open }: { run: Run; words: Words; open: (n:
       </p>
       {answer.note && <p className="note">{answer.note}</p>}
       <p className="small">
-        {`${words.grounding}: ${run.grounding} · ${run.strategy} · ${run.seconds ?? "?"} ${words.seconds} · `}
+        {`${words.grounding}: ${zh ? STATES[grounding] : grounding} · ${run.strategy} · ${run.seconds ?? "?"} ${words.seconds} · `}
         <a href={`runs/${encodeURIComponent(run.run_id)}/report.html`}>{words.report}</a>
       </p>
     </section>

@@ -3,7 +3,7 @@ import * as api from "./api";
 import { Answer, Cards, Open } from "./Answer";
 import { EMPTY, told, type Told } from "./log";
 import { Machinery } from "./Machinery";
-import { WORDS, type Words } from "./words";
+import { STATES, WORDS, type Words } from "./words";
 
 // "#/" asks, "#/runs" lists, "#/runs/ID" shows one: a reload comes back to the same.
 function place(): string {
@@ -49,10 +49,10 @@ export function App() {
       <main>
         {locked && <Key words={words} done={look} />}
         {!locked && at === "" && <Ask about={about} words={words} />}
-        {!locked && at === "runs" && <Runs words={words} />}
+        {!locked && at === "runs" && <Runs words={words} zh={zh} />}
         {!locked && id && <Shown key={id} id={id} words={words} zh={zh} />}
       </main>
-      <footer className="small">{about.notice}</footer>
+      <footer className="small">{words.notice || about.notice}</footer>
     </>
   );
 }
@@ -173,7 +173,7 @@ function Plan({ plan, change, run, words }: Planned) {
   );
 }
 
-function Runs({ words }: { words: Words }) {
+function Runs({ words, zh }: { words: Words; zh: boolean }) {
   const [listed, setListed] = useState<api.Listed[] | null>(null);
   const [wrong, setWrong] = useState("");
   useEffect(() => {
@@ -191,7 +191,7 @@ function Runs({ words }: { words: Words }) {
         {listed?.map((one) => (
           <li key={one.run_id}>
             <a href={`#/runs/${encodeURIComponent(one.run_id)}`}>{one.question || one.run_id}</a>
-            <span className="small">{` ${one.strategy} · ${one.status} · ${one.created}`}</span>
+            <span className="small">{` ${one.strategy} · ${zh ? STATES[one.status] : one.status} · ${one.created}`}</span>
           </li>
         ))}
       </ul>
@@ -233,7 +233,7 @@ function Shown({ id, words, zh }: { id: string; words: Words; zh: boolean }) {
       )}
       {run && !going && (
         <div className="columns">
-          <Answer run={run} words={words} open={open} />
+          <Answer run={run} words={words} zh={zh} open={open} />
           {run.answer && <Cards run={run} words={words} zh={zh} open={open} />}
         </div>
       )}

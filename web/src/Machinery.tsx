@@ -145,7 +145,6 @@ function Dag({ nodes, words }: { nodes: Node[]; words: Words }) {
                 transform={`translate(${at.x},${at.y})`}
                 role="button"
                 tabIndex={0}
-                aria-label={`${one.n} ${one.fn} ${one.status}`}
                 onClick={() => choose(one.n)}
                 onKeyDown={(event) => event.key === "Enter" && choose(one.n)}
               >

@@ -28,6 +28,8 @@ const en = {
   close: "Close",
   report: "Report to print",
   failed: "It failed",
+  stopped: "It was stopped",
+  notice: "", // the server's own
   key: "This server wants a key",
   language: "中文",
   theme: "Dark or light",
@@ -64,6 +66,8 @@ const zh: typeof en = {
   close: "关闭",
   report: "可打印的报告",
   failed: "失败",
+  stopped: "已停止",
+  notice: "供医疗专业人员和研究使用。辅助而不取代临床判断。不用于急救。请勿输入可识别患者身份的信息。",
   key: "此服务器需要密钥",
   language: "English",
   theme: "深色或浅色",
@@ -74,6 +78,22 @@ const zh: typeof en = {
 
 export type Words = typeof en;
 export const WORDS: Record<"en" | "zh", Words> = { en, zh };
+
+// What the server says in one word.
+export const STATES: Record<string, string> = {
+  waiting: "等待",
+  done: "完成",
+  failed: "失败",
+  queued: "排队",
+  running: "进行中",
+  finished: "完成",
+  cancelled: "已停止",
+  interrupted: "中断",
+  grounded: "有依据",
+  partly: "部分有依据",
+  ungrounded: "无依据",
+  abstained: "未作答",
+};
 
 export const SOURCES: Record<string, string> = {
   book: "教科书",

@@ -16,7 +16,7 @@ from osler.testing.served import Place, asked, events, serving
 
 PROBLEM = "application/problem+json"
 JSON = {"Content-Type": "application/json"}
-POSTS = ("/api/v1/runs", "/api/v1/search", "/v1/chat/completions")
+POSTS = ("/api/v1/runs", "/api/v1/plan", "/api/v1/search", "/v1/chat/completions")
 
 
 def refused(reply: httpx2.Response, *statuses: int) -> None:
@@ -158,7 +158,7 @@ def test_a_method_that_a_route_has_not_is_405(http: httpx2.Client, method: str, 
 def test_a_path_that_is_not_there_is_404_and_no_page_of_scripts_is_served(
     http: httpx2.Client,
 ) -> None:
-    for path in ("/", "/docs", "/redoc", "/api", "/admin", "/.env", "/api/v1/"):
+    for path in ("/docs", "/redoc", "/api", "/admin", "/.env", "/api/v1/"):
         refused(http.get(path), 404)
 
 
