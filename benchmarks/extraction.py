@@ -121,7 +121,7 @@ async def model_of(arguments: argparse.Namespace) -> LanguageModel:
     if arguments.url:
         from osler.llm.openai import Endpoint, connect
 
-        return await connect(Endpoint(arguments.url, arguments.name))
+        return await connect(Endpoint(base_url=arguments.url, model=arguments.name))
     from osler.llm.local import LlamaCpp
     from osler.llm.quantise import default_gguf
 

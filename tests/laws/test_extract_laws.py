@@ -54,9 +54,9 @@ def test_a_long_form_is_the_end_of_what_stands_before(short: str, before: str) -
 WORD = st.text(max_size=8)
 SPAN = st.tuples(st.integers(0, 9), st.integers(10, 20))
 ITEMS = st.one_of(
-    st.builds(lambda n, s, w: Entity(n, "Drug", *s, synonyms=(w,)), WORD, SPAN, WORD),
+    st.builds(lambda n, s, w: Entity(n, "Drug", s[0], s[1], synonyms=(w,)), WORD, SPAN, WORD),
     st.builds(lambda n, s, w: Relation(n, w, n, *s), WORD, SPAN, WORD),
-    st.builds(lambda n, s, w: Point(n, "Factual", w, *s, questions=(w,)), WORD, SPAN, WORD),
+    st.builds(lambda n, s, w: Point(n, "Factual", w, s[0], s[1], questions=(w,)), WORD, SPAN, WORD),
     st.builds(lambda n, s, w: Table(n, (w,), ((w, n),), *s), WORD, SPAN, WORD),
     st.builds(lambda n, s: Heading(n, *s), WORD, SPAN),
     st.builds(lambda n, s: Summary(n, (n,), *s), WORD, SPAN),
