@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from statistics import fmean
 
-import numpy as np
-
+from osler.evaluate.metrics import several
 from osler.kb.embed import Encoder
 from osler.omni.plan import SourcePlan
 from osler.text import is_cjk
@@ -35,13 +33,13 @@ def words_per_query(plans: Iterable[SourcePlan], sources: Iterable[str]) -> dict
 
 
 def diversity(texts: Sequence[str], encoder: Encoder) -> float | None:
-    """Mean cosine distance of all pairs (Eq. 5), in [0, 2]; `None` for fewer than two texts."""
+    """Mean cosine distance of all pairs (Eq. 5), in [0, 2]; `None` for fewer than two texts.
+
+    Raises `ValueError` for a text without direction.
+    """
     if len(texts) < 2:
         return None
-    vectors = np.asarray(encoder.encode(list(texts), kind="query"), dtype=np.float64)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    pairs = combinations(range(len(texts)), 2)
-    return fmean(float(1.0 - vectors[j] @ vectors[k]) for j, k in pairs)
+    return several.query_diversity(encoder.encode(list(texts), kind="query").tolist())
 
 
 def diversity_per_plan(
@@ -59,7 +57,7 @@ def diversity_per_plan(
 
 def relative_drop(accuracy: float, whole: float) -> float | None:
     """(accuracy - whole) / whole (Table 6); `None` where the whole is 0."""
-    return (accuracy - whole) / whole if whole else None
+    return several.relative_drop(accuracy, whole) if whole else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,10 +104,3 @@ def relative_drop(value: float, base: float) -> float:
     if not base:
         raise ValueError("there is no drop from 0")
     return (value - base) / base
-
-
-def words_per_query(queries: Sequence[str]) -> float:
-    """Raises `ValueError` for no queries (Omni-RAG B.2)."""
-    if not queries:
-        raise ValueError("no queries")
-    return fmean(len(query.split()) for query in queries)
