@@ -77,7 +77,7 @@ def test_the_program_serves_and_a_sigterm_ends_it(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OSLER__HOME": str(home)},
+        env={**os.environ, "OSLER__HOME": str(home), "OSLER_CACHE": str(tmp_path / "no weights")},
         cwd=tmp_path,
     )
     assert program.stdout is not None
