@@ -125,9 +125,9 @@ def _step(
         os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
         kb.add([path], source="book")
         held[document] = text
-    elif what == "remove" and document in held:
+    elif what == "remove" and _stands(kb, document):
         kb.remove(source="book", document=document)
-        del held[document]
+        held.pop(document)
     elif what == "forget" and document in held:
         path.unlink()
         kb.update(prune=True)
@@ -136,6 +136,12 @@ def _step(
         with Graph.open(kb.path) as graph, DictionaryExtractor(graph) as chosen:
             asyncio.run(job.run(kb.path, chosen))
         publish.publish(kb.path)
+
+
+def _stands(kb: KnowledgeBase, document: str) -> bool:
+    """A document whose text another one has already is a counted drop: nothing to take out."""
+    with closing(sqlite3.connect(kb.path / "kb.sqlite")) as db:
+        return db.execute("SELECT 1 FROM document WHERE id = ?", (document,)).fetchone() is not None
 
 
 def _check(kb: KnowledgeBase) -> None:
