@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from osler.baselines.line import Kit, Line
 from osler.baselines.search_o1 import whole
-from osler.llm.spans import boxed
+from osler.llm.spans import boxed, worded
 from osler.trace import Run
 from osler.types import Hit, Question, Solution
 
@@ -99,7 +99,7 @@ class Spoken:
 
     def _answer(self, text: str) -> str:
         box = boxed(text) if self.speech.boxed else None
-        return text[slice(*box)] if box else text.strip()
+        return worded(text, box) if box else text.strip()
 
 
 def action(trail: str) -> tuple[str, str]:

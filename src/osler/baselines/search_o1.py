@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from osler.baselines.line import Kit, Line, chosen
 from osler.llm.base import Completion
-from osler.llm.spans import boxed
+from osler.llm.spans import boxed, worded
 from osler.trace import Run
 from osler.types import Question, Solution
 
@@ -90,6 +90,6 @@ def answer_of(trail: str, question: Question) -> tuple[str, str]:
     last = last.rpartition("</think>")[2].strip() or last
     box = boxed(last)
     if box:
-        return last[slice(*box)], last[: box[0]].rpartition("\\boxed")[0]
+        return worded(last, box), last[: box[0]].rpartition("\\boxed")[0]
     letter = chosen(last, question)
     return (letter, last) if letter else (last, "")

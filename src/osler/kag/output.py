@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from osler.kag.depth import SubAnswer
 from osler.kag.speaker import Speaker
-from osler.llm.spans import answer_span
+from osler.llm.spans import answer_span, worded
 from osler.prompts import render
 from osler.trace import Run
 from osler.types import Answer, Hit, Question
@@ -76,7 +76,7 @@ def _unboxed(text: str) -> str:
     span = answer_span(text)
     if span is None:
         return text
-    inner = text[slice(*span)]
+    inner = worded(text, span)
     before = text[: text.rfind("\\boxed", 0, span[0])]
     before = before.rpartition("<answer>")[0] or before
     return f"{before.strip()}\n<answer>{inner}</answer>".strip()

@@ -224,7 +224,7 @@ class _Reader:
             raise self._wrong("a list in [ ]")
         self.at += 1
         items: list[str] = []
-        free = False
+        free: int | None = None  # where the free text began that may go on
         while True:
             self._space()
             here = self._peek()
@@ -235,15 +235,15 @@ class _Reader:
                 return tuple(item for item in items if item)
             if here in _CLOSING and (item := self._try_quoted(",，]")) is not None:
                 items.append(item)
-                free = False
+                free = None
             else:
+                start = self.at
                 item = self._bare_item()
-                alias = _ALIAS_LIKE.fullmatch(item) is not None
-                if free and not alias:
-                    items[-1] = f"{items[-1]}, {item}"
-                else:
+                if item and free is not None and not _ALIAS_LIKE.fullmatch(item):
+                    items[-1] = self.text[free : self.at].strip()
+                elif item:
                     items.append(item)
-                free = not alias
+                    free = None if _ALIAS_LIKE.fullmatch(item) else start
             self._comma()
 
     def _bare_item(self) -> str:

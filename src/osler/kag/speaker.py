@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from osler.errors import MalformedOutput
 from osler.llm.base import Completion
-from osler.llm.spans import answer_span, tagged
+from osler.llm.spans import answer_span, tagged, worded
 from osler.llm.speaker import Speaker as Speaker
 
 UNKNOWN = frozenset({"", "unknown", "未知", "不知道", "i don't know"})
@@ -25,5 +25,5 @@ def said(completion: Completion) -> str:
     span = answer_span(text) or tagged(text, "answer")
     if span is None:
         raise MalformedOutput(text, expected=r"<answer>\boxed{…}</answer>")
-    answer = " ".join(text[slice(*span)].split())
+    answer = " ".join(worded(text, span).split())
     return "" if answer.casefold().rstrip(".。") in UNKNOWN | ECHOES else answer

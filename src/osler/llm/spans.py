@@ -18,6 +18,7 @@ Span = tuple[int, int]
 """`text[start:end]`."""
 
 _BOXED = re.compile(r"\\boxed\s*\{")
+_TYPE = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:rm|bf))\s*\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _UNTOLD = -1_000.0
 """Servers write -9999 for a token that is not among those they tell; no model is so unsure."""
@@ -47,14 +48,29 @@ def tagged(text: str, tag: str) -> Span | None:
 def boxed(text: str, within: Span | None = None) -> Span | None:
     r"""Inside the last `\boxed{…}` that begins in `within`; braces may be nested.
 
-    Escaped braces are text. A box that is never closed is none. None without one.
+    Escaped braces are text. A box that is never closed is none. None without one. Of
+    `\boxed{\text{a}}` it is `a`: the type says nothing, so its tokens weigh nothing.
     """
     start, end = within or (0, len(text))
     for opening in reversed(list(_BOXED.finditer(text, start, end))):
         closing = _closing(text, opening.end(), end)
         if closing is not None:
-            return _trimmed(text, opening.end(), closing)
+            return _untyped(text, _trimmed(text, opening.end(), closing))
     return None
+
+
+def worded(text: str, span: Span) -> str:
+    r"""What stands in the span, without its types: `5\text{ mg}` says "5 mg"."""
+    said = text[slice(*span)]
+    at = 0
+    while found := _TYPE.search(said, at):
+        closing = _closing(said, found.end(), len(said))
+        if closing is None:
+            at = found.end()
+            continue
+        said = said[: found.start()] + said[found.end() : closing] + said[closing + 1 :]
+        at = found.start()
+    return said
 
 
 def answer_span(text: str) -> Span | None:
@@ -96,6 +112,15 @@ def _closing(text: str, start: int, end: int) -> int | None:
         if depth == 0:
             return brace.start()
     return None
+
+
+def _untyped(text: str, span: Span) -> Span:
+    r"""Inside the `\text{…}` that is all of the span, and inside the next; else the span."""
+    start, end = span
+    found = _TYPE.match(text, start, end)
+    if found is None or _closing(text, found.end(), end) != end - 1:
+        return span
+    return _untyped(text, _trimmed(text, found.end(), end - 1))
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:

@@ -91,9 +91,16 @@ async def test_a_refusal_is_not_taken_for_an_answer() -> None:
     assert (verdict.answer, verdict.known) == ("", False)
 
 
-async def test_unknown_in_the_box_is_a_refusal() -> None:
-    verdict = await assess(ScriptedModel([r"<answer>\boxed{Unknown.}</answer>"]))
+@pytest.mark.parametrize("box", ["Unknown.", r"\text{Unknown}", r"\text{未知}。"])
+async def test_unknown_in_the_box_is_a_refusal(box: str) -> None:
+    verdict = await assess(ScriptedModel([rf"<answer>\boxed{{{box}}}</answer>"]))
     assert (verdict.answer, verdict.known) == ("", False)
+
+
+async def test_an_answer_set_as_text_is_what_the_box_says() -> None:
+    reply = r"<answer>\boxed{\text{Herman Melville}, 1819\text{ to }1891}</answer>"
+    verdict = await assess(ScriptedModel([reply, TRUE]), likelihood=False)
+    assert verdict.answer == "Herman Melville, 1819 to 1891"
 
 
 async def test_without_log_probabilities_nothing_is_taken_for_known_and_that_is_said() -> None:

@@ -89,10 +89,23 @@ GOLDEN: list[tuple[str, Form]] = [
         " amounts (of these) are part of the fraud?)->o2",
         Deduce(
             Operation.EXTRACT,
-            ("o1", "Zhang found 5, 000 yuan, and a card"),
+            ("o1", "Zhang found 5,000 yuan, and a card"),
             "Which amounts (of these) are part of the fraud?",
             "o2",
         ),
+    ),
+    (
+        "Deduce(op=judgement, content=[o1, 铁剂，每日1,500毫克 ,3 次, o2, x1;o3], target=够吗)->o4",
+        Deduce(
+            Operation.JUDGEMENT,
+            ("o1", "铁剂，每日1,500毫克 ,3 次", "o2", "x1;o3"),
+            "够吗",
+            "o4",
+        ),
+    ),
+    (
+        "Deduce(op=extract, content=[5,000 yuan,, a card,, o1,], target=Which?)->o2",
+        Deduce(Operation.EXTRACT, ("5,000 yuan,, a card", "o1"), "Which?", "o2"),
     ),
     ("Output(o3)", Output(("o3",))),
     ("Output(A,B)", Output(("A", "B"))),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from osler.llm.align import decode
 from osler.llm.base import TokenScore
-from osler.llm.spans import Probability, answer_span, boxed, least_probability, tagged
+from osler.llm.spans import Probability, answer_span, boxed, least_probability, tagged, worded
 
 
 def tokens(
@@ -45,7 +45,12 @@ def inside(text: str) -> str | None:
     ("text", "found"),
     [
         (r"<answer>\boxed{1882-01-10}</answer>", "1882-01-10"),
-        (r"\boxed{\text{a}}", r"\text{a}"),
+        (r"\boxed{\text{a}}", "a"),
+        (r"\boxed{ \mathrm{ \textbf{iron} } }", "iron"),
+        (r"\boxed{\text{A} or \text{B}}", r"\text{A} or \text{B}"),
+        (r"\boxed{5\text{ mg}}", r"5\text{ mg}"),
+        (r"\boxed{\text{cut}", None),
+        (r"\boxed{\textual{a}}", r"\textual{a}"),
         (r"\boxed{\frac{1}{2}} mg", r"\frac{1}{2}"),
         (r"\boxed{ ferrous sulfate }.", "ferrous sulfate"),
         (r"\boxed {iron}", "iron"),
@@ -64,6 +69,22 @@ def inside(text: str) -> str | None:
 )
 def test_the_answer_is_the_last_box_of_the_last_answer(text: str, found: str | None) -> None:
     assert inside(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (r"\boxed{\text{a}}", "a"),
+        (r"\boxed{\text{A} or \text{B}}", "A or B"),
+        (r"\boxed{5\text{ mg}/\mathrm{kg}}", "5 mg/kg"),
+        (r"\boxed{\text{the \textit{acid}} \frac{1}{2}}", r"the acid \frac{1}{2}"),
+        (r"\boxed{5 \text{ mg}", None),
+        (r"\boxed{\text{\text}}", r"\text"),
+    ],
+)
+def test_what_a_box_says_is_read_without_its_type(text: str, found: str | None) -> None:
+    span = boxed(text)
+    assert (None if span is None else worded(text, span)) == found
 
 
 @pytest.mark.parametrize(
