@@ -10,7 +10,7 @@ import pytest
 
 from osler import wiring
 from osler.config import Kb, Role, Settings, TcRag
-from osler.config.settings import ToolName
+from osler.config.strategies import ToolName
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
 from osler.kb.graph import communities

@@ -8,28 +8,27 @@ from osler.config.baselines import Baseline
 from osler.config.hub import Embedder, RerankerSettings
 from osler.config.layers import load, presets, user_file
 from osler.config.merge import DEFAULT, Loaded
+from osler.config.models import ROLES, Model, Role, SamplingSettings
 from osler.config.serving import Serve
 from osler.config.settings import (
-    ROLES,
-    STRATEGIES,
     AnswerSettings,
     BudgetSettings,
+    Kb,
+    Retrieve,
+    Runs,
+    Settings,
+)
+from osler.config.show import dump, flat, template, write_template
+from osler.config.strategies import (
+    STRATEGIES,
     Cot,
     Direct,
     KagThinker,
-    Kb,
-    Model,
     OmniRag,
     Rag,
-    Retrieve,
-    Role,
-    Runs,
-    SamplingSettings,
-    Settings,
     Strategy,
     TcRag,
 )
-from osler.config.show import dump, flat, template, write_template
 
 __all__ = [
     "DEFAULT",

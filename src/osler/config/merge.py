@@ -9,14 +9,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from osler.config.settings import (
-    ROLES,
-    STRATEGIES,
-    Settings,
-    allowed,
-    is_section,
-    section_names,
-)
+from osler.config.models import ROLES
+from osler.config.settings import Settings, allowed, is_section, section_names
+from osler.config.strategies import STRATEGIES
 from osler.errors import BadConfig, UnknownStrategy
 
 DEFAULT = "default"

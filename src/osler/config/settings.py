@@ -1,19 +1,17 @@
 """What can be set, its bounds and its defaults; a default from a paper says where.
 
-Models are frozen and refuse unknown keys. An optional number may be written
+Sections are frozen and refuse unknown keys. An optional number may be written
 "none", so that a nearer layer can lift a bound that a farther one set.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from platformdirs import user_data_dir
 from pydantic import BeforeValidator, Field, model_validator
 
-from osler.config.baselines import BASELINES, AnyBaseline
 from osler.config.fields import (
     Limit,
     Place,
@@ -27,20 +25,11 @@ from osler.config.fields import (
     listed,
     none,
 )
-from osler.config.hub import (
-    DEVICE,
-    DTYPE,
-    KEY_FILE,
-    REVISION,
-    Device,
-    Dtype,
-    Embedder,
-    KeyFile,
-    RerankerSettings,
-    weights_named,
-)
+from osler.config.hub import Embedder, RerankerSettings
+from osler.config.models import ROLE_SECTIONS, Model, Role, Roles, SamplingSettings
 from osler.config.outside import Emr, Net, Pedia, PubMed, Web
 from osler.config.serving import Serve
+from osler.config.strategies import STRATEGIES, Strategy, TcRag
 from osler.types import ALL_SOURCES, EMR
 
 
@@ -89,98 +78,6 @@ class Runs(Section):
     keep: bool = Field(
         default=True, description="Keep each run, so that it can be shown and replayed."
     )
-
-
-class Model(Section):
-    kind: Literal["packaged", "gguf", "openai", "transformers"] = Field(
-        default="packaged",
-        description="The small model that comes with Osler, a GGUF file of yours, a server"
-        " that speaks the OpenAI interface, or weights for transformers (extra train).",
-    )
-    path: Annotated[Place | None, BeforeValidator(none)] = Field(
-        default=None,
-        description='The GGUF file, needed with kind = "gguf"; with "transformers" a model folder'
-        " or a GGUF file.",
-    )
-    url: str = Field(
-        default="", description='The server, as "http://HOST:PORT/v1"; needed with kind = "openai".'
-    )
-    name: str = Field(
-        default="", description="The model's name on the server, or its id on the hub."
-    )
-    revision: str = Field(default="", description=REVISION)
-    adapter: Annotated[Place | None, BeforeValidator(none)] = Field(
-        default=None, description='Folder of a PEFT adapter; with kind = "transformers".'
-    )
-    dtype: Dtype = DTYPE
-    device: Device = DEVICE
-    key_file: KeyFile = KEY_FILE
-    timeout_s: Real = Field(
-        default=300.0, gt=0, le=86_400, description="Seconds for one call of the model, at most."
-    )
-    slots: Whole = Field(
-        default=1,
-        ge=1,
-        le=64,
-        description="Calls that the embedded engine works on at once; each has memory for a"
-        " whole context window.",
-    )
-    context: Whole = Field(
-        default=8192, ge=512, le=1_048_576, description="Context window, in tokens."
-    )
-    threads: Whole = Field(
-        default=0,
-        ge=0,
-        le=1024,
-        description="Processor threads; 0 = one less than there are, at least 1.",
-    )
-    writes: Literal["auto", "yes", "no"] = Field(
-        default="auto",
-        description="Whether the model words answers, or they are quoted from passages;"
-        " auto: yes, but never by the packaged model.",
-    )
-
-    @model_validator(mode="after")
-    def _path_with_gguf(self) -> Model:
-        if self.kind == "gguf" and self.path is None:
-            raise ValueError('kind = "gguf" needs path = "FILE.gguf"')
-        if self.kind == "openai" and not (self.url and self.name):
-            raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
-        if self.kind == "transformers":
-            weights_named(self.path, self.name, self.revision)
-        return self
-
-    @property
-    def thread_count(self) -> int:
-        return self.threads or max(1, (os.cpu_count() or 1) - 1)
-
-
-Role = Literal["planner", "reader", "judge", "summariser"]
-ROLES: tuple[Role, ...] = get_args(Role)
-_ROLE_SECTIONS = tuple(f"roles.{role}" for role in ROLES)
-
-
-class Roles(Section):
-    """Who does what. A role that is not set is played by [model]."""
-
-    planner: Model | None = Field(
-        default=None, description="Decides what to do next: actions, plans, what to ask."
-    )
-    reader: Model | None = Field(
-        default=None, description="Reads the evidence and gives the answer."
-    )
-    judge: Model | None = Field(default=None, description="Grades answers and plans.")
-    summariser: Model | None = Field(
-        default=None, description="Shortens what a memory holds (TC-RAG's Summary)."
-    )
-
-
-class SamplingSettings(Section):
-    temperature: Real = Field(default=0.6, ge=0, le=2, description="TC-RAG App. 8.5.")
-    max_tokens: Whole = Field(
-        default=500, ge=1, le=65_536, description="Tokens of one reply (TC-RAG App. 8.5)."
-    )
-    seed: Whole = Field(default=0, ge=0, le=2**32 - 1, description="Same seed, same run.")
 
 
 class Retrieve(Section):
@@ -256,176 +153,6 @@ class AnswerSettings(Section):
         " text, by that of its letter, which only a strong model knows, or as the letter that the"
         " model writes, under a grammar where it takes one.",
     )
-
-
-_PASSAGES = Field(default=5, ge=1, le=200, description="Passages a search gives to the model.")
-
-
-class Direct(Section):
-    """The model alone, without evidence."""
-
-    kind: Literal["direct"] = "direct"
-
-
-class Cot(Section):
-    """The model alone, step by step."""
-
-    kind: Literal["cot"] = "cot"
-
-
-class Rag(Section):
-    """One search, then the answer."""
-
-    kind: Literal["rag"] = "rag"
-    k: Whole = Field(
-        default=10, ge=1, le=200, description="Passages that are read (Omni-RAG §5.1.2)."
-    )
-
-
-ToolName = Literal[
-    "DOC_RAG",
-    "KG_RAG",
-    "KG_CHAINS",
-    "KG_COMMUNITIES",
-    "KG_NEAR",
-    "PEDIA_RAG",
-    "WEB_RAG",
-    "EMR_RAG",
-    "HYPOTHESIS_OUTPUT",
-    "MEDICAL_NER",
-    "KNOWLEDGE_ORGANIZE",
-    "FILTER",
-]
-"""The tools of `osler.tcrag.tools`."""
-
-
-class TcRag(Section):
-    """A memory stack whose state value says when a conclusion may stand."""
-
-    kind: Literal["tc-rag"] = "tc-rag"
-    metric: Literal["cppl", "uct", "off"] = Field(
-        default="cppl",
-        description="State value: conditional perplexity (Eq. 4), uncertainty (Eq. 5), or none.",
-    )
-    sigma: RealLimit = Field(
-        default=None,
-        description='A conclusion stands below it; "none" = 10 for cppl, 20 for uct'
-        " (TC-RAG App. 8.5), or what was fitted to the packaged model.",
-    )
-    max_loop: Whole = Field(
-        default=8,
-        ge=1,
-        le=1_000,
-        description="Actions, at most (Alg. 1, line 4; the value is that of the released code).",
-    )
-    backtrack: bool = Field(default=True, description="False: the ablation without Backtrack.")
-    summary: bool = Field(default=True, description="False: the ablation without Summary.")
-    visible: bool = Field(default=False, description="Also show the state value to the model.")
-    k: Whole = _PASSAGES
-    moves: Literal["auto", "any", "guided"] = Field(
-        default="auto",
-        description="any: every action at every step, as in the paper; guided: only those that"
-        " the memory makes sense of, for small models; auto: guided where the model does not"
-        " word answers.",
-    )
-    tools: Annotated[tuple[ToolName, ...], BeforeValidator(listed)] = Field(
-        default=(),
-        description="The tools that are offered; empty = a search for each kind of source and"
-        " for the concept graph. The released code's helpers are offered only when named"
-        " (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER).",
-    )
-    dialect: Literal["paper", "released"] = Field(
-        default="paper",
-        description="How replies are read: by the paper's tags, or by the rules of the authors'"
-        " program (Action, Action Input, Final Answer).",
-    )
-
-
-class KagThinker(Section):
-    """A question taken apart into logical forms, each solved in depth."""
-
-    kind: Literal["kag-thinker"] = "kag-thinker"
-    decompose: bool = Field(
-        default=True, description="False: the question itself is the only step (an ablation)."
-    )
-    boundary: Literal["both", "self-check", "likelihood", "none"] = Field(
-        default="both",
-        description="What must hold for the model's own answer to stand (KAG-Thinker §3.2);"
-        " none: everything is looked up.",
-    )
-    tau: ShareLimit = Field(
-        default=None,
-        description='Least probability of a token inside the box; "none" = as calibrated, else 0.5'
-        " (the paper gives no value).",
-    )
-    retriever: Literal["hybrid", "text"] = Field(
-        default="hybrid",
-        description="hybrid: the graph source is asked by logical form as well (KAG-Thinker §3.4);"
-        " text: by words alone, as all others (§4.1).",
-    )
-    k: Whole = Field(
-        default=3, ge=1, le=200, description="Passages of one search (KAG-Thinker §4.1)."
-    )
-    turns: Whole = Field(
-        default=10,
-        ge=1,
-        le=100,
-        description="Searches for one sub-question, at most (the value of the released code).",
-    )
-    formulas: bool = Field(
-        default=True,
-        description="Try a verified formula before a program; false: programs only, as the paper.",
-    )
-
-
-class OmniRag(Section):
-    """A plan says which source is asked, and in which words; one reading answers."""
-
-    kind: Literal["omni-rag"] = "omni-rag"
-    planner: Literal[
-        "auto", "original", "query2doc", "prompting", "reflexion", "serts", "trained"
-    ] = Field(
-        default="auto",
-        description="Who plans (Omni-RAG App. D.3); trained: the planner's model as it was trained"
-        " (an adapter, say); auto: prompting, but original where the planner's model may not"
-        " word medicine.",
-    )
-    queries: Whole = Field(
-        default=3, ge=1, le=20, description="Queries for a source, at most (Omni-RAG §4.1)."
-    )
-    k: Whole = Field(
-        default=10, ge=1, le=200, description="Passages that one query finds (Omni-RAG §5.1.2)."
-    )
-    per_source: Whole = Field(
-        default=5, ge=1, le=200, description="Passages of one source that are read, at most."
-    )
-    rounds: Whole = Field(
-        default=8, ge=1, le=100, description="Plans that reflexion and serts try (App. D.3)."
-    )
-    width: Whole = Field(
-        default=3, ge=1, le=20, description="Children of a node of serts; the paper gives none."
-    )
-    judged: Whole = Field(
-        default=5,
-        ge=1,
-        le=200,
-        description="Passages of one query that the judge of reflexion and serts reads: the"
-        " better half (Omni-RAG §5.1.2).",
-    )
-
-
-Strategy = Annotated[
-    Direct | Cot | Rag | TcRag | KagThinker | OmniRag | AnyBaseline, Field(discriminator="kind")
-]
-STRATEGIES: dict[str, type[Section]] = {
-    "direct": Direct,
-    "cot": Cot,
-    "rag": Rag,
-    "tc-rag": TcRag,
-    "kag-thinker": KagThinker,
-    "omni-rag": OmniRag,
-    **BASELINES,
-}
 
 
 class Calibration(Section):
@@ -557,13 +284,13 @@ def section_names() -> tuple[str, ...]:
         dotted
         for name in Settings.model_fields
         if is_section(name)
-        for dotted in (_ROLE_SECTIONS if name == "roles" else (name,))
+        for dotted in (ROLE_SECTIONS if name == "roles" else (name,))
     )
 
 
 def model_of(section: str) -> type[Section]:
     """The model class of a plain section or of a role. Raises `KeyError`."""
-    if section in _ROLE_SECTIONS:
+    if section in ROLE_SECTIONS:
         return Model
     annotation = Settings.model_fields[section].annotation
     if isinstance(annotation, type) and issubclass(annotation, Section):
@@ -572,7 +299,7 @@ def model_of(section: str) -> type[Section]:
 
 
 def is_section(name: str) -> bool:
-    if name == "strategy" or name in _ROLE_SECTIONS:
+    if name == "strategy" or name in ROLE_SECTIONS:
         return True
     field = Settings.model_fields.get(name)
     return field is not None and not get_args(field.annotation) and name != "home"

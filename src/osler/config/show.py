@@ -9,7 +9,8 @@ from pathlib import Path
 
 from osler.config.fields import NONE, Section
 from osler.config.merge import Loaded, dotted
-from osler.config.settings import STRATEGIES, Settings, is_section
+from osler.config.settings import Settings, is_section
+from osler.config.strategies import STRATEGIES
 from osler.errors import BadConfig
 
 _HEAD = """\
