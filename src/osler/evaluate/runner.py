@@ -20,6 +20,7 @@ from osler.evaluate.claims import Claims
 from osler.evaluate.log import Tried, Writer
 from osler.evaluate.record import Key, Outcome, Record, outcome_of
 from osler.evaluate.sample import Sample
+from osler.lanes import together
 from osler.trace import Answered, Budget, Run, Solver, Started
 from osler.types import Question, Solution
 
@@ -158,11 +159,7 @@ class Runner:
 
         alive = asyncio.create_task(self._keep_alive(name))
         try:
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(min(self.jobs, len(samples))):
-                    workers.create_task(work())
-        except ExceptionGroup as group:
-            raise group.exceptions[0] from group
+            await together(work() for _ in range(min(self.jobs, len(samples))))
         finally:
             alive.cancel()
 

@@ -141,11 +141,17 @@ async def test_a_bug_in_a_strategy_is_noted_with_its_place(tmp_path: Path) -> No
     assert failed.error.startswith("KeyError: 'lost' (test_runner.py:")
 
 
-async def test_a_run_in_which_everything_fails_stops_and_says_why(tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", [1, 3])
+async def test_a_run_in_which_everything_fails_stops_and_says_why(
+    tmp_path: Path, jobs: int
+) -> None:
     solver = Counting({s.id for s in samples(200)})
-    with pytest.raises(BadRun, match=f"{HOPELESS} samples in a row.*the server is away"):
-        await runner(tmp_path, solver).run(cells(200))
-    assert len(solver.asked) == HOPELESS
+    with pytest.raises(BadRun, match=f"{HOPELESS} samples in a row.*the server is away") as stopped:
+        await runner(tmp_path, solver, jobs=jobs).run(cells(200))
+    assert HOPELESS <= len(solver.asked) < HOPELESS + jobs
+    assert stopped.value.__cause__ is None, "it is raised as it is, not in a group"
+    await asyncio.sleep(0)
+    assert len(asyncio.all_tasks()) == 1, "and nobody works on"
 
 
 async def test_two_runners_share_a_folder_and_no_sample_is_tried_twice(tmp_path: Path) -> None:
