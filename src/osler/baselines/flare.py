@@ -52,8 +52,10 @@ class Flare:
     async def _sentence(self, line: Line, found: Sequence[Hit]) -> str:
         ahead = await go_on(line, found, line.draft, tokens=self.look_ahead, top=1)
         sentence = first_sentence(ahead.text)
+        if not sentence:  # the text has come to its end
+            return ""
         tokens = within(ahead, sentence)
-        if sentence and tokens and sure(tokens, self.theta):
+        if tokens and sure(tokens, self.theta):
             return sentence
         line.run.emit(Noted(f"unsure ({_least(tokens)}): {sentence.strip()}"))
         query = masked(sentence, tokens, self.beta) if self.query == "masked" else sentence

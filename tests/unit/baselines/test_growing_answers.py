@@ -105,6 +105,18 @@ async def test_without_log_probabilities_each_sentence_is_searched_for_and_told(
     assert [hit.passage.id for hit in played.solution.answer.evidence] == [BORN.id]
 
 
+@pytest.mark.parametrize("query", ["masked", "direct"])
+async def test_where_the_text_ends_flare_neither_searches_nor_asks_again(
+    query: str, play: Play
+) -> None:
+    model = Unsure(["Joe Biden is the 46th president.", " \n"], probability=0.9)
+    played = await play({"kind": "flare", "query": query}, BIDEN, model, {"": [BORN]})
+    assert played.queries == [BIDEN.text]
+    assert notes(played) == []
+    assert played.solution.answer.text.startswith("Joe Biden is the 46th president.")
+    assert played.solution.usage.calls == 2
+
+
 async def test_entropy_that_is_not_told_triggers_nothing_and_is_noted(play: Play) -> None:
     script = ScriptedModel(["So the answer is: physics."])
     played = await play({"kind": "dragin-entropy"}, EINSTEIN, Hiding(script), {"": [BORN]})
