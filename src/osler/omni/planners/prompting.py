@@ -26,6 +26,18 @@ class Attempt:
     suggestion: str
 
 
+def plan_prompt(question: Question, offers: tuple[Offer, ...], at_most: int = MOST) -> Rendered:
+    """E.7: what a planner is asked, and what it was trained on."""
+    return rendered(
+        "omni/plan",
+        question.language,
+        question=question.text,
+        options=lettered(question),
+        sources=told(offers, question.language),
+        at_most=at_most,
+    )
+
+
 @dataclass(frozen=True)
 class Proposer:
     """Asks for a plan; with what was said of earlier ones, for a better one."""
@@ -57,17 +69,10 @@ class Proposer:
         )
 
     def _prompt(self, question: Question, tried: Sequence[Attempt]) -> Rendered:
+        if not tried:
+            return plan_prompt(question, self.offers, self.at_most)
         language, sources = question.language, told(self.offers, question.language)
         asked, options = question.text, lettered(question)
-        if not tried:
-            return rendered(
-                "omni/plan",
-                language,
-                question=asked,
-                options=options,
-                sources=sources,
-                at_most=self.at_most,
-            )
         return rendered(
             "omni/improve",
             language,

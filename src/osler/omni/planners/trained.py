@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from osler.llm.base import LanguageModel, Sampling
+from osler.llm.base import LanguageModel, Message, Sampling
 from osler.llm.speaker import Speaker
 from osler.omni.describe import Offer
 from osler.omni.plan import MOST
-from osler.omni.planners.prompting import Prompting, Proposer
+from osler.omni.planners.prompting import Prompting, Proposer, plan_prompt
+from osler.types import Question
 
 SYSTEM = "You are a helpful assistant."
 """The system line of the released training records."""
@@ -35,3 +36,9 @@ def trained(
     sampling = replace(SAMPLING, seed=seed)
     speaker = Speaker(model, "planner", sampling, constrains=grammar, system=SYSTEM)
     return Prompting(Proposer(speaker, offers, at_most))
+
+
+def asked(question: Question, offers: tuple[Offer, ...], at_most: int = MOST) -> list[Message]:
+    """The messages before the plan, as a training record has them and `trained` sends them."""
+    prompt = plan_prompt(question, offers, at_most)
+    return [Message("system", SYSTEM), Message("user", prompt.text)]

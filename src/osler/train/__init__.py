@@ -1,0 +1,9 @@
+"""Training: what models learn from, and how they learn it. It knows the gold answers.
+
+| Package | Makes |
+|---|---|
+| `journal` | the shared, resumable log of a job over many samples |
+| `record` | the records that a trainer reads, as a folder with its card |
+| `spo` | Source Planning Optimisation (Omni-RAG §4.2): explore, judge, pairs |
+| `ablations` | the papers' training ablations as data |
+"""

@@ -1,0 +1,104 @@
+"""Training ablations as data: what is learnt, and which table or figure of a paper it repeats."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from osler.errors import BadConfig
+from osler.train.record import Kind
+from osler.train.spo.recipe import Learns, Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One row."""
+
+    name: str
+    stages: tuple[Kind, ...] = ("sft", "dpo")
+    """What it is trained by, in order; empty = not at all."""
+    learns: Learns = "positive"
+    ratio: float = 1.0
+    without_tasks: tuple[str, ...] = ()
+    without_sources: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()
+    """Sources on offer when it is tested; empty = all."""
+    tested_on: tuple[str, ...] = ()
+    """Tasks; empty = all."""
+    judge: str = ""
+    """Of `osler train judge --by`; empty = the one at hand."""
+    settings: tuple[str, ...] = ()
+    """Of its judge, as "roles.judge.name=…"."""
+
+    def recipe(self, base: Recipe, stage: Kind) -> Recipe:
+        """The base with what this row changes. Raises `BadConfig` for a stage that it has not."""
+        if stage not in self.stages:
+            raise BadConfig(
+                f"{self.name} has no {stage.upper()}",
+                fix=f"it is trained by {', '.join(self.stages) or 'nothing'}",
+            )
+        return replace(
+            base,
+            learns=self.learns,
+            ratio=self.ratio,
+            without_tasks=(*base.without_tasks, *self.without_tasks),
+            without_sources=(*base.without_sources, *self.without_sources),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """One file of this folder, or one of the user's own."""
+
+    name: str
+    repeats: str
+    """The paper's table or figure."""
+    about: str
+    variants: tuple[Variant, ...]
+
+    def __post_init__(self) -> None:
+        names = [variant.name for variant in self.variants]
+        if not names or len(set(names)) < len(names):
+            raise ValueError("an ablation has variants, each of its own name")
+
+    def variant(self, name: str) -> Variant:
+        """Raises `BadConfig`."""
+        found = {variant.name: variant for variant in self.variants}
+        if name not in found:
+            raise BadConfig(
+                f"{self.name} has no {name!r}",
+                fix="choose of " + ", ".join(f"{self.name}:{known}" for known in found),
+            )
+        return found[name]
+
+
+def names() -> tuple[str, ...]:
+    """Those that come with Osler."""
+    found = files(__package__).iterdir()
+    return tuple(sorted(f.name.removesuffix(".toml") for f in found if f.name.endswith(".toml")))
+
+
+def ablation(name: str) -> Ablation:
+    """By name, or a TOML file of one's own. Raises `BadConfig` for neither, or a broken one."""
+    path = Path(name)
+    if name in names():
+        text = files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    elif path.suffix == ".toml" and path.is_file():
+        text = path.read_text(encoding="utf-8")
+    else:
+        raise BadConfig(f"no ablation {name!r}", fix=f"choose of {', '.join(names())}")
+    try:
+        return TypeAdapter(Ablation).validate_python({"name": path.stem, **tomllib.loads(text)})
+    except (tomllib.TOMLDecodeError, ValidationError) as error:
+        told = str(error).splitlines()[0]
+        raise BadConfig(f"ablation {name}: {told}", fix="compare it with those of Osler") from error
+
+
+def variant(word: str) -> Variant:
+    """As it is named on the command line: "data-ratio:0.25". Raises `BadConfig`."""
+    name, _, row = word.rpartition(":")
+    return ablation(name or row).variant(row if name else "")

@@ -1,0 +1,135 @@
+"""The card of a data set, in the form of the Hugging Face hub: front matter, then what it is."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from osler.errors import BadRun
+from osler.llm.base import Message
+from osler.text import language_of
+from osler.train.record import CARD, DATA, Kind, Size, kind_of, read, size_of
+
+FACTS = "recipe.json"
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
+_FORMS: dict[Kind, str] = {
+    "sft": '{"id", "messages": [{"role", "content"}, …], "completion", "meta"}',
+    "dpo": '{"id", "messages": [{"role", "content"}, …], "chosen", "rejected", "meta"}',
+}
+
+
+@dataclass
+class Seen:
+    """What the records themselves say."""
+
+    kind: Kind = "sft"
+    size: Size = field(default_factory=Size)
+    tasks: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+
+
+def seen(folder: Path) -> Seen:
+    """Raises `BadRun` for a folder without records, or with both kinds."""
+    found = Seen()
+    kinds: set[Kind] = set()
+    for record in read(folder):
+        kinds.add(kind_of(record))
+        messages = [Message(said["role"], said["content"]) for said in record["messages"]]
+        replies = [record[key] for key in ("completion", "chosen", "rejected") if key in record]
+        found.size += size_of(messages, *replies)
+        found.tasks[str(record.get("meta", {}).get("task", "unnamed"))] += 1
+        found.languages[language_of(messages[-1].content)] += 1
+    if len(kinds) != 1:
+        raise BadRun(f"{folder / DATA} holds {' and '.join(sorted(kinds)) or 'no record'}")
+    (found.kind,) = kinds
+    return found
+
+
+def keep_facts(folder: Path, facts: dict[str, Any]) -> None:
+    text = json.dumps(facts, ensure_ascii=False, indent=1)
+    (folder / FACTS).write_text(f"{text}\n", encoding="utf-8")
+
+
+def card(folder: Path, *, title: str = "", licence: str = "other") -> str:
+    """The card of the records in a folder. Raises `BadRun` as `seen` does.
+
+    `licence` is a word of the hub: the records hold questions of the sets named in them, whose
+    own terms hold.
+    """
+    found = seen(folder)
+    facts = _facts(folder)
+    title = title or f"Source plans to learn ({found.kind.upper()})"
+    return f"{_front(found, title, licence)}\n# {title}\n\n{_about(found)}\n{_made_of(facts)}"
+
+
+def write_card(folder: Path, *, title: str = "", licence: str = "other") -> str:
+    """Writes and returns it."""
+    text = card(folder, title=title, licence=licence)
+    try:
+        (folder / CARD).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadRun(f"{folder / CARD} cannot be written: {error.strerror}") from error
+    return text
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    path = folder / FACTS
+    if not path.exists():
+        return {}
+    try:
+        found: dict[str, Any] = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise BadRun(f"{path} is damaged: {error}", fix="write the data set anew") from error
+    return found
+
+
+def _front(found: Seen, title: str, licence: str) -> str:
+    size = next((word for most, word in _SIZES if found.size.records < most), "100K<n<1M")
+    return "\n".join(
+        [
+            "---",
+            f"pretty_name: {json.dumps(title, ensure_ascii=False)}",
+            f"license: {licence}",
+            f"language: [{', '.join(sorted(found.languages))}]",
+            "task_categories: [text-generation]",
+            f"size_categories: [{size}]",
+            f"tags: [medical, retrieval, source-planning, {found.kind}]",
+            "configs:",
+            "- config_name: default",
+            f"  data_files: {DATA}",
+            "---",
+            "",
+        ]
+    )
+
+
+def _about(found: Seen) -> str:
+    size = found.size
+    rows = "\n".join(f"| {task} | {n:,} |" for task, n in sorted(found.tasks.items()))
+    return (
+        f"{size.records:,} records, each `{_FORMS[found.kind]}`.\n"
+        f"About {size.prompt:,} tokens of prompts and {size.reply:,} of replies; the longest"
+        f" record has about {size.longest:,}.\n\n"
+        f"| Task | Records |\n|---|--:|\n{rows}\n\n"
+        "The questions are those of the tasks named here, whose own terms hold.\n"
+    )
+
+
+def _made_of(facts: dict[str, Any]) -> str:
+    if not facts:
+        return ""
+    rows = "\n".join(f"| {name} | {_cell(value)} |" for name, value in facts.items())
+    return f"\n## How it was made\n\n| What | Value |\n|---|---|\n{rows}\n"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+        text = ", ".join(value)
+    else:
+        text = json.dumps(value, ensure_ascii=False)
+    return text.replace("|", "\\|").replace("\n", " ") or "-"

@@ -1,0 +1,13 @@
+"""Source Planning Optimisation (Omni-RAG §4.2): what a planner learns from.
+
+| Module | Does |
+|---|---|
+| `case` | a question with its gold answer and gold documents; the split into parts |
+| `explore` | proposes queries a source and searches them (§4.2.1) |
+| `wording` | queries made of the question's own words, without a model |
+| `judge` | says which queries found what supports the gold answer (§4.2.2) |
+| `signals` | the other signals: gold documents, the reader's improvement, rerank scores |
+| `pairs` | positive and negative plans (§4.2.3) |
+| `recipe` | which of them are written: the ablations |
+| `job` | explores and judges many cases, resumed, on many processes and hosts |
+"""

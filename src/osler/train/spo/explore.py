@@ -1,0 +1,153 @@
+"""Planning exploration (Omni-RAG §4.2.1): diverse queries a source, and what each finds.
+
+Six queries a source, the paper's number (App. A.1), by an expert model with the prompt E.3, or
+without a model out of the question's own words (`wording`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from osler.errors import MalformedOutput, SourceUnavailable
+from osler.llm.speaker import Speaker
+from osler.omni.describe import Offer, told
+from osler.omni.plan import Query, SourcePlan, expect, grammar
+from osler.omni.planners.base import lettered
+from osler.omni.retriever import PlannedRetriever
+from osler.prompts import render
+from osler.retrieve.lookup import Found
+from osler.retrieve.rerank import shown
+from osler.trace import Noted, Run
+from osler.train.spo.case import Case
+from osler.types import Hit, Question, Usage
+
+QUERIES = 6
+"""Queries a source (§4.2.1, App. A.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A query, and what it found."""
+
+    source: str
+    wire: str
+    """As it stands in a plan; of the graph "term , query"."""
+    found: tuple[str, ...] = ()
+    """Ids of passages, best first."""
+    scores: tuple[float, ...] = ()
+    """Of the search that found them; comparable within one query only."""
+
+    @property
+    def query(self) -> Query:
+        return Query.read(self.source, self.wire)
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """One case, its queries and the passages that they found."""
+
+    case: Case
+    queries: tuple[Searched, ...]
+    """By source, in the order of the sources; none twice."""
+    passages: dict[str, str]
+    """Id to what a judge reads: headings and text."""
+    usage: Usage = field(default_factory=Usage)
+    """Of the explorer."""
+    notes: tuple[str, ...] = ()
+    searching_s: float = 0.0
+    """Wall clock of the searches; the explorer's is in `usage`."""
+
+    @property
+    def key(self) -> str:
+        return self.case.key
+
+
+class Explorer(Protocol):
+    """Who proposes queries."""
+
+    @property
+    def name(self) -> str:
+        """Method, model and number of queries: explorations of two names do not mix."""
+        ...
+
+    async def queries(self, question: Question, offers: tuple[Offer, ...], run: Run) -> list[Query]:
+        """At most so many a source. Raises `MalformedOutput` where nothing can be read."""
+        ...
+
+
+@dataclass(frozen=True)
+class Expert:
+    """A model with the prompt E.3; the paper's is Qwen2.5-72B-Instruct-AWQ."""
+
+    speaker: Speaker
+    count: int = QUERIES
+
+    @property
+    def name(self) -> str:
+        return f"expert {self.speaker.model.name} x{self.count}"
+
+    async def queries(self, question: Question, offers: tuple[Offer, ...], run: Run) -> list[Query]:
+        prompt = render(
+            "spo/explore",
+            question.language,
+            question=question.text,
+            options=lettered(question),
+            sources=told(offers, question.language),
+            queries=self.count,
+        )
+        names = tuple(offer.name for offer in offers)
+        reading = await self.speaker.ask(
+            prompt,
+            lambda reply: expect(reply.text, sources=names, at_most=self.count),
+            run,
+            grammar=grammar(names, at_most=self.count),
+        )
+        if reading.missing:
+            run.emit(Noted(f"no queries for {', '.join(reading.missing)}"))
+        return list(reading.plan.queries)
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """Proposes and searches."""
+
+    explorer: Explorer
+    offers: tuple[Offer, ...]
+    retriever: PlannedRetriever
+
+    async def explore(self, case: Case, seed: int = 0) -> Explored:
+        """Raises `MalformedOutput` where the explorer says nothing that can be read, and
+        `SourceUnavailable`: what a source that is down would have found is not known."""
+        run = Run(f"explore.{case.key}", seed)
+        proposed = await self.explorer.queries(case.question, self.offers, run)
+        plan = SourcePlan.of(proposed)
+        if not plan.queries:
+            raise MalformedOutput("", expected="at least one query")
+        began = time.perf_counter()
+        found = await self.retriever.gather(plan, run)
+        seconds = time.perf_counter() - began
+        down = [result.failed for result in found.values() if result.failed]
+        if down:
+            raise SourceUnavailable(down[0])
+        notes = tuple(event.text for event in run.events if isinstance(event, Noted))
+        hits = [hit for result in found.values() for hit in result.hits]
+        return Explored(
+            case,
+            tuple(_searched(query, result) for query, result in found.items()),
+            _passages(hits),
+            run.usage,
+            notes,
+            round(seconds, 3),
+        )
+
+
+def _searched(query: Query, result: Found) -> Searched:
+    ids = tuple(hit.passage.id for hit in result.hits)
+    return Searched(query.source, query.wire, ids, tuple(hit.score for hit in result.hits))
+
+
+def _passages(hits: Iterable[Hit]) -> dict[str, str]:
+    return {hit.passage.id: shown(hit.passage) for hit in hits}

@@ -1,0 +1,131 @@
+"""Exploring and judging many cases: a folder that is the checkpoint, shared by hosts.
+
+    explored.json, explored-WRITER.jsonl      how it was explored, and a line a case
+    judged.NAME.json, judged.NAME-WRITER.jsonl    the same of each judge
+
+What was explored is kept with the texts that were found, so judging needs no knowledge base, and
+another judge on the same folder judges the same queries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from osler.errors import BadRun
+from osler.omni.describe import Offer
+from osler.text import slug
+from osler.train.journal import Job, Place, Progress, Stage, agreed, facts_of
+from osler.train.spo.case import Case
+from osler.train.spo.explore import Exploration, Explored
+from osler.train.spo.judge import Judged, Signal, judged
+
+EXPLORED, JUDGED = "explored", "judged."
+
+
+def explored_in(folder: Path) -> Stage[Explored]:
+    return Stage(folder, EXPLORED, Explored, lambda one: one.key)
+
+
+def judged_in(folder: Path, name: str) -> Stage[Judged]:
+    """`name`: of the signal."""
+    return Stage(folder, _slug(name), Judged, lambda one: one.key)
+
+
+def _slug(name: str) -> str:
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{JUDGED}{slug(name)[:40]}.{digest}"
+
+
+@dataclass(frozen=True)
+class Working:
+    """How one process works on a folder."""
+
+    folder: Path
+    jobs: int = 1
+    """Cases at once."""
+    seed: int = 0
+    progress: Progress | None = None
+
+
+async def explore(
+    working: Working, exploration: Exploration, cases: Sequence[Case], snapshot: str = ""
+) -> None:
+    """Returns when every case was tried by somebody. Raises `BadRun` as `Job` does, and where
+    the folder was made otherwise."""
+    agreed(
+        working.folder,
+        EXPLORED,
+        {
+            "explorer": exploration.explorer.name,
+            "offers": [[offer.name, list(offer.titles)] for offer in exploration.offers],
+            "k": exploration.retriever.k,
+            "snapshot": snapshot,
+            "seed": working.seed,
+        },
+    )
+    job = Job[Case, Explored](
+        explored_in(working.folder),
+        lambda case: exploration.explore(case, working.seed),
+        lambda case: case.key,
+        working.jobs,
+        working.progress,
+    )
+    await job.run(cases)
+
+
+async def judge(working: Working, signal: Signal) -> None:
+    """Judges all that is explored. Raises `BadRun` as `Job` does, and for a folder without."""
+    found = explored_in(working.folder)
+    places = found.places()
+    if not places:
+        raise BadRun(
+            f"nothing is explored in {working.folder}", fix="`osler train explore` comes first"
+        )
+    agreed(working.folder, _slug(signal.name), {"judge": signal.name})
+    job = Job[tuple[str, Place], Judged](
+        judged_in(working.folder, signal.name),
+        lambda item: judged(signal, found.at(item[1]), working.seed),
+        lambda item: item[0],
+        working.jobs,
+        working.progress,
+    )
+    await job.run(list(places.items()))
+
+
+def judges(folder: Path) -> dict[str, Stage[Judged]]:
+    """The judges of a folder by name."""
+    names = [
+        str(facts_of(folder, path.stem)["judge"]) for path in sorted(folder.glob(f"{JUDGED}*.json"))
+    ]
+    return {name: judged_in(folder, name) for name in names}
+
+
+def chosen_judge(folder: Path, name: str = "") -> tuple[str, Stage[Judged]]:
+    """The judge whose name begins so, or the only one. Raises `BadRun` for none or several."""
+    every = judges(folder)
+    found = [(held, stage) for held, stage in every.items() if held.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if not every:
+        raise BadRun(f"nothing is judged in {folder}", fix="`osler train judge` comes first")
+    raise BadRun(
+        f"{len(found)} judges of {folder} are named {name!r}", fix=f"--judge: {', '.join(every)}"
+    )
+
+
+def exploration_of(folder: Path) -> dict[str, Any]:
+    """How it was explored. Raises `BadRun` for a folder that was not."""
+    return facts_of(folder, EXPLORED)
+
+
+def offers_of(folder: Path) -> tuple[Offer, ...]:
+    """The sources that were on offer, in their order."""
+    return tuple(Offer(name, tuple(titles)) for name, titles in exploration_of(folder)["offers"])
+
+
+def explorations(folder: Path) -> Iterator[Explored]:
+    yield from explored_in(folder).results()

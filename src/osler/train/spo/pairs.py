@@ -1,0 +1,75 @@
+"""Positive and negative plans (Omni-RAG §4.2.3).
+
+Of each source up to three queries that were judged one way, chosen at random; a source without
+any is left empty; a case without any in all sources has no such plan. A case makes an SFT sample
+when it has a positive plan, and a DPO triple when it has both.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from osler.omni.plan import MOST, Query, SourcePlan
+from osler.train.spo.judge import Judged, Verdict
+
+Choice = Literal["random", "best"]
+CHOICES: tuple[Choice, ...] = get_args(Choice)
+"""How the queries of a source are chosen where there are more: at random as in the paper, or
+those of the best score (for negatives: of the worst), which is ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """P⁺ and P⁻ of one case; either may be empty, and is then no plan."""
+
+    positive: SourcePlan
+    negative: SourcePlan
+
+    @property
+    def whole(self) -> bool:
+        """Whether it trains DPO: "we only retain samples where both are available"."""
+        return bool(self.positive.queries and self.negative.queries)
+
+
+def plan_pair(
+    judged: Judged,
+    rng: random.Random,
+    *,
+    sources: Sequence[str],
+    at_most: int = MOST,
+    choice: Choice = "random",
+) -> Pair:
+    """The plans of one case over these sources; what was judged of others is left out.
+
+    Same verdicts and same chance, same pair.
+    """
+    held = [verdict for verdict in judged.verdicts if verdict.source in sources]
+    return Pair(*(_plan(held, way, rng, at_most, choice) for way in (True, False)))
+
+
+def _plan(
+    verdicts: Sequence[Verdict], way: bool, rng: random.Random, at_most: int, choice: Choice
+) -> SourcePlan:
+    by_source: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.positive is way:
+            by_source.setdefault(verdict.source, []).append(verdict)
+    chosen = [v for held in by_source.values() for v in _some(held, way, rng, at_most, choice)]
+    return SourcePlan.of(Query.read(verdict.source, verdict.wire) for verdict in chosen)
+
+
+def _some(
+    held: list[Verdict], way: bool, rng: random.Random, at_most: int, choice: Choice
+) -> list[Verdict]:
+    if choice == "random":
+        return rng.sample(held, min(at_most, len(held)))
+    sign = -1 if way else 1
+    return sorted(held, key=lambda verdict: sign * (verdict.score or 0.0))[:at_most]
+
+
+def chance(seed: int, key: str) -> random.Random:
+    """A case's own chance: it does not depend on which other cases there are."""
+    return random.Random(f"{seed}:{key}")

@@ -1,0 +1,173 @@
+"""Which records are written of what was judged: the paper's training ablations as arguments."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from osler.errors import OslerError
+from osler.llm.base import Message
+from osler.omni.describe import Offer
+from osler.omni.plan import MOST, render
+from osler.omni.planners.trained import asked
+from osler.train.record import Preferred, Shown, Size, size_of
+from osler.train.spo.case import Case
+from osler.train.spo.judge import Judged
+from osler.train.spo.pairs import Choice, Pair, chance, plan_pair
+
+Learns = Literal["positive", "negative"]
+
+
+class NothingToLearn(OslerError):
+    """No case makes a record."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How judged cases become records. The defaults are the paper's."""
+
+    offers: tuple[Offer, ...]
+    """The sources of the prompt, in its order."""
+    seed: int = 0
+    at_most: int = MOST
+    choice: Choice = "random"
+    learns: Learns = "positive"
+    """What SFT shows: the negative plan is the row "+ SFT (P⁻)" of Table 10."""
+    ratio: float = 1.0
+    """Share of the cases that are used (Fig. 5); a smaller share is a part of a larger."""
+    without_tasks: tuple[str, ...] = ()
+    """Tasks that are left out (Fig. 4)."""
+    without_sources: tuple[str, ...] = ()
+    """Sources that stand neither in prompts nor in plans (Table 8)."""
+    longest: int = 4096
+    """Tokens of prompt and plan together, as they are estimated; longer ones are left out."""
+
+    @property
+    def offered(self) -> tuple[Offer, ...]:
+        return tuple(offer for offer in self.offers if offer.name not in self.without_sources)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(offer.name for offer in self.offered)
+
+    def uses(self, case: Case) -> bool:
+        """Whether the case is one of those that this recipe takes."""
+        digest = hashlib.sha256(f"ratio {self.seed} {case.key}".encode()).digest()
+        drawn = int.from_bytes(digest[:8]) / 2**64 < self.ratio
+        return drawn and case.sample.task not in self.without_tasks
+
+    def pair(self, judged: Judged) -> Pair:
+        return plan_pair(
+            judged,
+            chance(self.seed, judged.key),
+            sources=self.names,
+            at_most=self.at_most,
+            choice=self.choice,
+        )
+
+    def prompt(self, case: Case) -> list[Message]:
+        """What the planner will be asked, to the letter (`omni.planners.trained`)."""
+        return asked(case.question, self.offered, self.at_most)
+
+
+@dataclass
+class Made:
+    """The records, and what became of the cases that make none."""
+
+    cases: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Reason to count."""
+    first: dict[str, str] = field(default_factory=dict)
+    """Reason to the first case of it."""
+    size: Size = field(default_factory=Size)
+    tasks: Counter[str] = field(default_factory=Counter)
+    queries: Counter[str] = field(default_factory=Counter)
+    """Queries by source, in the plans that are learnt."""
+
+    def drop(self, why: str, case: Case) -> None:
+        self.left_out[why] += 1
+        self.first.setdefault(why, case.key)
+
+    @property
+    def told(self) -> str:
+        return "; ".join(
+            f"{count} × {why} (first {self.first[why]})" for why, count in self.left_out.items()
+        )
+
+
+NO_POSITIVE, NO_NEGATIVE = "no query was judged positive", "no query was judged negative"
+TOO_LONG = "longer than the limit"
+
+
+def sft(recipe: Recipe, judged: Iterable[Judged], made: Made) -> Iterator[Shown]:
+    """Eq. 2: the plan P⁺ after its prompt. `made` is filled on the way.
+
+    Raises `NothingToLearn` at the end where there was no record.
+    """
+    lacks = NO_POSITIVE if recipe.learns == "positive" else NO_NEGATIVE
+    for one in _used(recipe, judged, made):
+        pair = recipe.pair(one)
+        plan = pair.positive if recipe.learns == "positive" else pair.negative
+        if not plan.queries:
+            made.drop(lacks, one.case)
+            continue
+        meta = {"task": one.case.sample.task, "learns": recipe.learns}
+        shown = Shown(one.key, tuple(recipe.prompt(one.case)), render(plan, recipe.names), meta)
+        if _fits(recipe, made, one.case, size_of(shown.messages, shown.completion)):
+            made.queries.update(query.source for query in plan.queries)
+            yield shown
+    _some(made, "SFT")
+
+
+def dpo(recipe: Recipe, judged: Iterable[Judged], made: Made) -> Iterator[Preferred]:
+    """Eq. 3-4: P⁺ preferred to P⁻. `made` is filled on the way.
+
+    Raises `NothingToLearn` at the end where there was no record.
+    """
+    for one in _used(recipe, judged, made):
+        pair = recipe.pair(one)
+        if not pair.whole:
+            made.drop(NO_NEGATIVE if pair.positive.queries else NO_POSITIVE, one.case)
+            continue
+        plans = [render(plan, recipe.names) for plan in (pair.positive, pair.negative)]
+        meta = {"task": one.case.sample.task}
+        preferred = Preferred(one.key, tuple(recipe.prompt(one.case)), plans[0], plans[1], meta)
+        if _fits(recipe, made, one.case, size_of(preferred.messages, *plans)):
+            made.queries.update(query.source for query in pair.positive.queries)
+            yield preferred
+    _some(made, "DPO")
+
+
+def _used(recipe: Recipe, judged: Iterable[Judged], made: Made) -> Iterator[Judged]:
+    for one in judged:
+        if recipe.uses(one.case):
+            made.cases += 1
+            yield one
+
+
+def _fits(recipe: Recipe, made: Made, case: Case, size: Size) -> bool:
+    if size.longest > recipe.longest:
+        made.drop(TOO_LONG, case)
+        return False
+    made.size += size
+    made.tasks[case.sample.task] += 1
+    return True
+
+
+def _some(made: Made, what: str) -> None:
+    if made.size.records:
+        return
+    if not made.cases:
+        raise NothingToLearn(
+            f"{what}: no case is left", fix="leave out fewer tasks, or take a larger ratio"
+        )
+    fixes = {
+        NO_POSITIVE: "explore other queries or sources, or judge otherwise",
+        NO_NEGATIVE: "train SFT alone, or explore queries that may fail",
+        TOO_LONG: "raise --longest",
+    }
+    worst = made.left_out.most_common(1)[0][0]
+    raise NothingToLearn(f"{what}: none of {made.cases} cases: {made.told}", fix=fixes[worst])

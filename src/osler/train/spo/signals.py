@@ -1,0 +1,123 @@
+"""Other signals than a model's judgement (Omni-RAG App. D.3), behind the same Protocol.
+
+| Signal | A query is positive when |
+|---|---|
+| `GoldDocuments` | the better half of what it found holds a gold document; ours |
+| `Improves` | the reader answers better with it than without (Trainable Planning) |
+| `Reranks` | what it found scores over a threshold against the question (RaFe Planning) |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from osler.evaluate.metrics.overlap import rouge_l
+from osler.evaluate.metrics.retrieval import ndcg
+from osler.omni.planners.base import whole
+from osler.omni.reader import Reader
+from osler.trace import Run
+from osler.train.spo.case import Case
+from osler.train.spo.explore import Explored, Searched
+from osler.train.spo.judge import NoGold, Verdict, half
+from osler.types import Answer, Hit, Passage, Relevance
+
+THRESHOLD = 2.3
+"""RaFe's, on MedCPT's cross-encoder: "by trying on the development set" (App. D.3)."""
+
+
+def document_of(passage: str) -> str:
+    """The document of a passage's id ("source:document#chunk")."""
+    return passage.partition(":")[2].rpartition("#")[0]
+
+
+@dataclass(frozen=True)
+class GoldDocuments:
+    """By the ids of the documents that are known to hold the answer; its score is nDCG."""
+
+    name: str = "gold documents"
+
+    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+        gold = frozenset(explored.case.documents)
+        if not gold:
+            raise NoGold(
+                f"{explored.key} names no gold documents", fix="judge with --judge model instead"
+            )
+        return [self._verdict(query, gold) for query in explored.queries], len(explored.queries)
+
+    def _verdict(self, query: Searched, gold: frozenset[str]) -> Verdict:
+        ranked = list(dict.fromkeys(map(document_of, query.found)))
+        held = gold & set(map(document_of, half(query.found)))
+        score = ndcg(ranked, dict.fromkeys(gold, 1), len(query.found) or 1)
+        return Verdict(query.source, query.wire, bool(held), round(score, 4))
+
+
+@dataclass(frozen=True)
+class Improves:
+    """What a reader gains by a query's documents: accuracy, or Rouge-L where it is open-ended."""
+
+    reader: Reader
+
+    @property
+    def name(self) -> str:
+        return f"improvement of {self.reader.model.name}"
+
+    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+        case = explored.case
+        alone = quality(case, await self.reader.read(case.question, (), run, alone=True))
+        known: dict[frozenset[str], float] = {}
+        for query in explored.queries:
+            read = half(query.found)
+            if read and frozenset(read) not in known:
+                hits = [_hit(explored, query, n, id) for n, id in enumerate(read, 1)]
+                answer = await self.reader.read(case.question, hits, run)
+                known[frozenset(read)] = quality(case, answer) - alone
+        gains = [known.get(frozenset(half(query.found)), 0.0) for query in explored.queries]
+        verdicts = [
+            Verdict(query.source, query.wire, gain > 0, round(gain, 4))
+            for query, gain in zip(explored.queries, gains, strict=True)
+        ]
+        return verdicts, len(known) + 1
+
+
+def quality(case: Case, answer: Answer) -> float:
+    """0 to 1: whether the option is right, or Rouge-L. Raises `NoGold`."""
+    gold = case.sample.gold
+    if gold.letters:
+        return float(answer.option in gold.letters)
+    if not gold.texts:
+        raise NoGold(f"{case.key} has no gold answer", fix="judge by documents, or leave it out")
+    return rouge_l(answer.text, gold.texts).f1
+
+
+def _hit(explored: Explored, query: Searched, rank: int, id: str) -> Hit:
+    """The passage as it was shown; its heading is a part of its text."""
+    passage = Passage(id, explored.passages[id], query.source, document_of(id))
+    return Hit(passage, 0.0, rank, query.wire, query.source)
+
+
+@dataclass(frozen=True)
+class Reranks:
+    """The best rerank score of what a query found, against the question itself."""
+
+    relevance: Relevance
+    model: str
+    """Its identity."""
+    least: float = THRESHOLD
+    """On the scale of the model's logits."""
+
+    @property
+    def name(self) -> str:
+        return f"rerank {self.model} over {self.least:g}"
+
+    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+        read = list(dict.fromkeys(id for query in explored.queries for id in half(query.found)))
+        texts = [explored.passages[id] for id in read]
+        scores = await self.relevance.relevance(whole(explored.case.question), texts)
+        scored = dict(zip(read, scores, strict=True))
+        return [self._verdict(query, scored) for query in explored.queries], len(read)
+
+    def _verdict(self, query: Searched, scored: dict[str, float]) -> Verdict:
+        found: Sequence[float] = [scored[id] for id in half(query.found)]
+        best = max(found, default=None)
+        return Verdict(query.source, query.wire, best is not None and best > self.least, best)

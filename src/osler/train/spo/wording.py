@@ -1,0 +1,120 @@
+"""Queries made of the question's own words, without a model.
+
+A departure (PAPERS.md): the paper's explorer is a model of 72 billion parameters. Where there is
+none, a question that is worded well enough to be searched by holds good queries in itself: its
+rarest words, what it names, the sentence that asks. They are as diverse as the question allows,
+and of the sources each gets its own kind of word once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from osler.omni.describe import Offer
+from osler.omni.plan import Query
+from osler.omni.planners.base import queries_of
+from osler.retrieve.names import names_in
+from osler.retrieve.words import STOP_CHARACTERS, terms
+from osler.text import is_cjk, one_line, sentences
+from osler.trace import Run
+from osler.train.spo.explore import QUERIES
+from osler.types import BOOK, GUIDELINE, RESEARCH, WEB, WIKI, Language, Question
+
+LONGEST = 120
+"""Characters of a query: what a planner may write under its grammar."""
+RAREST = (6, 3)
+"""Words of the two queries that hold the most telling words."""
+
+_KINDS: dict[str, dict[Language, str]] = {
+    BOOK: {"en": "causes and mechanism", "zh": "病因 机制"},
+    GUIDELINE: {"en": "recommendations", "zh": "指南 推荐"},
+    RESEARCH: {"en": "study", "zh": "研究"},
+    WIKI: {"en": "overview", "zh": "概述"},
+    WEB: {"en": "symptoms and treatment", "zh": "症状 治疗"},
+}
+"""What texts of a source are typically about."""
+_ASKS = re.compile(r"[?？]\s*$")
+
+Rarity = Callable[[Sequence[str]], Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Wording:
+    """At most `count` queries a source, the most specific first."""
+
+    rarity: Rarity
+    """How much each word tells, from the knowledge base."""
+    count: int = QUERIES
+
+    @property
+    def name(self) -> str:
+        return f"wording x{self.count}"
+
+    async def queries(self, question: Question, offers: tuple[Offer, ...], run: Run) -> list[Query]:
+        made: list[Query] = []
+        for offer in offers:
+            texts = self._texts(question, offer.name)
+            if offer.graph:
+                named = names_in(question.text)[:2] or texts[-1:]
+                asked = (texts[0] if texts else "",)
+                found = [q for name in named for q in queries_of(offer.name, asked, cut(name))]
+            else:
+                found = queries_of(offer.name, texts)
+            made += list({query.wire.casefold(): query for query in found}.values())[: self.count]
+        return made
+
+    def _texts(self, question: Question, source: str) -> list[str]:
+        said = one_line(question.text)
+        asking = [said[a:b] for a, b in sentences(said) if _ASKS.search(said[a:b])] or [said]
+        named = names_in(question.text)
+        many, few = (self._telling(said, most) for most in RAREST)
+        kind = _KINDS.get(source, {}).get(question.language, "")
+        proposed = [
+            cut(asking[-1]),
+            cut(" ".join(terms_in_words(asking[-1]))),
+            many,
+            few,
+            cut(named[0]) if named else "",
+            f"{few} {kind}".strip() if kind else "",
+            cut(said),
+        ]
+        return [text for text in dict.fromkeys(proposed) if text]
+
+    def _telling(self, text: str, most: int) -> str:
+        """The words that tell most, in the order of the text."""
+        said = terms_in_words(text)
+        keyed = {word: terms(word) for word in said}
+        rare = self.rarity(list(dict.fromkeys(t for found in keyed.values() for t in found)))
+        weight = {
+            word: max((rare.get(term, 0.0) for term in found), default=0.0)
+            for word, found in keyed.items()
+        }
+        best = set(sorted(said, key=lambda word: -weight[word])[:most])
+        return cut(" ".join(word for word in said if word in best))
+
+
+def terms_in_words(text: str) -> list[str]:
+    """The text's words of content as they are written there, none twice."""
+    found: dict[str, str] = {}
+    for word in re.findall(r"[^\W_]+(?:[-'’./][^\W_]+)*", text):
+        for part in _parts(word):
+            if terms(part):
+                found.setdefault(part.casefold(), part)
+    return list(found.values())
+
+
+def _parts(word: str) -> list[str]:
+    """A run of Han characters is cut where a function character stands."""
+    if not any(map(is_cjk, word)):
+        return [word]
+    return [part for part in re.split(f"[{''.join(sorted(STOP_CHARACTERS))}]+", word) if part]
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """Whole words of the text's beginning, at most `longest` characters."""
+    if len(text) <= longest:
+        return text.strip()
+    head = text[: longest + 1]
+    return (head.rsplit(" ", 1)[0] if " " in head else text[:longest]).strip()
