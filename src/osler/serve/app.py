@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 
 from osler.config import Settings
 from osler.errors import OslerError
-from osler.serve import api, chat, otel, page, problems, status, tools, wire
+from osler.serve import api, chat, evaluations, otel, page, problems, status, tools, wire
 from osler.serve.desk import Desk
 from osler.serve.guard import Guard
 from osler.serve.keys import Gate, check_binding
@@ -70,7 +70,8 @@ def create(site: Site) -> FastAPI:
     )
     app.state.site = site
     problems.install(app)
-    for router in (page.router, api.router, api.pages, status.root, status.told, chat.router):
+    shown = (page.router, api.router, api.pages, evaluations.router)
+    for router in (*shown, status.root, status.told, chat.router):
         app.include_router(router)
     app.router.routes.extend(served)
     _describe(app)

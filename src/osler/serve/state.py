@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fastapi import Request
@@ -16,6 +16,7 @@ from osler.serve.keys import Caller, Gate
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import Metrics
 from osler.serve.problems import Refused
+from osler.serve.reports import Reports
 from osler.wiring import Shelf
 
 Page = Callable[[Path], str]
@@ -55,6 +56,7 @@ class Site:
     searches: Turnstile
     metrics: Metrics
     page: Page
+    reports: Reports = field(default_factory=Reports)
 
 
 def site_of(request: Request) -> Site:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from importlib.metadata import version
+from importlib.resources import files
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
@@ -12,7 +14,7 @@ from fastapi.responses import Response
 from osler import wiring
 from osler.config import ROLES, STRATEGIES
 from osler.errors import OslerError
-from osler.serve import documents, wire
+from osler.serve import documents, wire, wire_eval
 from osler.serve.metrics import MEDIA
 from osler.serve.problems import Refused, refusal
 from osler.serve.state import Site, site_of
@@ -21,6 +23,7 @@ At = Annotated[Site, Depends(site_of)]
 root = APIRouter(tags=["operation"], responses=wire.PROBLEMS)
 told = APIRouter(prefix="/api/v1", tags=["operation"], responses=wire.PROBLEMS)
 
+_EXAMPLES = 4
 KNOWN_LIMITS = [
     "An answer is as good as the passages that were found; what is not in the knowledge base"
     " is not in the answer.",
@@ -100,6 +103,33 @@ async def transparency(site: At) -> wire.Transparency:
         },
         known_limits=KNOWN_LIMITS,
     )
+
+
+@told.get("/examples")
+async def examples(site: At) -> wire_eval.Examples:
+    """Questions to try, where the sample texts that answer them are in the knowledge base."""
+    kb = (await site.shelf.knowledge()).kb
+    info = await asyncio.to_thread(kb.info)
+    if not any(one.illustrative for one in info.sources):
+        return wire_eval.Examples(examples=[])
+    return wire_eval.Examples(examples=await asyncio.to_thread(_examples))
+
+
+def _examples() -> list[wire_eval.Example]:
+    """The shortest of each language: whoever tries something reads them first."""
+    found: list[wire_eval.Example] = []
+    for name in ("questions_en.jsonl", "questions_zh.jsonl"):
+        text = files("osler.sample").joinpath(name).read_text(encoding="utf-8")
+        asked = sorted(map(json.loads, text.splitlines()), key=lambda one: len(one["question"]))
+        found += [
+            wire_eval.Example(
+                question=one["question"],
+                options=list(one.get("options", {}).values()),
+                language=one["language"],
+            )
+            for one in asked[:_EXAMPLES]
+        ]
+    return found
 
 
 def _name(kind: str) -> str:

@@ -17,5 +17,5 @@ def test_nothing_is_a_server_error_and_nothing_is_not_in_the_schema(home: Path) 
 
     with serving(home, serve=LIMITS) as place:
         seen = fuzz(place.url, 2)
-    assert len({label for label, _ in seen}) == 20
+    assert len({label for label, _ in seen}) == 24
     assert {status for _, status in seen} <= {200, 202, 400, 404, 409, 422}

@@ -1,0 +1,136 @@
+"""What the API tells of evaluations and of examples: the report's figures, as they stand there."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class _Out(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Figure(_Out):
+    value: float
+    low: float
+    """Ends of the 95 % interval."""
+    high: float
+    n: int
+
+
+class EvaluationMeasure(_Out):
+    name: str
+    title: str
+    percent: bool
+    """Whether it is a share, to be shown times 100."""
+
+
+class EvaluationCell(_Out):
+    """One strategy on one task."""
+
+    strategy: str
+    task: str
+    planned: int
+    done: int
+    failed: int
+    missing: int
+    figures: dict[str, Figure]
+    """By the name of the measure."""
+    calibration_error: float | None
+
+
+class EvaluationPair(_Out):
+    """Two strategies on the same samples; `change` is second minus first."""
+
+    task: str
+    first: str
+    second: str
+    measure: str
+    change: Figure
+    test: str
+    p: float
+    corrected: float
+    verdict: str
+    unpaired: int
+
+
+class EvaluationPrinted(_Out):
+    """A number of a paper beside ours; `theirs` in percent, as it is printed."""
+
+    place: str
+    task: str
+    strategy: str
+    theirs: float
+    ours: Figure
+    differs: str
+
+
+class EvaluationJudged(_Out):
+    form: str
+    judge: str
+    strategy: str
+    task: str
+    figures: dict[str, Figure]
+    unread: int
+
+
+class Evaluation(_Out):
+    """The report of one log folder."""
+
+    name: str
+    head: str
+    """How the figures are to be read."""
+    strategies: list[str]
+    tasks: list[str]
+    measures: list[EvaluationMeasure]
+    cells: list[EvaluationCell]
+    compared: list[EvaluationPair]
+    printed: list[EvaluationPrinted]
+    judged: list[EvaluationJudged]
+    left_out: list[str]
+    facts: list[tuple[str, str]]
+
+
+class EvaluationListed(_Out):
+    name: str
+    experiment: str
+    version: str
+    """Of Osler."""
+    strategies: list[str]
+    tasks: list[str]
+    damaged: str
+    """What is wrong with it; empty where nothing is."""
+
+
+class Evaluations(_Out):
+    evaluations: list[EvaluationListed]
+
+
+class EvaluationSample(_Out):
+    strategy: str
+    task: str
+    id: str
+    question: str
+    options: list[str]
+    gold: str
+    answer: str
+    score: float | None
+    """By the task's first measure; `null` for one that failed."""
+    why: str
+
+
+class EvaluationSamples(_Out):
+    samples: list[EvaluationSample]
+    """Those that failed, then the worst answers; not all of a large log."""
+
+
+class Example(_Out):
+    question: str
+    options: list[str]
+    language: Literal["en", "zh"]
+
+
+class Examples(_Out):
+    examples: list[Example]
+    """Questions that come with the sample texts; none where those are not in the knowledge base."""

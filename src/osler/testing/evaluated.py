@@ -1,0 +1,51 @@
+"""A log folder of an evaluation: two strategies on ten questions, as `osler eval run` leaves it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from osler.evaluate import plan as planning
+from osler.evaluate.log import Writer
+from osler.evaluate.plan import Plan, Task
+from osler.evaluate.record import Outcome, Record, Said
+from osler.evaluate.sample import Gold, Sample
+from osler.types import Question, Usage
+
+QUESTIONS = 10
+RIGHTS = {"direct": 4, "rag:k=5": 9}
+"""Strategy to the number of questions that it has right."""
+HOSTILE = '<img src=x onerror=alert(1)> & "quoted" 糖尿病？'
+
+
+def evaluated(folder: Path) -> None:
+    """Writes the folder; one sample of the second strategy failed, and one was not tried."""
+    entrants = {}
+    for label in RIGHTS:
+        kind = label.partition(":")[0]
+        found = planning.entrant(label, {"strategy": {"kind": kind}, "sampling": {"seed": 3}})
+        entrants[label] = replace(found, models={"reader": "tiny"}, snapshot="snap1")
+    task = Task("pubmedqa", "choice", "d" * 64, 14, 12, {"no gold option": 2})
+    asked = {"direct": {"pubmedqa": QUESTIONS}, "rag:k=5": {"pubmedqa": QUESTIONS + 2}}
+    planning.keep(folder, Plan(0, {"pubmedqa": task}, entrants, asked, "0.1"))
+    with Writer(folder, "w") as writer:
+        for number in range(QUESTIONS):
+            for strategy, rights in RIGHTS.items():
+                writer.record(_record(strategy, number, "A" if number < rights else "B"))
+        failed = _record("rag:k=5", QUESTIONS, None)
+        writer.record(replace(failed, status="failed", error="ModelUnreachable: away"))
+
+
+def _record(strategy: str, number: int, option: str | None) -> Record:
+    question = Question(f"q{number:02d}", f"Case {number}: {HOSTILE}", ("yes", "no"))
+    sample = Sample("pubmedqa", "choice", question, Gold(("A",), ()))
+    outcome = Outcome(
+        option,
+        "Because.",
+        "ungrounded",
+        "converged",
+        "said so",
+        (Said("Because."),),
+        usage=Usage(calls=2, prompt_tokens=100, seconds=0.5),
+    )
+    return Record(strategy, sample, "done", "2026-01-01T00:00:00", 1.5, 0, outcome)
