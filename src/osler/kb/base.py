@@ -37,6 +37,9 @@ from osler.kb.extract.store import Account, Anchored
 from osler.kb.formats.osler_jsonl import OslerJsonl, sources_of
 from osler.kb.graph.files import FILE as GRAPH_FILE
 from osler.kb.index import Built
+from osler.kb.indexes import store as indexes
+from osler.kb.indexes.search import Entries
+from osler.kb.indexes.web import Webs
 from osler.kb.ingest import Added, Care
 from osler.kb.prepare import How
 from osler.kb.snapshots import Snapshot
@@ -86,6 +89,10 @@ class KnowledgeBase:
         """Seconds for which a method that writes waits while another process does."""
         self._readers = access.Readers(path)
         self._engines = engines.Engines(path, self._readers, engine)
+        self.entries = Entries(self._readers)
+        """The indexes over what was extracted."""
+        self.webs = Webs(path, self._readers)
+        """The graph of names and chunks."""
 
     @classmethod
     def create(cls, path: Path, engine: Choice = Choice()) -> Self:  # noqa: B008 - frozen
@@ -105,6 +112,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         self._engines.close()
+        self.webs.close()
         self._readers.close()
 
     def __enter__(self) -> Self:
@@ -423,7 +431,7 @@ class KnowledgeBase:
     def verify(self) -> list[str]:
         """Every problem found, in words; empty when all is well. Reads everything."""
         with self._readers.borrow() as db, access.still(db):
-            found = [*check.verify(db), *extracted.problems(db)]
+            found = [*check.verify(db), *extracted.problems(db), *indexes.problems(db)]
             if (self.path / GRAPH_FILE).is_file():
                 from osler.kb.extract import publish
 
@@ -480,6 +488,10 @@ class KnowledgeBase:
         if query is None:
             return [], engine.by_words(terms, k=k, within=within)
         return engine.by_both(terms, query, k=k, within=within)
+
+    def ranking(self, terms: Sequence[str], *, k: int, within: Filter = EVERYTHING) -> Ranking:
+        """Passage numbers by words alone, for a fusion; see `passages`."""
+        return self._engines.words().by_words(terms, k=k, within=within)
 
     def passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
         """Those that still exist."""

@@ -30,12 +30,13 @@ def search(
     rows = db.execute(
         "SELECT rowid, bm25(lexical, 1.0, 0.0) AS score FROM lexical WHERE lexical MATCH ?"
         " ORDER BY score, rowid LIMIT ?",
-        (_match(kept, scope), k),
+        (match(kept, scope), k),
     )
     return [(number, -score) for number, score in rows]
 
 
-def _match(terms: Sequence[str], scope: Scope) -> str:
+def match(terms: Sequence[str], scope: Scope) -> str:
+    """The condition on the columns `words` and `source` of a full-text index."""
     body = f"words : ({_any(terms)})"
     if scope is None:
         return f"({body}) NOT (source : {_quoted(source_token(EMR))})"

@@ -7,6 +7,7 @@ the embedded engine (`osler.kb.engines.edge`) is faster.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,7 +59,7 @@ def load(db: sqlite3.Connection, dimension: int) -> Vectors:
     (count,) = db.execute("SELECT count(*) FROM vector").fetchone()
     numbers = np.zeros(count, np.int64)
     matrix = np.zeros((count, dimension), np.float32)
-    ends: dict[str, int] = {}
+    sources: list[str] = []
     rows = db.execute(
         "SELECT vector.passage, source, value FROM passage JOIN vector"
         " ON vector.passage = passage.number ORDER BY passage.id"
@@ -70,12 +71,17 @@ def load(db: sqlite3.Connection, dimension: int) -> Vectors:
                 fix="run `osler kb build --rebuild`",
             )
         numbers[i], matrix[i] = number, np.frombuffer(value, np.float32)
-        ends[source] = i + 1
+        sources.append(source)
+    return Vectors(numbers, matrix, runs(sources))
+
+
+def runs(sources: Iterable[str]) -> tuple[tuple[str, int, int], ...]:
+    """Of rows in order of their sources, where each source begins and ends."""
+    ends = {source: row for row, source in enumerate(sources, 1)}
     starts = (0, *ends.values())
-    runs = tuple(
+    return tuple(
         (source, start, end) for (source, end), start in zip(ends.items(), starts, strict=False)
     )
-    return Vectors(numbers, matrix, runs)
 
 
 def unit_problem(vectors: Floats, shape: tuple[int, int]) -> str:

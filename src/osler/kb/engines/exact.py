@@ -41,7 +41,7 @@ class Exact:
             def fetch(n: int) -> Ranking:
                 return lexicon.search(db, terms, k=n, scope=within.sources)
 
-            return passing(fetch, _allowed(db, within), k)
+            return passing(fetch, allowed_by(db, within), k)
 
     def by_vector(self, query: vectors.Floats, *, k: int, within: Filter) -> Ranking:
         held = self._vectors()
@@ -51,7 +51,7 @@ class Exact:
             def fetch(n: int) -> Ranking:
                 return held.best(scores, n)
 
-            return passing(fetch, _allowed(db, within), k)[:k]
+            return passing(fetch, allowed_by(db, within), k)[:k]
 
     def by_both(
         self, terms: Sequence[str], query: vectors.Floats, *, k: int, within: Filter
@@ -83,7 +83,8 @@ _AMONG = (
 )
 
 
-def _allowed(db: sqlite3.Connection, within: Filter) -> Callable[[Ranking], Ranking]:
+def allowed_by(db: sqlite3.Connection, within: Filter) -> Callable[[Ranking], Ranking]:
+    """Keeps of a ranking what meets the conditions; sources are a matter of the indexes."""
     conditions, values = _conditions(within)
     if not conditions:
         return lambda found: found
@@ -98,7 +99,7 @@ def _allowed(db: sqlite3.Connection, within: Filter) -> Callable[[Ranking], Rank
 
 
 def _conditions(within: Filter) -> tuple[list[str], list[object]]:
-    """Of the documents' columns; the sources are a matter of the indexes."""
+    """Of the documents' columns."""
     first, last = within.years
     given: list[tuple[str, object, bool]] = [
         ("document.year >= ?", first, first is not None),

@@ -180,15 +180,26 @@ def nearest(
 
 
 def walk(
-    arrays: dict[str, Array], seeds: Sequence[int], *, restart: float, precision: float
+    arrays: dict[str, Array],
+    seeds: Sequence[int],
+    *,
+    restart: float,
+    precision: float,
+    weights: Sequence[float] = (),
 ) -> NDArray[np.float64]:
-    """The share of each number; they sum to at most 1."""
+    """The share of each number; they sum to at most 1.
+
+    `weights`: how often a walk begins at each seed, against the others; equally without them.
+    A seed that is given twice counts twice.
+    """
     start, to = arrays["start"], arrays["to"]
     shares = np.zeros(len(start) - 1)
     residue = np.zeros(len(start) - 1)
-    front = np.unique(np.array(seeds, dtype=np.int64))
-    residue[front] = 1 / len(front)
-    first = front
+    np.add.at(residue, np.array(seeds, dtype=np.int64), weights or 1.0)
+    first = np.flatnonzero(residue)
+    begins = residue[first] / residue[first].sum()
+    residue[first] = begins
+    front = first
     while len(front):
         mass, degree = residue[front], start[front + 1] - start[front]
         residue[front] = 0.0
@@ -199,7 +210,7 @@ def walk(
         offset = np.arange(len(row)) - np.repeat(np.cumsum(degree) - degree, degree)
         reached = to[start[front][row] + offset]
         np.add.at(residue, reached, ((1 - restart) * mass / degree)[row])
-        residue[first] += lost / len(first)  # from a dead end a walk starts anew
+        residue[first] += lost * begins  # from a dead end a walk starts anew
         touched = np.unique(np.concatenate([reached, first])).astype(np.int64)
         limit = precision * np.maximum(1, start[touched + 1] - start[touched])
         front = touched[residue[touched] > limit]

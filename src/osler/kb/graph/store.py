@@ -95,6 +95,12 @@ class Graph:
 
     # Reading
 
+    @property
+    def version(self) -> str:
+        """Another word after each change."""
+        with self._readers.borrow() as db:
+            return rows.stamp(db)
+
     def info(self) -> Info:
         counted = (
             "SELECT word.text, count(*) AS n FROM {table} JOIN word ON word.n = {table}.{column}"

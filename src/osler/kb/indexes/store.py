@@ -1,0 +1,260 @@
+"""The rows of the indexes, in the knowledge base's own file.
+
+They hang on what was extracted, as that hangs on the passages: an entry goes in the
+transaction in which its chunk goes, or is read anew. A row of `index_of` says that an
+extractor's items of a passage are in an index; where there is none they are to come.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from osler.kb.extract import store as extracted
+from osler.kb.indexes.kinds import KINDS, Kind
+from osler.kb.store import source_token, tokens_of
+from osler.kb.vectors import Floats
+
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS index_kind(
+  kind TEXT PRIMARY KEY, encoder TEXT NOT NULL, dimension INTEGER NOT NULL,
+  seconds REAL NOT NULL) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS index_of(
+  passage INTEGER NOT NULL, extractor TEXT NOT NULL,
+  kind TEXT NOT NULL REFERENCES index_kind(kind) ON DELETE CASCADE,
+  PRIMARY KEY(passage, extractor, kind),
+  FOREIGN KEY(passage, extractor) REFERENCES extracted(passage, extractor) ON DELETE CASCADE)
+  WITHOUT ROWID""",
+    "CREATE INDEX IF NOT EXISTS index_of_kind ON index_of(kind)",
+    """CREATE TABLE IF NOT EXISTS index_entry(
+  n INTEGER PRIMARY KEY AUTOINCREMENT, passage INTEGER NOT NULL, extractor TEXT NOT NULL,
+  kind TEXT NOT NULL, text TEXT NOT NULL, words TEXT NOT NULL, source TEXT NOT NULL,
+  FOREIGN KEY(passage, extractor, kind) REFERENCES index_of(passage, extractor, kind)
+  ON DELETE CASCADE)""",
+    "CREATE INDEX IF NOT EXISTS index_entry_of ON index_entry(passage, extractor, kind)",
+    "CREATE INDEX IF NOT EXISTS index_entry_kind ON index_entry(kind)",
+    """CREATE TABLE IF NOT EXISTS index_vector(
+  entry INTEGER PRIMARY KEY REFERENCES index_entry(n) ON DELETE CASCADE,
+  value BLOB NOT NULL)""",
+    """CREATE VIRTUAL TABLE IF NOT EXISTS index_words USING fts5(words, kind, source,
+  content='index_entry', content_rowid='n', tokenize='porter unicode61')""",
+    """CREATE TRIGGER IF NOT EXISTS index_entry_came AFTER INSERT ON index_entry BEGIN
+  INSERT INTO index_words(rowid, words, kind, source)
+  VALUES (new.n, new.words, new.kind, new.source); END""",
+    """CREATE TRIGGER IF NOT EXISTS index_entry_went AFTER DELETE ON index_entry BEGIN
+  INSERT INTO index_words(index_words, rowid, words, kind, source)
+  VALUES ('delete', old.n, old.words, old.kind, old.source); END""",
+    """CREATE TRIGGER IF NOT EXISTS index_of_came AFTER INSERT ON index_of BEGIN
+  INSERT OR REPLACE INTO meta VALUES ('indexed', hex(randomblob(8))); END""",
+    """CREATE TRIGGER IF NOT EXISTS index_of_went AFTER DELETE ON index_of BEGIN
+  INSERT OR REPLACE INTO meta VALUES ('indexed', hex(randomblob(8))); END""",
+)
+"""`meta.indexed` is another word after each change: who holds vectors knows by it."""
+
+_PENDING = (
+    "SELECT {what} FROM extracted AS e WHERE failed = '' AND NOT EXISTS"
+    " (SELECT 1 FROM index_of AS i WHERE i.passage = e.passage AND i.extractor = e.extractor"
+    " AND i.kind = ?)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An index as it was made."""
+
+    kind: Kind
+    encoder: str
+    """Identity of the encoder of its vectors."""
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an index holds, and what it took."""
+
+    kind: str
+    items: int
+    """Entries; of "chunk" passages, of "graph" names and relations in chunks."""
+    vectors: int
+    bytes: int
+    """Of texts, words and vectors, without SQLite's own overhead."""
+    seconds: float | None
+    """Of making it, all runs together; `None` where that was not measured."""
+    pending: int
+    """Chunks that were extracted and are not in it yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """Items of one chunk by one extractor, that an index lacks."""
+
+    passage: int
+    """Its number."""
+    extractor: str
+    key: str
+    """Under which they were extracted: an index takes them only while they are these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    text: str
+    vector: Floats | None
+    """`None` in a language that the encoder does not know."""
+
+
+def exists(db: sqlite3.Connection) -> bool:
+    wanted = "SELECT 1 FROM sqlite_master WHERE name = 'index_of_went'"
+    return db.execute(wanted).fetchone() is not None
+
+
+def made(db: sqlite3.Connection) -> dict[Kind, Made]:
+    """The indexes that are kept, in the order of `KINDS`."""
+    if not exists(db):
+        return {}
+    rows = db.execute("SELECT kind, encoder, dimension FROM index_kind")
+    held = {kind: Made(kind, encoder, dimension) for kind, encoder, dimension in rows}
+    return {kind: held[kind] for kind in KINDS if kind in held}
+
+
+def begin(db: sqlite3.Connection, kind: Kind, encoder: str, dimension: int) -> None:
+    """Makes the tables, and an index empty where it is of another encoder; in a transaction of
+    the caller's."""
+    extracted.create(db)  # an index of nothing yet hangs on its tables all the same
+    for statement in _TABLES:
+        db.execute(statement)
+    held = made(db).get(kind)
+    if held is not None and (held.encoder, held.dimension) != (encoder, dimension):
+        drop(db, kind)
+    db.execute("INSERT OR IGNORE INTO index_kind VALUES (?, ?, ?, 0)", (kind, encoder, dimension))
+
+
+def drop(db: sqlite3.Connection, kind: Kind) -> int:
+    """Takes an index out; returns how many entries it had. In a transaction of the caller's."""
+    if not exists(db):
+        return 0
+    (count,) = db.execute("SELECT count(*) FROM index_entry WHERE kind = ?", (kind,)).fetchone()
+    db.execute("DELETE FROM index_kind WHERE kind = ?", (kind,))
+    return int(count)
+
+
+def pending(db: sqlite3.Connection, kind: Kind) -> list[Todo]:
+    """What is to come in, in order of passages."""
+    if not extracted.exists(db):
+        return []
+    query = _PENDING.format(what="passage, extractor, key") + " ORDER BY passage, extractor"
+    return [Todo(*row) for row in db.execute(query, (kind,))]
+
+
+def write(
+    db: sqlite3.Connection,
+    kind: Kind,
+    source: dict[int, str],
+    done: Sequence[tuple[Todo, Sequence[Entry]]],
+    seconds: float,
+) -> int:
+    """Stores entries, in one transaction of the caller's; returns how many.
+
+    `source` of each passage. What was extracted anew or taken out meanwhile is left for the
+    next run, and so is all of an index that was dropped.
+    """
+    if kind not in made(db):
+        return 0
+    written = 0
+    for todo, found in done:
+        of = (todo.passage, todo.extractor)
+        there = "SELECT 1 FROM extracted WHERE passage = ? AND extractor = ? AND key = ?"
+        if db.execute(there, (*of, todo.key)).fetchone() is None:
+            continue
+        new = "INSERT OR IGNORE INTO index_of VALUES (?, ?, ?)"
+        if not db.execute(new, (*of, kind)).rowcount:
+            continue  # another process was first
+        for entry in found:
+            _put(db, (*of, kind), entry, source_token(source[todo.passage]))
+            written += 1
+    db.execute("UPDATE index_kind SET seconds = seconds + ? WHERE kind = ?", (seconds, kind))
+    return written
+
+
+def _put(db: sqlite3.Connection, of: tuple[int, str, Kind], entry: Entry, source: str) -> None:
+    row = db.execute(
+        "INSERT INTO index_entry(passage, extractor, kind, text, words, source)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (*of, entry.text, tokens_of(entry.text), source),
+    )
+    if entry.vector is not None:
+        db.execute(
+            "INSERT INTO index_vector VALUES (?, ?)", (row.lastrowid, entry.vector.tobytes())
+        )
+
+
+def costs(db: sqlite3.Connection) -> list[Cost]:
+    """Of the chunks, then of each index that is kept, then of the graph of names."""
+    found = [_of_chunks(db)]
+    for kind in made(db):
+        count, size = db.execute(
+            "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT"
+            " length(CAST(text AS BLOB)) + length(CAST(words AS BLOB)) AS size"
+            " FROM index_entry WHERE kind = ?)",
+            (kind,),
+        ).fetchone()
+        vectors, dense = db.execute(
+            "SELECT count(*), coalesce(sum(length(value)), 0) FROM index_vector JOIN index_entry"
+            " ON n = entry WHERE kind = ?",
+            (kind,),
+        ).fetchone()
+        (seconds,) = db.execute("SELECT seconds FROM index_kind WHERE kind = ?", (kind,)).fetchone()
+        (left,) = db.execute(_PENDING.format(what="count(*)"), (kind,)).fetchone()
+        found.append(Cost(kind, count, vectors, size + dense, seconds, left))
+    return [*found, *_of_graph(db)]
+
+
+def _of_chunks(db: sqlite3.Connection) -> Cost:
+    count, size = db.execute(
+        "SELECT count(*), coalesce(sum(length(CAST(text AS BLOB))), 0) FROM passage"
+    ).fetchone()
+    vectors, dense = db.execute(
+        "SELECT count(*), coalesce(sum(length(value)), 0) FROM vector"
+    ).fetchone()
+    return Cost("chunk", count, vectors, size + dense, None, 0)
+
+
+def _of_graph(db: sqlite3.Connection) -> list[Cost]:
+    if not extracted.exists(db):
+        return []
+    count, size = db.execute(
+        "SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0) FROM extracted_item"
+        " WHERE kind IN ('entity', 'relation')"
+    ).fetchone()
+    return [Cost("graph", count, 0, size, None, 0)]
+
+
+def problems(db: sqlite3.Connection) -> Iterator[str]:
+    """Entries without items, vectors and words without entries, texts that are no passage's."""
+    if not exists(db):
+        return
+    orphans = {
+        "index entries belong to nothing that was extracted": (
+            "SELECT count(*) FROM index_entry AS n WHERE NOT EXISTS (SELECT 1 FROM index_of AS i"
+            " JOIN extracted AS e USING (passage, extractor) JOIN passage ON number = i.passage"
+            " WHERE i.passage = n.passage AND i.extractor = n.extractor AND i.kind = n.kind)"
+        ),
+        "marks of an index belong to nothing that was extracted": (
+            "SELECT count(*) FROM index_of WHERE (passage, extractor) NOT IN"
+            " (SELECT passage, extractor FROM extracted)"
+            " OR kind NOT IN (SELECT kind FROM index_kind)"
+        ),
+        "vectors of an index belong to no entry": (
+            "SELECT count(*) FROM index_vector WHERE entry NOT IN (SELECT n FROM index_entry)"
+        ),
+        "entries of an index are not in its words": (
+            "SELECT count(*) FROM index_entry WHERE n NOT IN (SELECT id FROM index_words_docsize)"
+        ),
+        "words of an index belong to no entry": (
+            "SELECT count(*) FROM index_words_docsize WHERE id NOT IN (SELECT n FROM index_entry)"
+        ),
+    }
+    for what, query in orphans.items():
+        (count,) = db.execute(query).fetchone()
+        if count:
+            yield f"{count} {what}"

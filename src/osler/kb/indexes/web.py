@@ -1,0 +1,299 @@
+"""The graph of names and chunks, as HippoRAG and KAG's hybrid retriever walk on it.
+
+Its nodes are the entities behind the names in chunks (`canon`) and the chunks themselves.
+Edges stand between a chunk and what it names, between the ends of a stated relation, and
+between entities that a vocabulary of the concept graph relates. It is read from the rows of
+what was extracted whenever those have changed, so nothing of it can outlive its text.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osler.kb import access
+from osler.kb.engines.base import Filter, Ranking, passing
+from osler.kb.engines.exact import allowed_by
+from osler.kb.extract import publish
+from osler.kb.extract import store as extracted
+from osler.kb.extract.patterns import TOGETHER
+from osler.kb.graph.arrays import Array
+from osler.kb.graph.chains import walk
+from osler.kb.graph.files import FILE
+from osler.kb.graph.link import Dictionary
+from osler.kb.graph.normal import LONGEST, normal, spans
+from osler.kb.graph.store import Graph
+from osler.kb.indexes.canon import Claim, Classes, classes, concept
+from osler.kb.store import Scope, meta
+from osler.kb.store import within as in_scope
+from osler.text import is_cjk
+
+_SHORTEST = 3
+"""Letters of a name in Latin script that is found in a question."""
+_PRECISION = 1e-5
+"""What a walk may leave undone for each edge of a node."""
+
+Pairs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Web:
+    """One state of it. Nodes from `entities.count` on are the passages, in order."""
+
+    entities: Classes
+    passages: NDArray[np.int64]
+    """Their numbers."""
+    arrays: dict[str, Array]
+    """`start` and `to`, as of the concept graph."""
+    held: NDArray[np.int64]
+    """Of each entity, in how many passages it is named."""
+
+    def named(self, text: str, ignored: frozenset[str] = frozenset()) -> dict[int, str]:
+        """The entities whose names stand in a text, each with the words; the longest name where
+        several begin at one place."""
+        units, found, place = spans(text), dict[int, str](), 0
+        while place < len(units):
+            size, entity = self._longest(units, text, place, ignored)
+            if entity is not None:
+                words = text[units[place][1] : units[place + size - 1][2]]
+                found.setdefault(entity, words)
+            place += size
+        return found
+
+    def _longest(
+        self, units: list[tuple[str, int, int]], text: str, place: int, ignored: frozenset[str]
+    ) -> tuple[int, int | None]:
+        for size in range(min(LONGEST, len(units) - place), 0, -1):
+            norm = normal(text[units[place][1] : units[place + size - 1][2]])
+            entity = self.entities[norm]
+            if entity is not None and norm not in ignored and not _is_no_name(norm):
+                return size, entity
+        return 1, None
+
+    def of_concept(self, id: str) -> int | None:
+        return self.entities[concept(id)]
+
+    def weight(self, entity: int) -> float:
+        """How much a name tells: the fewer passages have it, the more."""
+        return float(np.log1p(len(self.passages) / max(1, int(self.held[entity]))))
+
+    def naming(self, entities: Iterable[int]) -> Ranking:
+        """Passages that name any of these, by what the names tell together."""
+        shares: dict[int, float] = {}
+        start, to, first = self.arrays["start"], self.arrays["to"], self.entities.count
+        for entity in dict.fromkeys(entities):
+            beside = to[start[entity] : start[entity + 1]]
+            for node in np.unique(beside[beside >= first]).tolist():
+                shares[node] = shares.get(node, 0.0) + self.weight(entity)
+        ordered = sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
+        return [(int(self.passages[node - first]), share) for node, share in ordered]
+
+    def walked(
+        self, seeds: Mapping[int, float], restart: float, also: Mapping[int, float] | None = None
+    ) -> Ranking:
+        """Passages by their share of a walk that begins anew at the seeds: personalised PageRank.
+
+        `seeds`: weights of entities; `also`: of passages, by number.
+        """
+        places = {int(number): row for row, number in enumerate(self.passages)} if also else {}
+        first = self.entities.count
+        starts = {node: weight for node, weight in seeds.items() if weight > 0}
+        for number, weight in (also or {}).items():
+            if number in places and weight > 0:
+                starts[first + places[number]] = weight
+        if not starts:
+            return []
+        shares = walk(
+            self.arrays,
+            list(starts),
+            restart=restart,
+            precision=_PRECISION,
+            weights=list(starts.values()),
+        )[first:]
+        rows = np.flatnonzero(shares)
+        rows = rows[np.lexsort((rows, -shares[rows]))]
+        return [(int(self.passages[row]), float(shares[row])) for row in rows]
+
+
+def _is_no_name(norm: str) -> bool:
+    return norm.isdigit() or (len(norm) < _SHORTEST and not any(map(is_cjk, norm)))
+
+
+@dataclass
+class Webs:
+    """The graph of an open knowledge base, in step with what was extracted from it.
+
+    The concept graph beside it, where there is one, gives names and relations of
+    vocabularies. Any number of threads may ask; the first after a change waits while it is
+    read. Its owner closes `readers`.
+    """
+
+    folder: Path
+    readers: access.Readers
+    _graph: Graph | None = None
+    _held: tuple[str, Web] | None = None
+    _loading: threading.Lock = field(default_factory=threading.Lock)
+
+    def close(self) -> None:
+        if self._graph is not None:
+            self._graph.close()
+        self._graph = self._held = None
+
+    @property
+    def graph(self) -> Graph | None:
+        """The concept graph; `None` while there is none."""
+        if self._graph is None and (self.folder / FILE).is_file():
+            self._graph = Graph.open(self.folder)
+        return self._graph
+
+    def now(self) -> Web:
+        """As it stands."""
+        with self._loading, self.readers.borrow() as db:
+            graph = self.graph
+            mark = f"{meta(db, 'extracted')} {graph.version if graph else ''}"
+            if self._held is None or self._held[0] != mark:
+                self._held = mark, load(db, graph)
+            return self._held[1]
+
+    def linked(self, text: str, ignored: frozenset[str] = frozenset()) -> list[int]:
+        """The entities that a text names, in chunks' names or a vocabulary's."""
+        web = self.now()
+        found, graph = dict.fromkeys(web.named(text, ignored)), self.graph
+        for mention in Dictionary(graph, ignored).mentions(text) if graph else ():
+            known = [web.of_concept(id) for id in mention.concepts]
+            found.update(dict.fromkeys(entity for entity in known if entity is not None))
+        return list(found)
+
+    def kept(self, ranking: Ranking, *, k: int, within: Filter) -> Ranking:
+        """The `k` best that a filter lets through, its sources too."""
+        with self.readers.borrow() as db:
+            meets = allowed_by(db, within)
+
+            def allowed(found: Ranking) -> Ranking:
+                passed = _within(db, [number for number, _ in found], within.sources)
+                return meets([pair for pair in found if pair[0] in passed])
+
+            return passing(lambda n: ranking[:n], allowed, k)[:k]
+
+
+def _within(db: sqlite3.Connection, numbers: Sequence[int], scope: Scope) -> set[int]:
+    rows = db.execute(
+        "SELECT number, source FROM passage WHERE number IN (SELECT value FROM json_each(?))",
+        (json.dumps(numbers),),
+    )
+    return {number for number, source in rows if in_scope(source, scope)}
+
+
+def load(db: sqlite3.Connection, graph: Graph | None) -> Web:
+    """Reads all names and relations of chunks. Blocks: seconds for a million names."""
+    if not extracted.exists(db):
+        return _woven(classes(()), [], [], [])
+    claims, named = list[Claim](), list[tuple[int, str]]()
+    for number, claim in _claims(db):
+        claims.append(claim)
+        named.append((number, claim.name))
+    if graph:
+        claims += _by_names(graph, {claim.name for claim in claims if not claim.concepts})
+    entities = classes(claims, _heads(graph) if graph else None)
+    related = [
+        (one, other)
+        for subject, object_ in _related(db)
+        if (one := entities[subject]) is not None and (other := entities[object_]) is not None
+    ]
+    if graph:
+        related += _by_vocabularies(graph, entities)
+    mentions = [(number, entities.of[name]) for number, name in named]
+    return _woven(entities, sorted({number for number, _ in named}), mentions, related)
+
+
+def _claims(db: sqlite3.Connection) -> Iterator[tuple[int, Claim]]:
+    rows = db.execute(
+        "SELECT passage, norm, json_extract(body, '$[0].concepts', '$[0].standard',"
+        " '$[0].synonyms', '$[0].type') FROM extracted_item WHERE kind = 'entity' AND norm != ''"
+        " ORDER BY n"
+    )
+    for number, norm, told in rows:
+        ids, standard, synonyms, kind = json.loads(told)
+        others = tuple(filter(None, map(normal, synonyms)))
+        yield number, Claim(norm, tuple(ids), normal(standard), others, kind)
+
+
+def _related(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """Ends of what is stated; what only stands together is near by its chunk already."""
+    rows = db.execute(
+        "SELECT json_extract(body, '$[0].subject', '$[0].object') FROM extracted_item"
+        " WHERE kind = 'relation' AND json_extract(body, '$[0].predicate') NOT IN (?, ?)",
+        tuple(TOGETHER.values()),
+    )
+    for (told,) in rows:
+        subject, object_ = json.loads(told)
+        yield normal(subject), normal(object_)
+
+
+def _by_names(graph: Graph, norms: set[str]) -> Iterator[Claim]:
+    """Concepts of names that whoever extracted them did not link, as the concept graph knows
+    them."""
+    query = (
+        "SELECT alias.norm, concept.id FROM alias JOIN concept ON concept.n = alias.concept"
+        " WHERE alias.norm IN (SELECT value FROM json_each(?)) ORDER BY 1, 2"
+    )
+    with graph.reading() as db:
+        for norm, id in db.execute(query, (json.dumps(sorted(norms)),)):
+            yield Claim(norm, (id,))
+
+
+def _heads(graph: Graph) -> dict[str, str]:
+    query = (
+        "SELECT member.id, head.id FROM fused JOIN concept AS member ON member.n = fused.member"
+        " JOIN concept AS head ON head.n = fused.head"
+    )
+    with graph.reading() as db:
+        return dict(db.execute(query))
+
+
+def _by_vocabularies(graph: Graph, entities: Classes) -> Iterator[tuple[int, int]]:
+    """Relations that no text states, between entities that texts name."""
+    ids = json.dumps([name[1:] for name in entities.of if name.startswith("=")])
+    query = (
+        "WITH here AS MATERIALIZED (SELECT n, id FROM concept"
+        " WHERE id IN (SELECT value FROM json_each(?)))"
+        " SELECT DISTINCT one.id, two.id FROM here AS one JOIN edge ON edge.subject = one.n"
+        " JOIN here AS two ON two.n = edge.object"
+        " WHERE edge.source NOT IN (SELECT n FROM word WHERE text LIKE ? || '%')"
+    )
+    with graph.reading() as db:
+        for one, two in db.execute(query, (ids, publish.SOURCE)):
+            yield entities.of[concept(one)], entities.of[concept(two)]
+
+
+def _woven(
+    entities: Classes,
+    passages: Sequence[int],
+    mentions: Sequence[tuple[int, int]],
+    related: Sequence[tuple[int, int]],
+) -> Web:
+    """Each mention once a passage; a relation as often as it is stated."""
+    row = {number: entities.count + place for place, number in enumerate(passages)}
+    said = {(row[number], entity) for number, entity in mentions}
+    pairs = np.array([*sorted(said), *related], np.int64).reshape(-1, 2)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    nodes = entities.count + len(passages)
+    start = np.concatenate([pairs[:, 0], pairs[:, 1]])
+    to = np.concatenate([pairs[:, 1], pairs[:, 0]])
+    counted = np.bincount(start, minlength=nodes)
+    return Web(
+        entities,
+        np.array(passages, np.int64),
+        {
+            "start": np.concatenate([[0], np.cumsum(counted)]).astype(np.int64),
+            "to": to[np.lexsort((to, start))].astype(np.int32),
+        },
+        np.bincount([entity for _, entity in said], minlength=entities.count),
+    )

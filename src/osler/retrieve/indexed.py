@@ -1,0 +1,218 @@
+"""The hybrid graph retriever: every index that is on, and the graph of names, fused to chunks.
+
+KAG's HGR (KAG-Thinker §3.4 and its code): the chunks by meaning and by words; the same over
+knowledge units, atomic queries, outlines, summaries and tables; and by the names in the query,
+exact ones, ones that are nearly spelt so, and personalised PageRank from them to chunks.
+Departures: PAPERS.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from osler.kb.base import KnowledgeBase
+from osler.kb.engines.base import EVERYTHING, Filter, Ranking
+from osler.kb.graph.lookup import Lookup
+from osler.kb.graph.normal import normal
+from osler.kb.graph.store import Graph
+from osler.kb.indexes.kinds import Kind
+from osler.kb.indexes.web import Web, Webs
+from osler.retrieve.fuse import rrf
+from osler.retrieve.hits import available
+from osler.retrieve.names import names_in
+from osler.retrieve.sources import Fusion
+from osler.retrieve.words import STOP_WORDS, terms
+from osler.text import language_of
+from osler.types import Hit
+
+if TYPE_CHECKING:
+    from osler.kb.embed import Encoder
+    from osler.kb.vectors import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each ranking counts in the fusion, against 1 for the chunks' own."""
+
+    entries: float = 0.5
+    """Of each index but the chunks'; its two rankings share it as the chunks' do."""
+    names: float = 0.5
+    """Of the passages that have the query's names."""
+    walk: float = 1.0
+    """Of PageRank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How the walk goes."""
+
+    restart: float = 0.5
+    """The chance to begin anew at each step. HippoRAG has 0.5; of KAG's two backends one has
+    0.15, the other 0.9."""
+    passages: float = 0.05
+    """What the chunks found by meaning and words weigh as seeds beside the names (HippoRAG 2)."""
+    likeness: float = 0.8
+    """Of a name that is nearly spelt so (KAG's threshold of fuzzy linking)."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """The query's names among those of the chunks."""
+
+    webs: Webs
+    fuzzy: bool = True
+    """Whether names that are not there are looked for as nearly spelt so, which needs the extra
+    `graph` and a concept graph."""
+    walk: Walk = Walk()
+    _lookup: Lookup | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        graph: Graph | None = self.webs.graph
+        found = Lookup(graph) if graph is not None and self.fuzzy else None
+        object.__setattr__(self, "_lookup", found)
+
+    def rankings(self, query: str, near: Ranking, *, k: int, within: Filter) -> dict[str, Ranking]:
+        """Passage numbers by the exact names, by the nearly spelt ones, and by the walk.
+
+        `near`: chunks found otherwise, from which the walk begins too.
+        """
+        web = self.webs.now()
+        exact = self.webs.linked(query, STOP_WORDS)
+        likely = [entity for entity in self._likely(web, query) if entity not in exact]
+        seeds = {entity: 1 / max(1, int(web.held[entity])) for entity in (*exact, *likely)}
+        found = {
+            "exact": web.naming(exact),
+            "fuzzy": web.naming(likely),
+            "walk": web.walked(seeds, self.walk.restart, self._also(near, seeds)) if seeds else [],
+        }
+        return {
+            name: self.webs.kept(ranking, k=k, within=within) for name, ranking in found.items()
+        }
+
+    def _likely(self, web: Web, query: str) -> list[int]:
+        """Of each name in the query that is none of the chunks', the likest that is."""
+        found = dict[int, None]()
+        for name in names_in(query) if self._lookup is not None else ():
+            if web.entities[normal(name)] is not None or self._lookup is None:
+                continue
+            for match in self._lookup.fuzzy(name, k=3):
+                entity = web.entities[normal(match.name)]
+                if match.score >= self.walk.likeness and entity is not None:
+                    found.setdefault(entity)
+                    break
+        return list(found)
+
+    def _also(self, near: Ranking, seeds: Mapping[int, float]) -> dict[int, float]:
+        """Weights between 0 and `passages` times what the names weigh together."""
+        if not near:
+            return {}
+        low, high = near[-1][1], near[0][1]
+        most = self.walk.passages * sum(seeds.values())
+        return {n: most * ((s - low) / (high - low) if high > low else 1.0) for n, s in near}
+
+
+_FUSION = Fusion()
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """Chunks by every index that is on. Scores are fused ones (`rrf`).
+
+    A hit's `source` names the index that ranked the chunk best: "dense" and "lexical" are the
+    chunks' own, then "knowledge_unit", …, "exact", "fuzzy" and "walk".
+    """
+
+    kb: KnowledgeBase
+    encoder: Encoder | None
+    kinds: tuple[Kind, ...] = ()
+    named: Named | None = None
+    chunks: bool = True
+    """Whether the chunks' own text is searched."""
+    within: Filter = EVERYTHING
+    fusion: Fusion = _FUSION
+    weights: Weights = Weights()
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        """Raises `SourceUnavailable`, also for an index that is not made."""
+        return await asyncio.to_thread(self._search, query, k)
+
+    def _search(self, query: str, k: int) -> list[Hit]:
+        with available(self.kb, self.within.sources):
+            self.kb.entries.require(self.kinds, self.encoder.identity if self.encoder else "")
+            rankings = self._rankings(query, max(k, self.fusion.depth))
+            lists = [[number for number, _ in found] for _, found, _ in rankings]
+            order = rrf(lists, weights=[w for _, _, w in rankings], k=self.fusion.constant)
+            passages = self.kb.passages(number for number, _ in order)
+            scored = [(n, passages[n], score) for n, score in order if n in passages]
+            scored = sorted(scored, key=lambda row: (-row[2], row[1].id))[:k]
+            finder = _finders(
+                (name, numbers) for (name, _, _), numbers in zip(rankings, lists, strict=True)
+            )
+            return [
+                Hit(passage, score, rank, query, finder[number])
+                for rank, (number, passage, score) in enumerate(scored, 1)
+            ]
+
+    def _rankings(self, query: str, depth: int) -> list[tuple[str, Ranking, float]]:
+        """Of every index, with its name and weight; those without weight are not asked."""
+        words, vector = terms(query), self._vector(query)
+        dense, lexical = self.fusion.dense_weight, self.fusion.lexical_weight
+        own = self._chunks(words, vector, depth)
+        found = [("dense", own[0], dense), ("lexical", own[1], lexical)] if self.chunks else []
+        for kind in self.kinds:
+            here, share = self.kb.entries, self.weights.entries
+            if vector is not None and dense:
+                by_vector = here.by_vector(kind, vector, k=depth, within=self.within)
+                found.append((kind, by_vector, dense * share))
+            if lexical:
+                by_words = here.by_words(kind, words, k=depth, within=self.within)
+                found.append((kind, by_words, lexical * share))
+        if self.named is not None:
+            near = _near(own) if self.named.walk.passages else []
+            by_name = self.named.rankings(query, near, k=depth, within=self.within)
+            walk = {"walk": self.weights.walk}
+            found += [(name, r, walk.get(name, self.weights.names)) for name, r in by_name.items()]
+        return [ranking for ranking in found if ranking[2] > 0]
+
+    def _vector(self, query: str) -> Floats | None:
+        if self.encoder is None or language_of(query) not in self.encoder.languages:
+            return None
+        vector: Floats = self.encoder.encode([query], kind="query")[0]
+        return vector
+
+    def _chunks(
+        self, words: Sequence[str], vector: Floats | None, depth: int
+    ) -> tuple[Ranking, Ranking]:
+        """By meaning and by words; empty where nothing of what is on needs them."""
+        if not self.chunks and (self.named is None or not self.named.walk.passages):
+            return [], []
+        weighed = self.fusion.dense_weight, self.fusion.lexical_weight
+        if self.encoder is None:
+            numbered = self.kb.ranking(words, k=depth, within=self.within)
+            return [], numbered
+        found = self.kb.rankings(
+            words,
+            vector if weighed[0] else None,
+            encoder=self.encoder.identity,
+            k=depth,
+            within=self.within,
+        )
+        return found[0], found[1] if weighed[1] else []
+
+
+def _near(own: tuple[Ranking, Ranking]) -> Ranking:
+    """By meaning; by words where there is no vector."""
+    return own[0] or own[1]
+
+
+def _finders(rankings: Iterable[tuple[str, Sequence[int]]]) -> dict[int, str]:
+    """Of each passage the first of the rankings in which it stands best."""
+    best: dict[int, tuple[int, str]] = {}
+    for name, numbers in rankings:
+        for rank, number in enumerate(numbers):
+            if number not in best or rank < best[number][0]:
+                best[number] = rank, name
+    return {number: name for number, (_, name) in best.items()}
