@@ -30,6 +30,7 @@ from osler.config.settings import (
     TcRag,
 )
 from osler.config.show import dump, flat, template, write_template
+from osler.config.unified import Unified
 
 __all__ = [
     "DEFAULT",
@@ -56,6 +57,7 @@ __all__ = [
     "Settings",
     "Strategy",
     "TcRag",
+    "Unified",
     "dump",
     "flat",
     "load",

@@ -41,6 +41,7 @@ from osler.config.hub import (
 )
 from osler.config.outside import Emr, Net, Pedia, PubMed, Web
 from osler.config.serving import Serve
+from osler.config.unified import Unified
 from osler.types import ALL_SOURCES, EMR
 
 
@@ -415,7 +416,8 @@ class OmniRag(Section):
 
 
 Strategy = Annotated[
-    Direct | Cot | Rag | TcRag | KagThinker | OmniRag | AnyBaseline, Field(discriminator="kind")
+    Direct | Cot | Rag | TcRag | KagThinker | OmniRag | Unified | AnyBaseline,
+    Field(discriminator="kind"),
 ]
 STRATEGIES: dict[str, type[Section]] = {
     "direct": Direct,
@@ -424,6 +426,7 @@ STRATEGIES: dict[str, type[Section]] = {
     "tc-rag": TcRag,
     "kag-thinker": KagThinker,
     "omni-rag": OmniRag,
+    "unified": Unified,
     **BASELINES,
 }
 
