@@ -195,7 +195,24 @@ class BoundaryChecked:
     """The least probability inside the box; `None` = not weighed, or not told."""
     tau: float
     exact: bool = True
+    state: float | None = None
+    """TC-RAG's state value of the answer; `None` = not weighed. Less is surer."""
+    sigma: float | None = None
+    """Below it the state value speaks for the answer."""
+    metric: str = ""
+    """Of the state value: cppl or uct."""
     type: Literal["lf.boundary"] = "lf.boundary"
+
+
+@dataclass(frozen=True, slots=True)
+class FormBegun:
+    """A step is solved by a machine of its own: the stack of the events that follow is its own,
+    until its `FormSolved`."""
+
+    n: int
+    question: str
+    """With the answers of earlier steps filled in."""
+    type: Literal["lf.begun"] = "lf.begun"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +294,7 @@ Event = Annotated[
     | StateValued
     | FormsPlanned
     | BoundaryChecked
+    | FormBegun
     | Focused
     | Calculated
     | FormSolved

@@ -8,6 +8,7 @@ import pytest
 from osler import wiring
 from osler.config import KagThinker, Model, Settings
 from osler.kag.boundary import GenerateThenAssess, NoBoundary
+from osler.kag.depth import DepthSolver
 from osler.kag.outline import Outliner
 from osler.kag.planner import Decomposer, GivenPlan
 from osler.kag.solver import Thinker
@@ -47,12 +48,18 @@ def built(tmp_path: Path, **options: object) -> Thinker:
     return solver
 
 
+def depth_of(solver: Thinker) -> DepthSolver:
+    assert isinstance(solver.depth, DepthSolver)
+    return solver.depth
+
+
 def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
     solver = built(tmp_path)
     assert isinstance(solver.planner, Decomposer)
-    assert isinstance(solver.depth.boundary, GenerateThenAssess)
-    assert (solver.depth.boundary.self_check, solver.depth.boundary.likelihood) == (True, True)
-    assert (solver.depth.boundary.tau, solver.depth.k, solver.depth.turns) == (0.5, 3, 10)
+    depth = depth_of(solver)
+    assert isinstance(depth.boundary, GenerateThenAssess)
+    assert (depth.boundary.self_check, depth.boundary.likelihood) == (True, True)
+    assert (depth.boundary.tau, depth.k, depth.turns) == (0.5, 3, 10)
     assert roles_of(settings(tmp_path)) == ("planner", "reader")
 
 
@@ -60,8 +67,9 @@ def test_a_small_model_outlines_and_is_shown_what_is_asked_for(tmp_path: Path) -
     solver = wiring.solver(settings(tmp_path), parts(KeyedModel({})))
     assert isinstance(solver, Thinker)
     assert isinstance(solver.planner, Outliner)
-    assert isinstance(solver.depth.boundary, GenerateThenAssess)
-    assert solver.depth.boundary.examples
+    boundary = depth_of(solver).boundary
+    assert isinstance(boundary, GenerateThenAssess)
+    assert boundary.examples
     assert solver.deducer.speaker.reasoning < Speaker(KeyedModel({}), "reader").reasoning
 
 
@@ -71,14 +79,14 @@ def test_a_small_model_outlines_and_is_shown_what_is_asked_for(tmp_path: Path) -
 def test_each_signal_can_stand_alone(
     boundary: str, signals: tuple[bool, bool], tmp_path: Path
 ) -> None:
-    found = built(tmp_path, boundary=boundary).depth.boundary
+    found = depth_of(built(tmp_path, boundary=boundary)).boundary
     assert isinstance(found, GenerateThenAssess)
     assert (found.self_check, found.likelihood) == signals
 
 
 def test_ablations_are_settings(tmp_path: Path) -> None:
     solver = built(tmp_path, boundary="none", decompose=False, formulas=False)
-    assert isinstance(solver.depth.boundary, NoBoundary)
+    assert isinstance(depth_of(solver).boundary, NoBoundary)
     assert isinstance(solver.planner, GivenPlan)
     assert solver.calculator.formulas == {}
 
@@ -126,5 +134,5 @@ async def test_a_planner_stands_in_front_of_another_reader(tmp_path: Path) -> No
     asked = {event.role for event in run.events if isinstance(event, Asked)}
     assert asked == {"planner", "reader"}
     assert isinstance(solver := wiring.solver(chosen, apart), Thinker)
-    assert (solver.deducer.speaker.reasoning, solver.depth.boundary) == (80, NoBoundary())
+    assert (solver.deducer.speaker.reasoning, depth_of(solver).boundary) == (80, NoBoundary())
     assert isinstance(solver.planner, Decomposer)

@@ -1,7 +1,8 @@
 """A run as a film: one line for each event that a reader wants to see.
 
 For TC-RAG it is the stack: `+` pushed, `-` popped, `=` the state value against
-sigma; for the others, the searches and the model calls in words.
+sigma; for the others, the searches and the model calls in words. A step of a plan that a
+machine solves has its stack below its own line.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from osler.trace import (
     Calculated,
     Event,
     Focused,
+    FormBegun,
     FormSolved,
     FormsPlanned,
     Noted,
@@ -43,6 +45,8 @@ class Film:
         self._depth = 1
         self._value: StateValued | None = None
         """It comes before the push it belongs to, and is shown below it."""
+        self._within = 0
+        """1 inside a step that has a stack of its own."""
 
     def lines(self, event: Event) -> Iterator[Text]:
         if not isinstance(event, Pushed):
@@ -51,11 +55,11 @@ class Film:
             case Started():
                 yield _line("", started(event), "dim")
             case SourcesPlanned():
-                yield _line("", planned(event), "magenta")
+                yield self._inside("", planned(event), "magenta")
                 for left_out in event.dropped:
-                    yield _line("  !", f"not asked: {left_out}", "yellow")
+                    yield self._inside("  !", f"not asked: {left_out}", "yellow")
             case PlanScored():
-                yield _line("  ~", tried(event), "magenta")
+                yield self._inside("  ~", tried(event), "magenta")
             case Searched():
                 yield self._inside("?", searched(event), "blue")
             case Retrieved():
@@ -71,7 +75,12 @@ class Film:
             case Asked():
                 if not self._stacked or event.repaired:
                     yield self._inside("*", asked(event), "dim")
+            case FormBegun():
+                self._turn_to(step=True)
+                yield _line("", f"step {event.n}: {event.question}", "magenta")
             case FormsPlanned() | BoundaryChecked() | Focused() | Calculated() | FormSolved():
+                if isinstance(event, FormSolved):
+                    self._turn_to(step=False)
                 for mark, words, style in forms.told(event):
                     yield _line(mark, words, style)
             case Noted():
@@ -80,6 +89,10 @@ class Film:
                 return
             case _ as never:
                 assert_never(never)
+
+    def _turn_to(self, *, step: bool) -> None:
+        """A step with a stack of its own begins, or is over."""
+        self._stacked, self._depth, self._within = False, 1, int(step)
 
     def _pushed(self, event: Pushed) -> Iterator[Text]:
         self._stacked, self._depth = True, event.depth
@@ -96,7 +109,7 @@ class Film:
         return self._at(self._depth + 1 if self._stacked else 1, mark, words, style)
 
     def _at(self, depth: int, mark: str, words: str, style: str) -> Text:
-        return _line("  " * max(0, depth - 1) + mark, words, style)
+        return _line("  " * (max(0, depth - 1) + self._within) + mark, words, style)
 
 
 def film(events: Iterable[Event]) -> list[Text]:

@@ -58,6 +58,9 @@ def _known(event: BoundaryChecked) -> str:
         sign = ">=" if event.probability >= event.tau else "<"
         about = "" if event.exact else "at most "
         signals.append(f"least probability {about}{event.probability:.2f} {sign} {event.tau:g}")
+    if event.state is not None and event.sigma is not None:
+        sign = "<" if event.state < event.sigma else ">="
+        signals.append(f"{event.metric} {event.state:.3g} {sign} sigma {event.sigma:.3g}")
     if event.self_check is not None:
         signals.append("stands by it" if event.self_check else "does not stand by it")
     verdict = "own knowledge" if event.known else "look it up"

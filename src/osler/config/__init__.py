@@ -29,6 +29,7 @@ from osler.config.strategies import (
     Strategy,
     TcRag,
 )
+from osler.config.unified import Unified
 
 __all__ = [
     "DEFAULT",
@@ -55,6 +56,7 @@ __all__ = [
     "Settings",
     "Strategy",
     "TcRag",
+    "Unified",
     "dump",
     "flat",
     "load",

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from osler.config.baselines import BASELINES, AnyBaseline
 from osler.config.fields import RealLimit, Section, ShareLimit, Whole, listed
+from osler.config.unified import Unified
 
 _PASSAGES = Field(default=5, ge=1, le=200, description="Passages a search gives to the model.")
 
@@ -169,7 +170,8 @@ class OmniRag(Section):
 
 
 Strategy = Annotated[
-    Direct | Cot | Rag | TcRag | KagThinker | OmniRag | AnyBaseline, Field(discriminator="kind")
+    Direct | Cot | Rag | TcRag | KagThinker | OmniRag | Unified | AnyBaseline,
+    Field(discriminator="kind"),
 ]
 STRATEGIES: dict[str, type[Section]] = {
     "direct": Direct,
@@ -178,5 +180,6 @@ STRATEGIES: dict[str, type[Section]] = {
     "tc-rag": TcRag,
     "kag-thinker": KagThinker,
     "omni-rag": OmniRag,
+    "unified": Unified,
     **BASELINES,
 }

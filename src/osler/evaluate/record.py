@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun
 from osler.evaluate.sample import Sample
+from osler.tcrag.monitor import sureness
 from osler.trace import Asked, FormSolved, Retrieved, Run, StateValued
 from osler.types import Evidence, Solution, Usage
 
@@ -120,15 +121,16 @@ def outcome_of(solution: Solution, run: Run) -> Outcome:
 def confidence_of(run: Run) -> float | None:
     """How sure the strategy was, on a scale from 0 to 1; `None` where it has no such value.
 
-    TC-RAG's last cppl as the mean probability of a token (1 / cppl); of KAG-Thinker's steps the
-    least confident one. uct is an entropy, and no probability.
+    Where a question is taken apart, that of its least confident step; else TC-RAG's last cppl as
+    the mean probability of a token.
     """
-    valued = [e for e in run.events if isinstance(e, StateValued) and e.metric == "cppl"]
-    if valued:
-        return min(1.0, 1 / valued[-1].value) if valued[-1].value > 0 else None
-    solved = [e.confidence for e in run.events if isinstance(e, FormSolved)]
-    known = [value for value in solved if value is not None]
-    return min(known) if known else None
+    steps = [e.confidence for e in run.events if isinstance(e, FormSolved)]
+    known = [value for value in steps if value is not None]
+    if known:
+        return min(known)
+    valued = [e for e in run.events if isinstance(e, StateValued)]
+    values = [sureness(e.metric, e.value) for e in valued if e.metric == "cppl"]
+    return values[-1] if values else None
 
 
 def _cited(evidence: Evidence) -> Cited:

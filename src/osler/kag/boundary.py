@@ -6,13 +6,14 @@ The model answers out of its own head. It is believed when it stands by its answ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from osler.errors import MalformedOutput
 from osler.kag.boxed import boxed_answer
 from osler.kag.speaker import Speaker, said
-from osler.llm.base import Completion, Message
+from osler.llm.base import Completion, Message, TokenScore
 from osler.llm.grammar import Grammar, alt
 from osler.llm.spans import Probability, answer_span, least_probability
 from osler.llm.verdict import after_reasoning, parse_verdict, verdict_grammar
@@ -50,6 +51,33 @@ def attempt_grammar(language: Language, *, reason: int) -> Grammar:
     return Grammar("attempt", after_reasoning(ending, reason))
 
 
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A value of an answer, of which less is surer, and the bound below which it is sure."""
+
+    metric: str
+    value: float
+    limit: float
+    exact: bool = True
+
+    @property
+    def sure(self) -> bool:
+        return self.value < self.limit
+
+
+class Signal(Protocol):
+    """A third sign, besides the two of the paper: TC-RAG's state value, say."""
+
+    async def weigh(
+        self, question: str, answer: str, tokens: Sequence[TokenScore], language: Language, run: Run
+    ) -> Weighed:
+        """`tokens` are those of the answer in its box; none where the model tells none.
+
+        Raises `Spent`.
+        """
+        ...
+
+
 class Boundary(Protocol):
     async def assess(
         self, n: int, question: str, language: Language, run: Run
@@ -70,7 +98,7 @@ class NoBoundary:
 
 @dataclass(frozen=True)
 class GenerateThenAssess:
-    """Both signals by default; either can be taken away for an ablation, not both."""
+    """Both signals by default; any can be taken away for an ablation, not all."""
 
     speaker: Speaker
     tau: float = TAU
@@ -78,19 +106,25 @@ class GenerateThenAssess:
     likelihood: bool = True
     examples: bool = False
     """Whether the model is shown first what is asked for (`EXAMPLES`)."""
+    state: Signal | None = None
+    """A third signal; the paper has none."""
 
     def __post_init__(self) -> None:
-        if not (self.self_check or self.likelihood):
+        if not (self.self_check or self.likelihood or self.state):
             raise ValueError("a boundary without a signal is no boundary: use NoBoundary")
 
     async def assess(
         self, n: int, question: str, language: Language, run: Run
     ) -> BoundaryChecked | None:
-        answer, confidence = await self.attempt(question, language, run)
-        surely, checked = True, None
+        answer, confidence, tokens = await self._attempt(question, language, run)
+        surely, checked, weighed = True, None, None
         if answer and self.likelihood:
             surely = confidence is not None and confidence.value >= self.tau
-        if answer and surely and self.self_check:  # the costlier signal only where it can matter
+        # The costlier signals only where they can matter.
+        if answer and surely and self.state is not None:
+            weighed = await self.state.weigh(question, answer, tokens, language, run)
+            surely = weighed.sure
+        if answer and surely and self.self_check:
             checked = await self._stands_by(question, answer, language, run)
         verdict = BoundaryChecked(
             n,
@@ -101,6 +135,9 @@ class GenerateThenAssess:
             probability=confidence.value if confidence else None,
             tau=self.tau,
             exact=confidence.exact if confidence else True,
+            state=weighed.value if weighed else None,
+            sigma=weighed.limit if weighed else None,
+            metric=weighed.metric if weighed else "",
         )
         run.emit(verdict)
         return verdict
@@ -109,20 +146,28 @@ class GenerateThenAssess:
         self, question: str, language: Language, run: Run
     ) -> tuple[str, Probability | None]:
         """The answer out of the model's own head, "" where it has none (Table 2)."""
+        answer, confidence, _ = await self._attempt(question, language, run)
+        return answer, confidence
+
+    async def _attempt(
+        self, question: str, language: Language, run: Run
+    ) -> tuple[str, Probability | None, tuple[TokenScore, ...]]:
+        """The answer with its sureness and its own tokens."""
         prompt = render("kag/attempt", language, question=question)
         reply = await self.speaker.ask(
             prompt,
             lambda reply: reply,
             run,
             grammar=attempt_grammar(language, reason=self.speaker.reasoning),
-            top=int(self.likelihood),
+            top=int(self.likelihood or self.state is not None),
             shown=turns(language) if self.examples else (),
         )
         try:
             answer = said(reply)
         except MalformedOutput:  # "I can't answer this question": no box is the paper's refusal
-            return "", None
-        return answer, self._confidence(reply, run) if self.likelihood else None
+            return "", None, ()
+        confidence = self._confidence(reply, run) if self.likelihood else None
+        return answer, confidence, _inside(reply)
 
     def _confidence(self, reply: Completion, run: Run) -> Probability | None:
         if not reply.tokens:
@@ -142,6 +187,14 @@ class GenerateThenAssess:
             )
         except MalformedOutput:  # who cannot say "True" does not stand by it
             return False
+
+
+def _inside(reply: Completion) -> tuple[TokenScore, ...]:
+    """The tokens that lie wholly in the box."""
+    span = answer_span(reply.text)
+    if span is None:
+        return ()
+    return tuple(t for t in reply.tokens if span[0] <= t.start and t.end <= span[1])
 
 
 def turns(language: Language) -> list[Message]:

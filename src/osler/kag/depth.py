@@ -16,7 +16,7 @@ from osler.kag.parse import read_search
 from osler.kag.speaker import Speaker, said
 from osler.prompts import render
 from osler.retrieve.fuse import rrf
-from osler.retrieve.lookup import look_up
+from osler.retrieve.lookup import Found, look_up
 from osler.trace import Focused, Noted, Run
 from osler.types import Hit, Language, Retriever
 
@@ -35,6 +35,8 @@ class SubAnswer:
     own: bool = False
     """Answered out of the model's own head."""
     confidence: float | None = None
+    unsure: str = ""
+    """Why nothing stood: the answer is the best there was. Empty when it is sure."""
 
     @property
     def line(self) -> str:
@@ -53,8 +55,31 @@ class FormRetriever(Protocol):
         ...
 
 
+class Finder(Protocol):
+    """A search that decides by itself where to look, and tells the run."""
+
+    async def find(self, words: str, language: Language, run: Run, *, k: int) -> Found:
+        """The best hits for `words`, at most `k`. Raises `Spent`."""
+        ...
+
+
+class Depth(Protocol):
+    """What answers one Retrieval of a plan: `DepthSolver`, or another part in its place."""
+
+    async def solve(
+        self, step: Step, question: str, known: Sequence[str], language: Language, run: Run
+    ) -> SubAnswer:
+        """`question` is the step's with references filled in; `known` are the lines before it.
+
+        Raises `Spent`.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class DepthSolver:
+    """KAG-Thinker's own."""
+
     speaker: Speaker
     retriever: Retriever
     boundary: Boundary
@@ -65,11 +90,12 @@ class DepthSolver:
     """Passages of one search (§4.1, §5.1)."""
     turns: int = 10
     """Searches for one sub-problem, at most (F-KT-32: the released value)."""
+    finder: Finder | None = None
+    """In the place of `retriever`: a source plan for each search, say."""
 
     async def solve(
         self, step: Step, question: str, known: Sequence[str], language: Language, run: Run
     ) -> SubAnswer:
-        """`question` is the step's with references filled in; `known` are the lines before it."""
         verdict = await self.boundary.assess(step.n, question, language, run)
         if verdict and verdict.known:
             return SubAnswer(
@@ -81,14 +107,14 @@ class DepthSolver:
         for turn in range(1, self.turns + 1):
             words = question if search is step else search.question
             asked.append(words)
-            found = await self._look_up(search, words, run)
+            found = await self._look_up(search, words, language, run)
             fresh = [hit for hit in found if hit.passage.id not in seen]
             seen.update((hit.passage.id, hit) for hit in fresh)
             focus = await self.focuser.focus(question, found, language, run)
             run.emit(Focused(step.n, turn, focus.enough, focus.reason))
             if focus.enough:
                 relevant = [found[i] for i in focus.relevant]
-                if text := await self._reason(question, relevant, known, language, run):
+                if text := await self.reason(question, relevant, known, language, run):
                     return SubAnswer(step.n, question, text, tuple(relevant))
             if run.exhausted or turn == self.turns:
                 break
@@ -98,20 +124,23 @@ class DepthSolver:
             search = following
         # Nothing was sure: what the best of it says, or nothing at all.
         hits = tuple(seen.values())[: self.k]
-        text = await self._reason(question, hits, known, language, run) if hits else ""
+        text = await self.reason(question, hits, known, language, run) if hits else ""
         return SubAnswer(step.n, question, text, hits if text else ())
 
-    async def _look_up(self, step: Step, words: str, run: Run) -> list[Hit]:
+    async def _look_up(self, step: Step, words: str, language: Language, run: Run) -> list[Hit]:
         """By the words in text, by the form in a graph; both fused (F-KT-01, F-KT-43)."""
-        found = await look_up(self.retriever, words, run, k=self.k, sources=self.sources)
+        if self.finder is not None:
+            found = await self.finder.find(words, language, run, k=self.k)
+        else:
+            found = await look_up(self.retriever, words, run, k=self.k, sources=self.sources)
         if self.graph is None or not isinstance(step.action, Retrieval):
             return list(found.hits)
-        by_form = await look_up(_ByForm(self.graph, step.action), words, run, k=self.k)
+        by_form = await look_up(ByForm(self.graph, step.action), words, run, k=self.k)
         hits = {hit.passage.id: hit for hit in (*found.hits, *by_form.hits)}
         rankings = [[hit.passage.id for hit in part.hits] for part in (by_form, found)]
         return [hits[id] for id, _ in rrf(rankings)][: 2 * self.k]
 
-    async def _reason(
+    async def reason(
         self,
         question: str,
         hits: Sequence[Hit],
@@ -150,7 +179,7 @@ class DepthSolver:
 
 
 @dataclass(frozen=True)
-class _ByForm:
+class ByForm:
     """A search by form, as a retriever: the words are only what the event shows."""
 
     graph: FormRetriever

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from osler.answer.base import Composer
 from osler.kag.dependencies import Dependencies, dependencies, fill
-from osler.kag.depth import DepthSolver, SubAnswer
+from osler.kag.depth import Depth, SubAnswer
 from osler.kag.executors import Calculator, Deducer
 from osler.kag.forms import Deduce, Math, Output, Plan, Retrieval, Step
 from osler.kag.output import Finisher, nearest_option
@@ -28,7 +28,7 @@ class Thinker:
     """KAG-Thinker."""
 
     planner: Planner
-    depth: DepthSolver
+    depth: Depth
     calculator: Calculator
     deducer: Deducer
     finisher: Finisher
@@ -147,11 +147,13 @@ class Thinker:
         why = f"{len(done) - len(unsolved)} of {len(plan.steps)} steps answered"
         if own:
             why += f", step {', '.join(own)} out of the model's own knowledge"
+        why += "".join(f"; step {each.n} {each.unsure}" for each in done if each.unsure)
         if run.spent:
             why += f"; spent: {run.spent}"
         if answer.grounding is Grounding.ABSTAINED and not run.spent:
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
         finished = len(done) == len(plan.steps) and not run.exhausted and not run.spent
+        finished = finished and not any(each.unsure for each in done)
         return Solution(answer, Halt.CONVERGED if finished else Halt.BUDGET, why, run.usage)
 
 

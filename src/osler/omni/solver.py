@@ -43,10 +43,7 @@ class OmniRag:
 
     async def propose(self, question: Question, run: Run) -> Proposal:
         """The plan, told in the run. Raises `Spent` where there is no room for one."""
-        proposal = await self.planner.plan(question, run)
-        dropped = tuple(map(left_out, proposal.dropped))
-        run.emit(SourcesPlanned(proposal.plan.planned, proposal.origin, dropped))
-        return proposal
+        return await proposed(self.planner, question, run)
 
     async def search(self, proposal: Proposal, run: Run) -> dict[Query, Found]:
         return await self.retriever.gather(proposal.plan, run, known=proposal.found)
@@ -73,6 +70,14 @@ class OmniRag:
         asked = list(dict.fromkeys(query.source for query in found))
         why = f"read {len(hits)} passages from {', '.join(asked)}" if asked else "no source needed"
         return Solution(answer, Halt.CONVERGED, why, run.usage)
+
+
+async def proposed(planner: Planner, question: Question, run: Run) -> Proposal:
+    """The planner's plan, told in the run. Raises `Spent` where there is no room for one."""
+    proposal = await planner.plan(question, run)
+    dropped = tuple(map(left_out, proposal.dropped))
+    run.emit(SourcesPlanned(proposal.plan.planned, proposal.origin, dropped))
+    return proposal
 
 
 def _with_note(answer: Answer, absent: tuple[str, ...]) -> Answer:

@@ -80,17 +80,24 @@ class TuringMachine:
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        memory = MemoryStack(question)  # 1
         if self.note:
             run.emit(Noted(self.note))
+        return await self.work(MemoryStack(question), run)  # 1
+
+    async def work(self, memory: MemoryStack, run: Run) -> Solution:
+        """The same over a memory of the caller's, which holds what stood in it at the end.
+
+        It may hold more than the query beforehand: what is known already.
+        """
         try:
-            return await self._algorithm_1(memory, question, run)
+            return await self._algorithm_1(memory, run)
         except Spent as spent:
             return await self._best_effort(memory, run, f"spent: {spent}")
 
-    async def _algorithm_1(self, memory: MemoryStack, question: Question, run: Run) -> Solution:
-        tried = Tried()  # 2
-        run.emit(Pushed(0, Kind.QUERY, memory.top.text, len(memory)))
+    async def _algorithm_1(self, memory: MemoryStack, run: Run) -> Solution:
+        question, tried = memory.question, Tried()  # 2
+        for depth, frame in enumerate(memory.frames, 1):
+            run.emit(Pushed(0, frame.kind, frame.text, depth))
         for i in range(1, self.max_loop + 1):  # 3-4, 29
             offer = await self.moves.offered(memory, tried, last=i == self.max_loop)
             if not offer.moves:

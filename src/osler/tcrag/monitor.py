@@ -57,6 +57,14 @@ def uct(logprobs: Sequence[float]) -> float:
     return -sum(exp(logprob) * logprob for logprob in logprobs)
 
 
+def sureness(metric: str, value: float) -> float | None:
+    """A state value as the mean probability of a token, 0 to 1: 1 / cppl.
+
+    `None` for uct, which is an entropy and no probability, and where nothing is monitored.
+    """
+    return min(1.0, 1 / value) if metric == "cppl" and value > 0 else None
+
+
 @dataclass(frozen=True)
 class Cppl:
     """Conditional perplexity of the text given the query *alone* (M_bottom)."""

@@ -53,6 +53,11 @@ SOURCES_OF: Mapping[str, tuple[str, ...]] = {
 CARRIERS = (KG_CHAINS, KG_COMMUNITIES)
 """Tools over the concept graph alone: what HyKGE and GraphRAG carry knowledge in (App. 8.5)."""
 
+PLANNED_RAG, KG_FORM = "PLANNED_RAG", "KG_FORM"
+"""Of the unified system: a search whose sources Omni-RAG's planner chooses, and the step's own
+logical form looked up."""
+UNIFIED = (PLANNED_RAG, KG_FORM)
+
 HELPERS = (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER)
 """The released code's helpers; like `KG_NEAR` they are offered only where they are named."""
 
@@ -81,6 +86,16 @@ TOLD: Mapping[str, Mapping[Language, str]] = {
     KG_COMMUNITIES: {
         "en": "You can read what a knowledge graph says of a whole group of related concepts.",
         "zh": "你可以查看医学知识图谱中一组相关概念（知识社区）的概述。",
+    },
+    PLANNED_RAG: {
+        "en": "You can search textbooks, guidelines, research, encyclopaedias and knowledge graphs:"
+        " a planner chooses among those that there are, and words what each is asked.",
+        "zh": "你可以检索教材、指南、论文、百科和知识图谱：由规划器在现有来源中选择，"
+        "并为每个来源拟定查询。",
+    },
+    KG_FORM: {
+        "en": "You can look up in a knowledge graph exactly the relation that is asked for.",
+        "zh": "你可以在知识图谱中精确查询所问的关系。",
     },
     PEDIA_RAG: {
         "en": "You can look up a disease or a drug in an encyclopaedia.",

@@ -20,6 +20,7 @@ from osler.config import (
     Role,
     Settings,
     TcRag,
+    Unified,
 )
 from osler.config.baselines import IMedRag, MedRag
 from osler.errors import BadConfig
@@ -69,7 +70,7 @@ class Parts:
     carriers: tuple[str, ...] = ()
     """What can be looked up in the concept graph besides the source: `wiring.tools`."""
     offers: tuple[Offer, ...] = ()
-    """The same sources as a planner is told of them; of Omni-RAG alone."""
+    """The same sources as a planner is told of them; empty where nobody plans sources."""
 
     def model(self, role: Role) -> LanguageModel:
         return self.models[role].model
@@ -89,6 +90,10 @@ def roles_of(settings: Settings) -> tuple[Role, ...]:
             return ("planner", "summariser", "reader")
         case KagThinker():
             return ("planner", "reader")
+        case Unified(planner="reflexion" | "serts"):
+            return ("planner", "summariser", "judge", "reader")
+        case Unified():
+            return ("planner", "summariser", "reader")
         case OmniRag(planner="reflexion" | "serts"):
             return ("planner", "judge", "reader")
         case OmniRag():
@@ -145,7 +150,7 @@ def with_knowledge(
         every,
         kb.snapshot,
         tools.over_graph(settings),
-        offers(kb, every) if isinstance(settings.strategy, OmniRag) else (),
+        offers(kb, every) if isinstance(settings.strategy, OmniRag | Unified) else (),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from osler.answer.base import Composer
@@ -36,14 +37,23 @@ def planner_and_reader(
     plan: Dossier | None = None,
 ) -> omni.OmniRag:
     """The planner plans, unless there is a plan; the judge judges plans; the reader answers."""
-    names = dict.fromkeys((*parts.sources, *(plan.sources if plan else ())))
-    held = {
-        name: parts.retriever(f"omni:{name}", (name,)) for name in names if name in parts.sources
-    }
-    found = PlannedRetriever(held, chosen.k)
-    planner = GivenPlan(plan) if plan else _planner(settings, chosen, parts, found, sampling)
+    names = (*parts.sources, *(plan.sources if plan else ()))
+    found = planned_retriever(parts, names, chosen.k)
+    planner = GivenPlan(plan) if plan else source_planner(settings, chosen, parts, found, sampling)
     reader = Reader(parts.model("reader"), compose, sampling)
     return omni.OmniRag(planner, found, reader, chosen.per_source)
+
+
+def planned_retriever(parts: Parts, names: Iterable[str], k: int) -> PlannedRetriever:
+    """What asks each of these sources, so far as they are there."""
+    return PlannedRetriever(
+        {
+            name: parts.retriever(f"omni:{name}", (name,))
+            for name in dict.fromkeys(names)
+            if name in parts.sources
+        },
+        k,
+    )
 
 
 def planned_by(settings: Settings, parts: Parts) -> str:
@@ -61,13 +71,14 @@ def method(settings: Settings, chosen: OmniRag) -> str:
     return "prompting" if writes(settings, "planner") else "original"
 
 
-def _planner(
+def source_planner(
     settings: Settings,
     chosen: OmniRag,
     parts: Parts,
     found: PlannedRetriever,
     sampling: Sampling,
 ) -> Planner:
+    """Who plans, over sources that `found` asks."""
     speaker = _speaker(parts, "planner", sampling)
     # The packaged model, free to write any terms, wrote some that the question does not hold.
     terms = TermExtractor(speaker, among=None if writes(settings, "planner") else names_in)

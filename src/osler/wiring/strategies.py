@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Literal, assert_never
 
 from osler.answer.base import Composer
 from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.reread import Reread
 from osler.answer.written import Written
-from osler.config import Baseline, Cot, Direct, KagThinker, OmniRag, Rag, Role, Settings, TcRag
+from osler.config import (
+    Baseline,
+    Cot,
+    Direct,
+    KagThinker,
+    OmniRag,
+    Rag,
+    Role,
+    Settings,
+    TcRag,
+    Unified,
+)
 from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.base import LanguageModel, Likelihood, Sampling
 from osler.omni.dossier import Dossier
@@ -19,6 +30,7 @@ from osler.tcrag.dialect import parse_released
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
 from osler.tcrag.moves import AnyMove, Guided, Moves
+from osler.tcrag.tools import Tool
 from osler.trace import Budget, Solver
 from osler.types import Language
 from osler.wiring.parts import Parts
@@ -70,6 +82,10 @@ def solver(settings: Settings, parts: Parts, plan: Dossier | None = None) -> Sol
             from osler.wiring.planning import planner_and_reader
 
             return planner_and_reader(settings, planned, parts, compose, sampling, plan)
+        case Unified() as whole:
+            from osler.wiring.unified import unified
+
+            return unified(settings, whole, parts, compose, sampling)
         case _ as never:
             assert_never(never)
 
@@ -150,19 +166,30 @@ def budget(settings: Settings) -> Budget:
     return Budget(chosen.calls, chosen.tokens, chosen.searches, chosen.seconds)
 
 
-def machine(settings: Settings, chosen: TcRag, parts: Parts) -> TuringMachine:
-    """TC-RAG: the planner acts and is monitored, the summariser sums up, the reader answers."""
+def machine(
+    settings: Settings,
+    chosen: TcRag,
+    parts: Parts,
+    *,
+    tools: tuple[Tool, ...] = (),
+    compose: Composer | None = None,
+) -> TuringMachine:
+    """TC-RAG: the planner acts and is monitored, the summariser sums up, the reader answers.
+
+    `tools` and `compose` stand in the place of those that the settings name.
+    """
     planner, summariser = parts.model("planner"), parts.model("summariser")
     by_auto = not writes(settings, "planner")
     guided = by_auto if chosen.moves == "auto" else chosen.moves == "guided"
     longest = _SHORT if guided else 600
-    tools = tools_of(chosen, parts, gate(settings, parts), _sampling(settings), longest=longest)
+    if not tools:
+        tools = tools_of(chosen, parts, gate(settings, parts), _sampling(settings), longest=longest)
     limit = threshold(settings, chosen, planner.name)
     return TuringMachine(
         planner,
         tools,
-        _monitor(chosen, planner),
-        composer(settings, parts),
+        monitor(chosen.metric, planner),
+        compose or composer(settings, parts),
         _moves(settings, chosen, parts, frozenset(tool.name for tool in tools), guided=guided),
         sigma=limit.sigma,
         basis=limit.basis,
@@ -179,8 +206,9 @@ def machine(settings: Settings, chosen: TcRag, parts: Parts) -> TuringMachine:
     )
 
 
-def _monitor(chosen: TcRag, model: LanguageModel) -> Monitor:
-    match chosen.metric:
+def monitor(metric: Literal["cppl", "uct", "off"], model: LanguageModel) -> Monitor:
+    """Raises `CapabilityMissing` for a model that cannot be monitored so."""
+    match metric:
         case "off":
             return Unmonitored()
         case "uct":

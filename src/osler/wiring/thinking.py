@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from osler.answer.base import Composer
 from osler.config import KagThinker, Role, Settings
 from osler.errors import BadConfig
 from osler.kag.boundary import TAU, GenerateThenAssess, NoBoundary
-from osler.kag.depth import DepthSolver, FormRetriever
+from osler.kag.depth import Depth, DepthSolver, FormRetriever
 from osler.kag.executors import Calculator, Deducer
 from osler.kag.focus import Focuser
 from osler.kag.hybrid import QueriesAsForms
@@ -30,7 +31,43 @@ _BRIEF = 80
 def thinker(
     settings: Settings, chosen: KagThinker, parts: Parts, compose: Composer, sampling: Sampling
 ) -> Thinker:
-    """The planner decomposes; the reader does all else.
+    """The planner decomposes; the reader does all else."""
+    reader = speaker(settings, parts, "reader", sampling)
+    depth = replace(
+        depth_solver(settings, chosen, parts, sampling),
+        boundary=boundary(settings, chosen, reader),
+        graph=forms(chosen.retriever, parts),
+    )
+    told = "" if chosen.boundary == "none" else tau(settings, chosen, reader.model.name)[1]
+    return around(settings, chosen, parts, compose, sampling, depth, told)
+
+
+def depth_solver(
+    settings: Settings, chosen: KagThinker, parts: Parts, sampling: Sampling
+) -> DepthSolver:
+    """The paper's, without a boundary and without the graph."""
+    reader = speaker(settings, parts, "reader", sampling)
+    return DepthSolver(
+        reader,
+        parts.retriever("kag-thinker", parts.sources),
+        NoBoundary(),
+        Focuser(reader),
+        sources=parts.sources,
+        k=chosen.k,
+        turns=chosen.turns,
+    )
+
+
+def around(
+    settings: Settings,
+    chosen: KagThinker,
+    parts: Parts,
+    compose: Composer,
+    sampling: Sampling,
+    depth: Depth,
+    note: str,
+) -> Thinker:
+    """The solver around what answers its lookups.
 
     A model that may not word medicine is taken for too small for Table 1 and for long reasoning.
     """
@@ -39,16 +76,6 @@ def thinker(
     if chosen.decompose:
         asked = speaker(settings, parts, "planner", sampling)
         planner = Decomposer(asked) if writes(settings, "planner") else Outliner(asked)
-    depth = DepthSolver(
-        reader,
-        parts.retriever("kag-thinker", parts.sources),
-        boundary(settings, chosen, reader),
-        Focuser(reader),
-        _forms(chosen, parts),
-        sources=parts.sources,
-        k=chosen.k,
-        turns=chosen.turns,
-    )
     return Thinker(
         planner,
         depth,
@@ -56,13 +83,13 @@ def thinker(
         Deducer(reader),
         Finisher(reader),
         compose,
-        "" if chosen.boundary == "none" else tau(settings, chosen, reader.model.name)[1],
+        note,
     )
 
 
-def _forms(chosen: KagThinker, parts: Parts) -> FormRetriever | None:
+def forms(how: Literal["hybrid", "text"], parts: Parts) -> FormRetriever | None:
     """`None` where nothing is looked up by form: no graph source, or plain text is asked for."""
-    if chosen.retriever == "text" or GRAPH not in parts.sources:
+    if how == "text" or GRAPH not in parts.sources:
         return None
     return QueriesAsForms(parts.retriever(FORMS, (GRAPH,)))
 

@@ -113,6 +113,11 @@ def _searches(chosen: TcRag, parts: Parts) -> Iterator[Search]:
             sources += own
         if sources:
             yield Search(name, parts.retriever(name, sources), sources, chosen.k)
+    yield from carried(chosen, parts)
+
+
+def carried(chosen: TcRag, parts: Parts) -> Iterator[Search]:
+    """What looks something up in the concept graph alone, where there is one."""
     yield from _carried(CARRIERS, chosen, parts)
 
 

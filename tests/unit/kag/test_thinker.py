@@ -375,6 +375,7 @@ async def test_the_words_go_to_the_texts_and_the_form_to_the_graph(down: bool) -
 async def test_the_graph_is_asked_about_what_an_earlier_step_has_found() -> None:
     graph = Graph([Passage("graph:x#0", "Ann, died in, 1988", "graph", "Ann")])
     solver = thinker(film_model(), ANYTHING)
+    assert isinstance(solver.depth, DepthSolver)
     with_graph = replace(solver, depth=replace(solver.depth, graph=graph))
     await with_graph.solve(FILMS, Run())
     subjects = {form.s.name for form in graph.forms}

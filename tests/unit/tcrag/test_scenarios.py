@@ -520,7 +520,7 @@ async def test_the_case_study_is_a_film_of_stack_and_state() -> None:
 
 
 def test_every_tool_is_told_in_both_languages() -> None:
-    every = {*tools.SOURCES_OF, *tools.CARRIERS, *tools.HELPERS, tools.KG_NEAR}
+    every = {*tools.SOURCES_OF, *tools.CARRIERS, *tools.HELPERS, *tools.UNIFIED, tools.KG_NEAR}
     assert every == tools.TOLD.keys()
     assert all(told.keys() == {"en", "zh"} for told in tools.TOLD.values())
     assert KG_RAG in every
