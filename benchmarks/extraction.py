@@ -1,17 +1,24 @@
 """What does a model make of real chunks, held to the grammar? And the dictionary?
 
-    python benchmarks/extraction.py TEXT… [--chunks 200] [--weights FILE.gguf] [--url URL --name N]
-        [--unit entities …] [--at-once 4] [--json FILE]
+    python benchmarks/extraction.py [TEXT…] [--chunks 200] [--seed 0] [--chinese 0.25]
+        [--units entities,relations] [--others points,tables,outline,summary] [--every 10]
+        [--state FILE.jsonl] [--minutes M] [--tokens 256] [--free-names]
+        [--weights FILE.gguf | --url URL --name N] [--json FILE]
+    python benchmarks/extraction.py --annotated [--state FILE.jsonl] …
 
-TEXT are files or folders of any format that `osler kb add` reads, in English or Chinese. Of
-their chunks every n-th is taken, so that all files have a part. Without --weights and --url
-the packaged model is asked. Prints for each extractor: chunks whose replies were all valid,
-replies cut at the token limit, names written and the share of them that stand in the text,
-items by kind, drops by reason, calls, tokens, seconds and seconds a chunk.
+TEXT are files or folders of any format that `osler kb add` reads; without them the shared
+corpora beside the checkout. Chunks of 200 characters and more are drawn by seed, as many of
+each folder as there are, a share of them Chinese. `--units` are asked of every chunk,
+`--others` of every n-th. Each chunk is written to the state file when it is done: a run
+that was stopped goes on, and `--minutes` stops one by itself. Prints, by unit: chunks
+whose replies were all valid, replies cut at the token limit, names as they were written
+and the share of them that stand in the text, items, drops by reason, calls, tokens, seconds.
 
-The valid share counts chunks, not calls: one bad reply of three makes a chunk invalid. The
-anchored share is of names as the model wrote them, before those that do not stand in the
-text are dropped; what is stored is anchored without exception.
+The anchored share is of names as the model wrote them, before those that do not stand in
+the text are dropped; what is stored is anchored without exception. A grammar lets a name be
+copied from the chunk only; `--free-names` shows the model without that.
+
+With `--annotated`: precision and recall on the annotated chunks (`annotated.py`).
 """
 
 from __future__ import annotations
@@ -19,37 +26,79 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import sys
-import tempfile
 import time
-from collections import Counter
-from dataclasses import asdict, dataclass
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from osler.kb.base import KnowledgeBase
-from osler.kb.extract.base import Extractor
+from corpora import DATA
+
+from osler.kb.chunk import passages
+from osler.kb.discover import discover, read
+from osler.kb.extract.base import Extractor, Outcome
 from osler.kb.extract.dictionary import DictionaryExtractor
 from osler.kb.extract.items import UNANCHORED, Item
-from osler.kb.extract.model import DEFAULT, ModelExtractor
-from osler.llm.base import LanguageModel
-from osler.types import Passage, Usage
+from osler.kb.extract.model import ModelExtractor
+from osler.kb.records import Document, Drop
+from osler.llm.base import LanguageModel, Sampling
+from osler.types import Passage
+
+_SHORTEST = 200
+"""Characters of a chunk that is drawn; a heading alone says nothing of an extractor."""
 
 
-@dataclass(frozen=True)
-class Score:
-    extractor: str
-    chunks: int
-    valid: int
-    cut: int
-    names: int
+@dataclass
+class Tally:
+    """Of one extractor over the chunks that are done."""
+
+    name: str
+    chunks: int = 0
+    valid: int = 0
+    cut: int = 0
+    names: int = 0
     """As they were written: those that stand in the text and those that do not."""
-    anchored: float
-    kinds: dict[str, int]
-    drops: dict[str, int]
-    usage: Usage
-    seconds: float
-    failures: tuple[str, ...] = ()
+    standing: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    drops: Counter[str] = field(default_factory=Counter)
+    usage: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.chunks += 1
+        self.valid += not row["failed"]
+        self.cut += row["cut"]
+        self.standing += row["standing"]
+        self.names += row["standing"] + row["drops"].get(UNANCHORED, 0)
+        self.kinds.update(row["kinds"])
+        self.drops.update(row["drops"])
+        self.usage.update(row["usage"])
+        if row["failed"]:
+            self.failures.append(f"{row['chunk']}: {row['failed']}")
+
+    def row(self) -> str:
+        share = self.standing / self.names if self.names else 1.0
+        cells = [
+            *(self.name, self.chunks, f"{self.valid} of {self.chunks}", self.cut),
+            *(f"{self.names:,}", f"{share:.1%}", _told(self.kinds), _told(self.drops)),
+            *(f"{self.usage[part]:,}" for part in ("calls", "prompt", "cached", "written")),
+            f"{self.usage['seconds'] / max(1, self.chunks):.1f}",
+        ]
+        return "| " + " | ".join(map(str, cells)) + " |"
+
+
+HEAD = (
+    "| units | chunks | valid | replies cut | names written | anchored | items | left out"
+    " | calls | tokens read | of them kept | written | s a chunk |\n"
+    "|---|--:|--:|--:|--:|--:|---|---|--:|--:|--:|--:|--:|"
+)
+
+
+def _told(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.most_common()) or "none"
 
 
 def named(item: Item) -> int:
@@ -67,54 +116,90 @@ def named(item: Item) -> int:
             return sum(bool(cell) for row in (item.header, *item.rows) for cell in row)
 
 
-async def scored(extractor: Extractor, chunks: list[Passage], at_once: int) -> Score:
-    kinds, drops, usage = Counter[str](), Counter[str](), Usage()
-    valid, cut, standing, failures = 0, 0, 0, list[str]()
-    begun, gate, done = time.perf_counter(), asyncio.Semaphore(at_once), 0
+def rowed(chunk: Passage, outcome: Outcome) -> dict[str, Any]:
+    """What is counted of a chunk, as a line of the state file."""
+    found, used = outcome.found, outcome.usage
+    return {
+        "chunk": chunk.id,
+        "language": chunk.language,
+        "failed": outcome.failed,
+        "cut": found.cut,
+        "standing": sum(map(named, found.items)),
+        "kinds": Counter(item.kind for item in found.items),
+        "drops": dict(found.drops),
+        "usage": {
+            "calls": used.calls,
+            "prompt": used.prompt_tokens,
+            "cached": used.cached_tokens,
+            "written": used.completion_tokens,
+            "seconds": used.seconds,
+        },
+    }
 
-    async def one(chunk: Passage) -> None:
-        nonlocal valid, cut, standing, usage, done
-        async with gate:
+
+@dataclass
+class State:
+    """The chunks that are done, by extractor and key; each is written when it is."""
+
+    path: Path | None
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.path and self.path.exists():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                if line.endswith("}"):  # the last one may be half there
+                    held = json.loads(line)
+                    self.rows[held["key"]] = held
+
+    def keep(self, key: str, row: dict[str, Any]) -> None:
+        self.rows[key] = row
+        if self.path:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write("\n" + json.dumps({"key": key, **row}, ensure_ascii=False))
+
+
+async def over(
+    chunks: Sequence[Passage], extractor: Extractor, state: State, name: str, until: float
+) -> list[dict[str, Any]]:
+    """Lines of the chunks in order; stops, with those that are done, at the time `until`."""
+    rows = list[dict[str, Any]]()
+    for place, chunk in enumerate(chunks):
+        key = extractor.key(chunk)
+        if key not in state.rows:
+            if time.monotonic() > until:
+                continue
             (outcome,) = await extractor.extract([chunk])
-        done += 1
-        sys.stderr.write(f"\r{extractor.name}: {done} of {len(chunks)}")
-        valid += not outcome.failed
-        cut += outcome.found.cut
-        usage += outcome.usage
-        drops.update(dict(outcome.found.drops))
-        if outcome.failed:
-            failures.append(f"{chunk.id}: {outcome.failed}")
-        for item in outcome.found.items:
-            kinds[item.kind] += 1
-            standing += named(item)
-
-    await asyncio.gather(*map(one, chunks))
+            state.keep(key, rowed(chunk, outcome))
+        rows.append(state.rows[key])
+        sys.stderr.write(f"\r{name}: {place + 1} of {len(chunks)}")
     sys.stderr.write("\n")
-    written = standing + drops[UNANCHORED]
-    share = standing / written if written else 1.0
-    seconds = time.perf_counter() - begun
-    return Score(
-        extractor.name,
-        len(chunks),
-        valid,
-        cut,
-        written,
-        share,
-        dict(kinds),
-        dict(drops),
-        usage,
-        seconds,
-        tuple(failures[:5]),
-    )
+    return rows
 
 
-def spread(paths: list[Path], count: int) -> list[Passage]:
-    """Every n-th chunk of the files, so that `count` are left."""
-    with tempfile.TemporaryDirectory() as folder, KnowledgeBase.create(Path(folder) / "kb") as kb:
-        kb.add(paths, source="texts")
-        every = [passage for document in kb.documents("texts") for passage in document]
-    step = max(1, len(every) // count)
-    return every[::step][:count]
+def drawn(paths: Sequence[Path], count: int, chinese: float, seed: int) -> list[Passage]:
+    """Chunks by seed: of each language as many of every folder as it has, English first."""
+    every: dict[tuple[str, str], list[Passage]] = defaultdict(list)
+    for folder in paths:
+        for found in discover([folder]):
+            records = () if isinstance(found, Drop) else read(found)
+            for record in records:
+                for passage in passages(record, "texts") if isinstance(record, Document) else ():
+                    if len(passage.text) >= _SHORTEST:
+                        every[passage.language, folder.name].append(passage)
+    chance = random.Random(seed)
+    for group in every.values():
+        chance.shuffle(group)
+    wanted = {"en": count - round(count * chinese), "zh": round(count * chinese)}
+    return [
+        chunk
+        for language, most in wanted.items()
+        for chunk in _in_turn([every[key] for key in sorted(every) if key[0] == language])[:most]
+    ]
+
+
+def _in_turn(groups: list[list[Passage]]) -> list[Passage]:
+    longest = max(map(len, groups), default=0)
+    return [group[place] for place in range(longest) for group in groups if place < len(group)]
 
 
 async def model_of(arguments: argparse.Namespace) -> LanguageModel:
@@ -126,51 +211,93 @@ async def model_of(arguments: argparse.Namespace) -> LanguageModel:
     from osler.llm.quantise import default_gguf
 
     path = arguments.weights or default_gguf()
-    model = LlamaCpp(path, name=path.stem, context=8192, slots=arguments.at_once)
+    # A slot for each unit, so that the wording of its prompt is read once and kept.
+    model = LlamaCpp(path, name=path.stem, context=6144, slots=max(1, len(arguments.units)))
     await asyncio.to_thread(model.load)
     return model
 
 
-def shown(score: Score) -> str:
-    used = score.usage
-    lines = [
-        f"## {score.extractor}",
-        f"valid chunks     {score.valid} of {score.chunks}",
-        f"replies cut      {score.cut}",
-        f"names anchored   {score.anchored:.1%} of {score.names:,}; the others are dropped",
-        f"items            {score.kinds}",
-        f"left out         {score.drops}",
-        f"cost             {used.calls:,} calls, {used.prompt_tokens:,} tokens read,"
-        f" {used.completion_tokens:,} written",
-        f"seconds          {score.seconds:,.1f},"
-        f" {score.seconds / max(1, score.chunks):.2f} a chunk",
+def extractor_of(
+    model: LanguageModel, units: Sequence[str], arguments: argparse.Namespace
+) -> ModelExtractor:
+    wanted: Any = tuple(units)
+    sampling = Sampling(temperature=0.0, max_tokens=arguments.tokens, top=0)
+    return ModelExtractor(model, wanted=wanted, sampling=sampling, copies=not arguments.free_names)
+
+
+async def chunks_of_text(arguments: argparse.Namespace) -> list[Tally]:
+    begun = time.monotonic()
+    until = begun + 60 * arguments.minutes
+    chunks = drawn(arguments.texts, arguments.chunks, arguments.chinese, arguments.seed)
+    sys.stderr.write(f"{len(chunks)} chunks drawn in {time.monotonic() - begun:.0f} s\n")
+    state, rows = State(arguments.state), dict[str, list[dict[str, Any]]]()
+    with DictionaryExtractor() as dictionary:
+        dictionary.learn(iter(chunks))
+        rows["dictionary"] = await over(chunks, dictionary, State(None), "dictionary", until)
+    model = await model_of(arguments)
+    asked = [(arguments.units, chunks)] if arguments.units else []
+    asked += [((unit,), chunks[:: arguments.every]) for unit in arguments.others]
+    for units, part in asked:
+        extractor, name = extractor_of(model, units, arguments), ", ".join(units)
+        rows[name] = await over(part, extractor, state, name, until)
+    return [
+        tally
+        for name, held in rows.items()
+        for tally in (_tally(name, held), *(_by_language(name, held)))
     ]
-    return "\n".join([*lines, *score.failures, ""])
 
 
-async def main() -> None:
+def _by_language(name: str, rows: Sequence[dict[str, Any]]) -> list[Tally]:
+    return [
+        _tally(f"{name} ({language})", [row for row in rows if row["language"] == language])
+        for language in ("en", "zh")
+    ]
+
+
+def _tally(name: str, rows: Sequence[dict[str, Any]]) -> Tally:
+    tally = Tally(name)
+    for row in rows:
+        tally.add(row)
+    return tally
+
+
+def parsed() -> argparse.Namespace:
+    corpora = DATA / "B_corpora"
     parser = argparse.ArgumentParser(description="Extraction from real chunks.")
-    parser.add_argument("texts", type=Path, nargs="+")
+    parser.add_argument("texts", type=Path, nargs="*")
     parser.add_argument("--chunks", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--chinese", type=float, default=0.25)
+    parser.add_argument("--units", type=_units, default=("entities", "relations"))
+    parser.add_argument("--others", type=_units, default=("points", "tables", "outline", "summary"))
+    parser.add_argument("--every", type=int, default=10)
+    parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--free-names", action="store_true")
+    parser.add_argument("--state", type=Path)
+    parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--url", default="")
     parser.add_argument("--name", default="")
-    parser.add_argument("--unit", action="append")
-    parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
-    chunks = spread(arguments.texts, arguments.chunks)
-    with DictionaryExtractor() as dictionary:
-        dictionary.learn(iter(chunks))
-        scores = [await scored(dictionary, chunks, 1)]
-    print(shown(scores[0]))
-    asked: Any = tuple(arguments.unit or DEFAULT)
-    extractor = ModelExtractor(await model_of(arguments), wanted=asked)
-    scores.append(await scored(extractor, chunks, arguments.at_once))
-    print(shown(scores[1]))
+    given = parser.parse_args()
+    folders = sorted(corpora.iterdir()) if corpora.is_dir() else []
+    given.texts = given.texts or [folder for folder in folders if folder.is_dir()]
+    return given
+
+
+def _units(text: str) -> tuple[str, ...]:
+    return tuple(unit for unit in text.split(",") if unit)
+
+
+def main() -> None:
+    arguments = parsed()
+    tallies = asyncio.run(chunks_of_text(arguments))
+    print("\n".join([HEAD, *(tally.row() for tally in tallies)]))
+    for tally in tallies:
+        print(*tally.failures[:5], sep="\n", end="\n" if tally.failures else "")
     if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(score) for score in scores], indent=1))
+        arguments.json.write_text(json.dumps([vars(tally) for tally in tallies], indent=1))
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

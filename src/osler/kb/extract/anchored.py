@@ -25,6 +25,7 @@ NO_ENTITY = "end that is no entity"
 ITSELF = "relation of a thing with itself"
 NO_CORE = "point without a core entity in the text"
 NO_CELL = "table with a cell that is not in the text"
+NOTHING = "entry without its text"
 NO_ABOUT = "summary that names nothing of the text"
 
 
@@ -70,8 +71,8 @@ def relations(
         predicate = allowed.get(normal(said.predicate)) if allowed else said.predicate
         if not subject or not object_:
             sieve.drop(UNANCHORED if None in (subject, object_) else NO_ENTITY)
-        elif predicate is None:
-            sieve.drop(NO_PREDICATE)
+        elif not predicate:
+            sieve.drop(NO_PREDICATE if said.predicate else NOTHING)
         elif normal(subject) == normal(object_):
             sieve.drop(ITSELF)
         elif (mark := (normal(subject), normal(predicate), normal(object_))) in seen:
@@ -104,6 +105,8 @@ def points(reply: Points, at: Anchors, schema: Schema, sieve: Sieve) -> None:
             sieve.drop(NO_TYPE)
         elif span is None:
             sieve.drop(NO_CORE)
+        elif not said.content or not said.name:
+            sieve.drop(NOTHING)
         else:
             sieve.add(
                 Point(
@@ -145,7 +148,9 @@ def outline(reply: Outline, at: Anchors, sieve: Sieve) -> None:
 
 def summary(reply: SummaryWire, at: Anchors, sieve: Sieve) -> None:
     about = _standing(reply.about, at, sieve)
-    if span := at.around(about) if about else None:
+    if not reply.text:
+        sieve.drop(NOTHING)
+    elif span := at.around(about) if about else None:
         sieve.add(Summary(reply.text, about, *span))
     else:
         sieve.drop(NO_ABOUT)

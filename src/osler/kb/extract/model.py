@@ -28,7 +28,7 @@ from osler.prompts import Rendered, load, render
 from osler.trace import Run
 from osler.types import Language, Passage
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Raised when the same reply is read into other items."""
 DEFAULT: tuple[Unit, ...] = ("entities", "relations", "points")
 """The paper's; tables, outline and summary are asked for by name."""
@@ -62,6 +62,8 @@ class ModelExtractor:
     wanted: tuple[Unit, ...] = DEFAULT
     constrains: bool = True
     """Whether the engine takes a grammar."""
+    copies: bool = True
+    """Whether a grammar holds names to the chunk's own phrases (`copied`)."""
     sampling: Sampling = field(
         default_factory=lambda: Sampling(temperature=0.0, max_tokens=1000, top=0)
     )
@@ -83,7 +85,8 @@ class ModelExtractor:
     def key(self, passage: Passage) -> str:
         prompts = (load(_PROMPTS[unit], passage.language).identity for unit in self.asked)
         sampling = replace(self.sampling, grammar=None)
-        how = (str(VERSION), self.name, self.schema.identity, repr(sampling), str(self.constrains))
+        held = f"{self.constrains} {self.copies}"
+        how = (str(VERSION), self.name, self.schema.identity, repr(sampling), held)
         return hashed(*how, *prompts, passage.title, passage.text)
 
     def cost(self, passage: Passage) -> Cost:
@@ -108,30 +111,30 @@ class ModelExtractor:
 
     async def _read(self, passage: Passage, sieve: Sieve, run: Run) -> None:
         at, schema, known = Anchors(passage.text), self.schema, list[Entity]()
+        among = wire.choices(passage.text, passage.language)
         for unit in self.asked:
+            if not _can_give(unit, among, known):  # the call is saved
+                continue
             match unit:
                 case "entities":
-                    said = await self._said(wire.Entities, unit, passage, sieve, run)
+                    said = await self._said(wire.Entities, unit, passage, among, sieve, run)
                     anchored.entities(said, at, schema, sieve)
                     known = [item for item in sieve.items if isinstance(item, Entity)]
+                    among = replace(among, names=tuple(entity.name for entity in known))
                 case "relations":
-                    if len(known) < 2:  # nothing to relate: the call is saved
-                        continue
-                    related = await self._said(
-                        wire.Relations, unit, passage, sieve, run, tuple(e.name for e in known)
-                    )
+                    related = await self._said(wire.Relations, unit, passage, among, sieve, run)
                     anchored.relations(related, at, schema, known, sieve)
                 case "points":
-                    told = await self._said(wire.Points, unit, passage, sieve, run)
+                    told = await self._said(wire.Points, unit, passage, among, sieve, run)
                     anchored.points(told, at, schema, sieve)
                 case "tables":
-                    ruled = await self._said(wire.Tables, unit, passage, sieve, run)
+                    ruled = await self._said(wire.Tables, unit, passage, among, sieve, run)
                     anchored.tables(ruled, at, sieve)
                 case "outline":
-                    parted = await self._said(wire.Outline, unit, passage, sieve, run)
+                    parted = await self._said(wire.Outline, unit, passage, among, sieve, run)
                     anchored.outline(parted, at, sieve)
                 case "summary":
-                    short = await self._said(wire.SummaryWire, unit, passage, sieve, run)
+                    short = await self._said(wire.SummaryWire, unit, passage, among, sieve, run)
                     anchored.summary(short, at, sieve)
 
     async def _said(
@@ -139,12 +142,13 @@ class ModelExtractor:
         form: type[W],
         unit: Unit,
         passage: Passage,
+        among: wire.Choices,
         sieve: Sieve,
         run: Run,
-        names: tuple[str, ...] = (),
     ) -> W:
-        prompt = self._prompt(unit, passage, names)
-        held = wire.grammar(unit, self.schema, names) if self.constrains else None
+        prompt = self._prompt(unit, passage, among.names)
+        held = among if self.copies else wire.Choices(names=among.names)
+        format_ = wire.grammar(unit, self.schema, held) if self.constrains else None
 
         def parse(reply: Completion) -> W:
             value, cut = wire.read(form, reply)
@@ -155,7 +159,7 @@ class ModelExtractor:
             self.model,
             [Message("user", prompt.text)],
             parse,
-            replace(self.sampling, grammar=held),
+            replace(self.sampling, grammar=format_),
             run,
             role="extractor",
             prompt=prompt.identity,
@@ -181,3 +185,16 @@ class ModelExtractor:
                 return render(name, language, text=text)
             case "outline" | "summary":
                 return render(name, language, title=title, text=text)
+
+
+def _can_give(unit: Unit, among: wire.Choices, known: Sequence[Entity]) -> bool:
+    """Whether the chunk has what the unit is made of."""
+    match unit:
+        case "entities" | "points" | "summary":
+            return bool(among.phrases)
+        case "relations":
+            return len(known) > 1
+        case "tables":
+            return bool(among.cells)
+        case "outline":
+            return bool(among.openings)

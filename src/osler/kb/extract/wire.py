@@ -1,14 +1,17 @@
 """What a model writes of a chunk: the JSON of each unit, its grammar, and how it is read.
 
 The keys are the paper's (Tables 16 and 17) in lower case. Every text and list has a bound,
-so that a small model under the grammar stops. What was cut at the token limit is read as
-far as it goes: whole entries are kept.
+so that a small model under the grammar stops, and names are chosen from the chunk's own
+phrases. Whatever the grammar lets through is read: an entry that says nothing is left to
+`anchored`. What was cut at the token limit is read as far as it goes: whole entries are kept.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
@@ -17,11 +20,13 @@ from pydantic import ValidationError as Invalid
 from pydantic_core import from_json
 
 from osler.errors import MalformedOutput
+from osler.kb.extract import copied
 from osler.kb.extract.items import Unit
 from osler.kb.extract.schema import Schema
 from osler.llm.base import Completion
 from osler.llm.grammar import Grammar, from_schema
 from osler.text import one_line
+from osler.types import Language
 
 
 def _lines(value: object) -> object:
@@ -29,7 +34,10 @@ def _lines(value: object) -> object:
 
 
 _Line = BeforeValidator(_lines)
-Name = Annotated[str, _Line, StringConstraints(min_length=1, max_length=80)]
+_FILLED = Field(json_schema_extra={"minLength": 1})
+"""Asked for as not empty; a text of spaces is one to the grammar, and is read as empty."""
+_SOME = Field(json_schema_extra={"minItems": 1})
+Name = Annotated[str, _Line, StringConstraints(max_length=80), _FILLED]
 Short = Annotated[str, _Line, StringConstraints(max_length=80)]
 Text = Annotated[str, _Line, StringConstraints(max_length=300)]
 Cell = Annotated[str, _Line, StringConstraints(max_length=60)]
@@ -54,7 +62,7 @@ class Entities(_Wire):
 
 class RelationWire(_Wire):
     subject: Name
-    predicate: Annotated[str, _Line, StringConstraints(min_length=1, max_length=40)]
+    predicate: Annotated[str, _Line, StringConstraints(max_length=40), _FILLED]
     object: Name
     constraint: Short
 
@@ -66,10 +74,10 @@ class Relations(_Wire):
 class PointWire(_Wire):
     name: Name
     type: Name
-    content: Annotated[str, _Line, StringConstraints(min_length=1, max_length=300)]
+    content: Annotated[str, _Line, StringConstraints(max_length=300), _FILLED]
     structured: Short
     domain: Short
-    core: Annotated[tuple[Name, ...], Field(min_length=1, max_length=5)]
+    core: Annotated[tuple[Name, ...], Field(max_length=5), _SOME]
     questions: Annotated[tuple[Short, ...], Field(max_length=3)]
     extended: Annotated[tuple[Short, ...], Field(max_length=3)]
 
@@ -100,10 +108,11 @@ class Outline(_Wire):
 
 
 class SummaryWire(_Wire):
-    about: Annotated[tuple[Name, ...], Field(min_length=1, max_length=4)]
-    text: Annotated[str, _Line, StringConstraints(min_length=1, max_length=300)]
+    about: Annotated[tuple[Name, ...], Field(max_length=4), _SOME]
+    text: Annotated[str, _Line, StringConstraints(max_length=300), _FILLED]
 
 
+_SENTENCES = re.compile(r".*[.!?。！？]", re.DOTALL)
 W = TypeVar("W", bound=BaseModel)
 
 WIRES: Mapping[Unit, type[BaseModel]] = {
@@ -116,12 +125,37 @@ WIRES: Mapping[Unit, type[BaseModel]] = {
 }
 
 
-def grammar(unit: Unit, schema: Schema, names: Sequence[str] = ()) -> Grammar:
-    """The format of a unit's reply under a schema.
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a chunk leaves to choose from. Empty: anything may be written."""
 
-    `names`: the entities between which relations may stand; they are the only subjects
-    and objects that the grammar allows.
+    phrases: tuple[str, ...] = ()
+    """Of names, core entities and what a summary is about."""
+    openings: tuple[str, ...] = ()
+    """Of where the parts of an outline begin."""
+    cells: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    """The entities between which relations may stand."""
+
+
+def choices(text: str, language: Language, names: Sequence[str] = ()) -> Choices:
+    """All that the text has to copy."""
+    found = copied.phrases(text, language)
+    return Choices(found, copied.openings(text), copied.cells(text), tuple(names))
+
+
+def grammar(unit: Unit, schema: Schema, among: Choices) -> Grammar:
+    """The format of a unit's reply under a schema, for one chunk.
+
+    A server that takes a JSON schema alone is given the schema's types and the ends of
+    relations; the chunk's own phrases, which may be a thousand, hold in the grammar only.
     """
+    told = _told(unit, schema, among)
+    name, held = f"extract/{unit} {schema.identity}", _copying(unit, told, among)
+    return Grammar(name, from_schema(held).root, json.dumps(told, ensure_ascii=False))
+
+
+def _told(unit: Unit, schema: Schema, among: Choices) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(_bare(unit))
     defs = found.get("$defs", {})
     match unit:
@@ -130,12 +164,33 @@ def grammar(unit: Unit, schema: Schema, names: Sequence[str] = ()) -> Grammar:
         case "points":
             _choose(defs["PointWire"], "type", [kind.name for kind in schema.knowledge])
         case "relations":
-            _choose(defs["RelationWire"], "subject", names)
-            _choose(defs["RelationWire"], "object", names)
+            _choose(defs["RelationWire"], "subject", among.names)
+            _choose(defs["RelationWire"], "object", among.names)
             _choose(defs["RelationWire"], "predicate", schema.predicates)
         case "tables" | "outline" | "summary":
             pass
-    return from_schema(found, name=f"extract/{unit} {schema.identity}")
+    return found
+
+
+def _copying(unit: Unit, told: dict[str, Any], among: Choices) -> dict[str, Any]:
+    """The schema with names held to the chunk's own."""
+    found: dict[str, Any] = json.loads(json.dumps(told))
+    defs = found.get("$defs", {})
+    match unit:
+        case "entities":
+            _choose(defs["EntityWire"], "name", among.phrases)
+        case "points":
+            _choose_each(defs["PointWire"], "core", among.phrases)
+        case "summary":
+            _choose_each(found, "about", among.phrases)
+        case "outline":
+            _choose(defs["PartWire"], "begins", among.openings)
+        case "tables":
+            _choose_each(defs["TableWire"], "header", among.cells)
+            _choose_each(defs["TableWire"]["properties"]["rows"], "items", among.cells)
+        case "relations":
+            pass
+    return found
 
 
 @cache
@@ -149,11 +204,18 @@ def _choose(model: dict[str, Any], key: str, values: Sequence[str]) -> None:
         model["properties"][key] = {"type": "string", "enum": list(values)}
 
 
+def _choose_each(model: dict[str, Any], key: str, values: Sequence[str]) -> None:
+    """Holds the entries of a list of texts to some values, where there are any."""
+    if values:
+        held = model.get("properties", model)[key]
+        held["items"] = {"type": "string", "enum": list(values)}
+
+
 def read(wire: type[W], reply: Completion) -> tuple[W, bool]:
     """The value of a reply, and whether it was cut short.
 
     Raises `MalformedOutput` for what is no JSON of this form, unless it was cut: then the
-    whole entries before the cut are what is read.
+    whole entries before the cut are what is read, and of a summary its whole sentences.
     """
     text = _unfenced(reply.text)
     try:
@@ -166,19 +228,29 @@ def read(wire: type[W], reply: Completion) -> tuple[W, bool]:
 
 def _salvaged(wire: type[W], reply: Completion, text: str, error: Invalid) -> W:
     try:
-        held = from_json(text, allow_partial=True)
+        held = from_json(text, allow_partial="trailing-strings") if text else {}
     except ValueError as broken:
         raise _malformed(wire, reply, error) from broken
-    field, *others = wire.model_fields
-    if others or not isinstance(held, dict) or not isinstance(held.get(field, []), list):
+    if not isinstance(held, dict):
         raise _malformed(wire, reply, error) from error
-    entries = held.get(field, [])
-    for kept in (entries, entries[:-1]):  # the last one may be half there
+    for kept in _wholes(wire, held):
         try:
-            return wire.model_validate({field: kept})
+            return wire.model_validate(kept)
         except Invalid:
             continue
     raise _malformed(wire, reply, error) from error
+
+
+def _wholes(wire: type[BaseModel], held: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What may be whole of a value that was cut, the most first."""
+    if wire is SummaryWire:
+        sentences = _SENTENCES.match(str(held.get("text", "")))
+        yield {"about": held.get("about", []), "text": sentences[0] if sentences else ""}
+        return
+    (field,) = wire.model_fields
+    entries = held.get(field, [])
+    if isinstance(entries, list):
+        yield {field: entries[:-1]}  # the last one may be half there
 
 
 def _malformed(wire: type[BaseModel], reply: Completion, error: Invalid) -> MalformedOutput:

@@ -9,11 +9,13 @@ not, and a text or list without a bound gets one.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from osler.errors import OslerError
+from osler.llm.grammar.choice import one_of
 from osler.llm.grammar.core import Grammar
 from osler.llm.grammar.nodes import (
     Alt,
@@ -34,6 +36,9 @@ LONGEST_TEXT = 200
 """Characters of a text whose schema gives no `maxLength`."""
 LONGEST_LIST = 8
 """Entries of a list whose schema gives no `maxItems`."""
+
+_PLAIN = 32
+"""More choices than these are written as a tree, in a rule of its own."""
 
 _SPOKEN = frozenset({"title", "description", "default", "examples", "$defs"})
 """Keywords that hold nothing."""
@@ -66,12 +71,19 @@ def _value(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str
         return _value(defs[target], defs, (*within, target))
     if "const" in schema or "enum" in schema:
         _only(schema, "const", "enum", "type")
-        values = schema.get("enum", [schema.get("const")])
-        return alt(*(lit(json.dumps(value, ensure_ascii=False)) for value in values))
+        return _choice(schema.get("enum", [schema.get("const")]))
     if "anyOf" in schema:
         _only(schema, "anyOf")
         return alt(*(_value(arm, defs, within) for arm in schema["anyOf"]))
     return _typed(schema, defs, within)
+
+
+def _choice(values: Sequence[object]) -> Node:
+    written = [json.dumps(value, ensure_ascii=False) for value in values]
+    if len(written) <= _PLAIN:
+        return alt(*map(lit, written))
+    digest = hashlib.sha256("\n".join(written).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return named(f"one-{digest}", one_of(written))
 
 
 def _typed(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]) -> Node:

@@ -9,7 +9,7 @@ import pytest
 
 from osler.errors import BadConfig
 from osler.kb.extract import schema
-from osler.kb.extract.wire import WIRES, grammar
+from osler.kb.extract.wire import WIRES, Choices, grammar
 
 OWN = """
 name = "ward"
@@ -39,7 +39,7 @@ def test_a_schema_of_one_s_own_holds_types_and_predicates(tmp_path: Path) -> Non
     assert found.entity[0].told("zh") == "Medicine：what is given"
     (tmp_path / "ward.json").write_text(found.model_dump_json(), encoding="utf-8")
     assert schema.load(tmp_path / "ward.json").identity == found.identity
-    held = grammar("relations", found, ["a", "b"])
+    held = grammar("relations", found, Choices(names=("a", "b")))
     assert held.accepts(
         '{"relations":[{"subject":"a","predicate":"is given for","object":"b","constraint":""}]}'
     )
