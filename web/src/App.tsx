@@ -1,60 +1,119 @@
 import { type FormEvent, useCallback, useEffect, useState } from "react";
 import * as api from "./api";
-import { Answer, Cards, Open } from "./Answer";
-import { EMPTY, told, type Told } from "./log";
-import { Machinery } from "./Machinery";
-import { STATES, WORDS, type Words } from "./words";
+import { useKept, useKeys } from "./hooks";
+import { Ask } from "./pages/Ask";
+import { Compare } from "./pages/Compare";
+import { Concepts } from "./pages/Concepts";
+import { Evaluations } from "./pages/Evaluations";
+import { Knowledge } from "./pages/Knowledge";
+import { PassagePage } from "./pages/PassagePage";
+import { RunPage } from "./pages/RunPage";
+import { Runs } from "./pages/Runs";
+import { usePlace, type Place } from "./place";
+import { tongue, type Tongue, type Words } from "./words";
 
-// "#/" asks, "#/runs" lists, "#/runs/ID" shows one: a reload comes back to the same.
-function place(): string {
-  return window.location.hash.replace(/^#\/?/, "");
-}
+const NOBODY: api.About = { strategies: [], strategy: "", notice: "", version: "", snapshot: "", models: {} };
 
 export function App() {
-  const [at, go] = useState(place);
-  const [zh, setZh] = useState(() => navigator.language.startsWith("zh"));
-  const [dark, setDark] = useState(() => matchMedia("(prefers-color-scheme: dark)").matches);
-  const [about, learn] = useState({ strategies: [] as string[], strategy: "", notice: "" });
+  const at = usePlace();
+  const [zh, setZh] = useKept("osler.zh", () => navigator.language.startsWith("zh"));
+  const [dark, setDark] = useKept("osler.dark", () => matchMedia("(prefers-color-scheme: dark)").matches);
+  const [about, learn] = useState(NOBODY);
   const [locked, lock] = useState(false);
-  const words = WORDS[zh ? "zh" : "en"];
+  const speak = tongue(zh);
+  const { words } = speak;
   const look = useCallback(() => {
-    api.strategies().then(
+    api.about().then(
       (found) => (learn(found), lock(false)),
       (error) => lock(error instanceof api.Refusal && error.status === 401),
     );
   }, []);
   useEffect(look, [look]);
   useEffect(() => {
-    const moved = () => go(place());
-    window.addEventListener("hashchange", moved);
-    return () => window.removeEventListener("hashchange", moved);
-  }, []);
-  useEffect(() => {
     document.documentElement.lang = zh ? "zh" : "en";
     document.documentElement.dataset.theme = dark ? "dark" : "light";
   }, [zh, dark]);
-  const id = /^runs\/(.+)$/.exec(at)?.[1];
+  useKeys((key) => {
+    if (key !== "/") return false;
+    if (window.location.hash.replace(/^#\/?/, "")) window.location.hash = "#/";
+    else document.querySelector<HTMLElement>("textarea")?.focus();
+    return true;
+  });
   return (
     <>
+      <a className="skip" href="#content" onClick={(event) => toContent(event)}>
+        {words.skip}
+      </a>
       <header>
-        <strong>Osler</strong>
-        <nav>
-          <a href="#/">{words.ask}</a> <a href="#/runs">{words.runs}</a>
-        </nav>
-        <button onClick={() => setZh(!zh)}>{words.language}</button>
-        <button onClick={() => setDark(!dark)} aria-label={words.theme} title={words.theme}>
-          ◐
-        </button>
+        <a className="mark" href="#/">
+          Osler
+        </a>
+        <Nav at={at} words={words} />
+        <span className="switches">
+          <button onClick={() => setZh(!zh)} lang={zh ? "en" : "zh"}>
+            {words.language}
+          </button>
+          <button onClick={() => setDark(!dark)} aria-label={words.theme} title={words.theme}>
+            <span aria-hidden="true">◐</span>
+          </button>
+        </span>
       </header>
-      <main>
-        {locked && <Key words={words} done={look} />}
-        {!locked && at === "" && <Ask about={about} words={words} />}
-        {!locked && at === "runs" && <Runs words={words} zh={zh} />}
-        {!locked && id && <Shown key={id} id={id} words={words} zh={zh} />}
+      <p className="notice small">{words.notice || about.notice}</p>
+      <main id="content" tabIndex={-1}>
+        {locked ? <Key words={words} done={look} /> : <Here at={at} speak={speak} about={about} />}
       </main>
-      <footer className="small">{words.notice || about.notice}</footer>
+      <footer className="small">
+        <span>{about.version && `Osler ${about.version}`}</span>
+        <span>{`${words.keys}: ${words.keysAre}`}</span>
+      </footer>
     </>
   );
+}
+
+function toContent(event: { preventDefault: () => void }) {
+  event.preventDefault(); // the address says which page is open
+  document.getElementById("content")?.focus();
+}
+
+function Nav({ at, words }: { at: Place; words: Words }) {
+  const first = at.parts[0] ?? "";
+  const pages: [string, string, string[]][] = [
+    ["", words.ask, [""]],
+    ["knowledge", words.knowledge, ["knowledge", "passages", "concepts"]],
+    ["runs", words.runs, ["runs", "compare"]],
+    ["evaluations", words.evaluations, ["evaluations"]],
+  ];
+  return (
+    <nav>
+      {pages.map(([path, name, under]) => (
+        <a key={path} href={`#/${path}`} aria-current={under.includes(first) ? "page" : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function Here({ at, speak, about }: { at: Place; speak: Tongue; about: api.About }) {
+  const [first = "", id = "", more = ""] = at.parts;
+  switch (first) {
+    case "":
+      return <Ask about={about} speak={speak} />;
+    case "runs":
+      return id ? <RunPage key={id} id={id} replay={more === "replay"} speak={speak} /> : <Runs speak={speak} />;
+    case "compare":
+      return <Compare key={`${id} ${more}`} ids={[id, more]} speak={speak} />;
+    case "knowledge":
+      return <Knowledge asked={at.asked} speak={speak} />;
+    case "passages":
+      return <PassagePage key={id} id={id} speak={speak} />;
+    case "concepts":
+      return <Concepts id={id} term={at.asked.get("term") ?? ""} speak={speak} />;
+    case "evaluations":
+      return <Evaluations name={id} speak={speak} />;
+    default:
+      return <p role="alert">{speak.words.missing}</p>;
+  }
 }
 
 function Key({ words, done }: { words: Words; done: () => void }) {
@@ -65,180 +124,12 @@ function Key({ words, done }: { words: Words; done: () => void }) {
     done();
   };
   return (
-    <form onSubmit={send}>
+    <form onSubmit={send} className="sheet">
       <label>
         {words.key}
         <input type="password" value={key} onChange={(event) => setKey(event.target.value)} />
       </label>
-      <button>OK</button>
+      <button className="main">{words.open}</button>
     </form>
-  );
-}
-
-function Ask({ about, words }: { about: { strategies: string[]; strategy: string }; words: Words }) {
-  const [question, setQuestion] = useState("");
-  const [options, setOptions] = useState("");
-  const [strategy, setStrategy] = useState("");
-  const [plan, setPlan] = useState<api.Query[] | null>(null);
-  const [wrong, setWrong] = useState("");
-  const asked = {
-    question,
-    options: options.split("\n").map((one) => one.trim()).filter(Boolean),
-  };
-  const doing = (work: Promise<void>) => {
-    setWrong("");
-    work.catch((error) => setWrong(String(error.message ?? error)));
-  };
-  const begin = async (more: object) => {
-    window.location.hash = `#/runs/${(await api.start({ ...asked, ...more })).run_id}`;
-  };
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        doing(begin(strategy ? { strategy } : {}));
-      }}
-    >
-      <label>
-        {words.question}
-        <textarea
-          required
-          autoFocus
-          rows={4}
-          value={question}
-          onChange={(event) => (setQuestion(event.target.value), setPlan(null))}
-        />
-      </label>
-      <label>
-        {words.options}
-        <textarea rows={2} value={options} onChange={(event) => setOptions(event.target.value)} />
-      </label>
-      <label>
-        {words.strategy}
-        <select value={strategy || about.strategy} onChange={(e) => setStrategy(e.target.value)}>
-          {about.strategies.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-      </label>
-      <p className="row">
-        <button className="main">{words.ask}</button>
-        <button
-          type="button"
-          disabled={!question.trim()}
-          onClick={() => doing(api.plan(asked).then((made) => setPlan(made.queries)))}
-        >
-          {words.plan}
-        </button>
-      </p>
-      {wrong && <p role="alert">{wrong}</p>}
-      {plan && (
-        <Plan plan={plan} change={setPlan} words={words} run={() => doing(begin({ plan }))} />
-      )}
-    </form>
-  );
-}
-
-type Planned = {
-  plan: api.Query[];
-  change: (plan: api.Query[]) => void;
-  run: () => void;
-  words: Words;
-};
-
-function Plan({ plan, change, run, words }: Planned) {
-  return (
-    <fieldset>
-      <legend>{words.sources}</legend>
-      {plan.map((one, index) => (
-        <p key={index} className="row">
-          <label>
-            {one.source}
-            <input
-              value={one.query}
-              onChange={(event) =>
-                change(plan.map((p, n) => (n === index ? { ...p, query: event.target.value } : p)))
-              }
-            />
-          </label>
-          <button type="button" onClick={() => change(plan.filter((_, n) => n !== index))}>
-            {words.without}
-          </button>
-        </p>
-      ))}
-      <button type="button" className="main" onClick={run}>
-        {words.run}
-      </button>
-    </fieldset>
-  );
-}
-
-function Runs({ words, zh }: { words: Words; zh: boolean }) {
-  const [listed, setListed] = useState<api.Listed[] | null>(null);
-  const [wrong, setWrong] = useState("");
-  useEffect(() => {
-    api.runs().then(
-      (found) => setListed(found.runs),
-      (error) => setWrong(error.message),
-    );
-  }, []);
-  return (
-    <section aria-label={words.runs}>
-      <h2>{words.runs}</h2>
-      {wrong && <p role="alert">{wrong}</p>}
-      {listed?.length === 0 && <p>{words.none}</p>}
-      <ul className="runs">
-        {listed?.map((one) => (
-          <li key={one.run_id}>
-            <a href={`#/runs/${encodeURIComponent(one.run_id)}`}>{one.question || one.run_id}</a>
-            <span className="small">{` ${one.strategy} · ${zh ? STATES[one.status] : one.status} · ${one.created}`}</span>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-function Shown({ id, words, zh }: { id: string; words: Words; zh: boolean }) {
-  const [log, setLog] = useState<Told>(EMPTY);
-  const [run, setRun] = useState<api.Run | null>(null);
-  const [opened, open] = useState<number | null>(null);
-  const [wrong, setWrong] = useState("");
-  useEffect(() => {
-    const stop = new AbortController();
-    const look = () => api.run(decodeURIComponent(id)).then((found) => !stop.signal.aborted && setRun(found));
-    const watch = async () => {
-      await look();
-      const hear: Parameters<typeof api.follow>[1] = (at, event) =>
-        setLog((before) => told(before, at, event));
-      await api.follow(decodeURIComponent(id), hear, stop.signal);
-      await look();
-    };
-    watch().catch((error) => !stop.signal.aborted && setWrong(error.message));
-    return () => stop.abort();
-  }, [id]);
-  const going = run !== null && (run.status === "queued" || run.status === "running");
-  const chosen = run?.evidence.find((one) => one.number === opened);
-  return (
-    <>
-      {wrong && <p role="alert">{wrong}</p>}
-      {run && <h1>{run.question}</h1>}
-      {going && (
-        <p role="status" className="row">
-          {`${words.working}: ${log.seen}`}
-          <button onClick={() => api.cancel(decodeURIComponent(id)).then(setRun, (e) => setWrong(e.message))}>
-            {words.cancel}
-          </button>
-        </p>
-      )}
-      {run && !going && (
-        <div className="columns">
-          <Answer run={run} words={words} zh={zh} open={open} />
-          {run.answer && <Cards run={run} words={words} zh={zh} open={open} />}
-        </div>
-      )}
-      <Machinery told={log} words={words} />
-      {chosen && <Open one={chosen} words={words} close={() => open(null)} />}
-    </>
   );
 }

@@ -1,4 +1,13 @@
-import type { Event } from "./log";
+import type { Open } from "./stream";
+
+export interface Locator {
+  section: string;
+  page: number | null;
+  year: number | null;
+  url: string;
+  code: string;
+  kind: string;
+}
 
 export interface Passage {
   id: string;
@@ -6,8 +15,9 @@ export interface Passage {
   title: string;
   text: string;
   licence: string;
+  language: string;
   illustrative: boolean;
-  locator: { section: string; page: number | null; year: number | null; url: string; kind: string };
+  locator: Locator;
 }
 
 export interface Evidence {
@@ -15,27 +25,34 @@ export interface Evidence {
   passage: Passage;
   quote: string;
   quote_span: [number, number];
+  use: string;
+  query: string;
+  rank: number;
 }
 
 export interface Run {
   run_id: string;
   status: string;
+  created: string;
   strategy: string;
   question: string;
+  options: string[];
   answer: {
     text: string;
     option: string | null;
     statements: { text: string; cites: number[] }[];
     note: string;
-    authorship: string;
+    authorship: "extractive" | "written";
   } | null;
   evidence: Evidence[];
   grounding: string | null;
+  halt: string | null;
   why: string;
+  usage: { calls: number; prompt_tokens: number; completion_tokens: number; searches: number } | null;
+  models: Record<string, string>;
   seconds: number | null;
   snapshot: string;
   error: { code: string; detail: string } | null;
-  notice: string;
 }
 
 export interface Listed {
@@ -49,6 +66,146 @@ export interface Listed {
 export interface Query {
   source: string;
   query: string;
+}
+
+export interface Planned {
+  queries: Query[];
+  sources: string[];
+  dropped: string[];
+  planner: string;
+}
+
+export interface Source {
+  source: string;
+  documents: number;
+  passages: number;
+  files: number;
+  licences: string[];
+  illustrative: number;
+  retracted: number;
+  latest: number;
+}
+
+export interface Kb {
+  snapshot: string;
+  built: boolean;
+  encoder: string;
+  documents: number;
+  passages: number;
+  graph: boolean;
+}
+
+export interface Hit {
+  rank: number;
+  score: number;
+  passage: Passage;
+}
+
+export interface Found {
+  passage: Passage;
+  context: Passage[];
+  provenance: {
+    document: string;
+    origin: string;
+    format: string;
+    trust: number;
+    kinds: string[];
+    retracted: boolean;
+    version: number;
+    checksum: string;
+  } | null;
+  snapshot: string;
+}
+
+export interface Relation {
+  subject: string;
+  subject_name: string;
+  predicate: string;
+  object: string;
+  object_name: string;
+}
+
+export interface Concept {
+  id: string;
+  name: string;
+  names: string[];
+  types: string[];
+  definitions: [string, string][];
+  relations: Relation[];
+}
+
+export interface Figure {
+  value: number;
+  low: number;
+  high: number;
+  n: number;
+}
+
+export interface Cell {
+  strategy: string;
+  task: string;
+  planned: number;
+  done: number;
+  failed: number;
+  missing: number;
+  figures: Record<string, Figure>;
+}
+
+export interface Pair {
+  task: string;
+  first: string;
+  second: string;
+  measure: string;
+  change: Figure;
+  corrected: number;
+  verdict: string;
+}
+
+export interface Evaluation {
+  name: string;
+  head: string;
+  strategies: string[];
+  tasks: string[];
+  measures: { name: string; title: string; percent: boolean }[];
+  cells: Cell[];
+  compared: Pair[];
+  printed: { place: string; task: string; strategy: string; theirs: number; ours: Figure; differs: string }[];
+  left_out: string[];
+  facts: [string, string][];
+}
+
+export interface Evaluated {
+  name: string;
+  experiment: string;
+  version: string;
+  strategies: string[];
+  tasks: string[];
+  damaged: string;
+}
+
+export interface Sample {
+  id: string;
+  question: string;
+  options: string[];
+  gold: string;
+  answer: string;
+  score: number | null;
+  why: string;
+}
+
+export interface About {
+  strategies: string[];
+  strategy: string;
+  notice: string;
+  version: string;
+  snapshot: string;
+  models: Record<string, { kind: string; name: string; words_answers: boolean }>;
+}
+
+export interface Example {
+  question: string;
+  options: string[];
+  language: "en" | "zh";
 }
 
 export class Refusal extends Error {
@@ -77,7 +234,7 @@ async function call<T>(path: string, body?: unknown): Promise<T> {
     ...(body === undefined ? {} : post),
     headers: { ...headers(), ...(body === undefined ? {} : type) },
   });
-  const document = await reply.json();
+  const document = await reply.json().catch(() => ({ detail: reply.statusText }));
   if (!reply.ok) {
     const more = document.fix ? ` (${document.fix})` : "";
     throw new Refusal(`${document.detail}${more}`, reply.status);
@@ -85,58 +242,35 @@ async function call<T>(path: string, body?: unknown): Promise<T> {
   return document;
 }
 
+const of = encodeURIComponent;
+
 export const start = (body: object) => call<{ run_id: string }>("runs", body);
-export const plan = (body: object) => call<{ queries: Query[]; sources: string[] }>("plan", body);
-export const run = (id: string) => call<Run>(`runs/${encodeURIComponent(id)}`);
-export const runs = () => call<{ runs: Listed[] }>("runs?limit=50");
-export const cancel = (id: string) => call<Run>(`runs/${encodeURIComponent(id)}/cancel`, {});
-export const strategies = () => call<{ strategies: string[]; strategy: string; notice: string }>("transparency");
+export const plan = (body: object) => call<Planned>("plan", body);
+export const run = (id: string) => call<Run>(`runs/${of(id)}`);
+export const runs = (before = "") =>
+  call<{ runs: Listed[]; next: string | null }>(`runs?limit=50&before=${of(before)}`);
+export const cancel = (id: string) => call<Run>(`runs/${of(id)}/cancel`, {});
+export const about = () => call<About>("transparency");
+export const examples = () => call<{ examples: Example[] }>("examples");
+export const sources = () => call<{ searched: string[]; sources: Source[] }>("sources");
+export const kb = () => call<Kb>("kb");
+export const search = (body: object) => call<{ hits: Hit[] }>("search", body);
+export const passage = (id: string, context: number) =>
+  call<Found>(`passages/${of(id)}?context=${context}`);
+export const concepts = (term: string) =>
+  call<{ concepts: { id: string; name: string }[] }>(`graph/concepts?term=${of(term)}`);
+export const concept = (id: string) => call<Concept>(`graph/concepts/${of(id)}`);
+export const evaluations = () => call<{ evaluations: Evaluated[] }>("evaluations");
+export const evaluation = (name: string) => call<Evaluation>(`evaluations/${of(name)}`);
+export const samples = (name: string, strategy: string, task: string) =>
+  call<{ samples: Sample[] }>(`evaluations/${of(name)}/samples?strategy=${of(strategy)}&task=${of(task)}`);
 
-const PAUSES = [200, 500, 1000, 2000, 4000];
+export const events =
+  (id: string): Open =>
+  (after, stop) =>
+    fetch(`api/v1/runs/${of(id)}/events`, {
+      headers: { ...headers(), "Last-Event-ID": String(after) },
+      signal: stop,
+    });
 
-// EventSource can send no key; this reads on from the last event as it would.
-export async function follow(
-  id: string,
-  hear: (at: number, event: Event) => void,
-  stop: AbortSignal,
-): Promise<void> {
-  let seen = 0;
-  for (let tries = 0; !stop.aborted; tries += 1) {
-    try {
-      const reply = await fetch(`api/v1/runs/${encodeURIComponent(id)}/events`, {
-        headers: { ...headers(), "Last-Event-ID": String(seen) },
-        signal: stop,
-      });
-      if (!reply.ok || !reply.body) throw new Refusal(reply.statusText, reply.status);
-      await read(reply.body, (at, event) => {
-        seen = at;
-        tries = 0;
-        hear(at, event);
-      });
-      return;
-    } catch (error) {
-      if (stop.aborted || error instanceof Refusal || tries >= PAUSES.length) throw error;
-      await new Promise((wake) => setTimeout(wake, PAUSES[tries]));
-    }
-  }
-}
-
-async function read(
-  body: ReadableStream<Uint8Array>,
-  hear: (at: number, event: Event) => void,
-): Promise<void> {
-  const reader = body.getReader();
-  const text = new TextDecoder();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const blocks = (rest + text.decode(value, { stream: true })).split("\n\n");
-    rest = blocks.pop() ?? "";
-    for (const block of blocks) {
-      const at = /^id: (\d+)$/m.exec(block);
-      const data = /^data: (.*)$/m.exec(block);
-      if (at?.[1] && data?.[1]) hear(Number(at[1]), JSON.parse(data[1]));
-    }
-  }
-}
+export const working = (status: string) => status === "queued" || status === "running";

@@ -1,86 +1,114 @@
 // What the page shows of a run is a fold over its events: the same of a run that goes on, of one
 // that is looked at again, and of any beginning of it.
 
+// deno-lint-ignore no-explicit-any -- an event is JSON whose shape its type names
+export type Event = { type: string } & Record<string, any>;
+
+export interface Heard {
+  at: number; // the event's number, from 1
+  event: Event;
+}
+
 export interface Frame {
   kind: string;
   text: string;
 }
 
 export interface Step {
-  at: number; // number of the event
+  at: number;
   what: "push" | "pop" | "state";
   label: string;
   frames: Frame[]; // the stack after it
+  gone: Frame[]; // what it took away
   value?: number;
+  halted?: boolean;
 }
 
 export interface Node {
   n: number;
   fn: string;
   step: string;
+  action: string;
   needs: number[];
   status: "waiting" | "done" | "failed";
   answer: string;
   own: boolean;
+  confidence: number | null;
+  passages: string[];
+  notes: Event[]; // boundary, focus, calculation
 }
 
 export interface Told {
   seen: number;
   status: "running" | "finished" | "failed" | "cancelled";
   detail: string;
-  timeline: { at: number; type: string; said: string }[];
+  last: string;
   plan: { source: string; query: string }[];
+  origin: string;
+  dropped: string[];
   frames: Frame[];
   film: Step[];
   sigma: number | null;
   metric: string;
   nodes: Node[];
+  down: string[]; // sources that failed, each with its reason
+  notes: string[];
+  found: string[]; // ids of passages, in the order in which they were first found
 }
 
 export const EMPTY: Told = {
   seen: 0,
   status: "running",
   detail: "",
-  timeline: [],
+  last: "",
   plan: [],
+  origin: "",
+  dropped: [],
   frames: [],
   film: [],
   sigma: null,
   metric: "",
   nodes: [],
+  down: [],
+  notes: [],
+  found: [],
 };
 
-// deno-lint-ignore no-explicit-any -- an event is JSON whose shape its type names
-export type Event = { type: string } & Record<string, any>;
+export const END = /^run\.(finished|failed|cancelled)$/;
 
-export function told(before: Told, at: number, event: Event): Told {
-  if (at <= before.seen) return before; // a stream that was resumed may say it again
-  const timeline = [...before.timeline, { at, type: event.type, said: said(event) }];
-  return { ...changed(before, at, event), seen: at, timeline };
+// A stream that was resumed may say an event again: each counts once.
+export function heard(before: Heard[], more: Heard[]): Heard[] {
+  const last = before.at(-1)?.at ?? 0;
+  const fresh = more.filter((one, index) => one.at > Math.max(last, more[index - 1]?.at ?? 0));
+  return fresh.length ? [...before, ...fresh] : before;
+}
+
+export function told(events: Heard[]): Told {
+  return events.reduce(
+    (before, { at, event }) => ({ ...changed(before, at, event), seen: at, last: said(event) }),
+    EMPTY,
+  );
 }
 
 function changed(before: Told, at: number, event: Event): Told {
   switch (event.type) {
     case "plan.proposed":
-      return { ...before, plan: event.queries };
-    case "stack.push": {
-      const frames = [...before.frames, { kind: event.kind, text: event.text }];
-      return filmed({ ...before, frames }, at, "push", event.kind);
-    }
-    case "stack.pop": {
-      if (!event.kind) return filmed(before, at, "pop", event.reason || event.by);
-      const frames = before.frames.slice(0, Math.max(0, event.depth));
-      return filmed({ ...before, frames }, at, "pop", `${event.by} ${event.reason || ""}`.trim());
-    }
-    case "state.updated": {
-      const next = { ...before, sigma: event.sigma, metric: event.metric };
-      const label = `${event.metric} ${round(event.value)}`;
-      return filmed(next, at, "state", label, event.value);
-    }
+      return { ...before, plan: event.queries, origin: event.origin, dropped: event.dropped ?? [] };
+    case "retrieval.done":
+      return retrieved(before, event);
+    case "run.note":
+      return { ...before, notes: [...before.notes, event.text] };
+    case "stack.push":
+    case "stack.pop":
+    case "state.updated":
+      return filmed(before, at, event);
     case "lf.parsed":
-      return { ...before, nodes: event.nodes.map(waiting) };
+      return { ...before, nodes: event.nodes.map(waiting), notes: [...before.notes, ...(event.warnings ?? [])] };
+    case "lf.boundary":
+    case "lf.focus":
+    case "math.run":
     case "lf.node":
-      return { ...before, nodes: before.nodes.map((one) => solved(one, event)) };
+      return { ...before, nodes: before.nodes.map((one) => (one.n === event.n ? solved(one, event) : one)) };
     case "run.finished":
       return { ...before, status: "finished" };
     case "run.failed":
@@ -92,43 +120,84 @@ function changed(before: Told, at: number, event: Event): Told {
   }
 }
 
-function filmed(now: Told, at: number, what: Step["what"], label: string, value?: number): Told {
-  const step: Step = { at, what, label, frames: now.frames, value };
-  return { ...now, film: [...now.film, step] };
+function retrieved(before: Told, event: Event): Told {
+  const ids: string[] = (event.hits ?? []).map((hit: { passage: string }) => hit.passage);
+  return {
+    ...before,
+    found: [...new Set([...before.found, ...ids])],
+    down: [...new Set([...before.down, ...(event.failed ?? [])])],
+  };
 }
 
-function waiting(given: { n: number; fn: string; step: string; needs: number[] }): Node {
-  return { ...given, status: "waiting", answer: "", own: false };
+function filmed(before: Told, at: number, event: Event): Told {
+  const step: Step = { at, what: "state", label: "", frames: before.frames, gone: [] };
+  let { sigma, metric } = before;
+  if (event.type === "stack.push") {
+    const frames = [...before.frames, { kind: event.kind, text: event.text }];
+    Object.assign(step, { what: "push", label: event.kind, frames });
+  } else if (event.type === "stack.pop") {
+    const kept = event.kind ? Math.max(0, event.depth) : before.frames.length;
+    const label = `${event.by}${event.reason ? `: ${event.reason}` : ""}`;
+    const [frames, gone] = [before.frames.slice(0, kept), before.frames.slice(kept)];
+    Object.assign(step, { what: "pop", label, frames, gone });
+  } else {
+    ({ sigma, metric } = event as unknown as { sigma: number; metric: string });
+    const label = `${event.metric} ${round(event.value)}`;
+    Object.assign(step, { label, value: event.value ?? undefined, halted: event.halted });
+  }
+  return { ...before, sigma, metric, frames: step.frames, film: [...before.film, step] };
+}
+
+function waiting(given: { n: number; fn: string; step: string; action: string; needs: number[] }): Node {
+  return { ...given, status: "waiting", answer: "", own: false, confidence: null, passages: [], notes: [] };
 }
 
 function solved(one: Node, event: Event): Node {
-  if (one.n !== event.n) return one;
-  return { ...one, status: event.status, answer: event.answer, own: event.own_knowledge };
+  if (event.type !== "lf.node") return { ...one, notes: [...one.notes, event] };
+  return {
+    ...one,
+    status: event.status,
+    answer: event.answer,
+    own: event.own_knowledge ?? false,
+    confidence: event.confidence ?? null,
+    passages: event.passages ?? [],
+  };
 }
 
-function said(event: Event): string {
+// One event in one line.
+export function said(event: Event): string {
   switch (event.type) {
     case "run.started":
-      return event.strategy;
+      return event.strategy ?? "";
+    case "plan.proposed":
+      return event.queries.map((one: { source: string; query: string }) => `${one.source}: ${one.query}`).join("; ");
     case "retrieval.started":
       return `${event.sources.join(", ")}: ${event.query}`;
     case "retrieval.done":
-      return `${event.hits.length}${event.failed.length ? ` (${event.failed.join("; ")})` : ""}`;
+      return `${event.hits.length}${event.failed?.length ? ` (${event.failed.join("; ")})` : ""}`;
     case "model.asked":
       return `${event.role}: ${event.prompt}`;
     case "state.updated":
       return `${event.metric} ${round(event.value)}, σ ${event.sigma}${event.note ? `: ${event.note}` : ""}`;
-    case "run.note":
-      return event.text;
+    case "stack.push":
+      return `${event.kind}: ${event.text}`;
+    case "stack.pop":
+      return `${event.by}${event.reason ? `: ${event.reason}` : ""}`;
+    case "lf.parsed":
+      return event.nodes.map((one: { n: number; fn: string }) => `${one.n} ${one.fn}`).join(", ");
+    case "run.finished":
+      return event.solution?.why ?? "";
     default:
-      return event.text ?? event.answer ?? event.reason ?? event.detail ?? event.value ?? "";
+      return String(event.text ?? event.answer ?? event.reason ?? event.detail ?? event.value ?? "");
   }
 }
 
-export const round = (value: number): string => value.toPrecision(3);
+export function round(value: number | null | undefined): string {
+  return typeof value === "number" && Number.isFinite(value) ? value.toPrecision(3) : "∞";
+}
 
 // Columns of the graph: a step stands right of all that it waits for.
-export function columns(nodes: Node[]): Map<number, number> {
+export function columns(nodes: Pick<Node, "n" | "needs">[]): Map<number, number> {
   const found = new Map<number, number>();
   const known = new Map(nodes.map((one) => [one.n, one]));
   const place = (n: number, above: Set<number>): number => {

@@ -1,0 +1,112 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import * as api from "./api";
+import { heard, told, type Heard, type Told } from "./log";
+import { follow } from "./stream";
+
+export const why = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+// What the server was asked for; again whenever `ask` changes.
+export function useLoaded<T>(ask: () => Promise<T>): { found: T | null; wrong: string } {
+  const [state, put] = useState<{ found: T | null; wrong: string }>({ found: null, wrong: "" });
+  useEffect(() => {
+    let here = true;
+    ask().then(
+      (found) => here && put({ found, wrong: "" }),
+      (error) => here && put({ found: null, wrong: why(error) }),
+    );
+    return () => {
+      here = false;
+    };
+  }, [ask]);
+  return state;
+}
+
+export interface Watched {
+  run: api.Run | null;
+  events: Heard[];
+  log: Told;
+  lost: number | null; // seconds to the next try
+  wrong: string;
+  stop: () => void;
+}
+
+// A run with its events, as they come or as they were.
+export function useRun(id: string): Watched {
+  const [run, setRun] = useState<api.Run | null>(null);
+  const [events, setEvents] = useState<Heard[]>([]);
+  const [lost, setLost] = useState<number | null>(null);
+  const [wrong, setWrong] = useState("");
+  useEffect(() => {
+    const end = new AbortController();
+    let waiting: Heard[] = [];
+    const flush = () => {
+      const more = waiting;
+      waiting = [];
+      if (more.length && !end.signal.aborted) setEvents((before) => heard(before, more));
+    };
+    // Thousands of events come at once of a run that is over: they are drawn a few times, not each.
+    const timer = setInterval(flush, 60);
+    const look = async () => {
+      const found = await api.run(id);
+      if (!end.signal.aborted) setRun(found);
+      return found;
+    };
+    const watch = async () => {
+      await look();
+      await follow({
+        open: api.events(id),
+        going: async () => api.working((await look()).status),
+        hear: (at, event) => waiting.push({ at, event }),
+        lost: (seconds) => !end.signal.aborted && setLost(seconds),
+        stop: end.signal,
+      });
+      flush();
+      await look();
+    };
+    watch().catch((error) => !end.signal.aborted && setWrong(why(error)));
+    return () => (clearInterval(timer), end.abort());
+  }, [id]);
+  const stop = useCallback(() => {
+    api.cancel(id).then(setRun, (error) => setWrong(why(error)));
+  }, [id]);
+  const log = useMemo(() => told(events), [events]);
+  return { run, events, log, lost, wrong, stop };
+}
+
+// Keys that no field wants for itself.
+export function useKeys(pressed: (key: string) => boolean): void {
+  const latest = useRef(pressed);
+  latest.current = pressed;
+  useEffect(() => {
+    const hear = (event: KeyboardEvent) => {
+      const on = event.target as HTMLElement;
+      const field = on.closest?.("input, textarea, select, dialog");
+      if (field || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (latest.current(event.key)) event.preventDefault();
+    };
+    window.addEventListener("keydown", hear);
+    return () => window.removeEventListener("keydown", hear);
+  }, []);
+}
+
+// A choice that stays with this browser; where it keeps nothing, with this visit.
+export function useKept(name: string, usual: () => boolean): [boolean, (value: boolean) => void] {
+  const [value, put] = useState(() => {
+    const kept = stored(() => localStorage.getItem(name));
+    return kept === null ? usual() : kept === "1";
+  });
+  const keep = (next: boolean) => {
+    stored(() => localStorage.setItem(name, next ? "1" : "0"));
+    put(next);
+  };
+  return [value, keep];
+}
+
+function stored<T>(work: () => T): T | null {
+  try {
+    return work();
+  } catch {
+    return null;
+  }
+}

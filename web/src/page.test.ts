@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { asking, link, parsed } from "./place";
+import { marked, plain } from "./plain";
+import { tongue, WORDS } from "./words";
+
+test("what would hide or reorder letters is named, and nothing else changes", () => {
+  expect(plain("a\u202eb\u200bc\u{e0041}d")).toBe("a⟨U+202E⟩b⟨U+200B⟩c⟨U+E0041⟩d");
+  for (const honest of ["<b>x</b> & 糖尿病？", "e\u0301 👩\u200d⚕️", "عربي", "1 < 2\n\t3"]) expect(plain(honest)).toBe(honest);
+});
+
+test("a quote is marked by code points, as the server counts them", () => {
+  expect(marked("😀😀quote end", 2, 7)).toEqual(["😀😀", "quote", " end"]);
+  expect(marked("a\u202ebc", 1, 2)).toEqual(["a", "⟨U+202E⟩", "bc"]);
+});
+
+test("an address is read as it was written, whatever is in it", () => {
+  for (const id of ["guideline:asthma#2", "a/b c", "糖尿病", "100%", "?q=1"]) {
+    expect(parsed(link("passages", id)).parts).toEqual(["passages", id]);
+  }
+  expect(parsed("#/runs/%E0%A4%A")).toMatchObject({ parts: ["runs", "%E0%A4%A"] });
+  const place = parsed(asking("knowledge", { q: "a & b#?", source: "" }));
+  expect([...place.asked]).toEqual([["q", "a & b#?"]]);
+});
+
+test("both languages have all words, and Chinese is Chinese", () => {
+  expect(Object.keys(WORDS.zh)).toEqual(Object.keys(WORDS.en));
+  const latin = Object.entries(WORDS.zh).filter(([, text]) => !/[\u4e00-\u9fff]/.test(text));
+  expect(latin.map(([name]) => name)).toEqual(["language"]);
+  const speak = tongue(true);
+  expect([speak.state("grounded"), speak.source("book"), speak.event("stack.pop")]).toEqual(["有依据", "教科书", "弹出"]);
+  expect([speak.state("unheard_of"), speak.source("mine"), speak.event("x.y")]).toEqual(["unheard of", "mine", "x.y"]);
+});

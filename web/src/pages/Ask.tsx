@@ -1,0 +1,171 @@
+import { useState } from "react";
+import * as api from "../api";
+import { useLoaded, why } from "../hooks";
+import { Dropped } from "../parts/Machinery";
+import { link } from "../place";
+import { plain } from "../plain";
+import type { Tongue } from "../words";
+
+export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
+  const { words } = speak;
+  const [question, setQuestion] = useState("");
+  const [options, setOptions] = useState("");
+  const [strategy, setStrategy] = useState("");
+  const [sources, setSources] = useState<string[]>([]);
+  const [plan, setPlan] = useState<api.Planned | null>(null);
+  const [busy, work] = useState(false);
+  const [wrong, setWrong] = useState("");
+  const asked = {
+    question,
+    options: options.split("\n").map((one) => one.trim()).filter(Boolean),
+    ...(sources.length ? { sources } : {}),
+  };
+  const doing = async (made: () => Promise<void>) => {
+    setWrong("");
+    work(true);
+    await made().catch((error) => setWrong(why(error)));
+    work(false);
+  };
+  const begin = (more: object) =>
+    doing(async () => {
+      window.location.hash = link("runs", (await api.start({ ...asked, ...more })).run_id);
+    });
+  const propose = () => doing(async () => setPlan(await api.plan(asked)));
+  const change = (next: string) => (setQuestion(next), setPlan(null));
+  return (
+    <form
+      className="ask"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void begin(strategy ? { strategy } : {});
+      }}
+    >
+      <div className="sheet">
+        <label className="big">
+          {words.question}
+          <textarea required autoFocus rows={3} value={question} onChange={(e) => change(e.target.value)} />
+        </label>
+        <details className="choices">
+          <summary>{words.choices}</summary>
+          <label>
+            {words.options}
+            <textarea rows={3} value={options} onChange={(event) => setOptions(event.target.value)} />
+          </label>
+          <label>
+            {words.strategy}
+            <select value={strategy} onChange={(e) => setStrategy(e.target.value)}>
+              <option value="">{about.strategy ? `${about.strategy} (${words.usual})` : words.usual}</option>
+              {about.strategies.filter((name) => name !== about.strategy).map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
+          <Where chosen={sources} choose={setSources} speak={speak} />
+        </details>
+        <p className="row">
+          <button className="main" disabled={busy}>
+            {words.ask}
+          </button>
+          <button type="button" disabled={busy || !question.trim()} onClick={() => void propose()}>
+            {busy ? words.planning : words.plan}
+          </button>
+        </p>
+        {wrong && <p role="alert">{plain(wrong)}</p>}
+      </div>
+      {plan && (
+        <Plan plan={plan} change={setPlan} speak={speak} run={() => void begin({ plan: plan.queries })} />
+      )}
+      {!question && (
+        <Examples
+          speak={speak}
+          take={(one) => (change(one.question), setOptions(one.options.join("\n")))}
+        />
+      )}
+    </form>
+  );
+}
+
+type Chosen = { chosen: string[]; choose: (sources: string[]) => void; speak: Tongue };
+
+function Where({ chosen, choose, speak }: Chosen) {
+  const { found } = useLoaded(api.sources);
+  if (!found?.sources.length) return null;
+  const toggle = (name: string) =>
+    choose(chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen, name]);
+  return (
+    <fieldset className="boxes">
+      <legend>{speak.words.where}</legend>
+      {found.sources.map(({ source, passages }) => (
+        <label key={source} className="box">
+          <input type="checkbox" checked={chosen.includes(source)} onChange={() => toggle(source)} />
+          {`${speak.source(source)} (${passages.toLocaleString()})`}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function Examples({ take, speak }: { take: (one: api.Example) => void; speak: Tongue }) {
+  const { found } = useLoaded(api.examples);
+  const mine = found?.examples.filter((one) => one.language === (speak.zh ? "zh" : "en")) ?? [];
+  if (mine.length === 0) return null;
+  return (
+    <section aria-label={speak.words.examples} className="examples">
+      <h2>{speak.words.examples}</h2>
+      {mine.map((one) => (
+        <button key={one.question} type="button" className="example" onClick={() => take(one)}>
+          {plain(one.question)}
+        </button>
+      ))}
+    </section>
+  );
+}
+
+type Given = { plan: api.Planned; change: (plan: api.Planned) => void; run: () => void; speak: Tongue };
+
+function Plan({ plan, change, run, speak }: Given) {
+  const { words } = speak;
+  const put = (queries: api.Query[]) => change({ ...plan, queries });
+  const edit = (at: number, more: Partial<api.Query>) =>
+    put(plan.queries.map((one, n) => (n === at ? { ...one, ...more } : one)));
+  const another = () => put([...plan.queries, { source: plan.sources[0] ?? "", query: "" }]);
+  const whole = plan.queries.every((one) => one.query.trim());
+  return (
+    <fieldset className="sheet plan">
+      <legend>{words.sources}</legend>
+      {plan.queries.length === 0 && <p>{words.emptyPlan}</p>}
+      {plan.queries.map((one, index) => (
+        <p key={index} className="row query">
+          <select
+            aria-label={`${words.source} ${index + 1}`}
+            value={one.source}
+            onChange={(event) => edit(index, { source: event.target.value })}
+          >
+            {[...new Set([...plan.sources, one.source])].map((name) => (
+              <option key={name} value={name}>
+                {speak.source(name)}
+              </option>
+            ))}
+          </select>
+          <input
+            aria-label={speak.source(one.source)}
+            value={one.query}
+            onChange={(event) => edit(index, { query: event.target.value })}
+          />
+          <button type="button" onClick={() => put(plan.queries.filter((_, n) => n !== index))}>
+            {words.without}
+          </button>
+        </p>
+      ))}
+      <Dropped lines={plan.dropped} speak={speak} />
+      <p className="row">
+        <button type="button" className="main" disabled={!whole} onClick={run}>
+          {words.run}
+        </button>
+        <button type="button" disabled={plan.sources.length === 0} onClick={another}>
+          {words.more}
+        </button>
+      </p>
+    </fieldset>
+  );
+}

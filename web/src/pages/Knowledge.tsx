@@ -1,0 +1,172 @@
+import { type FormEvent, useCallback, useState } from "react";
+import * as api from "../api";
+import { useLoaded } from "../hooks";
+import { about } from "../parts/Cards";
+import { asking, link } from "../place";
+import { plain } from "../plain";
+import type { Tongue } from "../words";
+
+export function Knowledge({ asked, speak }: { asked: URLSearchParams; speak: Tongue }) {
+  const { words } = speak;
+  const known = useLoaded(api.sources);
+  const kb = useLoaded(api.kb);
+  return (
+    <section aria-label={words.knowledge}>
+      <h1>{words.knowledge}</h1>
+      {(known.wrong || kb.wrong) && <p role="alert">{known.wrong || kb.wrong}</p>}
+      {kb.found && !kb.found.built && <p role="alert">{words.notBuilt}</p>}
+      <Form key={asked.toString()} asked={asked} sources={known.found?.sources ?? []} speak={speak} />
+      {asked.get("q") && <Hits asked={asked} speak={speak} />}
+      {kb.found?.graph && <ConceptForm speak={speak} />}
+      <Sources sources={known.found?.sources ?? []} kb={kb.found} speak={speak} />
+    </section>
+  );
+}
+
+type Given = { asked: URLSearchParams; sources: api.Source[]; speak: Tongue };
+
+function Form({ asked, sources, speak }: Given) {
+  const { words } = speak;
+  const [value, put] = useState(() => Object.fromEntries(asked));
+  const field = (name: string) => ({
+    value: value[name] ?? "",
+    onChange: (event: { target: { value: string } }) => put({ ...value, [name]: event.target.value }),
+  });
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    window.location.hash = asking("knowledge", value);
+  };
+  return (
+    <form className="sheet" role="search" onSubmit={send}>
+      <label className="big">
+        {words.searchFor}
+        <input type="search" required maxLength={2000} {...field("q")} />
+      </label>
+      <div className="row tools">
+        <label>
+          {words.source}
+          <select {...field("source")}>
+            <option value="">{words.anySource}</option>
+            {sources.map(({ source }) => (
+              <option key={source} value={source}>
+                {speak.source(source)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          {words.language2}
+          <select {...field("language")}>
+            <option value="">{words.anyLanguage}</option>
+            <option value="en">English</option>
+            <option value="zh">中文</option>
+          </select>
+        </label>
+        <label>
+          {words.from}
+          <input type="number" min={1000} max={9999} {...field("from")} />
+        </label>
+        <label>
+          {words.to}
+          <input type="number" min={1000} max={9999} {...field("to")} />
+        </label>
+        <button className="main">{words.search}</button>
+      </div>
+    </form>
+  );
+}
+
+const K = 20;
+
+function Hits({ asked, speak }: { asked: URLSearchParams; speak: Tongue }) {
+  const { words } = speak;
+  const text = asked.toString();
+  const look = useCallback(() => {
+    const given = new URLSearchParams(text);
+    const [source, language] = [given.get("source"), given.get("language")];
+    const [from, to] = [Number(given.get("from")), Number(given.get("to"))];
+    return api.search({
+      query: given.get("q"),
+      k: K,
+      ...(source ? { sources: [source] } : {}),
+      ...(language ? { languages: [language] } : {}),
+      ...(from ? { year_from: from } : {}),
+      ...(to ? { year_to: to } : {}),
+    });
+  }, [text]);
+  const { found, wrong } = useLoaded(look);
+  return (
+    <section aria-label={words.passages} aria-live="polite">
+      {wrong && <p role="alert">{plain(wrong)}</p>}
+      {found?.hits.length === 0 && <p>{words.noHits}</p>}
+      <ol className="hits">
+        {found?.hits.map(({ passage }) => (
+          <li key={passage.id}>
+            <a href={link("passages", passage.id)}>{plain(passage.title || passage.id)}</a>
+            <span className="small">{` ${speak.source(passage.source)} · ${about(passage, speak)}`}</span>
+            <p className="excerpt" dir="auto">
+              {plain(passage.text)}
+            </p>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+export function ConceptForm({ speak, term = "" }: { speak: Tongue; term?: string }) {
+  const { words } = speak;
+  const [value, put] = useState(term);
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    window.location.hash = asking("concepts", { term: value.trim() });
+  };
+  return (
+    <form className="row tools sheet" onSubmit={send}>
+      <label>
+        {words.conceptFor}
+        <input required maxLength={500} value={value} onChange={(event) => put(event.target.value)} />
+      </label>
+      <button>{words.concept}</button>
+    </form>
+  );
+}
+
+type Held = { sources: api.Source[]; kb: api.Kb | null; speak: Tongue };
+
+function Sources({ sources, kb, speak }: Held) {
+  const { words } = speak;
+  if (sources.length === 0) return null;
+  return (
+    <>
+      <div className="scroll" tabIndex={0} role="group" aria-label={words.source}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{words.source}</th>
+              <th scope="col">{words.documents}</th>
+              <th scope="col">{words.passages}</th>
+              <th scope="col">{words.licence}</th>
+              <th scope="col" />
+            </tr>
+          </thead>
+          <tbody>
+            {sources.map((one) => (
+              <tr key={one.source}>
+                <th scope="row">{speak.source(one.source)}</th>
+                <td className="n">{one.documents.toLocaleString()}</td>
+                <td className="n">{one.passages.toLocaleString()}</td>
+                <td>{plain(one.licences.join(", "))}</td>
+                <td>
+                  {one.illustrative > 0 && words.illustrative}
+                  {one.retracted > 0 && ` ${words.retracted}: ${one.retracted}`}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {kb && <p className="small">{`${words.snapshot} ${kb.snapshot} · ${kb.encoder}`}</p>}
+    </>
+  );
+}

@@ -1,0 +1,81 @@
+import { useState } from "react";
+import { working, type Run } from "../api";
+import { useKeys, useRun, type Watched } from "../hooks";
+import { Answer, Warnings } from "../parts/Answer";
+import { Cards } from "../parts/Cards";
+import { Machinery } from "../parts/Machinery";
+import { Opened } from "../parts/Opened";
+import { plain } from "../plain";
+import type { Tongue } from "../words";
+
+export function RunPage({ id, replay, speak }: { id: string; replay: boolean; speak: Tongue }) {
+  const watched = useRun(id);
+  const { run, events, log, wrong } = watched;
+  const [opened, open] = useState<number | null>(null);
+  const [lit, light] = useState<number | null>(null);
+  const going = run !== null && working(run.status);
+  const chosen = run?.evidence.find((one) => one.number === opened);
+  useKeys((key) => {
+    if (/^[1-9]$/.test(key)) return open(Number(key)), true;
+    if (key === "j" || key === "k") return step(key === "j" ? 1 : -1), true;
+    return false;
+  });
+  return (
+    <>
+      {wrong && <p role="alert">{wrong}</p>}
+      {run && <Question run={run} />}
+      {going && <Working watched={watched} speak={speak} />}
+      <Warnings log={log} speak={speak} />
+      {run && !going && (
+        <div className="columns">
+          <Answer run={run} speak={speak} lit={{ lit, light, open }} />
+          {run.answer && <Cards run={run} speak={speak} lit={{ lit, light, open }} />}
+        </div>
+      )}
+      <Machinery run={run} events={events} log={log} speak={speak} over={run !== null && !going} replay={replay} />
+      {chosen && <Opened one={chosen} speak={speak} close={() => open(null)} />}
+    </>
+  );
+}
+
+export function Question({ run }: { run: Run }) {
+  return (
+    <>
+      <h1 dir="auto">{plain(run.question || run.run_id)}</h1>
+      {run.options.length > 0 && (
+        <ol className="options" type="A">
+          {run.options.map((one, index) => (
+            <li key={index} className={run.answer?.option === String.fromCharCode(65 + index) ? "chosen" : ""}>
+              {plain(one)}
+            </li>
+          ))}
+        </ol>
+      )}
+    </>
+  );
+}
+
+function Working({ watched, speak }: { watched: Watched; speak: Tongue }) {
+  const { run, log, lost, stop } = watched;
+  const { words } = speak;
+  return (
+    <div className="sheet working">
+      <p role="status">
+        {lost === null
+          ? `${run?.status === "queued" && log.seen === 0 ? words.queued : words.working}: ${log.seen}`
+          : `${words.lost} ${lost} ${words.seconds}`}
+      </p>
+      <p className="small last">{plain(log.last).slice(0, 200)}</p>
+      <button onClick={stop}>{words.cancel}</button>
+    </div>
+  );
+}
+
+// j and k go through the evidence, as in many readers.
+function step(by: number): void {
+  const cards = [...document.querySelectorAll<HTMLElement>(".card")];
+  const at = cards.indexOf(document.activeElement as HTMLElement);
+  const next = cards[at < 0 ? (by > 0 ? 0 : cards.length - 1) : Math.min(cards.length - 1, Math.max(0, at + by))];
+  next?.focus();
+}
+

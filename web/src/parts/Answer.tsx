@@ -1,0 +1,110 @@
+import type { Evidence, Run } from "../api";
+import type { Told } from "../log";
+import { plain } from "../plain";
+import type { Tongue } from "../words";
+
+export interface Lit {
+  lit: number | null; // the evidence that a pointer or the focus is on
+  light: (n: number | null) => void;
+  open: (n: number) => void;
+}
+
+export function Answer({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit }) {
+  const { words } = speak;
+  if (run.status === "cancelled") return <p role="alert">{words.stopped}</p>;
+  if (run.status === "interrupted") return <p role="alert">{words.interrupted}</p>;
+  if (run.error) return <p role="alert">{plain(`${words.failed}: ${run.error.detail}`)}</p>;
+  const answer = run.answer;
+  if (!answer) return null;
+  return (
+    <section className="answer sheet" aria-label={words.answer}>
+      <h2>{words.answer}</h2>
+      {run.grounding === "abstained" && <p className="abstained">{words.abstained}</p>}
+      {answer.option && <Option run={run} letter={answer.option} />}
+      <p className="said">
+        {answer.statements.length === 0 && plain(answer.text)}
+        {answer.statements.map((one, index) => (
+          <Statement key={index} {...one} run={run} speak={speak} lit={lit} />
+        ))}
+      </p>
+      {answer.note && <p className="note">{plain(answer.note)}</p>}
+      {answer.authorship === "extractive" && <p className="small">{words.quoted}</p>}
+      <Facts run={run} speak={speak} />
+    </section>
+  );
+}
+
+function Option({ run, letter }: { run: Run; letter: string }) {
+  const text = run.options[letter.length === 1 ? letter.charCodeAt(0) - 65 : -1];
+  return <p className="option">{plain(text ? `${letter}. ${text}` : letter)}</p>;
+}
+
+type Said = { text: string; cites: number[]; run: Run; speak: Tongue; lit: Lit };
+
+function Statement({ text, cites, run, speak, lit }: Said) {
+  return (
+    <span className={cites.length ? "" : "uncited"} title={cites.length ? undefined : speak.words.uncited}>
+      <bdi>{plain(text)}</bdi>{" "}
+      {cites.map((n) => (
+        <Cite key={n} n={n} one={run.evidence.find((found) => found.number === n)} lit={lit} />
+      ))}{" "}
+    </span>
+  );
+}
+
+function Cite({ n, one, lit }: { n: number; one: Evidence | undefined; lit: Lit }) {
+  return (
+    <span className="cited" onMouseEnter={() => lit.light(n)} onMouseLeave={() => lit.light(null)}>
+      <button
+        className={lit.lit === n ? "cite lit" : "cite"}
+        onClick={() => lit.open(n)}
+        onFocus={() => lit.light(n)}
+        onBlur={() => lit.light(null)}
+      >
+        {`[${n}]`}
+      </button>
+      {one && (
+        <span className="tip" role="tooltip">
+          <strong>{plain(one.passage.title || one.passage.id)}</strong>
+          <span>{plain(one.quote)}</span>
+        </span>
+      )}
+    </span>
+  );
+}
+
+function Facts({ run, speak }: { run: Run; speak: Tongue }) {
+  const { words } = speak;
+  const parts = [
+    `${words.grounding}: ${speak.state(run.grounding)}`,
+    run.strategy,
+    `${run.seconds ?? "?"} ${words.seconds}`,
+    run.usage && `${run.usage.calls} ${words.calls}`,
+    run.usage && `${run.usage.searches} ${words.searches}`,
+  ];
+  return (
+    <p className="small facts">
+      <span className={`badge ${run.grounding}`}>{speak.state(run.grounding)}</span>
+      {parts.filter(Boolean).join(" · ")}{" "}
+      <a href={`runs/${encodeURIComponent(run.run_id)}/report.html`}>{words.report}</a>{" "}
+      <button className="plain" onClick={() => window.print()}>
+        {words.print}
+      </button>
+    </p>
+  );
+}
+
+// What a reader must not miss: sources that were down, and notes.
+export function Warnings({ log, speak }: { log: Told; speak: Tongue }) {
+  if (log.down.length + log.notes.length === 0) return null;
+  return (
+    <ul className="warnings" aria-label={speak.event("run.note")}>
+      {log.down.map((one) => (
+        <li key={one} className="down">{`${speak.words.down}: ${plain(one)}`}</li>
+      ))}
+      {log.notes.map((one, index) => (
+        <li key={index}>{plain(one)}</li>
+      ))}
+    </ul>
+  );
+}

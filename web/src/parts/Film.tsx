@@ -1,0 +1,114 @@
+import { useState } from "react";
+import { round, type Frame, type Step, type Told } from "../log";
+import { plain } from "../plain";
+import type { Tongue } from "../words";
+
+// TC-RAG's stack, step by step, with the state value against its threshold.
+export function Film({ log, speak }: { log: Told; speak: Tongue }) {
+  const { words } = speak;
+  const [chosen, choose] = useState<number | null>(null); // null: the last, while it grows
+  const at = Math.min(chosen ?? log.film.length - 1, log.film.length - 1);
+  const step = log.film[at];
+  if (!step) return null;
+  const label = `${words.step} ${at + 1}/${log.film.length}: ${speak.state(step.what)} ${plain(step.label)}`;
+  return (
+    <section aria-label={words.stack}>
+      <h3>{words.stack}</h3>
+      <label>
+        {label}
+        {step.halted && <strong className="badge">{words.halted}</strong>}
+        <input
+          type="range"
+          min={0}
+          max={log.film.length - 1}
+          value={at}
+          aria-valuetext={label}
+          onChange={(event) => choose(Number(event.target.value))}
+        />
+      </label>
+      <div className="film">
+        <div>
+          {step.gone.length > 0 && <Frames frames={step.gone} gone name={words.taken} />}
+          <Frames frames={step.frames} name={words.stack} top={step.what === "push"} />
+        </div>
+        <Plot log={log} at={at} choose={choose} speak={speak} />
+      </div>
+    </section>
+  );
+}
+
+type Shown = { frames: Frame[]; name: string; gone?: boolean; top?: boolean };
+
+function Frames({ frames, name, gone = false, top = false }: Shown) {
+  return (
+    <ol className={gone ? "frames gone" : "frames"} reversed aria-label={name}>
+      {[...frames].reverse().map((frame, index) => (
+        <li key={frames.length - index} className={top && index === 0 ? "new" : ""}>
+          <strong>{gone ? `${name}: ${frame.kind}` : frame.kind}</strong> <span>{plain(frame.text)}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+const WIDE = 420;
+const HIGH = 220;
+const LEFT = 48;
+const LOW = 24;
+const STEEP = 50; // times sigma from which a logarithmic scale tells more
+
+type Seek = { log: Told; at: number; choose: (n: number) => void; speak: Tongue };
+type Valued = { step: Step & { value: number }; index: number };
+
+function Plot({ log, at, choose, speak }: Seek) {
+  const points = log.film.map((step, index) => ({ step, index })).filter(valued);
+  const { sigma, metric } = log;
+  if (points.length === 0 || sigma === null) return null;
+  const most = Math.max(sigma, ...points.map(({ step }) => step.value));
+  const steep = most > STEEP * Math.max(sigma, 1e-9);
+  const size = (value: number) => (steep ? Math.log10(1 + Math.max(0, value)) : Math.max(0, value));
+  const top = size(most) * 1.1 || 1;
+  const x = (index: number) => LEFT + (index / Math.max(1, log.film.length - 1)) * (WIDE - LEFT - 12);
+  const y = (value: number) => HIGH - LOW - (size(value) / top) * (HIGH - LOW - 10);
+  const line = points.map(({ step, index }) => `${x(index)},${y(step.value)}`).join(" ");
+  const told = points.map(({ step, index }) => `${index + 1}: ${round(step.value)}`).join(", ");
+  return (
+    <figure>
+      <svg viewBox={`0 0 ${WIDE} ${HIGH}`} role="img" aria-label={`${metric}, σ ${sigma}; ${told}`}>
+        <line className="axis" x1={LEFT} x2={LEFT} y1={6} y2={HIGH - LOW} />
+        <line className="axis" x1={LEFT} x2={WIDE} y1={HIGH - LOW} y2={HIGH - LOW} />
+        <line className="sigma" x1={LEFT} x2={WIDE} y1={y(sigma)} y2={y(sigma)} />
+        <text className="sigma" x={LEFT - 4} y={y(sigma) + 4} textAnchor="end">
+          {`σ ${sigma}`}
+        </text>
+        <text x={LEFT - 4} y={y(most) + 4} textAnchor="end">
+          {most === sigma ? "" : round(most)}
+        </text>
+        <text x={(LEFT + WIDE) / 2} y={HIGH - 6} textAnchor="middle">
+          {speak.words.step}
+        </text>
+        <line className="now" x1={x(at)} x2={x(at)} y1={6} y2={HIGH - LOW} />
+        <polyline points={line} />
+        {points.map(({ step, index }) => (
+          <circle
+            key={step.at}
+            className={index === at ? "now" : step.value < sigma ? "under" : ""}
+            cx={x(index)}
+            cy={y(step.value)}
+            r={index === at ? 8 : 6}
+            onClick={() => choose(index)}
+          >
+            <title>{round(step.value)}</title>
+          </circle>
+        ))}
+      </svg>
+      <figcaption className="small">
+        {`${metric}; ${speak.words.threshold} σ = ${sigma}${steep ? `; ${speak.words.scale}` : ""}`}
+      </figcaption>
+    </figure>
+  );
+}
+
+function valued(one: { step: Step; index: number }): one is Valued {
+  return one.step.value !== undefined && Number.isFinite(one.step.value);
+}

@@ -1,0 +1,41 @@
+import { useState } from "react";
+import { said, type Heard } from "../log";
+import { plain } from "../plain";
+import type { Tongue } from "../words";
+
+const FIRST = 200;
+const LINE = 300;
+
+export function Timeline({ events, speak }: { events: Heard[]; speak: Tongue }) {
+  const { words } = speak;
+  const [all, more] = useState(false);
+  const shown = all ? events : events.slice(-FIRST);
+  return (
+    <section aria-label={words.timeline}>
+      <h3>{`${words.timeline}: ${events.length}`}</h3>
+      {shown.length < events.length && (
+        <button type="button" onClick={() => more(true)}>{`${words.newest}: ${events.length}`}</button>
+      )}
+      <ol className="timeline" tabIndex={0} start={shown[0]?.at ?? 1}>
+        {shown.map((one) => (
+          <Line key={one.at} one={one} speak={speak} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Line({ one, speak }: { one: Heard; speak: Tongue }) {
+  const [open, show] = useState(false);
+  const line = plain(said(one.event)).slice(0, LINE);
+  return (
+    <li value={one.at}>
+      <details onToggle={(event) => show(event.currentTarget.open)}>
+        <summary>
+          <strong>{speak.event(one.event.type)}</strong> <span>{line}</span>
+        </summary>
+        {open && <pre>{plain(JSON.stringify(one.event, null, 2))}</pre>}
+      </details>
+    </li>
+  );
+}

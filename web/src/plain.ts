@@ -1,0 +1,18 @@
+// Text of models and passages, as it can be shown: what would reorder or hide letters is named.
+
+const HIDDEN =
+  /[\u200b\u2060\ufeff\u00ad\u061c\u180e\u200e\u200f\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
+
+export function plain(text: string): string {
+  return text.replace(HIDDEN, (letter) => {
+    const code = letter.codePointAt(0) ?? 0;
+    return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  });
+}
+
+// The spans of the server count code points, as Python does.
+export function marked(text: string, from: number, to: number): [string, string, string] {
+  const letters = [...text];
+  const part = (a: number, b?: number) => plain(letters.slice(a, b).join(""));
+  return [part(0, from), part(from, to), part(to)];
+}
