@@ -86,6 +86,9 @@ class Loaded:
     """SHA-256 over the files, so that a result names its data."""
 
 
+MIT, APACHE, SHARE, UNSTATED = "MIT", "Apache-2.0", "CC BY-SA", "not stated"
+"""Terms of data that more than one set has."""
+
 Rows = Callable[[Sequence[Path]], Iterator[Row]]
 Reads = Callable[[Row, str], Sample]
 
@@ -250,6 +253,10 @@ def each(read: Callable[[Path], Iterator[Row]]) -> Rows:
             yield from read(path)
 
     return rows
+
+
+json_rows = each(json_records)
+"""The rows of JSON arrays or JSON Lines, as they stand."""
 
 
 def hashed(*parts: str) -> str:

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
-from osler.evaluate.datasets.base import Row, Unusable, hashed, json_records, lettered, record
+from osler.evaluate.datasets.base import (
+    APACHE,
+    UNSTATED,
+    DataSet,
+    Row,
+    Unusable,
+    hashed,
+    json_records,
+    json_rows,
+    lettered,
+    record,
+)
 from osler.evaluate.sample import Gold, Sample
 from osler.types import Question
 
@@ -60,3 +72,51 @@ def native_clinical_rows(paths: Sequence[Path]) -> Iterator[Row]:
                 text = f"{case.optional('description')}\n{inner.optional('question')}".strip()
                 data = {"question": text, "answers": inner.optional("answer")}
                 yield Row(f"{case.place}.QA_pairs[{number}]", case.number, data)
+
+
+_CMB = "github.com/FreedomIntelligence/CMB"
+_exam = partial(
+    DataSet,
+    kind="choices",
+    rows=exam_rows,
+    sample=exam,
+    origin=_CMB,
+    licence=APACHE,
+    language="zh",
+)
+_clin = partial(DataSet, kind="long", sample=clinical, origin=_CMB, licence=APACHE, language="zh")
+SETS = (
+    _exam(
+        name="cmb-exam",
+        about="4,000 questions of CMB, as TC-RAG drew them",
+        files=("cmb_exam/CMB-4000.json",),
+    ),
+    _exam(name="cmb-exam-500", about="500 of them", files=("cmb_exam/CMB-500.json",)),
+    _exam(
+        name="cmb-exam-test",
+        about="the official test questions with their key",
+        files=(
+            "cmb_exam/CMB-test-choice-question-merge.json",
+            "cmb_exam/CMB-test-choice-answer.json",
+        ),
+    ),
+    _exam(
+        name="mmcu-medical",
+        about="the medical part of MMCU",
+        files=("mmcu_medical/MMCU_test.json",),
+        origin="github.com/Artessay/SAMA",
+        licence=UNSTATED,
+    ),
+    _clin(
+        name="cmb-clin",
+        about="questions about clinical cases, as TC-RAG has them",
+        files=("cmb_clin/CMB-Clin.json",),
+        rows=json_rows,
+    ),
+    _clin(
+        name="cmb-clin-native",
+        about="the same in CMB's own nested form",
+        files=("cmb_clin/CMB-Clin-qa.json",),
+        rows=native_clinical_rows,
+    ),
+)

@@ -1,18 +1,21 @@
-"""English multiple choice: MedQA, MedMCQA, MMLU's medical subjects, PubMedQA, BioASQ yes/no."""
+"""Multiple choice in tables and JSON: MedQA, MedMCQA, MMLU's medical subjects, PubMedQA."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from osler.errors import MalformedSource
 from osler.evaluate.datasets.base import (
+    MIT,
+    DataSet,
     Row,
-    Rows,
     Unusable,
     csv_records,
     hashed,
     json_records,
+    json_rows,
     lettered,
     read_json,
     read_text,
@@ -96,45 +99,14 @@ def pubmedqa_rows(paths: Sequence[Path]) -> Iterator[Row]:
 def pubmedqa(row: Row, task: str) -> Sample:
     """The contexts are not given to a solver: the evidence is to be found (Omni-RAG D.2)."""
     question = Question(row.text("pmid"), row.text("QUESTION"), YES_NO_MAYBE)
-    letter = _yes_no(row.text("final"), YES_NO_MAYBE)
+    letter = letter_of(row.text("final"), YES_NO_MAYBE)
     support = (f"PMID:{question.id}",)
     gold = Gold((letter,), row.texts("LONG_ANSWER"), support)
     return Sample(task, "choice", question, gold, _tags(row, year="YEAR", mirage="pmid"))
 
 
-def bioasq_rows(*kinds: str) -> Rows:
-    """The questions of these types, of all files (a golden file of BioASQ mixes the types)."""
-
-    def rows(paths: Sequence[Path]) -> Iterator[Row]:
-        for path in paths:
-            yield from (
-                row for row in json_records(path, "questions") if row.data.get("type") in kinds
-            )
-
-    return rows
-
-
-def bioasq(row: Row, task: str) -> Sample:
-    """All four types: yes/no is a choice, factoid and list are short, summary is long."""
-    kind = row.text("type")
-    id, text = row.text("id"), row.text("body")
-    support = tuple(f"PMID:{url.rpartition('/')[2]}" for url in row.texts("documents"))
-    tags = (("type", kind), ("mirage", id))
-    if kind == "yesno":
-        question = Question(id, text, YES_NO_MAYBE[:2])
-        exact = row.texts("exact_answer")
-        letter = _yes_no(exact[0] if exact else "", YES_NO_MAYBE[:2])
-        gold = Gold((letter,), row.texts("ideal_answer"), support)
-        return Sample(task, "choice", question, gold, tags)
-    question = Question(id, text)
-    if kind in ("factoid", "list"):
-        return Sample(task, "short", question, Gold((), row.texts("exact_answer"), support), tags)
-    if kind == "summary":
-        return Sample(task, "long", question, Gold((), row.texts("ideal_answer"), support), tags)
-    raise Unusable(f"type {kind!r}")
-
-
-def _yes_no(word: str, options: Sequence[str]) -> str:
+def letter_of(word: str, options: Sequence[str]) -> str:
+    """Of the option that the word is, in whatever case. Raises `Unusable` for none."""
     try:
         return LETTERS[options.index(word.lower())]
     except ValueError:
@@ -157,3 +129,60 @@ def _mapping(row: Row, key: str) -> Mapping[str, object]:
 
 def _tags(row: Row, **keys: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, key in keys.items() if (value := row.optional(key)))
+
+
+_MMLU = tuple(
+    f"mmlu_med/{subject}_test.csv"
+    for subject in (
+        "anatomy",
+        "clinical_knowledge",
+        "college_biology",
+        "college_medicine",
+        "medical_genetics",
+        "professional_medicine",
+    )
+)
+_choice = partial(DataSet, kind="choice", licence=MIT)
+_medqa = partial(_choice, rows=medqa_rows, sample=medqa, origin="github.com/jind11/MedQA")
+_pubmedqa = partial(
+    _choice, rows=pubmedqa_rows, sample=pubmedqa, origin="github.com/pubmedqa/pubmedqa"
+)
+SETS = (
+    _medqa(
+        name="medqa-us",
+        about="USMLE questions with four options, test split",
+        files=("medqa_us/phrases_no_exclude_test.jsonl", "medqa_us/mirage_ids.txt"),
+    ),
+    _medqa(
+        name="medqa-zh",
+        about="Chinese licensing questions with four options, test split",
+        files=("medqa_zh/test.jsonl",),
+        language="zh",
+    ),
+    _choice(
+        name="medmcqa",
+        about="Indian entrance examinations, validation split",
+        files=("medmcqa/dev.json",),
+        rows=json_rows,
+        sample=medmcqa,
+        origin="github.com/MedMCQA/MedMCQA",
+    ),
+    _choice(
+        name="mmlu-med",
+        about="six medical subjects of MMLU, test split",
+        files=_MMLU,
+        rows=mmlu_rows,
+        sample=mmlu,
+        origin="github.com/hendrycks/test",
+    ),
+    _pubmedqa(
+        name="pubmedqa",
+        about="questions answered by one abstract: yes, no, maybe; the 500 of the test",
+        files=("pubmedqa/test_set.json", "pubmedqa/test_ground_truth.json"),
+    ),
+    _pubmedqa(
+        name="pubmedqa-rest",
+        about="the other labelled questions of PubMedQA",
+        files=("pubmedqa/ori_pqal_rest.json",),
+    ),
+)

@@ -7,11 +7,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from osler.errors import MalformedSource
-from osler.evaluate.datasets.base import Row, Unusable, csv_records, read_json, record
+from osler.evaluate.datasets import longform
+from osler.evaluate.datasets.base import (
+    SHARE,
+    DataSet,
+    Row,
+    Unusable,
+    csv_records,
+    read_json,
+    record,
+)
 from osler.evaluate.sample import Gold, Sample
 from osler.text import clean
 from osler.types import LETTERS, Question
@@ -178,3 +188,64 @@ def _time(text: str) -> datetime | None:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
+
+
+_OWN = "PhysioNet credentialed; the files are the user's"
+_choice = partial(DataSet, kind="choice")
+_told = partial(_choice, rows=medsbench_rows, sample=medsbench, origin="MedS-Bench", licence=_OWN)
+_stays = partial(
+    _choice,
+    files=("mimic_iv_ed/edstays.csv.gz", "mimic_iv_ed/triage.csv.gz"),
+    rows=emergency_rows,
+    origin="physionet.org/content/mimic-iv-ed",
+    licence=_OWN,
+)
+SETS = (
+    *(
+        _choice(
+            name=name,
+            about="patients with one of 49 conditions, as published",
+            files=(
+                f"ddxplus/patients_{language}.csv",
+                f"ddxplus/release_evidences_{language}.json",
+                f"ddxplus/release_conditions_{language}.json",
+            ),
+            rows=ddxplus_rows,
+            sample=ddxplus,
+            origin="figshare.com/articles/dataset/DDXPlus_Dataset/20043374",
+            licence="CC BY 4.0",
+        )
+        for name, language in (("ddxplus", "en"), ("ddxplus-fr", "fr"))
+    ),
+    _told(
+        name="ddxplus-medsbench",
+        about="DDXPlus as MedS-Bench's task 130",
+        files=("ddxplus/ddxplus_medsbench.json",),
+        licence=SHARE,
+    ),
+    _choice(
+        name="ddxplus-omnirag",
+        about="DDXPlus as Omni-RAG has it, 50 options",
+        files=("ddxplus/ddxplus_omnirag_short.json",),
+        rows=longform.records,
+        sample=longform.omnirag,
+        origin=longform.OMNIRAG,
+        licence="CC BY 4.0",
+    ),
+    _told(name="seer", about="treatment of cancer, as task 131", files=("seer/task131.json",)),
+    _stays(
+        name="mimic-ed-admission",
+        about="whether a patient of the emergency department is admitted",
+        sample=admission,
+    ),
+    _stays(
+        name="mimic-ed-return",
+        about="whether the patient comes back within 72 hours",
+        sample=return_visit,
+    ),
+    _told(
+        name="mimic-ed-critical",
+        about="critical triage, as MedS-Bench's task 119",
+        files=("mimic_iv_ed/task119.json",),
+    ),
+)

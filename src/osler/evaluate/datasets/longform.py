@@ -5,12 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 from osler.errors import MalformedSource, OslerError
-from osler.evaluate.datasets.base import Row, Unusable, hashed, json_records
+from osler.evaluate.datasets.base import (
+    APACHE,
+    MIT,
+    UNSTATED,
+    DataSet,
+    Row,
+    Unusable,
+    hashed,
+    json_records,
+    json_rows,
+)
 from osler.evaluate.sample import Gold, Sample
 from osler.text import clean, language_of, one_line
 from osler.types import LETTERS, Question
@@ -18,6 +29,7 @@ from osler.types import LETTERS, Question
 if TYPE_CHECKING:
     from lxml import etree
 
+OMNIRAG = "github.com/Jack-ZC8/Omni-RAG-Medical"
 _OPTION = re.compile(r"^([A-Za-z])\. (.+)$")
 _ASKS = re.compile(r"\s*(?:You need to choose|Choose) one among the following options:?\s*$")
 
@@ -143,3 +155,62 @@ def inline_options(text: str) -> tuple[str, tuple[str, ...]]:
 def records(paths: Sequence[Path]) -> Iterator[Row]:
     for path in paths:
         yield from json_records(path)
+
+
+_long = partial(DataSet, kind="long", licence=UNSTATED)
+_liveqa = partial(
+    _long,
+    rows=liveqa_rows,
+    sample=liveqa,
+    origin="github.com/abachaa/LiveQA_MedicalTask_TREC2017",
+)
+_expert = partial(
+    _long,
+    rows=json_rows,
+    sample=expert,
+    origin="github.com/chaitanyamalaviya/ExpertQA",
+    licence=MIT,
+)
+SETS = (
+    _liveqa(
+        name="liveqa",
+        about="consumers' questions with reference answers (TREC 2017)",
+        files=("liveqa/TREC-2017-LiveQA-Medical-Test-Questions-w-summaries.xml",),
+    ),
+    _liveqa(
+        name="liveqa-plain",
+        about="the same, from the file without summaries",
+        files=("liveqa/TREC-2017-LiveQA-Medical-Test.xml",),
+    ),
+    _long(
+        name="medicationqa",
+        about="consumers' questions about drugs (MedInfo 2019)",
+        files=("medicationqa/MedInfo2019-QA-Medications.xlsx",),
+        rows=medication_rows,
+        sample=medication,
+        origin="github.com/abachaa/Medication_QA_MedInfo2019",
+    ),
+    _expert(
+        name="expertqa-biomed",
+        about="experts' questions with answers that experts revised",
+        files=("expertqa/lfqa_biomed.jsonl",),
+    ),
+    _expert(
+        name="expertqa-questions",
+        about="all biomedical questions of ExpertQA, without answers",
+        files=("expertqa/r1_data_anon_biomed.jsonl",),
+        graded=False,
+    ),
+    *(
+        _long(
+            name=f"omnirag-long-{part}",
+            about=f"LiveQA, MedicationQA and ExpertQA-Biomed as Omni-RAG has them, {part} split",
+            files=(f"omnirag_long/{part}_long.json",),
+            rows=records,
+            sample=omnirag,
+            origin=OMNIRAG,
+            licence=APACHE,
+        )
+        for part in ("train", "dev", "test")
+    ),
+)

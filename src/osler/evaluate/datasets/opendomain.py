@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from osler.evaluate.datasets.base import Row, Unusable, hashed
+from osler.evaluate.datasets.base import (
+    APACHE,
+    MIT,
+    SHARE,
+    DataSet,
+    Row,
+    Unusable,
+    hashed,
+    json_rows,
+)
 from osler.evaluate.sample import Gold, Sample
 from osler.types import Question
 
@@ -65,3 +75,80 @@ def _subjects(evidence: Any) -> Iterator[str]:
 
 def _has(value: Any, key: str) -> bool:
     return isinstance(value, Mapping) and value.get(key) not in (None, "")
+
+
+_short = partial(DataSet, kind="short", rows=json_rows)
+_flash = partial(_short, sample=flashrag, origin="github.com/RUC-NLPIR/FlashRAG")
+_hippo = partial(_short, sample=listed, origin="github.com/OSU-NLP-Group/HippoRAG")
+SETS = (
+    _flash(
+        name="nq",
+        about="Natural Questions",
+        files=("opendomain/nq/test.jsonl",),
+        licence=SHARE,
+    ),
+    _flash(
+        name="triviaqa",
+        about="TriviaQA",
+        files=("opendomain/triviaqa/test.jsonl",),
+        licence=APACHE,
+    ),
+    _flash(name="popqa", about="PopQA", files=("opendomain/popqa/test.jsonl",), licence=MIT),
+    _flash(
+        name="bamboogle",
+        about="Bamboogle",
+        files=("opendomain/bamboogle/test.jsonl",),
+        licence=MIT,
+    ),
+    _short(
+        name="hotpotqa",
+        about="HotpotQA with its supporting facts",
+        files=("multihop/hotpotqa/qa_train.json",),
+        sample=hotpot,
+        origin="hotpotqa.github.io",
+        licence=SHARE,
+    ),
+    _hippo(
+        name="2wiki",
+        about="2WikiMultiHopQA, the questions of HippoRAG",
+        files=("multihop/2wikimultihopqa/questions.json",),
+        licence=APACHE,
+    ),
+    _short(
+        name="2wiki-native",
+        about="2WikiMultiHopQA as published",
+        files=("multihop/2wikimultihopqa/qa_native_sample.json",),
+        sample=hotpot,
+        origin="github.com/Alab-NII/2wikimultihop",
+        licence=APACHE,
+    ),
+    _short(
+        name="musique",
+        about="MuSiQue with its decompositions",
+        files=("multihop/musique/qa_train.json",),
+        sample=musique,
+        origin="github.com/StonyBrookNLP/musique",
+        licence="CC BY 4.0",
+    ),
+    _hippo(
+        name="musique-1000",
+        about="MuSiQue, the questions of HippoRAG",
+        files=("multihop/musique/questions_1000.json",),
+        licence="CC BY 4.0",
+    ),
+    *(
+        _short(
+            name=f"{name}-500",
+            about=f"500 questions of {title}",
+            files=(f"multihop/r1_searcher_eval/{name}_500.jsonl",),
+            sample=listed,
+            origin="github.com/RUCAIBox/R1-Searcher",
+            licence=licence,
+        )
+        for name, title, licence in (
+            ("hotpotqa", "HotpotQA", SHARE),
+            ("2wiki", "2WikiMultiHopQA", APACHE),
+            ("musique", "MuSiQue", "CC BY 4.0"),
+        )
+    ),
+)
