@@ -97,6 +97,8 @@ def example(name: str, language: Language) -> dict[str, object]:
         "reference": "Adrenaline into the thigh.",
         "prediction": "Adrenaline.",
         "golds": ["adrenaline", "epinephrine"],
+        "gold": "A. adrenaline",
+        "queries": 6,
         "sentence": "Adrenaline is given first.",
         "text": "DOC_RAG: [1] Anaphylaxis: Adrenaline is given first.",
     }

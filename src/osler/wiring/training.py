@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, assert_never, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, assert_never, get_args
 
 from osler.config import OmniRag, Settings
 from osler.errors import BadConfig
@@ -16,12 +16,21 @@ from osler.llm.speaker import Speaker
 from osler.omni import solver as omni
 from osler.omni.describe import Offer
 from osler.omni.retriever import PlannedRetriever
+from osler.retrieve.relevance import Coverage
 from osler.train.journal import Progress
 from osler.train.spo import job
 from osler.train.spo.case import Case
 from osler.train.spo.explore import QUERIES, Expert, Exploration, Explorer
 from osler.train.spo.judge import Likely, SaysSo, Signal, Unit
-from osler.train.spo.signals import THRESHOLD, GoldDocuments, Improves, Reranks
+from osler.train.spo.signals import (
+    COVERED,
+    THRESHOLD,
+    Covers,
+    Either,
+    GoldDocuments,
+    Improves,
+    Reranks,
+)
 from osler.train.spo.wording import Rarity, Wording
 from osler.wiring.hub import reranker
 from osler.wiring.knowledge import knowledge_base, offers, runner, searched
@@ -32,14 +41,43 @@ from osler.wiring.strategies import solver
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
 
+W = TypeVar("W")
 By = Literal["expert", "wording"]
-Judges = Literal["gold", "model", "likelihood", "improvement", "rerank"]
+Judges = Literal["gold", "answer", "gold-or-answer", "model", "likelihood", "improvement", "rerank"]
 JUDGES: tuple[Judges, ...] = get_args(Judges)
 
 _REPLY = 1000
 """Tokens of an explorer's reply: five sources of six queries."""
 _NOWHERE = "x" * 40
 """A word that no text holds; it is as rare as a word can be."""
+
+
+class Work(Protocol):
+    """What one process does, and others may do beside it."""
+
+    async def run(self, progress: Progress | None = None) -> str: ...
+
+
+def by_named(word: str) -> By:
+    """Raises `BadConfig`."""
+    return _named(word, get_args(By), "explorer")
+
+
+def judge_named(word: str) -> Judges:
+    """Raises `BadConfig`."""
+    return _named(word, JUDGES, "judge")
+
+
+def unit_named(word: str) -> Unit:
+    """Raises `BadConfig`."""
+    return _named(word, get_args(Unit), "unit")
+
+
+def _named(word: str, known: tuple[W, ...], what: str) -> W:
+    for name in known:
+        if name == word:
+            return name
+    raise BadConfig(f"there is no {what} {word!r}", fix=f"choose of {', '.join(map(str, known))}")
 
 
 @dataclass(frozen=True)
@@ -53,12 +91,14 @@ class Exploring:
     queries: int = QUERIES
     jobs: int = 1
 
-    async def run(self, progress: Progress | None = None) -> None:
-        """Raises `BadRun` as the job does, and what knowledge base and model raise."""
+    async def run(self, progress: Progress | None = None) -> str:
+        """The explorer's name. Raises `BadRun` as the job does, and what knowledge base and model
+        raise."""
         seed = self.settings.sampling.seed
         working = job.Working(self.folder, self.jobs, seed, progress)
         made, snapshot = await exploration(self.settings, self.by, self.queries)
         await job.explore(working, made, self.cases, snapshot)
+        return made.explorer.name
 
 
 @dataclass(frozen=True)
@@ -70,34 +110,29 @@ class Judging:
     by: Judges = "model"
     unit: Unit = "document"
     least: float | None = None
-    """The threshold of `likelihood` and `rerank`; `None` = theirs."""
+    """The threshold of `likelihood`, `answer` and `rerank`; `None` = theirs."""
     jobs: int = 1
 
-    async def run(self, progress: Progress | None = None) -> None:
+    async def run(self, progress: Progress | None = None) -> str:
+        """The signal's name. Raises as `Exploring.run`."""
         seed = self.settings.sampling.seed
         working = job.Working(self.folder, self.jobs, seed, progress)
-        await job.judge(working, await signal(self.settings, self.by, self.unit, self.least))
+        judges = await signal(self.settings, self.by, self.unit, self.least)
+        await job.judge(working, judges)
+        return judges.name
 
 
-def on_workers(
-    work: Exploring | Judging, on: Literal["processes", "ray"], workers: int | None
-) -> None:
+def on_workers(work: Work, on: Literal["processes", "ray"], workers: int | None) -> str:
     """The same work by many, who share the folder: what one has claimed, no other does.
 
     On Ray the folder must be one that all hosts see. Raises what a worker raises.
     """
-    hands = runner(on, workers)
-    count = workers or 1
-    for _ in hands.map(partial(_worker, work), range(count)):
-        pass
+    names = list(runner(on, workers).map(partial(_worker, work), range(workers or 1)))
+    return str(names[0])
 
 
-def _worker(work: Exploring | Judging) -> Callable[[int], int]:
-    def done(number: int) -> int:
-        asyncio.run(work.run())
-        return number
-
-    return done
+def _worker(work: Work) -> Callable[[int], str]:
+    return lambda _: asyncio.run(work.run())
 
 
 def sources_on_offer(settings: Settings) -> tuple[Offer, ...]:
@@ -150,6 +185,10 @@ async def signal(
     match by:
         case "gold":
             return GoldDocuments()
+        case "answer":
+            return _covers(settings, least)
+        case "gold-or-answer":
+            return Either(GoldDocuments(), _covers(settings, least))
         case "model" | "likelihood":
             ready = (await cast(settings, ["judge"]))["judge"]
             sampling = replace(_sampling(settings, 300), temperature=0.0)
@@ -165,6 +204,11 @@ async def signal(
             return _reranks(settings, THRESHOLD if least is None else least)
         case _ as never:
             assert_never(never)
+
+
+def _covers(settings: Settings, least: float | None) -> Covers:
+    kb = knowledge_base(settings)
+    return Covers(Coverage(_rarity(kb)), COVERED if least is None else least)
 
 
 def _reranks(settings: Settings, least: float) -> Reranks:

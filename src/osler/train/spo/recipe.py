@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from osler.errors import OslerError
 from osler.llm.base import Message
@@ -171,3 +171,23 @@ def _some(made: Made, what: str) -> None:
     }
     worst = made.left_out.most_common(1)[0][0]
     raise NothingToLearn(f"{what}: none of {made.cases} cases: {made.told}", fix=fixes[worst])
+
+
+def facts(
+    recipe: Recipe, made: Made, explored: Mapping[str, Any], judge: str, ablation: str = ""
+) -> dict[str, Any]:
+    """What a card says of how the records were made."""
+    return {
+        "explorer": explored["explorer"],
+        "knowledge base": explored["snapshot"],
+        "judge": judge,
+        "sources": list(recipe.names),
+        "queries a source, at most": recipe.at_most,
+        "choice": recipe.choice,
+        "learns": recipe.learns,
+        "ratio": recipe.ratio,
+        "seed": recipe.seed,
+        "ablation": ablation,
+        "left out": dict(made.left_out),
+        "queries by source": dict(made.queries),
+    }

@@ -3,6 +3,7 @@
 | Signal | A query is positive when |
 |---|---|
 | `GoldDocuments` | the better half of what it found holds a gold document; ours |
+| `Covers` | what it found has enough of the gold answer's telling words; ours |
 | `Improves` | the reader answers better with it than without (Trainable Planning) |
 | `Reranks` | what it found scores over a threshold against the question (RaFe Planning) |
 """
@@ -19,11 +20,13 @@ from osler.omni.reader import Reader
 from osler.trace import Run
 from osler.train.spo.case import Case
 from osler.train.spo.explore import Explored, Searched
-from osler.train.spo.judge import NoGold, Verdict, half
+from osler.train.spo.judge import NoGold, Signal, Verdict, half
 from osler.types import Answer, Hit, Passage, Relevance
 
 THRESHOLD = 2.3
 """RaFe's, on MedCPT's cross-encoder: "by trying on the development set" (App. D.3)."""
+COVERED = 0.5
+"""Share of the answer's telling words; ours."""
 
 
 def document_of(passage: str) -> str:
@@ -50,6 +53,62 @@ class GoldDocuments:
         held = gold & set(map(document_of, half(query.found)))
         score = ndcg(ranked, dict.fromkeys(gold, 1), len(query.found) or 1)
         return Verdict(query.source, query.wire, bool(held), round(score, 4))
+
+
+@dataclass(frozen=True)
+class Covers:
+    """How much of the gold answer's telling words one document has: cheap, and without a model.
+
+    It asks for an answer in words; an option's text is one. That a document has an answer's words
+    does not mean that it supports it (`osler train agree` tells how often it does).
+    """
+
+    coverage: Relevance
+    """Of a text by documents, in [0, 1] (`retrieve.relevance.Coverage`)."""
+    least: float = COVERED
+
+    @property
+    def name(self) -> str:
+        return f"answer covered from {self.least:g}"
+
+    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+        gold = explored.case.gold
+        if not gold:
+            raise NoGold(
+                f"{explored.key} has no gold answer", fix="judge by documents, or leave it out"
+            )
+        scored = await _scored(self.coverage, gold, explored)
+        verdicts = [
+            Verdict(query.source, query.wire, score >= self.least, round(score, 4))
+            for query in explored.queries
+            for score in [max((scored[id] for id in half(query.found)), default=0.0)]
+        ]
+        return verdicts, len(scored)
+
+
+async def _scored(relevance: Relevance, text: str, explored: Explored) -> dict[str, float]:
+    """Every document that is read, weighed once."""
+    read = list(dict.fromkeys(id for query in explored.queries for id in half(query.found)))
+    scores = await relevance.relevance(text, [explored.passages[id] for id in read])
+    return dict(zip(read, scores, strict=True))
+
+
+@dataclass(frozen=True)
+class Either:
+    """One signal, and another for the cases that lack what the first compares with."""
+
+    first: Signal
+    otherwise: Signal
+
+    @property
+    def name(self) -> str:
+        return f"{self.first.name}, else {self.otherwise.name}"
+
+    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+        try:
+            return await self.first.judge(explored, run)
+        except NoGold:
+            return await self.otherwise.judge(explored, run)
 
 
 @dataclass(frozen=True)
@@ -111,11 +170,8 @@ class Reranks:
         return f"rerank {self.model} over {self.least:g}"
 
     async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
-        read = list(dict.fromkeys(id for query in explored.queries for id in half(query.found)))
-        texts = [explored.passages[id] for id in read]
-        scores = await self.relevance.relevance(whole(explored.case.question), texts)
-        scored = dict(zip(read, scores, strict=True))
-        return [self._verdict(query, scored) for query in explored.queries], len(read)
+        scored = await _scored(self.relevance, whole(explored.case.question), explored)
+        return [self._verdict(query, scored) for query in explored.queries], len(scored)
 
     def _verdict(self, query: Searched, scored: dict[str, float]) -> Verdict:
         found: Sequence[float] = [scored[id] for id in half(query.found)]

@@ -68,7 +68,7 @@ class Wording:
     def _texts(self, question: Question, source: str) -> list[str]:
         said = one_line(question.text)
         asking = [said[a:b] for a, b in sentences(said) if _ASKS.search(said[a:b])] or [said]
-        named = names_in(question.text)
+        named = [name for name in names_in(question.text) if not said.startswith(name)]
         many, few = (self._telling(said, most) for most in RAREST)
         kind = _KINDS.get(source, {}).get(question.language, "")
         proposed = [
@@ -77,7 +77,7 @@ class Wording:
             many,
             few,
             cut(named[0]) if named else "",
-            f"{few} {kind}".strip() if kind else "",
+            f"{few} {kind}" if few and kind else "",
             cut(said),
         ]
         return [text for text in dict.fromkeys(proposed) if text]

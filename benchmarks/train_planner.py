@@ -1,0 +1,326 @@
+"""A planner trained here, end to end: explore, judge, pairs, SFT, DPO, and what it finds.
+
+    python benchmarks/train_planner.py --work FOLDER [--only data,explore,judge,make]
+    python benchmarks/train_planner.py --work FOLDER --only tune --model MODEL_FOLDER
+    python benchmarks/train_planner.py --work FOLDER --only evaluate --gguf sft=FILE --gguf dpo=FILE
+    python benchmarks/train_planner.py --work FOLDER --only table [--store]
+
+Questions and gold documents are those of `benchmarks/planning.py`, in one knowledge base. The
+part that is held out is drawn by a hash of each question's words (`osler.train.spo.case`), but for
+LiveQA: its 20 questions with gold documents are all held out, and those that have a reference
+answer alone are trained on. Queries are explored without a model (`wording`), and judged by gold
+documents, or, where there are none, by how much of the reference answer's telling words stand in
+what was found.
+
+Every stage goes on where it stopped: the work folder is the checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import planning
+from planning import DATA, SETS, SOURCES, Asked, Entry, figures, measured
+from quality import figure, store
+
+from osler import wiring
+from osler.config import Settings
+from osler.evaluate.datasets import data_set
+from osler.evaluate.sample import Gold, Sample
+from osler.llm.base import Sampling
+from osler.llm.speaker import Speaker
+from osler.omni.describe import Offer
+from osler.omni.planners.base import Planner
+from osler.omni.planners.original import OriginalQuestion
+from osler.omni.planners.prompting import Prompting, Proposer
+from osler.omni.planners.terms import TermExtractor
+from osler.omni.planners.trained import SYSTEM
+from osler.omni.retriever import PlannedRetriever
+from osler.train import card, record
+from osler.train.spo import job, recipe
+from osler.train.spo.case import Case, part_of, read_cases, to_line
+from osler.wiring import training
+
+STAGES = ("data", "explore", "judge", "make", "tune", "evaluate", "table")
+PLANNED = ("original", "prompting", "sft", "sft-dpo", "dpo")
+"""Rows of the table (Omni-RAG Table 7, with Original Question)."""
+TOKENS = 400
+"""Of a plan, at most."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    train: tuple[Case, ...]
+    test: tuple[Asked, ...]
+    entries: tuple[Entry, ...]
+
+
+def gathered(data: Path, n_train: int, n_test: int, seed: int) -> Parts:
+    """So many questions of each set and part, and the documents of all, with some beside."""
+    chance = random.Random(seed)
+    bio, pub, live = planning.bioasq(data), planning.pubmedqa(data), planning.liveqa(data)
+    med = planning.medquad(data, chance, 4 * (n_train + n_test))
+    train: list[Case] = []
+    test: list[Asked] = []
+    for asked, _ in (bio, pub, med):
+        held = [one for one in asked if part_of(one.question, seed=seed) == "held-out"]
+        rest = [one for one in asked if part_of(one.question, seed=seed) == "train"]
+        test += chance.sample(held, min(n_test, len(held)))
+        chosen = chance.sample(rest, min(n_train, len(rest)))
+        train += [_case(one, seed) for one in chosen]
+    test += chance.sample(live[0], min(n_test, len(live[0])))
+    train += _referenced(data, {one.question.text for one in live[0]})[:n_train]
+    gold = {id for one in test for id in one.gold} | {id for one in train for id in one.documents}
+    every = {entry.id: entry for _, entries in (bio, pub, live, med) for entry in entries}
+    beside = sorted(every.keys() - gold)
+    kept = gold | set(chance.sample(beside, min(planning.BESIDE, len(beside))))
+    return Parts(tuple(train), tuple(test), tuple(e for id, e in every.items() if id in kept))
+
+
+def _case(asked: Asked, seed: int) -> Case:
+    sample = Sample(asked.set, "long", asked.question, Gold())
+    return Case(sample, tuple(sorted(asked.gold)))
+
+
+def _referenced(data: Path, tested: set[str]) -> list[Case]:
+    """LiveQA's questions that name no document of ours, with their reference answers."""
+    samples = data_set("liveqa").load(data / "A_questions").samples
+    return [
+        Case(replace(sample, task="liveqa"))
+        for sample in samples
+        if " ".join(sample.question.text.split()) not in tested
+    ]
+
+
+def settings_of(work: Path, **more: Any) -> Settings:
+    given = {"home": work, "strategy": {"kind": "omni-rag"}, "kb": {"sources": SOURCES}, **more}
+    return Settings.model_validate(given)
+
+
+def prepare(given: argparse.Namespace) -> None:
+    """The two parts, and the knowledge base."""
+    if (given.work / "built").exists():
+        return
+    parts = gathered(given.data, given.train, given.test, given.seed)
+    planning.build(Settings.model_validate({"home": given.work}), parts.entries, given.data)
+    (given.work / "train.jsonl").write_text(
+        "".join(f"{to_line(case)}\n" for case in parts.train), encoding="utf-8"
+    )
+    (given.work / "test.jsonl").write_text("".join(_asked(parts.test)), encoding="utf-8")
+    (given.work / "built").touch()
+
+
+def _asked(asked: Iterable[Asked]) -> Iterator[str]:
+    for one in asked:
+        told = {"set": one.set, "id": one.question.id, "question": one.question.text}
+        yield json.dumps({**told, "gold": sorted(one.gold)}, ensure_ascii=False) + "\n"
+
+
+def tested(work: Path) -> list[Asked]:
+    from osler.types import Question
+
+    lines = (work / "test.jsonl").read_text("utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    return [
+        Asked(one["set"], Question(one["id"], one["question"]), frozenset(one["gold"]))
+        for one in found
+    ]
+
+
+def explore(given: argparse.Namespace) -> None:
+    cases = tuple(read_cases(given.work / "train.jsonl"))
+    settings = settings_of(given.work, sampling={"seed": given.seed})
+    work = training.Exploring(settings, given.work / "spo", cases, "wording", 6, given.at_once)
+    asyncio.run(work.run(_say))
+
+
+def judge(given: argparse.Namespace) -> None:
+    settings = settings_of(given.work, sampling={"seed": given.seed})
+    work = training.Judging(settings, given.work / "spo", "gold-or-answer", jobs=given.at_once)
+    asyncio.run(work.run(_say))
+
+
+def make(given: argparse.Namespace) -> None:
+    """The two data sets, with their cards."""
+    folder = given.work / "spo"
+    name, stage = job.chosen_judge(folder)
+    chosen = recipe.Recipe(job.offers_of(folder), given.seed, choice=given.choice)
+    for kind, records in (("sft", recipe.sft), ("dpo", recipe.dpo)):
+        made = recipe.Made()
+        lines = (one.line for one in records(chosen, stage.results(), made))
+        out = given.work / f"{kind}-data"
+        record.write(out, lines)
+        explored = job.exploration_of(folder)
+        card.keep_facts(out, recipe.facts(chosen, made, explored, name))
+        card.write_card(out)
+        print(f"{kind}: {made.size.records} records of {made.cases}; {made.told}; {out}")
+
+
+def tune(given: argparse.Namespace) -> None:
+    """`osler train sft` and `dpo`, as the command line has them."""
+    work, osler = given.work, [sys.executable, "-m", "osler", "train"]
+    more = given.tune_options.split()
+    runs: dict[str, list[str]] = {
+        "sft": ["sft", str(work / "sft-data"), "--model", given.model],
+        "sft-dpo": ["dpo", str(work / "dpo-data"), "--model", str(work / "tuned" / "sft")],
+        "dpo": ["dpo", str(work / "dpo-data"), "--model", given.model],
+    }
+    for name, words in runs.items():
+        out = work / "tuned" / name
+        if not (out / "done").exists():
+            subprocess.run([*osler, *words, "--out", str(out), *more], check=True)  # noqa: S603
+            (out / "done").touch()
+
+
+async def evaluate(given: argparse.Namespace) -> None:
+    """Question by question, planner by planner; what was done before is not done again."""
+    log = given.work / "results.jsonl"
+    done = {(one["set"], one["id"], one["planner"]) for one in _results(given.work)}
+    files = dict(word.split("=", 1) for word in given.gguf or ())
+    for name in [*given.planners.split(","), *files]:
+        left = [a for a in tested(given.work) if (a.set, a.question.id, name) not in done]
+        if not left:
+            continue
+        chosen = {"kind": "gguf", "path": files[name]} if name in files else {}
+        model = {"threads": 1, "slots": given.at_once, "context": 2048, **chosen}
+        settings = settings_of(given.work, model=model)
+        with wiring.knowledge_base(settings) as kb:
+            encoder = wiring.encoder(settings)
+            found = PlannedRetriever(
+                {s: wiring.retriever(settings, kb, encoder, (s,)) for s in SOURCES}, planning.CUT
+            )
+            planner = await _planner(settings, name)
+            gate = asyncio.Semaphore(given.at_once)
+
+            async def one(
+                asked: Asked,
+                name: str,
+                planner: Planner,
+                found: PlannedRetriever,
+                gate: asyncio.Semaphore,
+            ) -> None:
+                async with gate:
+                    result = await measured(asked, name, planner, found)
+                with log.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps(result) + "\n")
+
+            await asyncio.gather(*(one(asked, name, planner, found, gate) for asked in left))
+            print(f"{name}: {len(left)} questions", flush=True)
+
+
+async def _planner(settings: Settings, name: str) -> Planner:
+    offers = tuple(map(Offer, SOURCES))
+    ready = (await wiring.cast(settings, ["planner"]))["planner"]
+    sampling = Sampling(temperature=0.0, max_tokens=TOKENS, top=0)
+    system = "" if name == "prompting" else SYSTEM
+    speaker = Speaker(ready.model, "planner", sampling, ready.constrains, system=system)
+    if name == "original":
+        return OriginalQuestion(TermExtractor(speaker), offers)
+    return Prompting(Proposer(speaker, offers))
+
+
+def _results(work: Path) -> list[dict[str, Any]]:
+    log = work / "results.jsonl"
+    lines = log.read_text("utf-8").splitlines() if log.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def table(results: Sequence[dict[str, Any]]) -> str:
+    lines = ["| set | planner | n | recall@10 | nDCG@10 | valid | queries | words |"]
+    lines.append("|---|---|--:|---|---|--:|--:|--:|")
+    for name, planner, of in rows(results):
+        recall, ndcg = figures(of)
+        valid = sum(one["origin"] == "planner" for one in of) / len(of)
+        words = [n for one in of for n in one["words"]]
+        lines.append(
+            f"| {name} | {planner} | {len(of)} | {recall} | {ndcg} | {valid:.2f}"
+            f" | {sum(one['queries'] for one in of) / len(of):.1f}"
+            f" | {sum(words) / len(words) if words else 0:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def rows(results: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    names = [*PLANNED, *sorted({one["planner"] for one in results} - set(PLANNED))]
+    for set_ in (*SETS, "all"):
+        for planner in names:
+            of = [one for one in results if one["planner"] == planner]
+            of = of if set_ == "all" else [one for one in of if one["set"] == set_]
+            if of:
+                yield set_, planner, of
+
+
+def part(results: Sequence[dict[str, Any]], given: argparse.Namespace) -> dict[str, Any]:
+    """The part of `benchmarks/quality.toml`."""
+    found: dict[str, Any] = {
+        "script": "benchmarks/train_planner.py",
+        "train": len(read_cases(given.work / "train.jsonl")),
+        "seed": given.seed,
+    }
+    for set_, planner, of in rows(results):
+        recall, ndcg = map(figure, figures(of))
+        found.setdefault(set_, {})[planner] = {"recall10": recall, "ndcg10": ndcg}
+    return found
+
+
+def _say(stage: str, done: int, total: int | None) -> None:
+    print(f"{stage}: {done} of {total}", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", type=Path, required=True, help="kept; the checkpoint")
+    parser.add_argument("--only", default="data,explore,judge,make", help=", ".join(STAGES))
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--train", type=int, default=150, help="questions of each set")
+    parser.add_argument("--test", type=int, default=40, help="questions of each set")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--choice", default="random", choices=("random", "best"))
+    parser.add_argument("--at-once", type=int, default=4)
+    parser.add_argument("--model", default="", help="folder or hub id to tune")
+    parser.add_argument("--tune-options", default="", help="handed to osler train sft and dpo")
+    parser.add_argument("--planners", default="original,prompting", help="that need no tuning")
+    parser.add_argument("--gguf", action="append", help="NAME=FILE: a tuned planner to evaluate")
+    parser.add_argument("--store", action="store_true", help="write into quality.toml")
+    given = parser.parse_args()
+    if not given.data.is_dir():
+        print(f"no data in {given.data}", file=sys.stderr)
+        return 1
+    given.work.mkdir(parents=True, exist_ok=True)
+    for stage in given.only.split(","):
+        match stage:
+            case "data":
+                prepare(given)
+            case "explore":
+                explore(given)
+            case "judge":
+                judge(given)
+            case "make":
+                make(given)
+            case "tune":
+                tune(given)
+            case "evaluate":
+                asyncio.run(evaluate(given))
+            case "table":
+                results = _results(given.work)
+                print(table(results))
+                if given.store:
+                    store("train_planner", part(results, given))
+            case _:
+                parser.error(f"there is no stage {stage}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Pages of `osler train`."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from osler.cli.session import printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from osler.kb.embed import Encoder
+    from osler.train.journal import Stage
+    from osler.train.spo.explore import Explored
+    from osler.train.spo.judge import Judged
+
+_DIVERSE = 200
+"""Questions whose queries' diversity is measured: it needs their vectors."""
+
+
+def table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE, pad_edge=False)
+    for number, column in enumerate(columns):
+        made.add_column(column, justify="left" if number == 0 else "right")
+    return made
+
+
+def plain_page(found: dict[str, Any]) -> RenderableType:
+    made = table("what", "value")
+    for name, value in found.items():
+        if isinstance(value, dict):
+            told = ", ".join(f"{key} {count}" for key, count in value.items()) or "-"
+        elif isinstance(value, list):
+            told = ", ".join(map(str, value)) or "-"
+        else:
+            told = f"{value:,}" if isinstance(value, int | float) else str(value)
+        made.add_row(name.replace("_", " "), printable(told))
+    return made
+
+
+def explored_summary(stage: Stage[Explored], encoder: Encoder) -> dict[str, Any]:
+    """Questions, queries a source, their diversity (Eq. 5), and what it cost."""
+    from osler.evaluate.planning import diversity_per_plan, queries_per_source
+    from osler.omni.plan import SourcePlan
+    from osler.types import Usage
+
+    plans, usage, seconds, names = [], Usage(), 0.0, dict[str, None]()
+    for explored in stage.results():
+        plans.append(SourcePlan.of(query.query for query in explored.queries))
+        usage += explored.usage
+        seconds += explored.searching_s
+        names |= {query.source: None for query in explored.queries}
+    failed = stage.failed()
+    return {
+        "questions": len(plans),
+        "failed": failed,
+        "queries": queries_per_source(plans, names) if plans else {},
+        "diversity": diversity_per_plan(plans[:_DIVERSE], names, encoder),
+        "calls": usage.calls,
+        "tokens": usage.tokens,
+        "inference_s": round(usage.seconds, 1),
+        "searches": usage.searches,
+        "search_s": round(seconds, 1),
+    }
+
+
+def explored_page(found: dict[str, Any]) -> RenderableType:
+    from rich.console import Group
+
+    made = table("source", "queries a question", "diversity")
+    for source, count in found["queries"].items():
+        diverse = found["diversity"].get(source)
+        made.add_row(source, f"{count:.2f}", "-" if diverse is None else f"{diverse:.3f}")
+    told = {key: found[key] for key in ("questions", "calls", "tokens", "searches", "search_s")}
+    return Group(plain_page(told), made, *_failures(found["failed"]))
+
+
+def judged_summary(name: str, stage: Stage[Judged]) -> dict[str, Any]:
+    """Verdicts by source, and what they cost."""
+    from osler.types import Usage
+
+    verdicts: dict[str, Counter[str]] = defaultdict(Counter)
+    usage, asked, questions, positive, both = Usage(), 0, 0, 0, 0
+    for judged in stage.results():
+        questions += 1
+        usage += judged.usage
+        asked += judged.asked
+        said = {verdict.positive for verdict in judged.verdicts}
+        positive += True in said
+        both += {True, False} <= said
+        for verdict in judged.verdicts:
+            verdicts[verdict.source][_WORD[verdict.positive]] += 1
+    return {
+        "judge": name,
+        "questions": questions,
+        "with_a_positive": positive,
+        "with_both": both,
+        "failed": stage.failed(),
+        "verdicts": {source: dict(counts) for source, counts in verdicts.items()},
+        "asked": asked,
+        "calls": usage.calls,
+        "tokens": usage.tokens,
+        "inference_s": round(usage.seconds, 1),
+    }
+
+
+_WORD = {True: "positive", False: "negative", None: "unread"}
+
+
+def judged_page(found: dict[str, Any]) -> RenderableType:
+    from rich.console import Group
+
+    made = table("source", *_WORD.values())
+    for source, counts in found["verdicts"].items():
+        made.add_row(source, *(f"{counts.get(word, 0):,}" for word in _WORD.values()))
+    keys = ("judge", "questions", "with_a_positive", "with_both", "asked", "calls", "tokens")
+    return Group(plain_page({key: found[key] for key in keys}), made, *_failures(found["failed"]))
+
+
+def judging_load(folder: Path, by: str, unit: str) -> dict[str, Any]:
+    """What judging a folder would take. Raises `BadRun` for one that is not explored."""
+    from osler.train.spo.economy import Load, at_most, plain
+    from osler.train.spo.job import exploration_of, explored_in
+
+    exploration_of(folder)
+    paper, ours, queries, questions = Load(), Load(), 0, 0
+    reads = by in ("model", "likelihood")
+    for explored in explored_in(folder).results():
+        questions += 1
+        queries += len(explored.queries)
+        if reads and explored.case.gold:
+            paper += plain(explored)
+            ours += at_most(explored, "set" if unit == "set" else "document")
+    found: dict[str, Any] = {"questions": questions, "queries": queries}
+    if reads:
+        found |= {
+            "calls_at_most": ours.calls,
+            "prompt_tokens_at_most": ours.tokens,
+            "calls_of_the_plain_recipe": paper.calls,
+            "prompt_tokens_of_the_plain_recipe": paper.tokens,
+        }
+    return found
+
+
+def made_page(found: dict[str, Any]) -> RenderableType:
+    return plain_page({key: value for key, value in found.items() if value not in ({}, [], "")})
+
+
+def _failures(failed: dict[str, str]) -> list[RenderableType]:
+    if not failed:
+        return []
+    made = table("failed", "why")
+    for key, why in list(failed.items())[:10]:
+        made.add_row(printable(key), printable(why))
+    return [made]
+
+
+def mean_of(values: list[float]) -> float | None:
+    return fmean(values) if values else None

@@ -1,0 +1,98 @@
+"""From questions to what a planner learns from, by the command line on the sample texts."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+Osler = Any
+
+QUESTIONS = [
+    ("Which drug is given first in anaphylaxis?", "adrenaline", "anaphylaxis"),
+    ("What is the first treatment of iron deficiency anaemia?", "oral iron", "iron"),
+    ("How is community-acquired pneumonia treated?", "amoxicillin", "pneumonia"),
+    ("What is used for an acute asthma attack?", "salbutamol", "asthma"),
+]
+
+
+def _written(folder: Path, built: Osler) -> Path:
+    """The questions, with the documents that a search for their subject finds as gold."""
+    lines = []
+    for text, answer, subject in QUESTIONS:
+        found = json.loads(built("kb", "search", subject, "--source", "book", "--json").stdout)
+        passage = found["hits"][0]["passage"]["id"]
+        document = passage.partition(":")[2].rpartition("#")[0]
+        lines.append({"question": text, "answer": answer, "documents": [document]})
+    path = folder / "questions.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return path
+
+
+def test_questions_become_plans_to_learn(built: Osler, tmp_path: Path) -> None:
+    questions = str(_written(tmp_path, built))
+
+    def train(*words: str) -> dict[str, Any]:
+        done = built("train", *words, "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    explore = ["explore", "--log-dir", "spo", "--questions", questions, "--part", "all"]
+    explore += ["--by", "wording", "--sources", "book,guideline,wiki"]
+    size = train(*explore, "--dry-run")
+    assert (size["questions"], size["calls"], size["searches"]) == (4, 0, 72)
+    assert not (tmp_path / "spo").exists()
+    explored = train(*explore, "--workers", "2")
+    assert explored["questions"] == 4
+    assert set(explored["queries"]) == {"book", "guideline", "wiki"}
+    assert explored["diversity"]["book"] > 0
+
+    load = train("judge", "--log-dir", "spo", "--by", "model", "--dry-run")
+    assert 0 < load["calls_at_most"] < load["calls_of_the_plain_recipe"]
+    gold = train("judge", "--log-dir", "spo", "--by", "gold")
+    assert gold["verdicts"]["book"]["positive"] > 0
+    assert "positive" not in gold["verdicts"]["wiki"]
+    train("judge", "--log-dir", "spo", "--by", "answer", "--least", "0.9")
+    two = built("train", "make-sft", "--log-dir", "spo", "--out", "sft", cwd=tmp_path)
+    assert two.returncode == 1
+    assert "2 judges of spo are named" in two.stderr
+    told = train("agree", "--log-dir", "spo", "--judge", "answer", "--reference", "gold")
+    assert 0 <= told["accuracy"] <= 1
+
+    sft = train("make-sft", "--log-dir", "spo", "--out", "sft", "--judge", "gold")
+    dpo = train("make-dpo", "--log-dir", "spo", "--out", "dpo", "--judge", "gold")
+    assert (sft["records"], dpo["records"]) == (4, 4)
+    first = json.loads((tmp_path / "sft" / "data.jsonl").read_text("utf-8").splitlines()[0])
+    assert first["completion"].startswith("<book> ")
+    assert "<wiki></wiki>" in first["completion"]
+    assert "| judge | gold documents |" in (tmp_path / "sft" / "README.md").read_text("utf-8")
+    less = train(
+        "make-sft", "--log-dir", "spo", "--out", "less", "--judge", "gold",
+        "--ablation", "uncertainty:sft-negative", "--without-source", "guideline",
+    )  # fmt: skip
+    assert set(less["queries"]) == {"book", "wiki"}
+    again = train("card", "less", "--licence", "apache-2.0", "--write")
+    assert "license: apache-2.0" in again["card"]
+
+    # The same command does nothing again; another seed would mean another exploration.
+    other = built("train", *explore, "--seed", "1", cwd=tmp_path)
+    assert other.returncode == 1
+    assert "seed 0, now 1" in other.stderr
+
+
+def test_what_cannot_be_trained_on_is_told_before_hours_are_spent(
+    built: Osler, tmp_path: Path
+) -> None:
+    def refused(*words: str) -> str:
+        done = built("train", *words, cwd=tmp_path)
+        assert done.returncode not in (0, 70), done.stdout
+        assert "Traceback" not in done.stderr
+        return str(done.stderr)
+
+    assert "nothing is explored" in refused("judge", "--log-dir", "none", "--by", "gold")
+    assert "cannot be read" in refused("make-sft", "--log-dir", "none", "--out", "x")
+    assert "give either" in refused("explore", "--log-dir", "spo")
+    assert "there is no part" in refused("explore", "--log-dir", "spo", "--part", "x")
+    (tmp_path / "q.jsonl").write_text('{"question": "Why?"}\n', encoding="utf-8")
+    words = ["--log-dir", "spo", "--questions", "q.jsonl", "--part", "all", "--by", "wording"]
+    done = built("train", "explore", *words, "--sources", "book", cwd=tmp_path)
+    assert "Traceback" not in done.stderr
