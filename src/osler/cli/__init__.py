@@ -29,6 +29,7 @@ from osler.cli import (
     studies,
     trace,
     train,
+    train_tune,
 )
 from osler.cli.ask import ask, replay
 from osler.cli.plan import plan
@@ -57,6 +58,9 @@ app.command()(ask)
 app.add_typer(evaluate.app, name="eval", help="Strategies compared on data sets.")
 app.command()(plan)
 app.command()(plans)
+for tuning in train_tune.COMMANDS:
+    train.app.command()(tuning)
+app.add_typer(train.app, name="train", help="What models learn from, and how they learn it.")
 app.add_typer(trace.app, name="trace", help="Recorded runs.")
 app.command()(replay)
 app.command()(calibrate.calibrate)

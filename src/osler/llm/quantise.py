@@ -92,15 +92,15 @@ def _rewrite(source: Path, target: Path, choice: Choice, file_type: LlamaFileTyp
     with whole(target) as draft:
         writer = gguf.GGUFWriter(draft, architecture, endianess=reader.endianess)
         try:
-            _copy_metadata(reader, writer)
+            copy_metadata(reader, writer)
             writer.add_file_type(file_type)
             _write_tensors(reader, writer, choice)
         finally:
             writer.close()
 
 
-def _copy_metadata(reader: GGUFReader, writer: GGUFWriter) -> None:
-    """All but the file type."""
+def copy_metadata(reader: GGUFReader, writer: GGUFWriter) -> None:
+    """Writes all that one GGUF file says of its model to another, but for the file type."""
     import gguf
 
     written = {gguf.Keys.General.ARCHITECTURE, gguf.Keys.General.FILE_TYPE}

@@ -6,4 +6,5 @@
 | `record` | the records that a trainer reads, as a folder with its card |
 | `spo` | Source Planning Optimisation (Omni-RAG §4.2): explore, judge, pairs |
 | `ablations` | the papers' training ablations as data |
+| `tune` | SFT, DPO, pre-training with adapters, and the way into a GGUF file; needs torch (extra `train`) |
 """

@@ -1,0 +1,49 @@
+"""What a training takes and came to, as tables. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from osler.train.tune.estimate import Plan
+    from osler.train.tune.loop import Tuned
+
+
+def plan_page(plan: Plan) -> Table:
+    """What `--dry-run` says."""
+    logs = "log.jsonl" + (" and TensorBoard's events" if plan.tensorboard else "")
+    return _table(
+        ("samples", f"{plan.samples:,}, and {plan.long:,} left out for their length"),
+        ("tokens", f"{plan.tokens:,}, the longest sample {plan.longest:,}"),
+        ("steps", f"{plan.steps:,}"),
+        ("parameters", f"{plan.parameters:,}, of which {plan.trained:,} are trained"),
+        ("memory", f"about {plan.memory / 2**30:.1f} GiB"),
+        ("time", f"about {_time(plan.seconds)}, by one micro-batch"),
+        ("logs", logs),
+    )
+
+
+def tuned_page(tuned: Tuned) -> Table:
+    """What a training came to."""
+    began = f", from step {tuned.resumed:,}" if tuned.resumed else ""
+    return _table(
+        ("steps", f"{tuned.steps:,}{began}"),
+        ("loss", f"{tuned.first:.4f} at first, {tuned.last:.4f} at last"),
+        ("time", _time(tuned.seconds)),
+    )
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _table(*rows: tuple[str, str]) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, value in rows:
+        table.add_row(Text(name), Text(value))
+    return table

@@ -1,0 +1,17 @@
+"""Weights that change: supervised tuning, preferences, continued pre-training (extra `train`).
+
+| Module | Has |
+|---|---|
+| `recipe` | the papers' hyper-parameters |
+| `lines` | the training data, as folders of JSON Lines |
+| `encode` | data as tokens, and which of them are learnt |
+| `loss` | log-probabilities over a shared prefix; the SFT and DPO losses |
+| `corpus` | texts for continued pre-training: mixed by weights, packed, perplexity |
+| `model` | a model made ready to be trained: LoRA, precision, threads |
+| `loop` | the training itself: steps, logs, progress |
+| `checkpoints` | what a killed run leaves, and whether it is whole |
+| `estimate` | steps, memory and time, before they are spent |
+| `jobs` | SFT, DPO, thinker and pre-training from files to files |
+| `export` | merged weights, and GGUF for the embedded engine |
+| `card` | the model card |
+"""

@@ -1,0 +1,65 @@
+"""What a training that was stopped goes on from, and whether it is whole.
+
+A checkpoint counts once `whole.json` stands in it, which names its files with their sums and is
+written last. One without it was being written when the process died, and is passed over; one
+whose files are others than it says is damaged, and that is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import file_digest
+from pathlib import Path
+
+from osler.errors import ModelMissing
+from osler.llm.cache import whole
+
+MARK = "whole.json"
+_NAME = re.compile(r"checkpoint-(\d+)")
+
+
+def seal(checkpoint: Path) -> None:
+    """Marks a checkpoint as whole. Called when all its files are written."""
+    sums = {path.name: _sum(path) for path in sorted(checkpoint.iterdir()) if path.name != MARK}
+    with whole(checkpoint / MARK) as draft:
+        draft.write_text(json.dumps(sums, indent=1), encoding="utf-8")
+
+
+def latest(folder: Path) -> Path | None:
+    """The last whole checkpoint. Raises `ModelMissing` where that one is damaged."""
+    for checkpoint in reversed(_found(folder)):
+        if (checkpoint / MARK).is_file():
+            check(checkpoint)
+            return checkpoint
+    return None
+
+
+def check(checkpoint: Path) -> None:
+    """Raises `ModelMissing` unless the files are those that were written."""
+    fix = f"delete {checkpoint}: training goes on from the one before, or from the beginning"
+    try:
+        sums: dict[str, str] = dict(json.loads((checkpoint / MARK).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ModelMissing(f"the checkpoint {checkpoint} is damaged: {MARK}", fix=fix) from error
+    for name, told in sums.items():
+        path = checkpoint / name
+        if not path.is_file() or _sum(path) != told:
+            raise ModelMissing(f"the checkpoint {checkpoint} is damaged: {name}", fix=fix)
+
+
+def step_of(checkpoint: Path) -> int:
+    """Optimizer's steps that were made."""
+    found = _NAME.fullmatch(checkpoint.name)
+    return int(found[1]) if found else 0
+
+
+def _found(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted((p for p in folder.iterdir() if _NAME.fullmatch(p.name)), key=step_of)
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,181 @@
+"""Training data as tokens, with a mark on each that is learnt.
+
+A prompt's tokens are those that the served model is given, and the reply's those it would have
+to say, its end included: the two are cut apart before they are tokenised, as in use. What a
+template writes after the end of a turn is no reply and is not learnt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from jinja2 import TemplateError
+
+from osler.errors import BadConfig, BadRun, ModelError
+from osler.llm.base import Message
+from osler.train.tune.lines import Dialogue, Preference, Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One text: `learns[i]` says whether token i is learnt. The first token never is."""
+
+    id: str
+    tokens: tuple[int, ...]
+    learns: tuple[bool, ...]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def learnt(self) -> int:
+        return sum(self.learns)
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two replies to one prompt."""
+
+    id: str
+    chosen: Encoded
+    rejected: Encoded
+
+    def __len__(self) -> int:
+        return max(len(self.chosen), len(self.rejected))
+
+
+E = TypeVar("E", Encoded, Contrast)
+_Part = tuple[str, bool]
+"""A piece of text, and whether it is learnt."""
+
+
+class Encoder:
+    """A tokenizer and its chat template. Raises `ModelError` where it has none."""
+
+    def __init__(self, tokenizer: Any, *, name: str) -> None:
+        if not getattr(tokenizer, "chat_template", None):
+            raise ModelError(
+                f"the tokenizer of {name} has no chat template",
+                fix="tune a model made for conversations, or write chat_template.jinja beside it",
+            )
+        self._tokenizer = tokenizer
+        self._name = name
+
+    def sample(self, sample: Sample) -> Encoded:
+        return self._reply(sample.id, sample.messages, sample.completion)
+
+    def contrast(self, pair: Preference) -> Contrast:
+        chosen = self._reply(pair.id, pair.messages, pair.chosen)
+        rejected = self._reply(pair.id, pair.messages, pair.rejected)
+        if chosen.tokens == rejected.tokens:
+            raise BadRun(f"sample {pair.id}: chosen and rejected are the same tokens")
+        return Contrast(pair.id, chosen, rejected)
+
+    def dialogue(self, dialogue: Dialogue) -> Encoded:
+        """Raises `ModelError` for a template that rewrites earlier turns."""
+        parts: list[_Part] = []
+        done = ""
+        for place, message in enumerate(dialogue.messages):
+            if message.role != "assistant":
+                continue
+            opened = self._template(dialogue.messages[:place], opens=True)
+            closed = self._template(dialogue.messages[: place + 1])
+            if not (opened.startswith(done) and closed.startswith(opened)):
+                raise ModelError(
+                    f"sample {dialogue.id}: the chat template of {self._name} rewrites earlier"
+                    " turns, so they cannot be learnt in one pass",
+                    fix="make one sample of each turn, or use a template that keeps turns",
+                )
+            parts += [(opened[len(done) :], False), (closed[len(opened) :], True)]
+            done = closed
+        return self._joined(dialogue.id, parts)
+
+    def _reply(self, id: str, messages: Sequence[Message], text: str) -> Encoded:
+        opened = self._template(messages, opens=True)
+        closed = self._template((*messages, Message("assistant", text)))
+        reply = closed[len(opened) :] if closed.startswith(opened) else text
+        return self._joined(id, [(opened, False), (reply, True)])
+
+    def _joined(self, id: str, parts: Iterable[_Part]) -> Encoded:
+        tokens: list[int] = []
+        learns: list[bool] = []
+        for text, learnt in parts:
+            ids = self._ids(text)
+            if learnt:
+                ids, kept = self._ended(ids)
+            else:
+                kept = 0
+            tokens += ids
+            learns += [place < kept for place in range(len(ids))]
+        if not learns or learns[0]:
+            raise ModelError(f"sample {id}: there is no token before the reply")
+        return Encoded(id, tuple(tokens), tuple(learns))
+
+    def _ended(self, ids: list[int]) -> tuple[list[int], int]:
+        """A reply that says where it ends, and how many of its tokens are its own."""
+        end: int | None = self._tokenizer.eos_token_id
+        if end is None:
+            return ids, len(ids)
+        if end not in ids:
+            return [*ids, end], len(ids) + 1
+        return ids, ids.index(end) + 1
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
+
+    def _template(self, messages: Sequence[Message], *, opens: bool = False) -> str:
+        listed = [{"role": message.role, "content": message.content} for message in messages]
+        try:
+            text: str = self._tokenizer.apply_chat_template(
+                listed, tokenize=False, add_generation_prompt=opens
+            )
+        except (TemplateError, TypeError, ValueError) as error:
+            raise ModelError(f"{self._name}: the chat template refuses: {error}") from error
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What can be trained on, and what was left out for its length."""
+
+    rows: tuple[Any, ...]
+    long: tuple[str, ...]
+    """Ids."""
+
+
+def fit(rows: Sequence[E], most: int, *, skip_long: bool = False) -> Fitted:
+    """The rows of at most `most` tokens; with `skip_long` longer ones are left out.
+
+    A sample is never cut: its end is its answer. Raises `BadConfig` for longer ones without
+    `skip_long`, and where nothing is left.
+    """
+    long = [row for row in rows if len(row) > most]
+    if long and not skip_long:
+        longest = max(len(row) for row in long)
+        raise BadConfig(
+            f"{len(long)} of {len(rows)} samples are longer than {most} tokens (the longest has"
+            f" {longest}), and cutting one would cut its answer",
+            fix=f"give --max-tokens {longest}, or --skip-long to train without them",
+        )
+    if len(long) == len(rows):
+        raise BadConfig(f"no sample fits into {most} tokens", fix="give more --max-tokens")
+    kept = tuple(row for row in rows if len(row) <= most)
+    return Fitted(kept, tuple(row.id for row in long))
+
+
+D = TypeVar("D")
+
+
+def encoded(
+    data: Sequence[D], encode: Callable[[D], E], told: Callable[[str, int, int | None], None] | None
+) -> list[E]:
+    """Every item encoded, with progress."""
+    rows = []
+    for number, item in enumerate(data, 1):
+        rows.append(encode(item))
+        if told and not number % 50:
+            told("reading samples", number, len(data))
+    return rows

@@ -1,0 +1,104 @@
+"""What a training will take, before it is begun: `--dry-run`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from osler.llm.hub import Pair
+from osler.train.tune.loop import steps_of
+from osler.train.tune.model import products, sizes
+from osler.train.tune.objective import Objective
+from osler.train.tune.recipe import Recipe
+
+_KEPT = 18
+"""Numbers kept for the way back, a token, a layer and a number of its width: the two norms, the
+projections with their adapters, attention, and three of the wider inner layer. Measured on the
+packaged model; a rough figure for others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Sizes of a training, its memory and its time."""
+
+    samples: int
+    long: int
+    """Samples left out for their length."""
+    tokens: int
+    """Of all samples, once."""
+    longest: int
+    steps: int
+    parameters: int
+    trained: int
+    memory: int
+    """Bytes, estimated: weights, gradients, AdamW's two moments, activations and logits."""
+    seconds: float
+    """Estimated from one micro-batch that was really worked on."""
+    tensorboard: bool
+
+
+def plan(
+    pair: Pair,
+    rows: Sequence[Any],
+    objective: Objective,
+    recipe: Recipe,
+    *,
+    long: int = 0,
+    threads: int | None = None,
+) -> Plan:
+    """Works on one micro-batch of middling length, forth and back, and changes nothing.
+
+    Raises `ModelError` when that one does not fit into memory.
+    """
+    from osler.train.tune.loop import memory, tensorboard
+
+    by_length = sorted(rows, key=len)
+    middle = max(0, (len(rows) - recipe.row) // 2)
+    with memory(recipe, rows), products(recipe.precision, threads):
+        seconds = _timed(pair.model, by_length[middle : middle + recipe.row], objective)
+    total, trained = sizes(pair.model)
+    return Plan(
+        samples=len(rows),
+        long=long,
+        tokens=sum(len(row) for row in rows),
+        longest=max(len(row) for row in rows),
+        steps=steps_of(len(rows), recipe),
+        parameters=total,
+        trained=trained,
+        memory=_memory(pair.model, by_length[-recipe.row :], objective, recipe, trained),
+        seconds=round(seconds / min(recipe.row, len(rows)) * len(rows) * recipe.epochs, 1),
+        tensorboard=tensorboard(),
+    )
+
+
+def _timed(model: Any, rows: Sequence[Any], objective: Objective) -> float:
+    device = next(model.parameters()).device
+    inputs = {
+        name: value.to(device) if hasattr(value, "to") else value
+        for name, value in objective.inputs(rows).items()
+    }
+    began = time.perf_counter()
+    total, _ = objective.total(model, inputs)
+    total.backward()
+    model.zero_grad(set_to_none=True)
+    return time.perf_counter() - began
+
+
+def _memory(
+    model: Any, rows: Sequence[Any], objective: Objective, recipe: Recipe, trained: int
+) -> int:
+    config = model.config.get_text_config()
+    number = next(model.parameters()).element_size()
+    inputs = objective.inputs(rows)
+    read = inputs["rest"].numel()
+    layers = config.num_hidden_layers
+    if recipe.recompute:
+        layers = 1 + layers // _KEPT
+    elif recipe.lora is not None and recipe.lora.top is not None:
+        layers = recipe.lora.top
+    activations = read * layers * config.hidden_size * _KEPT * number
+    logits = 3 * int(inputs["learns"].any(0).sum()) * len(inputs["rest"]) * config.vocab_size * 4
+    weights = sum(p.numel() * p.element_size() for p in model.parameters())
+    return int(weights + trained * (number + 8) + activations + logits)

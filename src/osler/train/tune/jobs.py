@@ -1,0 +1,216 @@
+"""Tuning from files to files: what `osler train sft|dpo|thinker` do.
+
+FOLDER/run.json         what is trained on what, and how: another training is refused here
+FOLDER/log.jsonl        a line a step
+FOLDER/checkpoints/     the last two, with the optimizer's state
+FOLDER/reference.json   DPO: log-probabilities under the reference
+FOLDER/adapter_*, README.md   the result, in PEFT's and the hub's form (or whole weights)
+FOLDER/result.json      written last
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from osler.errors import BadConfig, BadRun
+from osler.llm.cache import whole
+from osler.llm.hub import Device, Pair, Pinned, Weights, fingerprint, named, quiet
+from osler.train.tune.card import Card, write_card
+from osler.train.tune.encode import Contrast, Encoder, Fitted, encoded, fit
+from osler.train.tune.estimate import Plan, plan
+from osler.train.tune.lines import data_file, read_dialogues, read_preferences, read_samples
+from osler.train.tune.loop import Progress, Tuned, train
+from osler.train.tune.model import prepare, products
+from osler.train.tune.objective import Likely, Objective, Preferred, Referred, reference
+from osler.train.tune.recipe import Recipe
+
+Kind: TypeAlias = Literal["sft", "dpo", "thinker", "pretrain"]
+RUN, RESULT, REFERENCE = "run.json", "result.json", "reference.json"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training."""
+
+    kind: Kind
+    base: Weights
+    data: Path
+    folder: Path
+    recipe: Recipe
+    adapter: Path | None = None
+    """The SFT adapter that DPO goes on from, and refers to."""
+    skip_long: bool = False
+    device: Device = "auto"
+    threads: int | None = None
+    name: str = field(default="")
+    """Of the base model, for cards; its own file's or folder's by default."""
+
+    @property
+    def base_name(self) -> str:
+        return self.name or (self.base.name if isinstance(self.base, Pinned) else named(self.base))
+
+
+def dry_run(job: Job, told: Progress | None = None) -> Plan:
+    """Sizes, steps, memory and time, all data read and encoded. Nothing is written."""
+    made = _make(job, told)
+    rows = [Referred(row, (0.0, 0.0)) if isinstance(row, Contrast) else row for row in made.rows]
+    return plan(
+        made.pair, rows, made.objective, job.recipe, long=len(made.long), threads=job.threads
+    )
+
+
+def run(job: Job, told: Progress | None = None) -> Tuned:
+    """Trains, or goes on, or finds it done. Raises as its parts, and `BadConfig` where the
+    folder holds another training."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    said = _said(job)
+    _same(job.folder / RUN, said)
+    if (done := _done(job.folder / RESULT)) is not None:
+        return done
+    made = _make(job, told)
+    rows: Sequence[Any] = made.rows
+    if job.kind == "dpo":
+        with products(job.recipe.precision, job.threads):
+            rows = _referred(job, made, told)
+    tuned = train(
+        made.pair, rows, made.objective, job.recipe, job.folder, threads=job.threads, told=told
+    )
+    _finish(job, made, tuned, said)
+    return tuned
+
+
+@dataclass(frozen=True)
+class _Made:
+    """All that is ready before the first step."""
+
+    pair: Pair
+    rows: tuple[Any, ...]
+    long: tuple[str, ...]
+    objective: Objective
+
+
+def _make(job: Job, told: Progress | None) -> _Made:
+    """Data first: what is wrong with it is said before weights are loaded."""
+    read: dict[Kind, Callable[[Path], Sequence[Any]]] = {
+        "sft": read_samples,
+        "dpo": read_preferences,
+        "thinker": read_dialogues,
+    }
+    data = read[job.kind](job.data)
+    pair = prepare(job.base, job.recipe, adapter=job.adapter, device=job.device)
+    encoder = Encoder(pair.tokenizer, name=job.base_name)
+    encode: dict[Kind, Callable[[Any], Any]] = {
+        "sft": encoder.sample,
+        "dpo": encoder.contrast,
+        "thinker": encoder.dialogue,
+    }
+    most = _most(pair.model, job.recipe)
+    fitted: Fitted = fit(encoded(data, encode[job.kind], told), most, skip_long=job.skip_long)
+    share = not job.recipe.recompute
+    objective: Objective = Preferred(job.recipe.beta, share) if job.kind == "dpo" else Likely(share)
+    return _Made(pair, fitted.rows, fitted.long, objective)
+
+
+def _most(model: Any, recipe: Recipe) -> int:
+    own: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return min(recipe.max_tokens, own or recipe.max_tokens)
+
+
+def _name_base(model: Any, job: Job) -> None:
+    """An adapter names its base, not the folder of this machine where that lies."""
+    for config in getattr(model, "peft_config", {}).values():
+        config.base_model_name_or_path = job.base_name
+        config.revision = job.base.revision if isinstance(job.base, Pinned) else None
+
+
+def _said(job: Job) -> dict[str, Any]:
+    with data_file(job.data).open("rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    return {
+        "kind": job.kind,
+        "base": job.base_name,
+        "weights": fingerprint(job.base),
+        "adapter": fingerprint(job.adapter) if job.adapter else None,
+        "data_sha256": digest,
+        "skip_long": job.skip_long,
+        "recipe": asdict(job.recipe),
+    }
+
+
+def _same(path: Path, said: dict[str, Any]) -> None:
+    if not path.is_file():
+        with whole(path) as draft:
+            draft.write_text(json.dumps(said, indent=2), encoding="utf-8")
+        return
+    fix = "give another folder, or the settings that it was begun with"
+    try:
+        there = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadRun(f"{path} cannot be read", fix=fix) from error
+    other = [name for name, value in said.items() if there.get(name) != value]
+    if other:
+        raise BadConfig(f"{path.parent} holds another training: {', '.join(other)}", fix=fix)
+
+
+def _done(path: Path) -> Tuned | None:
+    if not path.is_file():
+        return None
+    told = json.loads(path.read_text(encoding="utf-8"))["tuned"]
+    return Tuned(**told)
+
+
+def _referred(job: Job, made: _Made, told: Progress | None) -> list[Referred]:
+    """Kept in the folder, so that it is worked out once."""
+    path = job.folder / REFERENCE
+    kept: dict[str, list[float]] = {}
+    if path.is_file():
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    if set(kept) != {row.id for row in made.rows}:
+        share = not job.recipe.recompute
+        found = reference(made.pair.model, made.rows, share=share, told=told)
+        kept = {row.id: list(two) for row, two in zip(made.rows, found, strict=True)}
+        with whole(path) as draft:
+            draft.write_text(json.dumps(kept), encoding="utf-8")
+    return [Referred(row, (kept[row.id][0], kept[row.id][1])) for row in made.rows]
+
+
+def _finish(job: Job, made: _Made, tuned: Tuned, said: dict[str, Any]) -> None:
+    _name_base(made.pair.model, job)
+    save(made.pair, job.folder)
+    write_card(
+        job.folder,
+        Card(
+            kind=job.kind,
+            base=job.base_name,
+            revision=job.base.revision if isinstance(job.base, Pinned) else None,
+            adapter=job.recipe.lora is not None,
+            data=job.data.name,
+            data_sha256=said["data_sha256"],
+            samples=len(made.rows),
+            long=len(made.long),
+            recipe=asdict(job.recipe),
+            steps=tuned.steps,
+            loss=(tuned.first, tuned.last),
+        ),
+    )
+    result = {**said, "samples": len(made.rows), "long": list(made.long), "tuned": asdict(tuned)}
+    with whole(job.folder / RESULT) as draft:
+        draft.write_text(json.dumps(result, indent=2), encoding="utf-8")
+
+
+def save(pair: Pair, folder: Path) -> None:
+    """An adapter as PEFT writes it; whole weights with their tokenizer, in the hub's form."""
+    adapter = hasattr(pair.model, "peft_config")
+    with quiet():
+        pair.model.config.use_cache = True
+        if adapter:
+            # Told so, it does not ask the hub whether the vocabulary grew.
+            pair.model.save_pretrained(folder, save_embedding_layers=False)
+        else:
+            pair.model.save_pretrained(folder)
+            pair.tokenizer.save_pretrained(folder)

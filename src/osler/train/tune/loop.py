@@ -1,0 +1,271 @@
+"""The training loop: transformers' Trainer with losses of our own.
+
+Steps, schedule, clipping, checkpoints and several processes are the library's. What is ours is
+the order of the samples, fixed by the seed for all epochs at once, so that a run that was
+killed goes on exactly where its last checkpoint was; and that each step's loss is a mean over
+all of its micro-batches.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from osler.errors import ModelError
+from osler.llm.hub import Pair, extra, quiet
+from osler.train.tune.checkpoints import latest, seal, step_of
+from osler.train.tune.model import products
+from osler.train.tune.objective import Inputs, Objective
+from osler.train.tune.recipe import Recipe
+
+Progress = Callable[[str, int, int | None], None]
+LOG = "log.jsonl"
+CHECKPOINTS = "checkpoints"
+
+
+def order(lengths: Sequence[int], recipe: Recipe) -> list[int]:
+    """Places of the samples in the order in which they are learnt, over all epochs.
+
+    Each epoch is shuffled by the seed and its number. Within a step samples stand by length, so
+    that micro-batches need little padding; the step's gradient is the same in any order.
+    """
+    wanted = max(1, round(len(lengths) * recipe.epochs))
+    places: list[int] = []
+    for epoch in range(math.ceil(recipe.epochs)):
+        fresh = list(range(len(lengths)))
+        random.Random(f"{recipe.seed}/{epoch}").shuffle(fresh)
+        places += fresh
+    places = places[:wanted]
+    steps = (places[i : i + recipe.batch] for i in range(0, wanted, recipe.batch))
+    return [place for step in steps for place in sorted(step, key=lambda p: (lengths[p], p))]
+
+
+def steps_of(samples: int, recipe: Recipe) -> int:
+    """Optimizer's steps; the last may be smaller."""
+    return math.ceil(max(1, round(samples * recipe.epochs)) / (recipe.row * recipe.accumulate))
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a training came to."""
+
+    steps: int
+    resumed: int
+    """The step that it went on from; 0 = from the beginning."""
+    first: float
+    """Loss of the first step that was made now."""
+    last: float
+    seconds: float
+
+
+@dataclass
+class Course:
+    """Rows in the order of learning, as the Trainer wants a data set."""
+
+    rows: Sequence[Any]
+    places: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, place: int) -> Any:
+        return self.rows[self.places[place]]
+
+
+@dataclass
+class Log:
+    """Figures of the steps: JSON Lines in the folder, and progress for whoever watches."""
+
+    path: Path
+    total: int
+    told: Progress | None
+    began: float = field(default_factory=time.perf_counter)
+    sums: dict[str, list[float]] = field(default_factory=dict)
+    losses: list[float] = field(default_factory=list)
+
+    def note(self, figures: dict[str, float]) -> None:
+        for name, value in figures.items():
+            self.sums.setdefault(name, []).append(value)
+
+    def step(self, number: int, logs: dict[str, Any]) -> None:
+        """Raises `ModelError` for a loss that is no number."""
+        if "loss" not in logs:
+            return
+        loss = float(logs["loss"])
+        self.losses.append(loss)
+        means = {name: round(sum(v) / len(v), 6) for name, v in self.sums.items()}
+        self.sums.clear()
+        line = {
+            "step": number,
+            **{n: logs[n] for n in ("loss", "grad_norm", "learning_rate") if n in logs},
+            **means,
+            "seconds": round(time.perf_counter() - self.began, 3),
+        }
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        if not math.isfinite(loss):
+            raise ModelError(
+                f"the loss is {loss} at step {number}",
+                fix="give a lower --learning-rate, or --precision float32",
+            )
+
+    def progress(self, number: int) -> None:
+        if self.told:
+            self.told("training", number, self.total)
+
+
+def train(
+    pair: Pair,
+    rows: Sequence[Any],
+    objective: Objective,
+    recipe: Recipe,
+    folder: Path,
+    *,
+    threads: int | None = None,
+    told: Progress | None = None,
+) -> Tuned:
+    """Trains the pair's model in place, from the folder's last whole checkpoint if there is one.
+
+    Raises `ModelMissing` for a damaged checkpoint and `ModelError` when memory runs out or the
+    loss is no number.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    start = latest(folder / CHECKPOINTS)
+    done = step_of(start) if start else 0
+    _shorten(folder / LOG, done)
+    log = Log(folder / LOG, steps_of(len(rows), recipe), told)
+    places = order([len(row) for row in rows], recipe)
+    began = time.perf_counter()
+    with quiet(), products(recipe.precision, threads), memory(recipe, rows):
+        trainer = _trainer(pair, Course(rows, places), objective, recipe, folder, log)
+        trainer.train(resume_from_checkpoint=str(start) if start else None)
+    seconds = round(time.perf_counter() - began, 3)
+    losses = log.losses or [math.nan]
+    return Tuned(log.total, done, losses[0], losses[-1], seconds)
+
+
+def _shorten(path: Path, done: int) -> None:
+    """Takes out what was logged after the checkpoint: those steps are made again."""
+    if not path.is_file():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        try:
+            if line.endswith("\n") and json.loads(line)["step"] <= done:
+                kept.append(line)
+        except (ValueError, KeyError, TypeError):
+            continue
+    path.write_text("".join(kept), encoding="utf-8")
+
+
+class memory:  # noqa: N801  a context manager, named as what it guards
+    """Turns the library's ways of saying that memory ran out into one line."""
+
+    def __init__(self, recipe: Recipe, rows: Sequence[Any]) -> None:
+        self._recipe, self._longest = recipe, max((len(row) for row in rows), default=0)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or not _is_memory(error):
+            return
+        at = f"{self._recipe.row} samples at once, the longest of {self._longest} tokens"
+        raise ModelError(
+            f"out of memory with {at}",
+            fix="give a smaller --micro, --recompute, fewer --max-tokens, or fewer --layers;"
+            " what was trained up to the last checkpoint is kept",
+        ) from error
+
+
+def _is_memory(error: BaseException) -> bool:
+    out = extra("torch").OutOfMemoryError
+    told = "can't allocate memory" in str(error) or "out of memory" in str(error).lower()
+    return isinstance(error, (MemoryError, out)) or (isinstance(error, RuntimeError) and told)
+
+
+def _arguments(recipe: Recipe, folder: Path, device: str) -> Any:
+    return extra("transformers").TrainingArguments(
+        output_dir=str(folder / CHECKPOINTS),
+        per_device_train_batch_size=recipe.row,
+        gradient_accumulation_steps=recipe.accumulate,
+        num_train_epochs=1,
+        learning_rate=recipe.learning_rate,
+        lr_scheduler_type=recipe.schedule,
+        warmup_steps=recipe.warmup,
+        weight_decay=recipe.weight_decay,
+        max_grad_norm=recipe.clip,
+        seed=recipe.seed,
+        logging_steps=1,
+        save_steps=recipe.save_every,
+        save_total_limit=2,
+        train_sampling_strategy="sequential",
+        remove_unused_columns=False,
+        dataloader_pin_memory=False,
+        use_cpu=device == "cpu",
+        disable_tqdm=True,
+        report_to=["tensorboard"] if tensorboard() else [],
+    )
+
+
+def tensorboard() -> bool:
+    """Whether event files for TensorBoard are written beside `log.jsonl`."""
+    return any(find_spec(name) for name in ("tensorboard", "tensorboardX"))
+
+
+def _trainer(
+    pair: Pair, course: Course, objective: Objective, recipe: Recipe, folder: Path, log: Log
+) -> Any:
+    transformers = extra("transformers")
+    trainer: Any = transformers.Trainer
+    callback: Any = transformers.TrainerCallback
+
+    class Tuner(trainer):  # type: ignore[misc]  # known only once it is loaded
+        loss_is_scaled_for_ga = True
+
+        def compute_loss(
+            self,
+            model: Any,
+            inputs: Inputs,
+            return_outputs: bool = False,
+            num_items_in_batch: Any = None,
+        ) -> Any:
+            total, figures = objective.total(model, inputs)
+            log.note(figures)
+            return total * self.accelerator.num_processes / num_items_in_batch
+
+        def _get_num_items_in_batch(self, batches: list[Inputs], device: Any) -> Any:
+            count = sum(objective.items(batch) for batch in batches)
+            told = extra("torch").tensor(count, device=device)
+            return self.accelerator.gather(told).sum()
+
+    class Watcher(callback):  # type: ignore[misc]
+        def on_log(
+            self, args: Any, state: Any, control: Any, logs: dict[str, Any], **rest: Any
+        ) -> None:
+            if state.is_world_process_zero:
+                log.step(state.global_step, logs)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+            log.progress(state.global_step)
+
+        def on_save(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+            if state.is_world_process_zero:
+                seal(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+
+    tuner = Tuner(
+        model=pair.model,
+        args=_arguments(recipe, folder, next(pair.model.parameters()).device.type),
+        train_dataset=course,
+        data_collator=objective.inputs,
+        callbacks=[Watcher()],
+    )
+    tuner.remove_callback(transformers.PrinterCallback)
+    return tuner

@@ -1,0 +1,106 @@
+"""The two losses as a training loop asks for them: of a micro-batch, to be summed over a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from osler.llm.hub import extra
+from osler.train.tune.encode import Contrast, Encoded
+from osler.train.tune.loss import Batch, batch_of, dpo_losses, row_logprobs, sft_sum
+
+Inputs: TypeAlias = dict[str, Any]
+"""A micro-batch as tensors; what a loop may move to another device."""
+
+
+class Objective(Protocol):
+    """`total` over `items` is the loss of a step, whatever micro-batches it was worked in."""
+
+    def inputs(self, rows: Sequence[Any]) -> Inputs: ...
+    def items(self, inputs: Inputs) -> int: ...
+    def total(self, model: Any, inputs: Inputs) -> tuple[Any, dict[str, float]]:
+        """The summed loss, and sums of figures for the log."""
+        ...
+
+
+@dataclass(frozen=True)
+class Likely:
+    """Eq. 2: replies become likely. A step's loss is the mean over its learnt tokens.
+
+    Eq. 2 has the mean over samples; with AdamW a constant factor changes nothing.
+    """
+
+    share: bool = True
+
+    def inputs(self, rows: Sequence[Encoded]) -> Inputs:
+        return {**batch_of(rows, share=self.share)._asdict(), "samples": len(rows)}
+
+    def items(self, inputs: Inputs) -> int:
+        return int(inputs["learns"].sum())
+
+    def total(self, model: Any, inputs: Inputs) -> tuple[Any, dict[str, float]]:
+        loss = sft_sum(model, _batch(inputs))
+        return loss, {"nats_a_sample": float(loss.detach()) / inputs["samples"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Referred:
+    """A pair of replies with their log-probabilities under the reference."""
+
+    pair: Contrast
+    before: tuple[float, float]
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+
+@dataclass(frozen=True)
+class Preferred:
+    """Eq. 3-4: the better reply gains on the worse. A step's loss is the mean over its pairs."""
+
+    beta: float
+    share: bool = True
+
+    def inputs(self, rows: Sequence[Referred]) -> Inputs:
+        both = [text for row in rows for text in (row.pair.chosen, row.pair.rejected)]
+        before = extra("torch").tensor([row.before for row in rows])
+        return {**batch_of(both, share=self.share)._asdict(), "before": before}
+
+    def items(self, inputs: Inputs) -> int:
+        return len(inputs["before"])
+
+    def total(self, model: Any, inputs: Inputs) -> tuple[Any, dict[str, float]]:
+        now = row_logprobs(model, _batch(inputs)).view(-1, 2)
+        losses, margin = dpo_losses(now[:, 0], now[:, 1], inputs["before"], beta=self.beta)
+        told = {"margin": margin.detach().mean(), "accuracy": (margin > 0).float().mean()}
+        return losses.sum(), {name: float(value) for name, value in told.items()}
+
+
+def _batch(inputs: Inputs) -> Batch:
+    return Batch(inputs["shared"], inputs["rest"], inputs["learns"])
+
+
+def reference(
+    model: Any, pairs: Sequence[Contrast], *, share: bool = True, told: Any = None
+) -> list[tuple[float, float]]:
+    """log M of both replies of every pair, by the model as it is now.
+
+    Before the first step the policy is the reference (Eq. 4), so this is all that is ever
+    needed of it: no second copy of the weights and no second pass a step.
+    """
+    torch = extra("torch")
+    device = next(model.parameters()).device
+    found, training = [], model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            for number, pair in enumerate(pairs, 1):
+                batch = batch_of((pair.chosen, pair.rejected), device=device, share=share)
+                chosen, rejected = row_logprobs(model, batch).tolist()
+                found.append((chosen, rejected))
+                if told:
+                    told("reference", number, len(pairs))
+    finally:
+        model.train(training)
+    return found
