@@ -16,7 +16,7 @@ from osler.llm.base import Completion, Message
 from osler.llm.grammar import Grammar, alt
 from osler.llm.spans import Probability, answer_span, least_probability
 from osler.llm.verdict import after_reasoning, parse_verdict, verdict_grammar
-from osler.prompts import render
+from osler.prompts import Rendered, render
 from osler.trace import BoundaryChecked, Noted, Run
 from osler.types import Language
 
@@ -91,7 +91,7 @@ class GenerateThenAssess:
         if answer and self.likelihood:
             surely = confidence is not None and confidence.value >= self.tau
         if answer and surely and self.self_check:  # the costlier signal only where it can matter
-            checked = await self._stands_by(question, answer, language, run)
+            checked = await self.stands_by(question, answer, language, run)
         verdict = BoundaryChecked(
             n,
             question,
@@ -109,9 +109,8 @@ class GenerateThenAssess:
         self, question: str, language: Language, run: Run
     ) -> tuple[str, Probability | None]:
         """The answer out of the model's own head, "" where it has none (Table 2)."""
-        prompt = render("kag/attempt", language, question=question)
         reply = await self.speaker.ask(
-            prompt,
+            attempt_prompt(question, language),
             lambda reply: reply,
             run,
             grammar=attempt_grammar(language, reason=self.speaker.reasoning),
@@ -131,7 +130,8 @@ class GenerateThenAssess:
         span = answer_span(reply.text)
         return least_probability(reply.tokens, span) if span else None
 
-    async def _stands_by(self, question: str, answer: str, language: Language, run: Run) -> bool:
+    async def stands_by(self, question: str, answer: str, language: Language, run: Run) -> bool:
+        """Whether the model calls that answer correct (Table 3)."""
         prompt = render("kag/self_check", language, question=question, answer=answer)
         try:
             return await self.speaker.ask(
@@ -148,6 +148,11 @@ def turns(language: Language) -> list[Message]:
     """`EXAMPLES` as a conversation."""
     turns = []
     for question, reply in EXAMPLES[language]:
-        prompt = render("kag/attempt", language, question=question)
+        prompt = attempt_prompt(question, language)
         turns += [Message("user", prompt.text), Message("assistant", reply)]
     return turns
+
+
+def attempt_prompt(question: str, language: Language) -> Rendered:
+    """Table 2."""
+    return render("kag/attempt", language, question=question)
