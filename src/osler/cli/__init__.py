@@ -28,6 +28,7 @@ from osler.cli import (
     setup,
     studies,
     trace,
+    train,
 )
 from osler.cli.ask import ask, replay
 from osler.cli.plan import plan
@@ -61,6 +62,7 @@ app.command()(replay)
 app.command()(calibrate.calibrate)
 app.command()(studies.attack)
 app.command()(studies.sigma)
+app.add_typer(train.app, name="train", help="What models learn from, and how they learn it.")
 app.command("download-models")(models.download_models)
 app.add_typer(serve.app, name="serve")
 app.command()(serve.mcp)

@@ -44,7 +44,7 @@ def thinker(
         parts.retriever("kag-thinker", parts.sources),
         boundary(settings, chosen, reader),
         Focuser(reader),
-        _forms(chosen, parts),
+        form_retriever(chosen, parts),
         sources=parts.sources,
         k=chosen.k,
         turns=chosen.turns,
@@ -60,7 +60,7 @@ def thinker(
     )
 
 
-def _forms(chosen: KagThinker, parts: Parts) -> FormRetriever | None:
+def form_retriever(chosen: KagThinker, parts: Parts) -> FormRetriever | None:
     """`None` where nothing is looked up by form: no graph source, or plain text is asked for."""
     if chosen.retriever == "text" or GRAPH not in parts.sources:
         return None

@@ -34,9 +34,9 @@ ITEMS = {item.id: item for item in read_items(LABELLED)}
 SECURITY, ACCURACY = FRAMEWORK[:2]
 
 
-def passing(*bad: str) -> dict[str, list[str]]:
+def passing(*bad: str) -> dict[str, Sequence[str]]:
     """A judge's replies by dimension; `bad` as "logic.flow"."""
-    replies = {}
+    replies: dict[str, Sequence[str]] = {}
     for dimension in FRAMEWORK:
         told = ", ".join(
             f"{name} {'fail' if f'{dimension.name}.{name}' in bad else 'pass'}"

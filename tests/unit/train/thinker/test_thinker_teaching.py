@@ -53,15 +53,13 @@ def film_model(**changed: list[str]) -> KeyedModel:
         "Answer the last question": [f"Peter Berg died in 1911. [1] {box('1911')}"],
         "Answer the question from the references": [box("3 May 1911")],
     }
-    return KeyedModel({**replies, **changed})  # type: ignore[arg-type]
+    return KeyedModel({**replies, **changed})
 
 
 def teacher(model: KeyedModel, knows: Knows = "both", *, restructure: bool = True) -> Teacher:
     speaker = Speaker(model, "planner")
     found = ScriptedRetriever({"Peter Berg": [BERG], "Red Kite": [KITE]})
-    return Teacher(
-        speaker, speaker, speaker, found, knows=knows, k=1, restructure=restructure
-    )
+    return Teacher(speaker, speaker, speaker, found, knows=knows, k=1, restructure=restructure)
 
 
 async def test_a_question_becomes_the_paper_s_chat() -> None:
