@@ -109,6 +109,15 @@ def example(name: str, language: Language) -> dict[str, object]:
         "predicates": ["is used to treat"],
         "title": "Anaphylaxis",
     }
+    values |= {
+        "reasoning": "Adrenaline is the usual first drug.",
+        "enough": False,
+        "following": "Which drug treats anaphylaxis?",
+        "dimension": "security",
+        "about": "Is it safe to train on?",
+        "transcript": "[user]\nWhich drug is given first?\n\n[assistant]\nAdrenaline.",
+        "aspects": [("content", "nothing improper"), ("privacy", "no personal data")],
+    }
     if name == "omni/feedback":  # documents by query
         found = {"source": BOOK, "query": "adrenaline", "texts": documents}
         values["documents"] = [found, {"source": GRAPH, "query": "adrenaline", "texts": []}]

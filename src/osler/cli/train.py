@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from osler.cli import train_thinker
 from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, Session, session
 from osler.cli.train_make import agree, card, make_dpo, make_sft
@@ -21,6 +22,8 @@ app.command("make-sft")(make_sft)
 app.command("make-dpo")(make_dpo)
 app.command()(card)
 app.command()(agree)
+app.command("thinker-data")(train_thinker.thinker_data)
+app.command("evaluate-data")(train_thinker.evaluate_data)
 
 LogDir = Annotated[
     Path, typer.Option("--log-dir", help="Folder of the job; it is also the checkpoint.")

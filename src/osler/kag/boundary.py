@@ -17,7 +17,7 @@ from osler.llm.base import Completion, Message, TokenScore
 from osler.llm.grammar import Grammar, alt
 from osler.llm.spans import Probability, answer_span, least_probability
 from osler.llm.verdict import after_reasoning, parse_verdict, verdict_grammar
-from osler.prompts import render
+from osler.prompts import Rendered, render
 from osler.trace import BoundaryChecked, Noted, Run
 from osler.types import Language
 
@@ -125,7 +125,7 @@ class GenerateThenAssess:
             weighed = await self.state.weigh(question, answer, tokens, language, run)
             surely = weighed.sure
         if answer and surely and self.self_check:
-            checked = await self._stands_by(question, answer, language, run)
+            checked = await self.stands_by(question, answer, language, run)
         verdict = BoundaryChecked(
             n,
             question,
@@ -153,9 +153,8 @@ class GenerateThenAssess:
         self, question: str, language: Language, run: Run
     ) -> tuple[str, Probability | None, tuple[TokenScore, ...]]:
         """The answer with its sureness and its own tokens."""
-        prompt = render("kag/attempt", language, question=question)
         reply = await self.speaker.ask(
-            prompt,
+            attempt_prompt(question, language),
             lambda reply: reply,
             run,
             grammar=attempt_grammar(language, reason=self.speaker.reasoning),
@@ -176,7 +175,8 @@ class GenerateThenAssess:
         span = answer_span(reply.text)
         return least_probability(reply.tokens, span) if span else None
 
-    async def _stands_by(self, question: str, answer: str, language: Language, run: Run) -> bool:
+    async def stands_by(self, question: str, answer: str, language: Language, run: Run) -> bool:
+        """Whether the model calls that answer correct (Table 3)."""
         prompt = render("kag/self_check", language, question=question, answer=answer)
         try:
             return await self.speaker.ask(
@@ -201,6 +201,11 @@ def turns(language: Language) -> list[Message]:
     """`EXAMPLES` as a conversation."""
     turns = []
     for question, reply in EXAMPLES[language]:
-        prompt = render("kag/attempt", language, question=question)
+        prompt = attempt_prompt(question, language)
         turns += [Message("user", prompt.text), Message("assistant", reply)]
     return turns
+
+
+def attempt_prompt(question: str, language: Language) -> Rendered:
+    """Table 2."""
+    return render("kag/attempt", language, question=question)

@@ -5,6 +5,7 @@
 | `journal` | the shared, resumable log of a job over many samples |
 | `record` | the records that a trainer reads, as a folder with its card |
 | `spo` | Source Planning Optimisation (Omni-RAG §4.2): explore, judge, pairs |
+| `thinker` | KAG-Thinker's trajectories, and the framework that evaluates them (App. 9) |
 | `ablations` | the papers' training ablations as data |
 | `tune` | SFT, DPO, pre-training with adapters, and the way into a GGUF file; needs torch (extra `train`) |
 """

@@ -1,0 +1,239 @@
+"""`osler train thinker-data`, `evaluate-data` and `recogniser`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from osler.cli.progress import progress
+from osler.cli.session import Json, Quiet, Session, session
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from osler.evaluate.sample import Sample
+    from osler.train.thinker.export import Tally
+
+Stage = Literal["logical-form", "deep-search", "thinker"]
+
+
+def thinker_data(
+    context: typer.Context,
+    log_dir: Annotated[
+        Path, typer.Option("--log-dir", help="Folder of the job; it is also the checkpoint.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the data set of what was kept here.")
+    ] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(help='Data sets, as for `osler eval run`: "nq=FILE"; none = only write.'),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with the files of the data sets, as published.")
+    ] = None,
+    stage: Annotated[
+        Stage, typer.Option(help="Plans; single-hop searches; or the whole way to the answer.")
+    ] = "thinker",
+    boundary: Annotated[
+        Literal["both", "twice", "none"],
+        typer.Option(
+            help="What the reader knows: by both signals; confirmed twice (medical); not asked."
+        ),
+    ] = "both",
+    inspect: Annotated[
+        Literal["rules", "model", "both", "none"],
+        typer.Option(help="Who judges quality: rules, the role judge, one after the other."),
+    ] = "rules",
+    grade: Annotated[
+        bool, typer.Option("--grade", help="The role judge grades what no formula can.")
+    ] = False,
+    restructure: Annotated[
+        bool, typer.Option(help="Have reasons reworded as thoughts, a call for each search.")
+    ] = True,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=100, help="Tries of each question by this teacher.")
+    ] = 3,
+    layout: Annotated[
+        Literal["dialogue", "calls"],
+        typer.Option(help="A chat a question, as the paper; or a sample a call of the solver."),
+    ] = "dialogue",
+    licence: Annotated[str, typer.Option(help="A word of the hub, for the card.")] = "other",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Questions of each data set, at most.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same samples.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Questions at once.")] = 1,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would take, and do nothing.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Have the planner solve questions as KAG-Thinker, and keep what is right as training data.
+
+    What the log folder holds is not done again; several processes and hosts may share it. Exit
+    code 6: some tries failed.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    settings = here.settings({"strategy.kind": "kag-thinker", "sampling.seed": seed})
+    samples = _samples(tasks, data, limit, settings.sampling.seed)
+    if dry_run:
+        _say_load(here, log_dir, stage, samples, rounds)
+        return
+    from osler.train.thinker import export
+    from osler.train.thinker.rounds import Class
+    from osler.wiring import teaching
+
+    async def work() -> None:
+        course = await teaching.course(
+            settings,
+            stage,
+            knows=boundary,
+            rounds=rounds,
+            by=inspect,
+            grades=grade,
+            restructure=restructure,
+        )
+        with progress(here) as report:
+            await Class(log_dir, course, jobs, report).run(samples)
+
+    if samples:
+        asyncio.run(work())
+    told = export.tallies(log_dir)
+    written = None
+    if out is not None:
+        written = export.write(log_dir, out, stages=(stage,), layout=layout, licence=licence)
+    here.show(
+        _tally_page(told),
+        {
+            "log": str(log_dir),
+            "stages": [asdict(tally) for tally in told],
+            "written": asdict(written) if written else None,
+        },
+    )
+    if written is not None:
+        here.say(f"{written.lines:,} lines in {written.folder}; next: osler train evaluate-data")
+    if any(tally.failed for tally in told):
+        from osler.cli.session import PARTIAL
+
+        raise typer.Exit(PARTIAL)
+
+
+def _samples(tasks: str | None, data: Path | None, limit: int | None, seed: int) -> list[Sample]:
+    if not tasks:
+        return []
+    from osler.evaluate.plan import chosen
+    from osler.trials import read_task
+
+    words = [word.strip() for word in tasks.split(",") if word.strip()]
+    return [s for word in words for s in chosen(read_task(word, data).samples, limit, seed)]
+
+
+def _say_load(
+    here: Session, folder: Path, stage: Stage, samples: Sequence[Sample], rounds: int
+) -> None:
+    """What is left to do, by the mean of what was done, where anything was."""
+    from osler.train.thinker.load import load_of
+
+    found = load_of(folder, stage, samples, rounds)
+    rows = [(name.replace("_", " "), f"{value:,}") for name, value in asdict(found).items()]
+    here.show(_table(("", ""), rows), asdict(found))
+
+
+def _tally_page(told: Sequence[Tally]) -> Table:
+    rows = []
+    for tally in told:
+        rows += [
+            (tally.stage, ""),
+            ("  questions", f"{tally.questions:,}"),
+            ("  kept", f"{tally.kept:,}"),
+            ("  tries", f"{tally.tries:,}, {tally.failed:,} failed"),
+            ("  calls", f"{tally.usage.calls:,}"),
+            *((f"  dropped: {why}", f"{n:,}") for why, n in tally.dropped.items()),
+        ]
+    return _table(("", ""), rows)
+
+
+def evaluate_data(
+    context: typer.Context,
+    data: Annotated[Path, typer.Argument(help="A folder with data.jsonl, or such a file.")],
+    by: Annotated[
+        Literal["rules", "model", "both"],
+        typer.Option(help="Rules; the role judge; or rules first, and the judge for the rest."),
+    ] = "rules",
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(help="Keep verdicts in this file; what it holds is not judged again."),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--report", help="Write the report as Markdown here.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Samples, at most.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Judge training data in six dimensions; against labels, where lines have them.
+
+    Exit code 1: some sample is bad.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler.cli.session import ABSTAINED
+    from osler.train.thinker import tables
+    from osler.train.thinker.quality import read_items
+    from osler.train.thinker.verdicts import Judged, judged
+    from osler.wiring import teaching
+
+    items = read_items(data)[:limit]
+    settings = here.settings()
+
+    async def work() -> Judged:
+        inspector = await teaching.data_inspector(settings, by)
+        with progress(here) as report:
+            return await judged(items, inspector, verdicts, report)
+
+    made = asyncio.run(work())
+    told = tables.shares(made.found)
+    labelled = any(item.labels for item in items)
+    against = tables.validate(items, made.found) if labelled else None
+    text = tables.report(told, against)
+    if page is not None:
+        _write(page, text)
+    from rich.markdown import Markdown
+
+    here.show(
+        Markdown(text),
+        {
+            "shares": asdict(told),
+            "against": asdict(against) if against else None,
+            "bad": {one.id: list(one.reasons) for one in made.found if one.good is False},
+            "usage": asdict(made.usage),
+        },
+    )
+    if told.good < told.n:
+        raise typer.Exit(ABSTAINED)
+
+
+def _write(path: Path, text: str) -> None:
+    from osler.errors import BadRun
+
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadRun(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _table(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, show_header=any(names), header_style="bold", pad_edge=False)
+    for place, name in enumerate(names):
+        table.add_column(name, justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,60 @@
+"""Labels of the knowledge boundary for medical data (KAG-Thinker §5.1, F-KT-30).
+
+Sub-answers are long there, and the least probable token of a long answer tells little. So the
+student answers, and another model is called twice: is it correct, is it complete?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from osler.errors import MalformedOutput
+from osler.kag.boundary import GenerateThenAssess
+from osler.kag.speaker import Speaker
+from osler.llm.verdict import parse_verdict, verdict_grammar
+from osler.prompts import render
+from osler.trace import BoundaryChecked, Run
+from osler.types import Language
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """A sub-problem is known where the student's answer is confirmed twice."""
+
+    student: GenerateThenAssess
+    confirmer: Speaker
+
+    async def assess(
+        self, n: int, question: str, language: Language, run: Run
+    ) -> BoundaryChecked | None:
+        """As `Boundary.assess`; the second call is made only where the first confirms."""
+        answer, confidence = await self.student.attempt(question, language, run)
+        surely: bool | None = None
+        if answer:
+            asked = GenerateThenAssess(self.confirmer, likelihood=False)
+            surely = await asked.stands_by(question, answer, language, run)
+            surely = surely and await self._complete(question, answer, language, run)
+        verdict = BoundaryChecked(
+            n,
+            question,
+            answer,
+            known=bool(surely),
+            self_check=surely,
+            probability=confidence.value if confidence else None,
+            tau=self.student.tau,
+            exact=confidence.exact if confidence else True,
+        )
+        run.emit(verdict)
+        return verdict
+
+    async def _complete(self, question: str, answer: str, language: Language, run: Run) -> bool:
+        prompt = render("train/complete", language, question=question, answer=answer)
+        try:
+            return await self.confirmer.ask(
+                prompt,
+                lambda reply: parse_verdict(reply.text),
+                run,
+                grammar=verdict_grammar(boxed=True, reason=self.confirmer.reasoning),
+            )
+        except MalformedOutput:  # who cannot say that it is complete does not confirm it
+            return False

@@ -1,0 +1,230 @@
+"""Kept trajectories as a data set: `data.jsonl` and its card, in Hugging Face's form."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from osler.errors import BadRun
+from osler.llm.base import Message
+from osler.train.thinker.dialogue import Layout, Stage, calls, messages
+from osler.train.thinker.log import Try, kept, read_tries
+from osler.train.thinker.rounds import golds_of
+from osler.types import Usage
+
+DATA, CARD = "data.jsonl", "README.md"
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a log holds of one stage."""
+
+    stage: Stage
+    questions: int
+    kept: int
+    tries: int
+    dropped: dict[str, int]
+    """Reason → tries, the most frequent first. A question that was dropped may be kept later."""
+    failed: int
+    usage: Usage = field(default_factory=Usage)
+    teachers: tuple[str, ...] = ()
+    students: tuple[str, ...] = ()
+    inspectors: tuple[str, ...] = ()
+    searches: int = 0
+    """Of the kept."""
+    known: int = 0
+    """Sub-questions of the kept that are answered without a search."""
+    asked: int = 0
+    """Sub-questions of the kept that could be looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A data set that was written."""
+
+    folder: str
+    lines: int
+    layout: Layout
+    tallies: tuple[Tally, ...]
+
+
+def tallies(folder: Path) -> tuple[Tally, ...]:
+    """One a stage, in the order of the paper. Raises `BadRun` where there is no log."""
+    by_stage: dict[Stage, list[Try]] = {"logical-form": [], "deep-search": [], "thinker": []}
+    for one in read_tries(folder):
+        by_stage[one.stage].append(one)
+    good = kept(folder)
+    return tuple(
+        _tally(stage, tries, [one for key, one in good.items() if key.stage == stage])
+        for stage, tries in by_stage.items()
+        if tries
+    )
+
+
+def _tally(stage: Stage, tries: Sequence[Try], good: Sequence[Try]) -> Tally:
+    dropped = Counter(one.why for one in tries if one.status == "dropped")
+    usage = Usage()
+    for one in tries:
+        usage += one.usage
+    steps = [step for one in good if one.trajectory for step in one.trajectory.retrievals]
+    return Tally(
+        stage,
+        len({one.key for one in tries}),
+        len(good),
+        len(tries),
+        dict(sorted(dropped.items(), key=lambda pair: (-pair[1], pair[0]))),
+        sum(one.status == "failed" for one in tries),
+        usage,
+        tuple(sorted({one.teacher for one in tries})),
+        tuple(sorted({one.student for one in tries} - {""})),
+        tuple(sorted({one.inspector for one in tries} - {""})),
+        sum(len(step.turns) for step in steps),
+        sum(step.known for step in steps),
+        len(steps),
+    )
+
+
+def write(
+    log: Path,
+    folder: Path,
+    *,
+    stages: Sequence[Stage],
+    layout: Layout = "dialogue",
+    licence: str = "other",
+) -> Made:
+    """`data.jsonl` and `README.md` of what the log has kept, in the order of the ids.
+
+    Raises `BadRun` where nothing of the stages was kept, or the folder cannot be written.
+    """
+    told = tuple(tally for tally in tallies(log) if tally.stage in stages)
+    lines = [
+        line
+        for key, one in kept(log).items()
+        if key.stage in stages
+        for line in _lines(one, layout)
+    ]
+    if not lines:
+        why = "; ".join(f"{n} × {reason}" for t in told for reason, n in t.dropped.items())
+        raise BadRun(
+            f"nothing was kept in {log}" + (f": {why}" if why else ""),
+            fix="`osler train thinker-data` with another planner, or more rounds",
+        )
+    languages = sorted({line["meta"]["language"] for line in lines})
+    card = card_of(told, len(lines), layout, languages, licence)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _whole(folder / DATA, "".join(json.dumps(x, ensure_ascii=False) + "\n" for x in lines))
+        _whole(folder / CARD, card)
+    except OSError as error:
+        raise BadRun(f"{folder} cannot be written: {error.strerror}") from error
+    return Made(str(folder), len(lines), layout, told)
+
+
+def _whole(path: Path, text: str) -> None:
+    """All of it or nothing: a reader never sees half a file."""
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+def _lines(one: Try, layout: Layout) -> Iterator[dict[str, Any]]:
+    made, question = one.trajectory, one.sample.question
+    if made is None:
+        return
+    id = f"{one.stage}.{one.sample.task}.{question.id}"
+    if layout == "dialogue":
+        chat = messages(made, one.stage, question.language)
+        yield {"id": id, "messages": _plain(chat), "meta": _meta(one)}
+        return
+    for n, call in enumerate(calls(made, question.language), 1):
+        prompt = made.exchanges[n - 1].prompt
+        yield {"id": f"{id}.{n}", "messages": _plain(call), "meta": _meta(one, prompt)}
+
+
+def _plain(chat: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in chat]
+
+
+def _meta(one: Try, prompt: str = "") -> dict[str, Any]:
+    """What a reader may filter by. The gold answer is told, for inspection; no prompt holds it."""
+    made, sample = one.trajectory, one.sample
+    retrievals = made.retrievals if made else ()
+    passages = [id for step in retrievals for turn in step.turns for id in turn.passages]
+    return {
+        "stage": one.stage,
+        "task": sample.task,
+        "language": sample.question.language,
+        "question": sample.question.text,
+        "gold": list(golds_of(sample, one.stage)),
+        "teacher": one.teacher,
+        "student": one.student,
+        "round": one.round,
+        "seed": one.seed,
+        "steps": made.plan.count("\nAction") if made else 0,
+        "known": sum(step.known for step in retrievals),
+        "searches": sum(len(step.turns) for step in retrievals),
+        "passages": list(dict.fromkeys(passages)),
+        **({"prompt": prompt} if prompt else {}),
+    }
+
+
+def card_of(
+    told: Sequence[Tally], lines: int, layout: Layout, languages: Sequence[str], licence: str
+) -> str:
+    """The data set's card: front matter for the hub, and how it came about."""
+    size = next((name for most, name in _SIZES if lines < most), "n>1M")
+    head: Mapping[str, Any] = {
+        "language": list(languages),
+        "license": licence,
+        "pretty_name": "KAG-Thinker trajectories made with Osler",
+        "task_categories": ["text-generation", "question-answering"],
+        "size_categories": [size],
+        "tags": ["medical", "synthetic", "reasoning", "retrieval", "osler"],
+        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": DATA}]}],
+    }
+    # JSON is YAML; one key a line keeps it readable.
+    front = "\n".join(f"{key}: {json.dumps(value)}" for key, value in head.items())
+    about = (
+        "Each line is a chat: `id`, `messages` (system, user, assistant in turn) and `meta`."
+        if layout == "dialogue"
+        else "Each line is one call of the solver: `id`, `messages` (user, assistant) and `meta`."
+    )
+    parts = [
+        f"---\n{front}\n---\n\n# KAG-Thinker trajectories\n",
+        f"{lines:,} lines, made with Osler {version('osler')} as the data construction framework of"
+        " KAG-Thinker (App. 9) has it: a teacher solves questions, and what is wrong, broken or of"
+        " poor quality is left out.",
+        about,
+        "The reasoning is a model's. It was held against gold answers, not reviewed by a physician."
+        " References are quoted from the knowledge base that the teacher searched: their licences"
+        " go with them.",
+        *map(_section, told),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(tally: Tally) -> str:
+    usage = tally.usage
+    rows = [
+        ("teacher", ", ".join(tally.teachers)),
+        ("student (whose boundary was determined)", ", ".join(tally.students) or "–"),
+        ("inspected by", ", ".join(tally.inspectors) or "nobody"),
+        ("questions", f"{tally.questions:,}"),
+        ("kept", f"{tally.kept:,}"),
+        ("tries", f"{tally.tries:,}"),
+        ("failed tries", f"{tally.failed:,}"),
+        ("sub-questions to look up", f"{tally.asked:,}"),
+        ("of them known without a search", f"{tally.known:,}"),
+        ("searches", f"{tally.searches:,}"),
+        ("model calls", f"{usage.calls:,}"),
+        ("tokens read, written", f"{usage.prompt_tokens:,}, {usage.completion_tokens:,}"),
+        *((f"dropped: {why}", f"{n:,}") for why, n in tally.dropped.items()),
+    ]
+    table = "\n".join(f"| {name} | {value} |" for name, value in rows)
+    return f"## {tally.stage}\n\n| | |\n|---|---|\n{table}"

@@ -1,0 +1,111 @@
+"""Why a trajectory is no training data: reasons, in words under which they are counted.
+
+Correctness comes first (App. 9: data "is then filtered for correctness"): what the gold answer
+decides needs no judge; long answers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from osler.evaluate.judges import Judge
+from osler.evaluate.metrics.choice import chosen_letters, right
+from osler.evaluate.metrics.words import exact_match, f1
+from osler.evaluate.sample import Sample
+from osler.llm.base import Message
+from osler.llm.spans import answer_span, tagged
+from osler.trace import Run
+from osler.train.thinker.dialogue import Stage
+from osler.train.thinker.trajectory import Solved, Trajectory
+
+LONGEST = 48_000
+"""Characters of a chat: about the 16,384 tokens of the paper's training (Table 14) in English."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What counts as right and as short enough."""
+
+    f1: float = 0.8
+    """Token F1 from which a short answer counts as right without a judge, in (0, 1]."""
+    longest: int = LONGEST
+
+
+def broken(made: Trajectory, stage: Stage) -> str:
+    """The first thing for which the trajectory cannot be a sample of the stage; else ""."""
+    return next(_faults(made, stage), "")
+
+
+def _faults(made: Trajectory, stage: Stage) -> Iterator[str]:
+    if made.origin != "planner":
+        yield "no plan could be read"
+    if made.warnings:
+        yield "the plan's references do not resolve"
+    if not made.thought and stage != "deep-search":
+        yield "no thought before the plan"
+    if stage == "logical-form":
+        return
+    if stage == "deep-search" and len(made.retrievals) != 1:
+        yield "not a single-hop question"
+    if len(made.steps) < made.plan.count("\nAction"):
+        yield "the budget was spent"
+    for step in made.steps:
+        yield from _unsolved(step)
+    if stage == "thinker" and answered(made) == "":
+        yield "no answer"
+
+
+def _unsolved(step: Solved) -> Iterator[str]:
+    if not step.answer and step.fn != "Output":
+        yield f"a {step.fn} was not solved"
+    if step.fn == "Retrieval" and not step.known and not (step.turns and step.turns[-1].enough):
+        yield "an answer without sufficient references"
+    if step.fn == "Math" and not step.code:
+        yield "a Math without a program"
+    if step.fn == "Deduce" and not step.prompt:
+        yield "a Deduce was not solved"
+
+
+def answered(made: Trajectory) -> str:
+    r"""The last reply's answer: inside `\boxed{}`, else inside `<answer>`; empty for none."""
+    span = answer_span(made.final) or tagged(made.final, "answer")
+    return made.final[slice(*span)].strip() if span else ""
+
+
+def told(made: Trajectory, stage: Stage) -> str:
+    """What a stage's samples answer: the sub-answer of a deep search, else the last answer."""
+    if stage == "deep-search":
+        return made.retrievals[0].answer if made.retrievals else ""
+    return answered(made)
+
+
+async def wrong(
+    made: Trajectory, sample: Sample, stage: Stage, bounds: Bounds, judge: Judge | None, run: Run
+) -> str:
+    """Why the answer does not count as right; "" where it does. A plan alone has no answer."""
+    if stage == "logical-form":
+        return ""
+    answer, gold = told(made, stage), sample.gold
+    if gold.letters:
+        letters = chosen_letters(sample.question, None, f"<answer>{answer}</answer>")
+        return "" if right(letters, gold.letters) else "wrong answer"
+    if not gold.texts:
+        return "no gold answer to check against"
+    if sample.kind == "short" and (
+        exact_match(answer, gold.texts) or f1(answer, gold.texts) >= bounds.f1
+    ):
+        return ""
+    if judge is None:
+        return "wrong answer" if sample.kind == "short" else "a long answer without a judge"
+    said = made.final if sample.kind == "long" and stage == "thinker" else answer
+    verdict = await judge.right(
+        sample.question.text, gold.texts, said, run, sample.question.language
+    )
+    if verdict is None:
+        return "the judge's verdict could not be read"
+    return "" if verdict else "wrong answer"
+
+
+def too_long(chat: list[Message], bounds: Bounds) -> str:
+    return "too long" if sum(len(m.content) for m in chat) > bounds.longest else ""

@@ -1,0 +1,144 @@
+"""A model as the judge of training data: one call for each dimension (KAG-Thinker App. 10)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from osler.errors import MalformedOutput
+from osler.llm.ask import ask
+from osler.llm.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.grammar import Grammar, Node, alt, seq
+from osler.llm.verdict import after_reasoning
+from osler.prompts import render
+from osler.trace import Run
+from osler.train.thinker.quality import (
+    FRAMEWORK,
+    Dimension,
+    Inspection,
+    Inspector,
+    Item,
+    Verdict,
+    joined,
+)
+
+REASONING = 400
+"""Characters that the judge may reason, under a grammar."""
+LONGEST = 24_000
+"""Characters of a transcript that are shown; of a longer one the middle is left out."""
+
+_ASPECTS = re.compile(r"<aspects>([^<]*)", re.IGNORECASE)
+_WORD = r"\W*(pass|fail)\b"
+
+
+@dataclass(frozen=True)
+class ByModel:
+    """Greedy, and held to the form where the model takes a grammar."""
+
+    model: LanguageModel
+    constrains: bool = False
+    max_tokens: int = 500
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def inspect(self, item: Item, run: Run) -> Inspection:
+        """Six calls. A dimension whose verdict cannot be read is not decided."""
+        aspects: dict[str, dict[str, Verdict]] = {}
+        reasons: list[str] = []
+        for dimension in FRAMEWORK:
+            verdicts, why = await self._judged(item, dimension, run)
+            aspects[dimension.name] = verdicts
+            if False in verdicts.values():
+                reasons.append(f"{_first_bad(dimension.name, verdicts)}: {why}")
+        return Inspection(item.id, self.name, aspects, tuple(reasons))
+
+    async def _judged(
+        self, item: Item, dimension: Dimension, run: Run
+    ) -> tuple[dict[str, Verdict], str]:
+        prompt = render(
+            "train/inspect",
+            item.language,
+            dimension=dimension.name,
+            about=dimension.about[item.language],
+            question=item.question,
+            golds=list(item.golds),
+            transcript=shortened(item.transcript),
+            aspects=[(name, told[item.language]) for name, told in dimension.aspects.items()],
+        )
+        grammar = aspects_grammar(dimension) if self.constrains else None
+        sampling = Sampling(0.0, self.max_tokens, top=0, grammar=grammar)
+
+        def parse(reply: Completion) -> tuple[dict[str, Verdict], str]:
+            return parse_aspects(reply.text, dimension), _reason(reply.text)
+
+        try:
+            return await ask(
+                self.model,
+                [Message("user", prompt.text)],
+                parse,
+                sampling,
+                run,
+                role="judge",
+                prompt=prompt.identity,
+            )
+        except MalformedOutput:
+            return dict.fromkeys(dimension.aspects), ""
+
+
+@dataclass(frozen=True)
+class Together:
+    """One judge after the other; those after one who finds something bad are not asked."""
+
+    parts: tuple[Inspector, ...]
+
+    @property
+    def name(self) -> str:
+        return "+".join(part.name for part in self.parts)
+
+    async def inspect(self, item: Item, run: Run) -> Inspection:
+        said: list[Inspection] = []
+        for part in self.parts:
+            said.append(await part.inspect(item, run))
+            if said[-1].good is False:
+                break
+        return joined(self.name, said)
+
+
+def aspects_grammar(dimension: Dimension) -> Grammar:
+    """`<aspects>content pass, privacy fail</aspects>`, after some reasoning."""
+    parts: list[Node | str] = []
+    for name in dimension.aspects:
+        parts += [", " if parts else "<aspects>", f"{name} ", alt("pass", "fail")]
+    return Grammar("aspects", after_reasoning(seq(*parts, "</aspects>"), REASONING))
+
+
+def parse_aspects(reply: str, dimension: Dimension) -> dict[str, Verdict]:
+    """The last `<aspects>`, else the whole reply. Raises `MalformedOutput` unless every aspect
+    has one verdict."""
+    told = (_ASPECTS.findall(reply) or [reply])[-1]
+    found: dict[str, Verdict] = {}
+    for name in dimension.aspects:
+        words = set(re.findall(rf"\b{name}\b{_WORD}", told, re.IGNORECASE))
+        if len(words) != 1:
+            form = ", ".join(f"{aspect} pass" for aspect in dimension.aspects)
+            raise MalformedOutput(reply, expected=f"<aspects>{form}</aspects>, pass or fail each")
+        found[name] = words.pop().casefold() == "pass"
+    return found
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """Beginning and end of a text that is longer than `longest` characters."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]}\n[…]\n{text[-half:]}"
+
+
+def _reason(reply: str) -> str:
+    return " ".join(reply.partition("<aspects>")[0].split())
+
+
+def _first_bad(dimension: str, verdicts: dict[str, Verdict]) -> str:
+    return f"{dimension}.{next(name for name, said in verdicts.items() if said is False)}"

@@ -1,0 +1,142 @@
+"""The shared log of a data run: what was taught, kept and dropped, by whom.
+
+    tries-WRITER.jsonl   one line a try; only its writer appends to it
+    claims/              who works on which batch (`osler.evaluate.claims`)
+
+A line counts once its line break is there. What is killed loses the try that it was in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from osler.errors import BadRun
+from osler.evaluate.sample import Sample
+from osler.train.thinker.dialogue import Stage
+from osler.train.thinker.trajectory import Trajectory
+from osler.types import Usage
+
+FILES = "tries-"
+Status = Literal["kept", "dropped", "failed"]
+"""A sample; none, for a reason; an error of a model or a source."""
+
+
+class Key(NamedTuple):
+    stage: Stage
+    task: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One question taught once."""
+
+    stage: Stage
+    sample: Sample
+    teacher: str
+    """Identity of the models."""
+    round: int
+    """From 1, of this teacher on this question."""
+    seed: int
+    status: Status
+    why: str
+    """Empty when it was kept."""
+    when: str
+    """ISO 8601, UTC."""
+    seconds: float
+    usage: Usage = field(default_factory=Usage)
+    trajectory: Trajectory | None = None
+    """Of a kept one."""
+    inspector: str = ""
+    """Who judged its quality; empty = nobody."""
+    student: str = ""
+    """Whose boundary was determined."""
+
+    @property
+    def key(self) -> Key:
+        return Key(self.stage, self.sample.task, self.sample.id)
+
+
+@dataclass
+class Seen:
+    """What the log holds, read anew only where it has grown."""
+
+    folder: Path
+    kept: set[Key] = field(default_factory=set)
+    tries: Counter[tuple[Key, str]] = field(default_factory=Counter)
+    """Tries that were kept or dropped, by question and teacher; a failed one is no try."""
+    _read: dict[str, int] = field(default_factory=dict)
+
+    def refresh(self) -> None:
+        """Raises `BadRun` for a damaged line, naming file and byte."""
+        for path in sorted(self.folder.glob(f"{FILES}*.jsonl")):
+            start = self._read.get(path.name, 0)
+            if path.stat().st_size > start:
+                for at, one in _tries(path, start):
+                    self.note(one)
+                    self._read[path.name] = at
+
+    def note(self, one: Try) -> None:
+        if one.status == "kept":
+            self.kept.add(one.key)
+        if one.status != "failed":
+            self.tries[one.key, one.teacher] += 1
+
+
+def append(path: Path, one: Try) -> int:
+    """The file's length afterwards. Raises `BadRun`."""
+    try:
+        with path.open("ab") as file:
+            file.write(_adapter().dump_json(one) + b"\n")
+            return file.tell()
+    except OSError as error:
+        raise BadRun(f"{path} cannot be written: {error.strerror}", fix="make room") from error
+
+
+def read_tries(folder: Path) -> Iterator[Try]:
+    """Every try of a log. Raises `BadRun` for a folder without one, and for a damaged line."""
+    if not any(folder.glob(f"{FILES}*.jsonl")):
+        raise BadRun(f"{folder} is no log of training data", fix="`osler train thinker-data`")
+    for path in sorted(folder.glob(f"{FILES}*.jsonl")):
+        for _, one in _tries(path, 0):
+            yield one
+
+
+def kept(folder: Path) -> Mapping[Key, Try]:
+    """Of each question the newest try that was kept."""
+    newest: dict[Key, Try] = {}
+    for one in read_tries(folder):
+        known = newest.get(one.key)
+        if one.status == "kept" and (known is None or known.when <= one.when):
+            newest[one.key] = one
+    return dict(sorted(newest.items()))
+
+
+def _tries(path: Path, start: int) -> Iterator[tuple[int, Try]]:
+    """Whole lines from a byte on, each with where it ends."""
+    with path.open("rb") as file:
+        file.seek(start)
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            try:
+                one = _adapter().validate_json(line)
+            except ValidationError as error:
+                raise BadRun(
+                    f"{path} at byte {start}: not a try: {error.errors()[0]['msg']}",
+                    fix="take that line out, or the file away",
+                ) from error
+            start += len(line)
+            yield start, one
+
+
+@cache
+def _adapter() -> TypeAdapter[Try]:
+    return TypeAdapter(Try)

@@ -1,0 +1,233 @@
+"""Rounds of teaching and filtering (App. 9): what is dropped is tried again, otherwise seeded.
+
+The paper trains a model on what was kept and infers anew with it. Here that is the same command
+on the same log with that model as planner: its tries count by themselves, so that each teacher
+has `rounds` tries at whatever no teacher has solved yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from osler.errors import BadRun, MalformedOutput, OslerError
+from osler.evaluate.claims import Claims
+from osler.evaluate.judges import Judge
+from osler.evaluate.log import writer_name
+from osler.evaluate.sample import Sample
+from osler.llm.base import Message
+from osler.trace import Run, Spent
+from osler.train.thinker.dialogue import Stage, messages
+from osler.train.thinker.filters import Bounds, broken, too_long, wrong
+from osler.train.thinker.log import FILES, Key, Seen, Try, append
+from osler.train.thinker.quality import Inspector, Item
+from osler.train.thinker.teacher import Teacher
+from osler.train.thinker.trajectory import Trajectory
+
+BATCH = 16
+"""Questions that are claimed at once."""
+HOPELESS = 20
+"""Failures in a row after which a run stops."""
+_POLL = 0.5
+"""Seconds between two looks at batches that others hold."""
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Course:
+    """What is taught, and what counts."""
+
+    teacher: Teacher
+    stage: Stage = "thinker"
+    rounds: int = 3
+    seed: int = 0
+    bounds: Bounds = field(default_factory=Bounds)
+    judge: Judge | None = None
+    """Of answers that no formula can grade."""
+    inspector: Inspector | None = None
+    """Of quality (App. 10)."""
+
+    def seed_of(self, sample: Sample, round: int) -> int:
+        """Of one try; equal calls give equal seeds on every machine."""
+        told = f"{self.seed}.{self.stage}.{sample.task}.{sample.id}.{self.teacher.name}.{round}"
+        return int.from_bytes(hashlib.sha256(told.encode()).digest()[:4])
+
+
+@dataclass
+class Class:
+    """One process that works on a log folder; several may share one."""
+
+    folder: Path
+    course: Course
+    jobs: int = 1
+    """Questions at once."""
+    progress: Progress | None = None
+    _seen: Seen = field(init=False)
+    _claims: Claims = field(init=False)
+    _path: Path = field(init=False)
+    _row: int = field(init=False, default=0)
+    _failed: set[Key] = field(init=False, default_factory=set)
+    """By this run: not tried again before the next."""
+
+    async def run(self, samples: Sequence[Sample]) -> None:
+        """Returns when each question is kept, or was tried as often as the course has rounds.
+
+        Raises `BadRun` when `HOPELESS` questions in a row have failed, with the last reason.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadRun(f"{self.folder} cannot be made: {error.strerror}") from error
+        writer = writer_name()
+        self._seen, self._path = Seen(self.folder), self.folder / f"{FILES}{writer}.jsonl"
+        self._claims = Claims(self.folder / "claims", writer)
+        self._seen.refresh()
+        for round in range(1, self.course.rounds + 1):
+            while any(self._due(sample, round) for sample in samples):
+                if not await self._pass(samples, round):
+                    await asyncio.sleep(_POLL)  # the rest is in other hands
+                self._seen.refresh()
+
+    def _due(self, sample: Sample, round: int) -> bool:
+        key = self._key(sample)
+        tried = self._seen.tries[key, self.course.teacher.name]
+        return key not in self._seen.kept and key not in self._failed and tried < round
+
+    def _key(self, sample: Sample) -> Key:
+        return Key(self.course.stage, sample.task, sample.id)
+
+    async def _pass(self, samples: Sequence[Sample], round: int) -> bool:
+        """Takes every batch that is free; whether there was any."""
+        worked = False
+        for start in range(0, len(samples), BATCH):
+            batch = samples[start : start + BATCH]
+            name = f"{self.course.stage}.{batch[0].task}.{batch[0].id}"
+            if not any(self._due(s, round) for s in batch) or not self._claims.take(name):
+                continue
+            worked = True
+            try:
+                self._seen.refresh()  # another may have done it before we claimed it
+                await self._batch(name, [s for s in batch if self._due(s, round)], round, samples)
+            finally:
+                self._claims.release(name)
+        return worked
+
+    async def _batch(
+        self, name: str, due: Sequence[Sample], round: int, samples: Sequence[Sample]
+    ) -> None:
+        todo = iter(due)
+
+        async def work() -> None:
+            for sample in todo:
+                self._write(await tried(self.course, sample, round))
+                self._claims.touch(name)
+                if self.progress is not None:
+                    known = sum(self._key(each) in self._seen.kept for each in samples)
+                    told = f"{self.course.stage}, round {round}, kept"
+                    self.progress(told, known, len(samples))
+
+        alive = asyncio.create_task(self._keep_alive(name))
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(min(self.jobs, len(due))):
+                    workers.create_task(work())
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from group
+        finally:
+            alive.cancel()
+
+    async def _keep_alive(self, name: str) -> None:
+        """One slow question may take longer than a claim lasts."""
+        while True:
+            await asyncio.sleep(self._claims.lease / 4)
+            self._claims.touch(name)
+
+    def _write(self, one: Try) -> None:
+        append(self._path, one)
+        self._seen.refresh()
+        if one.status != "failed":
+            self._row = 0
+            return
+        self._failed.add(one.key)
+        self._row += 1
+        if self._row >= HOPELESS:
+            raise BadRun(
+                f"{self._row} questions in a row have failed; the last: {one.why}",
+                fix="mend that, and run the same command again: what is done is kept",
+            )
+
+
+async def tried(course: Course, sample: Sample, round: int) -> Try:
+    """One question taught and filtered. A failure is a result, with its reason."""
+    began, when = time.perf_counter(), datetime.now(UTC).isoformat(timespec="milliseconds")
+    seed = course.seed_of(sample, round)
+    blank = Try(
+        course.stage, sample, course.teacher.name, round, seed, "failed", "", when, 0.0,
+        inspector=course.inspector.name if course.inspector else "",
+        student=course.teacher.student.model.name if course.stage == "thinker" else "",
+    )  # fmt: skip
+    costs: list[Run] = []
+    try:
+        made, why = await _judged(course, sample, seed, costs)
+        done = replace(blank, status="dropped" if why else "kept", why=why)
+        done = done if why else replace(done, trajectory=made)
+    except Spent:
+        done = replace(blank, status="dropped", why="the budget was spent")
+    except MalformedOutput as error:
+        done = replace(blank, status="dropped", why=f"no {error.expected}")
+    except OslerError as error:
+        done = replace(blank, why=f"{type(error).__name__}: {error}")
+    usage = blank.usage
+    for run in costs:
+        usage += run.usage
+    return replace(done, usage=usage, seconds=_rounded(time.perf_counter() - began))
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 4)
+
+
+async def _judged(
+    course: Course, sample: Sample, seed: int, costs: list[Run]
+) -> tuple[Trajectory, str]:
+    """The trajectory, and why it is none to keep; the cheap reasons first."""
+    made, run = await course.teacher.teach(sample.question, course.stage, seed)
+    costs.append(run)
+    if why := broken(made, course.stage):
+        return made, why
+    chat = messages(made, course.stage, sample.question.language)
+    if why := too_long(chat, course.bounds):
+        return made, why
+    judging = Run(id=run.id, seed=seed)
+    costs.append(judging)
+    if why := await wrong(made, sample, course.stage, course.bounds, course.judge, judging):
+        return made, why
+    if course.inspector is not None:
+        found = await course.inspector.inspect(item_of(sample, chat, course.stage), judging)
+        if found.bad:
+            return made, f"inspection: {', '.join(found.bad)}"
+    return made, ""
+
+
+def item_of(sample: Sample, chat: Sequence[Message], stage: Stage) -> Item:
+    """A sample as its quality is judged."""
+    question = sample.question
+    options = zip(question.letters, question.options, strict=True)
+    lettered = " ".join(f"{letter}. {text}" for letter, text in options)
+    asked = f"{question.text}\n{lettered}".strip()
+    return Item(question.id, tuple(chat), asked, golds_of(sample, stage), question.language)
+
+
+def golds_of(sample: Sample, stage: Stage) -> tuple[str, ...]:
+    """What is right for a sample of the stage: a plan has no answer, a deep search has words."""
+    question, gold = sample.question, sample.gold
+    if stage == "logical-form":
+        return ()
+    if stage == "deep-search" and len(gold.letters) == 1:
+        return (question.option(gold.letters[0]),)
+    return gold.letters or gold.texts

@@ -1,0 +1,258 @@
+"""What of a sample's quality needs no model: format, references, answers, repetition.
+
+A rule condemns, or it is silent: only what is wholly mechanical (`fluency.structure`,
+`logic.flow`) is ever called sound by a rule. Each rule gives the aspect and the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from osler.errors import MalformedOutput
+from osler.evaluate.metrics.words import exact_match, f1
+from osler.kag.dependencies import REFERENCE, dependencies
+from osler.kag.parse import read_plan, read_search
+from osler.kag.speaker import ECHOES, UNKNOWN
+from osler.retrieve.words import terms
+from osler.text import is_cjk, sentences
+from osler.trace import Run
+from osler.train.thinker.chat import Reply, alternates, dug, replies, unbalanced
+from osler.train.thinker.quality import FRAMEWORK, Inspection, Item, Verdict
+
+DECIDED = {("fluency", "structure"), ("logic", "flow")}
+"""Aspects that are sound where no rule condemns them."""
+MOST_REPLY = 4_000
+"""Characters of a last answer, beyond which it is too long to be clear."""
+LEAST_FRESH = 0.5
+"""Share of distinct runs of four words, below which a text repeats itself."""
+
+Fault = tuple[str, str]
+"""Aspect as "logic.flow", and the reason."""
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_STEP = re.compile(r"^Step\d+: (.*)$", re.MULTILINE)
+_MARK = re.compile(r"\[(\d{1,3})\]")
+_CITED = re.compile(r"^\[(\d{1,3})\] ", re.MULTILINE)
+_RESULT = re.compile(r"<result>(.*?)</result>", re.DOTALL)
+_PRIVATE = {
+    "an e-mail address": re.compile(r"\b[\w.+-]+@[\w-]+\.[a-z]{2,}\b", re.IGNORECASE),
+    "a mobile number": re.compile(r"(?<!\d)1[3-9]\d{9}(?!\d)"),
+    "a social security number": re.compile(r"(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])"),
+    "an identity card's number": re.compile(r"(?<!\d)[1-9]\d{5}(?:19|20)\d{9}[\dXx](?!\d)"),
+    "a credential": re.compile(r"\b(?:sk-[\w-]{16,}|password\s*[:=]\s*\S+)", re.IGNORECASE),
+}
+_SHOUTING = re.compile(r"[!！]{3,}|(?:\b[A-Z]{3,}\b[ ,]+){5,}")
+_YES_NO = frozenset({"yes", "no", "true", "false", "是", "否", "对", "错"})
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All rules, as a judge."""
+
+    name: str = "rules"
+
+    async def inspect(self, item: Item, run: Run) -> Inspection:
+        """No call is made; `run` stays as it is."""
+        return inspected(item)
+
+
+def inspected(item: Item) -> Inspection:
+    """What the rules say of a sample."""
+    aspects: dict[str, dict[str, Verdict]] = {
+        dimension.name: {
+            aspect: True if (dimension.name, aspect) in DECIDED else None
+            for aspect in dimension.aspects
+        }
+        for dimension in FRAMEWORK
+    }
+    reasons = []
+    for aspect, why in faults(item):
+        dimension, _, name = aspect.partition(".")
+        aspects[dimension][name] = False
+        reasons.append(f"{aspect}: {why}")
+    return Inspection(item.id, "rules", aspects, tuple(reasons))
+
+
+def faults(item: Item) -> Iterator[Fault]:
+    """Everything that a rule finds."""
+    found = replies(item)
+    for rule in RULES:
+        yield from rule(item, found)
+
+
+def _structure(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    aspect = "fluency.structure"
+    if not alternates(item.messages):
+        yield aspect, "the turns of user and assistant do not alternate"
+    thinks = any(m.role == "system" and "<think>" in m.content for m in item.messages)
+    for n, reply in enumerate(found, 1):
+        if name := unbalanced(reply.text):
+            yield aspect, f"reply {n}: <{name}> is not closed"
+        elif thinks and not reply.thought:
+            yield aspect, f"reply {n} has no thought"
+        if not reply.visible:
+            yield aspect, f"reply {n} says nothing"
+        if "\N{REPLACEMENT CHARACTER}" in reply.text:
+            yield aspect, f"reply {n} has broken characters"
+        if reply.searches:
+            try:
+                read_search(reply.visible)
+            except MalformedOutput as error:
+                yield aspect, f"reply {n}: its search cannot be read ({error.message[:80]})"
+        elif _wants_plan(reply):
+            try:
+                read_plan(reply.visible)
+            except MalformedOutput as error:
+                yield aspect, f"reply {n}: its plan cannot be read ({error.message[:80]})"
+
+
+def _wants_plan(reply: Reply) -> bool:
+    return "Function Usage: Output" in reply.asked or "用法：Output" in reply.asked
+
+
+def _flow(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    aspect = "logic.flow"
+    for reply in found:
+        if plan := reply.plan:
+            for problem in dependencies(plan).problems:
+                yield aspect, problem
+    for n, reply in enumerate(found):
+        told = _STEP.search(reply.asked) if n else None
+        if told and (open_ := REFERENCE.search(told[1])):
+            yield aspect, f"{open_[0]} was not filled in before it was asked"
+        follows = found[n + 1].asked if n + 1 < len(found) else ""
+        if reply.searches and not follows.startswith("<references>"):
+            yield aspect, "a search without references"
+        if reply.programs and not follows.startswith("<result>"):
+            yield aspect, "a program without a result"
+
+
+def _rejection(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    aspect = "accuracy.rejection"
+    for n, reply in enumerate(found, 1):
+        last = n == len(found)
+        if reply.searches or reply.programs or (reply.plan and not last):
+            if last:
+                yield aspect, "it ends without an answer"
+            continue
+        said = reply.answer
+        if said is None:
+            if last or reply.asked.startswith("<references>"):
+                yield aspect, f"reply {n} has no boxed answer"
+        elif said.casefold().rstrip(".。") in UNKNOWN | ECHOES:
+            yield aspect, f"reply {n} answers {said!r}"
+
+
+def _facts(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    """A letter is right or wrong; of words only what shares nothing with any gold is wrong."""
+    said = found[-1].answer if found else None
+    if not item.golds or not said or (found and found[-1].plan):
+        return
+    letters = [gold for gold in item.golds if len(gold) == 1 and gold.isascii() and gold.isalpha()]
+    if len(letters) == len(item.golds):
+        chosen = set(re.findall(r"\b[A-Za-z]\b", said)) if len(said) > 1 else {said}
+        if chosen != set(letters):
+            yield "accuracy.facts", f"the answer is {said!r}, not {', '.join(letters)}"
+    elif not exact_match(said, item.golds) and not f1(said, item.golds):
+        yield "accuracy.facts", f"the answer {said[:60]!r} shares no word with the gold answer"
+
+
+def _hallucination(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    for one in dug(found):
+        told = f"{one.references}\n{one.question}\n{item.question}"
+        words, numbers = set(terms(one.answer)), set(_NUMBER.findall(one.answer))
+        if one.answer.casefold().rstrip(".。") in _YES_NO:
+            continue
+        if words and not words & set(terms(told)):
+            yield "accuracy.hallucination", f"nothing of {one.answer[:60]!r} is in the references"
+        elif numbers and not numbers & set(_NUMBER.findall(told)):
+            yield "accuracy.hallucination", f"no number of {one.answer[:60]!r} is in the references"
+
+
+def _process(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    aspect = "accuracy.process"
+    for reply in found:
+        result = _RESULT.fullmatch(reply.asked.strip())
+        if result and reply.answer != result[1].strip():
+            yield aspect, f"the program gave {result[1].strip()!r}, the answer is {reply.answer!r}"
+    if found:
+        offered = set(_CITED.findall(found[-1].asked))
+        cited = set(_MARK.findall(found[-1].visible))
+        if offered and (missing := cited - offered):
+            yield aspect, f"[{min(missing)}] cites a document that was not given"
+
+
+def _topic(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    asked = set(terms(item.question))
+    plan = next((plan for reply in found if (plan := reply.plan)), None)
+    if plan and asked and not any(asked & set(terms(step.question)) for step in plan.steps):
+        yield "relevance.topic", "no step shares a word with the question"
+
+
+def _clarity(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    if found and not found[-1].plan and len(found[-1].visible) > MOST_REPLY:
+        yield "relevance.clarity", f"the last answer has {len(found[-1].visible):,} characters"
+
+
+def _repetition(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    for n, reply in enumerate(found, 1):
+        prose = f"{reply.thought}\n{'' if reply.plan or reply.searches else reply.visible}"
+        said = Counter(" ".join(prose[a:b].split()) for a, b in sentences(prose))
+        again = [text for text, times in said.items() if times > 2 and len(text) > 7]
+        if again:
+            yield "fluency.concise", f"reply {n} repeats {again[0][:60]!r}"
+        elif _stale(prose):
+            yield "fluency.concise", f"reply {n} goes round in circles"
+
+
+def _stale(prose: str) -> bool:
+    units = re.findall(r"[^\W_]", prose) if _share(prose) > 0.3 else prose.casefold().split()
+    runs = [tuple(units[i : i + 4]) for i in range(len(units) - 3)]
+    return len(runs) > 40 and len(set(runs)) / len(runs) < LEAST_FRESH
+
+
+def _idiom(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    prose = "\n".join(reply.thought for reply in found)
+    if len(prose) < 20:
+        return
+    share = _share(prose)
+    if item.language == "zh" and share < 0.3:
+        yield "fluency.idiom", "a Chinese question is thought about in another language"
+    if item.language == "en" and share > 0.3:
+        yield "fluency.idiom", "an English question is thought about in Chinese"
+
+
+def _share(text: str) -> float:
+    letters = [c for c in text if c.isalpha()]
+    return sum(map(is_cjk, letters)) / len(letters) if letters else 0.0
+
+
+def _privacy(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    whole = "\n".join(message.content for message in item.messages)
+    for what, pattern in _PRIVATE.items():
+        if pattern.search(whole):
+            yield "security.privacy", f"it holds {what}"
+
+
+def _manners(item: Item, found: list[Reply]) -> Iterator[Fault]:
+    if any(_SHOUTING.search(reply.text) for reply in found):
+        yield "emotion.manners", "it shouts"
+
+
+RULES: tuple[Callable[[Item, list[Reply]], Iterator[Fault]], ...] = (
+    _structure,
+    _flow,
+    _rejection,
+    _facts,
+    _hallucination,
+    _process,
+    _topic,
+    _clarity,
+    _repetition,
+    _idiom,
+    _privacy,
+    _manners,
+)

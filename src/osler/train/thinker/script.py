@@ -1,0 +1,132 @@
+"""A run of KAG-Thinker, written down: every prompt with its reply, and what was decided.
+
+The trajectories are made by the solver itself (`osler.kag`), whose speakers and focuser are
+listened to. So what a model is trained on is what the solver really asks, reads and writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from osler.kag.focus import Focus, Focuser
+from osler.kag.speaker import Speaker
+from osler.llm.base import Completion, Message
+from osler.llm.grammar import Grammar
+from osler.prompts import Rendered
+from osler.trace import BoundaryChecked, Calculated, Event, Focused, FormSolved, FormsPlanned, Run
+from osler.types import Hit, Language
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One prompt and the reply that counted: the last one, where it was repaired."""
+
+    prompt: str
+    """Its identity, as "kag/attempt@1f3a9c2e"."""
+    asked: str
+    reply: str
+    """Without its thinking."""
+    thinking: str
+    read: bool
+    """Whether the reply could be read."""
+
+    @property
+    def kind(self) -> str:
+        """The prompt's own name: "attempt", "focus", "deduce"."""
+        return self.prompt.partition("@")[0].removesuffix(".zh").rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a search brought before the focuser."""
+
+    question: str
+    references: tuple[str, ...]
+    passages: tuple[str, ...]
+    """Ids of the passages."""
+
+
+Told = BoundaryChecked | Focused | Calculated | FormSolved | FormsPlanned
+Line = Exchange | Shown | Told
+
+
+@dataclass(frozen=True)
+class Script:
+    """What was said and decided, in order. One run writes into it, one step at a time."""
+
+    lines: list[Line] = field(default_factory=list)
+
+    def tell(self, event: Event) -> None:
+        """The sink of the run: keeps the events that decide something."""
+        if isinstance(event, BoundaryChecked | Focused | Calculated | FormSolved | FormsPlanned):
+            self.lines.append(event)
+
+
+@dataclass(frozen=True)
+class Heard(Speaker):
+    """A speaker whose exchanges are written down."""
+
+    script: Script = field(default_factory=Script)
+
+    async def ask(
+        self,
+        prompt: Rendered,
+        parse: Callable[[Completion], T],
+        run: Run,
+        *,
+        grammar: Grammar | None = None,
+        top: int = 0,
+        shown: Sequence[Message] = (),
+    ) -> T:
+        """As `Speaker.ask`."""
+        replies: list[Completion] = []
+        read = False
+
+        def listening(reply: Completion) -> T:
+            replies.append(reply)
+            return parse(reply)
+
+        try:
+            value = await Speaker.ask(
+                self, prompt, listening, run, grammar=grammar, top=top, shown=shown
+            )
+            read = True
+            return value
+        finally:
+            if replies:
+                last = replies[-1]
+                said = Exchange(prompt.identity, prompt.text, last.text, last.thinking, read)
+                self.script.lines.append(said)
+
+
+@dataclass(frozen=True)
+class Watched(Focuser):
+    """A focuser whose references are written down, each before the verdict on them."""
+
+    script: Script = field(default_factory=Script)
+
+    async def focus(
+        self, question: str, hits: Sequence[Hit], language: Language, run: Run
+    ) -> Focus:
+        """As `Focuser.focus`."""
+        references = tuple(self.references(question, hits))
+        ids = tuple(hit.passage.id for hit in hits)
+        self.script.lines.append(Shown(question, references, ids))
+        return await Focuser.focus(self, question, hits, language, run)
+
+
+def heard(speaker: Speaker, script: Script) -> Heard:
+    """The same speaker, listened to."""
+    return Heard(
+        speaker.model,
+        speaker.role,
+        speaker.sampling,
+        speaker.constrains,
+        speaker.reasoning,
+        speaker.system,
+        script,
+    )

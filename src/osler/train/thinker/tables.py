@@ -1,0 +1,219 @@
+"""A judge of data against people: the paper's Tables 12 and 13, with agreement and kappa.
+
+A dimension that a judge does not decide counts as good: a filter keeps what nobody condemns.
+How often that was is told beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from osler.errors import BadRun
+from osler.evaluate.agreement import weighted_kappa
+from osler.evaluate.metrics.several import Agreement, agreement
+from osler.train.thinker.quality import DIMENSIONS, Inspection, Item
+
+ALL = "all"
+Pair = tuple[Item, Inspection]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A dimension of one domain, over samples that people call good, or bad."""
+
+    domain: str
+    dimension: str
+    right: int
+    """Judged as people did."""
+    wrong: int
+
+    @property
+    def accuracy(self) -> float | None:
+        n = self.right + self.wrong
+        return self.right / n if n else None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A judge's "bad" against people's, in one dimension, over good and bad samples."""
+
+    dimension: str
+    agreement: Agreement
+    """Positive is "bad": precision is of what is thrown away."""
+    kappa: float | None
+    undecided: int
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    judge: str
+    good: tuple[Line, ...]
+    """Table 12."""
+    bad: tuple[Line, ...]
+    """Table 13."""
+    held: tuple[Held, ...]
+
+
+def validate(items: Sequence[Item], found: Sequence[Inspection]) -> Validation:
+    """Raises `BadRun` where no sample is labelled."""
+    pairs = [pair for pair in zip(items, found, strict=True) if pair[0].labels]
+    if not pairs:
+        raise BadRun(
+            "no sample is labelled",
+            fix='give lines "labels": "good", or the list of the bad dimensions',
+        )
+    domains = sorted({item.domain for item, _ in pairs})
+    names = (*DIMENSIONS, ALL)
+    return Validation(
+        pairs[0][1].judge,
+        tuple(_line(pairs, domain, name, True) for domain in domains for name in names),
+        tuple(_line(pairs, domain, name, False) for domain in domains for name in names),
+        tuple(held for name in names for held in _held(pairs, name)),
+    )
+
+
+def _line(pairs: Sequence[Pair], domain: str, dimension: str, good: bool) -> Line:
+    counted = [
+        judged_good(found, dimension) is good
+        for item, found in pairs
+        if item.domain == domain and labelled(item, dimension) is good
+    ]
+    return Line(domain, dimension, sum(counted), len(counted) - sum(counted))
+
+
+def labelled(item: Item, dimension: str) -> bool | None:
+    """What people say; over all, bad as soon as one dimension is. `None` = nothing."""
+    if dimension != ALL:
+        return item.labels.get(dimension)
+    if False in item.labels.values():
+        return False
+    return True if len(item.labels) == len(DIMENSIONS) else None
+
+
+def judged_good(found: Inspection, dimension: str) -> bool:
+    verdict = found.good if dimension == ALL else found.dimension(dimension)
+    return verdict is not False
+
+
+def _held(pairs: Sequence[Pair], dimension: str) -> Iterator[Held]:
+    known = [
+        (said, found) for item, found in pairs if (said := labelled(item, dimension)) is not None
+    ]
+    if not known:
+        return
+    machine = [not judged_good(found, dimension) for _, found in known]
+    people = [not said for said, _ in known]
+    undecided = sum(
+        (found.good if dimension == ALL else found.dimension(dimension)) is None
+        for _, found in known
+    )
+    kappa = weighted_kappa([(int(m), int(p)) for m, p in zip(machine, people, strict=True)])
+    yield Held(dimension, agreement(machine, people), kappa, undecided)
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What a judge says of samples that nobody has labelled."""
+
+    judge: str
+    n: int
+    good: int
+    """Samples without a bad dimension."""
+    bad: Mapping[str, int]
+    """By dimension."""
+    undecided: Mapping[str, int]
+    reasons: Mapping[str, int]
+    """Aspect → samples."""
+
+
+def shares(found: Sequence[Inspection]) -> Shares:
+    """Raises `ValueError` for no samples."""
+    if not found:
+        raise ValueError("no samples, no shares")
+    aspects: dict[str, int] = {}
+    for one in found:
+        for dimension, verdicts in one.aspects.items():
+            for aspect, said in verdicts.items():
+                if said is False:
+                    aspects[f"{dimension}.{aspect}"] = aspects.get(f"{dimension}.{aspect}", 0) + 1
+    return Shares(
+        found[0].judge,
+        len(found),
+        sum(one.good is not False for one in found),
+        {name: sum(one.dimension(name) is False for one in found) for name in DIMENSIONS},
+        {name: sum(one.dimension(name) is None for one in found) for name in DIMENSIONS},
+        dict(sorted(aspects.items(), key=lambda pair: (-pair[1], pair[0]))),
+    )
+
+
+def report(told: Shares, against: Validation | None) -> str:
+    """Markdown."""
+    parts = [f"# Quality of {told.n:,} samples\n\nJudged by {told.judge}.", _shares_table(told)]
+    if against is not None:
+        parts += [
+            "## Samples that people call good (Table 12)\n\n" + _paper_table(against.good),
+            "## Samples that people call bad (Table 13)\n\nGood case: the judge found it bad, too."
+            "\n\n" + _paper_table(against.bad),
+            '## Agreement\n\nOf "bad", over all labelled samples. What is not decided counts as'
+            " good.\n\n" + _held_table(against.held),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _shares_table(told: Shares) -> str:
+    rows = [
+        [name.capitalize(), f"{told.bad[name]:,}", f"{told.undecided[name]:,}"]
+        for name in DIMENSIONS
+    ]
+    rows.append(["All", f"{told.n - told.good:,}", ""])
+    table = _table(["Dimension", "bad", "not decided"], rows)
+    if not told.reasons:
+        return table
+    worst = _table(["Aspect", "samples"], [[name, f"{n:,}"] for name, n in told.reasons.items()])
+    return f"{table}\n\n{worst}"
+
+
+def _paper_table(lines: Sequence[Line]) -> str:
+    """Domains side by side, as the paper prints them."""
+    domains = list(dict.fromkeys(line.domain for line in lines))
+    head = [""]
+    for domain in domains:
+        name = f"{domain.capitalize()}: " if domain else ""
+        head += [f"{name}Good Case", "Bad Case", "Acc"]
+    rows = []
+    for dimension in (*DIMENSIONS, ALL):
+        row = [dimension.capitalize()]
+        for line in lines:
+            if line.dimension == dimension:
+                accuracy = "–" if line.accuracy is None else f"{line.accuracy:.3f}"
+                row += [str(line.right), str(line.wrong), accuracy]
+        rows.append(row)
+    return _table(head, rows)
+
+
+def _held_table(held: Sequence[Held]) -> str:
+    rows = [
+        [
+            one.dimension.capitalize(),
+            str(one.agreement.n),
+            _three(one.agreement.accuracy),
+            _three(one.agreement.precision),
+            _three(one.agreement.recall),
+            _three(one.agreement.f1),
+            "–" if one.kappa is None else _three(one.kappa),
+            str(one.undecided),
+        ]
+        for one in held
+    ]
+    names = ["Dimension", "n", "Accuracy", "Precision", "Recall", "F1", "Kappa", "Not decided"]
+    return _table(names, rows)
+
+
+def _three(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] + ["--:"] * (len(head) - 1), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

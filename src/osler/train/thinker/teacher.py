@@ -1,0 +1,154 @@
+"""A teacher solves a question as KAG-Thinker does, and the run becomes a trajectory (App. 9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from osler.answer.written import Written
+from osler.errors import MalformedOutput
+from osler.kag.boundary import TAU, Boundary, GenerateThenAssess, NoBoundary
+from osler.kag.depth import DepthSolver, FormRetriever
+from osler.kag.executors import Calculator, Deducer
+from osler.kag.output import Finisher
+from osler.kag.planner import Decomposer
+from osler.kag.solver import Thinker
+from osler.kag.speaker import Speaker
+from osler.llm.base import Completion
+from osler.prompts import render
+from osler.trace import Budget, Run
+from osler.train.thinker.boundary import Confirmed
+from osler.train.thinker.dialogue import Stage
+from osler.train.thinker.filters import broken
+from osler.train.thinker.script import Script, Watched, heard
+from osler.train.thinker.trajectory import Solved, Trajectory, Turn, trajectory_of
+from osler.types import Language, Question, Retriever
+
+Knows = Literal["both", "twice", "none"]
+"""The boundary of §3.2; of §5.1, confirmed twice; everything is looked up."""
+KNOWS: tuple[Knows, ...] = get_args(Knows)
+MOST_CALLS = 200
+"""Model calls for one question."""
+
+_TAG = re.compile(r"</?(?:think|answer|search|reason|references?)>", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """Who plays what: plans, searches and answers are the teacher's, attempts the student's.
+
+    With a student of its own the boundary is that of the model that is to be trained (App. 9).
+    """
+
+    planner: Speaker
+    solver: Speaker
+    """Focuses, searches, reasons, and restructures its reasons."""
+    student: Speaker
+    """Its knowledge boundary is determined."""
+    retriever: Retriever
+    confirmer: Speaker | None = None
+    """Confirms the student's answers, with `knows` "twice"; `None` = the solver."""
+    graph: FormRetriever | None = None
+    sources: tuple[str, ...] = ()
+    knows: Knows = "both"
+    tau: float = TAU
+    k: int = 3
+    turns: int = 4
+    """Searches for one sub-problem, at most. A longer way is no example to follow."""
+    restructure: bool = True
+    """Whether reasons are restructured by the model (§3.3), a call for each search."""
+    most_calls: int = MOST_CALLS
+
+    @property
+    def name(self) -> str:
+        """Identity of the models whose words are in the data."""
+        return "+".join(dict.fromkeys(s.model.name for s in (self.planner, self.solver)))
+
+    async def teach(self, question: Question, stage: Stage, seed: int) -> tuple[Trajectory, Run]:
+        """The trajectory, and the run with what it cost.
+
+        Raises `MalformedOutput` where not even a plan was told, and what the models raise.
+        """
+        script = Script()
+        # Under a budget the steps follow each other, so that lines belong to one step.
+        run = Run(
+            id=f"{stage}.{question.id}",
+            seed=seed,
+            budget=Budget(calls=self.most_calls),
+            sink=script.tell,
+        )
+        if stage == "logical-form":
+            await self._planner(script).decompose(question, run)
+            return trajectory_of(script), run
+        await self._thinker(script, stage).solve(question, run)
+        made = trajectory_of(script)
+        if self.restructure and not broken(made, stage):
+            made = await self._restructured(made, question.language, run)
+        return made, run
+
+    def _planner(self, script: Script) -> Decomposer:
+        return Decomposer(heard(self.planner, script))
+
+    def _thinker(self, script: Script, stage: Stage) -> Thinker:
+        solver = heard(self.solver, script)
+        depth = DepthSolver(
+            solver,
+            self.retriever,
+            NoBoundary() if stage == "deep-search" else self._boundary(script),
+            Watched(solver, script=script),
+            self.graph,
+            sources=self.sources,
+            k=self.k,
+            turns=self.turns,
+        )
+        # Programs only, as the paper's <Python> turns are.
+        calculator = Calculator(solver, {})
+        return Thinker(
+            self._planner(script), depth, calculator, Deducer(solver), Finisher(solver), Written()
+        )
+
+    def _boundary(self, script: Script) -> Boundary:
+        if self.knows == "none":
+            return NoBoundary()
+        student = GenerateThenAssess(heard(self.student, script), self.tau)
+        if self.knows == "both":
+            return student
+        return Confirmed(student, heard(self.confirmer or self.solver, script))
+
+    async def _restructured(self, made: Trajectory, language: Language, run: Run) -> Trajectory:
+        """Each reason as a thought of the turn (§3.3); one that cannot be had stays as it is."""
+        steps = [await self._told(step, language, run) for step in made.steps]
+        return replace(made, steps=tuple(steps))
+
+    async def _told(self, step: Solved, language: Language, run: Run) -> Solved:
+        turns: list[Turn] = []
+        for turn, following in zip(step.turns, _followings(step), strict=True):
+            prompt = render(
+                "train/restructure",
+                language,
+                question=step.words.partition("\n")[0].partition(": ")[2],
+                enough=turn.enough,
+                reason=turn.reason,
+                following=following,
+            )
+            try:
+                thought = await self.solver.ask(prompt, _thought, run)
+            except MalformedOutput:  # the reason itself is a thought, too
+                thought = ""
+            turns.append(replace(turn, thought=thought))
+        return replace(step, turns=tuple(turns))
+
+
+def _followings(step: Solved) -> Sequence[str]:
+    """What is done after each turn: the next search, in the end the answer."""
+    searches = [turn.search.partition("\n")[0].partition(": ")[2] for turn in step.turns[1:]]
+    return [*searches, step.answer] if step.turns else []
+
+
+def _thought(reply: Completion) -> str:
+    text = " ".join(reply.text.split())
+    if not text or _TAG.search(text):
+        raise MalformedOutput(reply.text, expected="a thought without tags")
+    return text

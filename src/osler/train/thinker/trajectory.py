@@ -1,0 +1,175 @@
+"""What a run of the teacher came to, step by step: the material of training samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from osler.errors import MalformedOutput
+from osler.kag.dependencies import fill
+from osler.kag.parse import read_search
+from osler.kag.wire import render_step
+from osler.trace import BoundaryChecked, Calculated, Focused, FormNode, FormSolved, FormsPlanned
+from osler.train.thinker.script import Exchange, Line, Script, Shown
+
+_ANSWER = re.compile(r"<answer>.*", re.DOTALL)
+_PLANNERS = ("decompose", "outline")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One search for a sub-problem, and what was made of it."""
+
+    search: str
+    """The step that was looked up, in wire form: "Step1: …", "Action1: …" on two lines."""
+    references: tuple[str, ...]
+    passages: tuple[str, ...]
+    enough: bool
+    reason: str
+    """The focuser's (Table 4)."""
+    thought: str = ""
+    """The reason restructured (§3.3); empty = the reason as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A step and how it was solved."""
+
+    n: int
+    fn: str
+    """Retrieval, Math, Deduce or Output."""
+    words: str
+    """The step in wire form, with the answers it refers to filled in."""
+    answer: str
+    """Empty when it was not solved."""
+    assessed: bool = False
+    """Whether the boundary was determined."""
+    attempt: str = ""
+    """The answer out of the model's own head; empty where it had none."""
+    reasoning: str = ""
+    """What the self-check said of the attempt."""
+    known: bool = False
+    turns: tuple[Turn, ...] = ()
+    prompt: str = ""
+    """Of a Deduce or a Math, as it was asked."""
+    thought: str = ""
+    """What was thought before a Deduce's answer or a Math's program."""
+    code: str = ""
+    """The program that gave the result of a Math."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One question decomposed, solved and answered."""
+
+    prompt: str
+    """What was asked for the plan."""
+    thought: str
+    plan: str
+    """In wire form."""
+    origin: str
+    warnings: tuple[str, ...]
+    """What is wrong with the plan."""
+    steps: tuple[Solved, ...] = ()
+    """In the order in which they were solved."""
+    final_prompt: str = ""
+    final_thought: str = ""
+    final: str = ""
+    """The last reply: statements with citations, and the boxed answer."""
+    exchanges: tuple[Exchange, ...] = ()
+    """Those whose replies could be read, in order: what the solver asks call by call."""
+
+    @property
+    def retrievals(self) -> tuple[Solved, ...]:
+        return tuple(step for step in self.steps if step.fn == "Retrieval")
+
+
+def trajectory_of(script: Script) -> Trajectory:
+    """Raises `MalformedOutput` for a script without a plan."""
+    plan = next((line for line in script.lines if isinstance(line, FormsPlanned)), None)
+    if plan is None:
+        raise MalformedOutput("", expected="a plan")
+    exchanges = tuple(line for line in script.lines if isinstance(line, Exchange) and line.read)
+    asked = _last(exchanges, *_PLANNERS)
+    final = _last(exchanges, "answer")
+    return Trajectory(
+        asked.asked if asked else "",
+        _thought(asked) if asked else "",
+        "\n".join(_words(node, node.step) for node in plan.nodes),
+        plan.origin,
+        plan.warnings,
+        _solved(script.lines, {node.n: node for node in plan.nodes}),
+        final.asked if final else "",
+        final.thinking if final else "",
+        final.reply if final else "",
+        exchanges,
+    )
+
+
+def _solved(lines: Sequence[Line], nodes: Mapping[int, FormNode]) -> tuple[Solved, ...]:
+    """Each step from the lines that led to it."""
+    steps: list[Solved] = []
+    said: dict[int, str] = {}
+    buffer: list[Line] = []
+    for line in lines:
+        if isinstance(line, FormsPlanned):
+            buffer = []
+        elif isinstance(line, FormSolved):
+            node = nodes[line.n]
+            steps.append(_step(node, _words(node, fill(node.step, said)), line, buffer))
+            said |= {line.n: line.answer} if line.answer else {}
+            buffer = []
+        else:
+            buffer.append(line)
+    return tuple(steps)
+
+
+def _step(node: FormNode, words: str, solved: FormSolved, lines: Sequence[Line]) -> Solved:
+    made = Solved(node.n, node.fn, words, solved.answer)
+    exchanges = [line for line in lines if isinstance(line, Exchange) and line.read]
+    if checked := next((line for line in lines if isinstance(line, BoundaryChecked)), None):
+        doubts = [e for e in exchanges if e.kind in ("self_check", "complete")]
+        made = replace(
+            made,
+            assessed=True,
+            attempt=checked.answer,
+            reasoning="\n".join(filter(None, map(_thought, doubts))),
+            known=checked.known,
+        )
+    if node.fn == "Retrieval":
+        return replace(made, turns=_turns(words, lines))
+    programs = [e for e in lines if isinstance(e, Calculated) and e.value]
+    asked = _last(exchanges, "calculate" if node.fn == "Math" else "deduce")
+    if asked is None:
+        return made
+    code = programs[-1].code if programs and programs[-1].engine == "python" else ""
+    thought = asked.thinking if node.fn == "Math" else _thought(asked)
+    return replace(made, prompt=asked.asked, thought=thought, code=code)
+
+
+def _turns(words: str, lines: Sequence[Line]) -> tuple[Turn, ...]:
+    turns: list[Turn] = []
+    search, shown = words, None
+    for line in lines:
+        if isinstance(line, Shown):
+            shown = line
+        elif isinstance(line, Focused) and shown is not None:
+            turns.append(Turn(search, shown.references, shown.passages, line.enough, line.reason))
+        elif isinstance(line, Exchange) and line.kind == "search" and line.read:
+            search = render_step(read_search(line.reply))
+    return tuple(turns)
+
+
+def _words(node: FormNode, question: str) -> str:
+    return f"Step{node.n}: {question}\nAction{node.n}: {node.action}"
+
+
+def _thought(exchange: Exchange) -> str:
+    """What was thought before the answer: apart from the reply, or at its beginning."""
+    before = _ANSWER.sub("", exchange.reply) if "<answer>" in exchange.reply else ""
+    return "\n".join(part.strip() for part in (exchange.thinking, before) if part.strip())
+
+
+def _last(exchanges: Sequence[Exchange], *kinds: str) -> Exchange | None:
+    return next((e for e in reversed(exchanges) if e.kind in kinds), None)
