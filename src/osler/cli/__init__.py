@@ -20,6 +20,7 @@ from osler.cli import (
     graph_communities,
     kb,
     kb_extract,
+    kb_index,
     kb_keep,
     kb_push,
     models,
@@ -51,6 +52,7 @@ for command in (*kb_keep.COMMANDS, patients.patients, fetch.fetch):
     kb.app.command()(command)
 kb.app.command()(kb_push.push)
 kb.app.command()(kb_extract.extract)
+kb.app.command()(kb_index.index)
 app.add_typer(kb.app, name="kb", help="The knowledge base: what can be found and cited.")
 graph.app.command()(graph_communities.communities)
 kb.app.add_typer(graph.app, name="graph", help="Concepts, and how they hang together.")

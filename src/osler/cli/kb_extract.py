@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from osler.cli.kb import opened
+from osler.cli.kb_index import followed, known
 from osler.cli.progress import progress
 from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, session
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from osler.kb.extract.job import Plan, Report
     from osler.kb.extract.publish import Published
     from osler.kb.extract.store import Anchored
+    from osler.kb.indexes.job import Report as Indexed
 
 
 def extract(
@@ -55,6 +57,12 @@ def extract(
     at_once: Annotated[
         int, typer.Option("--at-once", min=1, max=256, help="Chunks asked about at a time.")
     ] = 4,
+    index: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--index", help="Make this index afterwards, as `osler kb index`; once for each."
+        ),
+    ] = None,
     show: Annotated[
         str | None, typer.Option("--show", metavar="ID", help="Only show a passage's items.")
     ] = None,
@@ -64,7 +72,8 @@ def extract(
     """Take entities, relations and knowledge points out of the texts, into the concept graph.
 
     A run that was interrupted goes on where it stopped; chunks that have not changed cost
-    nothing. Exit code 6: replies for some chunks could not be read; 1: nothing to show.
+    nothing. Indexes that are kept follow. Exit code 6: replies for some chunks could not be
+    read; 1: nothing to show.
     """
     here = session(context, as_json=as_json, quiet=quiet)
     if show is not None:
@@ -77,7 +86,7 @@ def extract(
     from osler.kb.extract import job, publish
     from osler.wiring import extraction
 
-    settings = here.settings()
+    settings, wanted = here.settings(), known(index or ())
     with opened(settings) as kb:  # refuses what is no knowledge base before a model is loaded
         folder = kb.path
     scope = tuple(source) if source else None
@@ -112,9 +121,15 @@ def extract(
         return
     with progress(here) as report:
         published = publish.publish(folder, report)
+        indexed = followed(settings, folder, wanted, report)
     if here.json or not here.quiet:
-        document = {"plan": asdict(planned), "done": asdict(done), "graph": asdict(published)}
-        here.show(_report_page(done, published), document)
+        document = {
+            "plan": asdict(planned),
+            "done": asdict(done),
+            "graph": asdict(published),
+            "indexes": [asdict(one) for one in indexed],
+        }
+        here.show(_report_page(done, published, indexed), document)
     if done.failed:
         raise typer.Exit(PARTIAL)
 
@@ -145,7 +160,7 @@ def _plan_page(plan: Plan) -> Table:
     return _table(rows)
 
 
-def _report_page(done: Report, graph: Published) -> Table:
+def _report_page(done: Report, graph: Published, indexed: Sequence[Indexed]) -> Table:
     rows = [
         ("chunks", f"{done.chunks:,} in {done.seconds:,.1f} s"),
         ("known by content", f"{done.known:,}"),
@@ -163,6 +178,10 @@ def _report_page(done: Report, graph: Published) -> Table:
     rows.append(("graph", f"{graph.names:,} names, {graph.relations:,} relations new"))
     if graph.withdrawn:
         rows.append(("graph: taken out", f"what {graph.withdrawn:,} passages said"))
+    rows += [
+        (f"index: {one.kind}", f"{one.items:,} items new in {one.seconds:,.1f} s")
+        for one in indexed
+    ]
     if done.left:
         rows.append(("left to do", f"{done.left:,}"))
     return _table(rows)

@@ -32,6 +32,8 @@ from osler.config.serving import Serve
 from osler.config.strategies import STRATEGIES, Strategy, TcRag
 from osler.types import ALL_SOURCES, EMR
 
+Index = Literal["chunk", "knowledge_unit", "atomic_query", "outline", "summary", "table", "graph"]
+
 
 class Kb(Section):
     path: Place = Field(description='Folder of the knowledge base (default: "kb" in home).')
@@ -46,6 +48,13 @@ class Kb(Section):
         description="How texts that are added are cut: omni (at most 1,000 characters), kag"
         " (the same by chapter, web pages by paragraph), tc-rag (128 tokens, 50 repeated), or"
         ' numbers: "800" or "800+100" characters, "256t+64" tokens.',
+    )
+    indexes: Annotated[tuple[Index, ...], BeforeValidator(listed)] = Field(
+        default=("chunk",),
+        min_length=1,
+        description="What is searched for chunks: their own text (chunk), what was extracted from"
+        " them (knowledge_unit, atomic_query, outline, summary, table; see `osler kb index`), and"
+        " the graph of their names (graph).",
     )
     engine: Literal["auto", "sqlite", "edge", "qdrant"] = Field(
         default="auto",

@@ -12,8 +12,11 @@ from osler.config import Settings
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.kb.base import Built, KnowledgeBase, Progress
 from osler.kb.engines.base import Choice, Filter
+from osler.kb.graph.extras import has_rapidfuzz
+from osler.kb.indexes.kinds import KINDS
 from osler.omni.describe import Offer
 from osler.retrieve.graph import GraphRetriever
+from osler.retrieve.indexed import Indexed, Named
 from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.relevance import Overlap
 from osler.retrieve.sources import Fusion, over
@@ -146,7 +149,14 @@ def _indexed(
 ) -> Retriever:
     chosen = settings.retrieve
     fusion = Fusion(chosen.dense_weight, chosen.lexical_weight, float(chosen.rrf_k), chosen.depth)
-    return over(kb, encoder, within(settings, sources), fusion)
+    allowed, on = within(settings, sources), set(settings.kb.indexes)
+    if on == {"chunk"}:
+        return over(kb, encoder, allowed, fusion)
+    kb.require_built(encoder.identity)
+    kinds = tuple(kind for kind in KINDS if kind in on)
+    kb.entries.require(kinds, encoder.identity)
+    named = Named(kb.webs, fuzzy=has_rapidfuzz()) if "graph" in on else None
+    return Indexed(kb, encoder, kinds, named, "chunk" in on, allowed, fusion)
 
 
 async def search(settings: Settings, query: str, *, k: int, sources: Iterable[str]) -> list[Hit]:

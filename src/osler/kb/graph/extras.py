@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from types import ModuleType
 
 from osler.errors import CapabilityMissing
+
+
+def has_rapidfuzz() -> bool:
+    """Whether misspelt names can be looked up; asked without importing it."""
+    return find_spec("rapidfuzz") is not None
 
 
 def rapidfuzz() -> ModuleType:

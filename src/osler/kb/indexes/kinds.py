@@ -16,6 +16,8 @@ Kind = Literal["knowledge_unit", "atomic_query", "outline", "summary", "table"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """Those that hold texts of their own. "chunk" is the passages themselves, "graph" their names."""
 
+VERSION = 1
+"""Raised when the same items would give other texts: an index of another one is made anew."""
 _LONGEST = 1000
 """Characters of an entry: a chunk has no more."""
 _ROW = re.compile(r"\s*\|\s*|\t+")
@@ -28,7 +30,7 @@ def entries(kind: Kind, passage: Passage, items: Sequence[Item]) -> list[str]:
 
     | index | of the items | where there are none |
     |---|---|---|
-    | knowledge_unit | points; each stated relation is one too | |
+    | knowledge_unit | points; each stated relation is one too | sentences with a name |
     | atomic_query | related questions of the points | questions that the relations answer |
     | outline | titles of its parts | title and headings above it |
     | summary | the summary | the first sentence |
@@ -41,7 +43,7 @@ def entries(kind: Kind, passage: Passage, items: Sequence[Item]) -> list[str]:
 def _texts(kind: Kind, passage: Passage, items: Sequence[Item]) -> Iterator[str]:
     match kind:
         case "knowledge_unit":
-            yield from _units(items)
+            yield from _units(passage, items)
         case "atomic_query":
             asked = [q for item in items if item.kind == "point" for q in item.questions]
             yield from asked or _questions(items)
@@ -52,20 +54,29 @@ def _texts(kind: Kind, passage: Passage, items: Sequence[Item]) -> Iterator[str]
                 yield passage.heading
         case "summary":
             said = [item.text for item in items if item.kind == "summary"]
-            for text in said or [_opening(passage.text)]:
-                yield f"{passage.title}: {text}" if passage.title else text
+            yield from (_titled(passage, text) for text in said or [_opening(passage.text)])
         case "table":
             tables = [item for item in items if isinstance(item, Table)]
             yield from map(_flat, tables or written(passage.text))
 
 
-def _units(items: Sequence[Item]) -> Iterator[str]:
-    for item in items:
-        if item.kind == "point":
-            yield " ".join(filter(None, (f"{item.name}:", item.content, item.structured)))
+def _units(passage: Passage, items: Sequence[Item]) -> Iterator[str]:
+    points = [item for item in items if item.kind == "point"]
+    for point in points:
+        yield " ".join(filter(None, (f"{point.name}:", point.content, point.structured)))
+    if not points:
+        starts = [item.start for item in items if item.kind == "entity"]
+        for begin, end in sentences(passage.text):
+            if any(begin <= start < end for start in starts):
+                yield _titled(passage, passage.text[begin:end])
     for relation in _stated(items):
         words = relation.subject, relation.predicate, relation.object, relation.constraint
         yield _joined(words)
+
+
+def _titled(passage: Passage, text: str) -> str:
+    """A sentence alone does not say its subject."""
+    return f"{passage.title}: {text}" if passage.title else text
 
 
 def _questions(items: Sequence[Item]) -> Iterator[str]:

@@ -101,9 +101,10 @@ def _distinct(held: Vectors, scores: Floats, n: int) -> Ranking:
 
 def _matching(db: sqlite3.Connection, match: str, n: int) -> Ranking:
     rows = db.execute(
-        "SELECT passage, min(score) AS best FROM (SELECT rowid,"
-        " bm25(index_words, 1.0, 0.0, 0.0) AS score FROM index_words WHERE index_words MATCH ?)"
-        " AS found JOIN index_entry ON index_entry.n = found.rowid"
+        # MATERIALIZED: SQLite has bm25 only where no grouping is moved into the query.
+        "WITH found AS MATERIALIZED (SELECT rowid AS n, bm25(index_words, 1.0, 0.0, 0.0) AS score"
+        " FROM index_words WHERE index_words MATCH ?)"
+        " SELECT passage, min(score) AS best FROM found JOIN index_entry USING (n)"
         " GROUP BY passage ORDER BY best, passage LIMIT ?",
         (match, n),
     )

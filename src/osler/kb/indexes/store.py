@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from osler.kb.extract import store as extracted
-from osler.kb.indexes.kinds import KINDS, Kind
+from osler.kb.indexes.kinds import KINDS, VERSION, Kind
 from osler.kb.store import source_token, tokens_of
 from osler.kb.vectors import Floats
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS index_kind(
   kind TEXT PRIMARY KEY, encoder TEXT NOT NULL, dimension INTEGER NOT NULL,
-  seconds REAL NOT NULL) WITHOUT ROWID""",
+  version INTEGER NOT NULL, seconds REAL NOT NULL) WITHOUT ROWID""",
     """CREATE TABLE IF NOT EXISTS index_of(
   passage INTEGER NOT NULL, extractor TEXT NOT NULL,
   kind TEXT NOT NULL REFERENCES index_kind(kind) ON DELETE CASCADE,
@@ -67,6 +67,8 @@ class Made:
     encoder: str
     """Identity of the encoder of its vectors."""
     dimension: int
+    version: int
+    """Of the texts (`kinds.VERSION`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +114,24 @@ def made(db: sqlite3.Connection) -> dict[Kind, Made]:
     """The indexes that are kept, in the order of `KINDS`."""
     if not exists(db):
         return {}
-    rows = db.execute("SELECT kind, encoder, dimension FROM index_kind")
-    held = {kind: Made(kind, encoder, dimension) for kind, encoder, dimension in rows}
+    rows = db.execute("SELECT kind, encoder, dimension, version FROM index_kind")
+    held = {kind: Made(kind, *rest) for kind, *rest in rows}
     return {kind: held[kind] for kind in KINDS if kind in held}
 
 
 def begin(db: sqlite3.Connection, kind: Kind, encoder: str, dimension: int) -> None:
-    """Makes the tables, and an index empty where it is of another encoder; in a transaction of
-    the caller's."""
+    """Makes the tables, and an index empty where it is of another encoder or version; in a
+    transaction of the caller's."""
     extracted.create(db)  # an index of nothing yet hangs on its tables all the same
     for statement in _TABLES:
         db.execute(statement)
-    held = made(db).get(kind)
-    if held is not None and (held.encoder, held.dimension) != (encoder, dimension):
+    wanted = Made(kind, encoder, dimension, VERSION)
+    if made(db).get(kind, wanted) != wanted:
         drop(db, kind)
-    db.execute("INSERT OR IGNORE INTO index_kind VALUES (?, ?, ?, 0)", (kind, encoder, dimension))
+    db.execute(
+        "INSERT OR IGNORE INTO index_kind VALUES (?, ?, ?, ?, 0)",
+        (kind, encoder, dimension, VERSION),
+    )
 
 
 def drop(db: sqlite3.Connection, kind: Kind) -> int:
