@@ -12,6 +12,13 @@ from osler.baselines.cot import ChainOfThought
 from osler.baselines.direct import Direct
 from osler.baselines.rag import RetrieveAndRead
 from osler.errors import ModelMissing
+from osler.kag.boundary import GenerateThenAssess
+from osler.kag.depth import DepthSolver
+from osler.kag.executors import Calculator, Deducer
+from osler.kag.focus import Focuser
+from osler.kag.output import Finisher
+from osler.kag.planner import Decomposer
+from osler.kag.solver import Thinker
 from osler.kb.base import KnowledgeBase
 from osler.llm.base import BatchLikelihood, LanguageModel, Likelihood, Sampling
 from osler.llm.local import LlamaCpp
@@ -36,7 +43,7 @@ from osler.retrieve.relevance import ByLanguage, Coverage, EncoderRelevance, Ove
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import Cppl, Unmonitored
 from osler.tcrag.moves import AnyMove, Guided
-from osler.tcrag.tools import DOC_RAG, Search
+from osler.tcrag.tools import DOC_RAG, PLANNED_RAG, Search
 from osler.testing.conformance import (
     BatchLikelihoodKit,
     LanguageModelKit,
@@ -49,6 +56,9 @@ from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Solver
 from osler.types import Question, Relevance, Retriever
+from osler.unified.depth import MachineDepth
+from osler.unified.search import PlannedSearch, PlannedTool
+from osler.unified.signal import StateSignal
 
 NOTES = """# Anaemia
 
@@ -168,7 +178,7 @@ class Endless(ScriptedModel):
     says: str = "Conclusion: Oral iron treats iron deficiency anaemia. [1]"
 
     def __post_init__(self) -> None:
-        self.replies = [self.says] * 99
+        self.replies = [self.says] * 299
 
     def __repr__(self) -> str:
         return "Endless()"
@@ -185,6 +195,50 @@ TOOLS = frozenset({DOC_RAG})
 def omni(planner: Planner, model: LanguageModel, found: Retriever, composer: Composer) -> OmniRag:
     reader = Reader(model, composer, Sampling())
     return OmniRag(planner, PlannedRetriever({"book": found}), reader)
+
+
+def unified(
+    model: Endless, found: Retriever, composer: Composer, *, machine: bool, sure: bool
+) -> Solver:
+    """The three papers in one, planning each search and asking the boundary all that it can."""
+    reader = Speaker(model, "reader")
+    offers = (Offer("book"), Offer("wiki"))
+    search = PlannedSearch(
+        Prompting(Proposer(Speaker(model, "planner"), offers)), PlannedRetriever({"book": found})
+    )
+    signal = StateSignal(Cppl(model), 10)
+    boundary = GenerateThenAssess(reader, state=signal)
+    acting = TuringMachine(
+        model,
+        (PlannedTool(search),),
+        Cppl(model),
+        composer,
+        AnyMove(frozenset({PLANNED_RAG})),
+        sigma=10 if sure else 0.1,
+        max_loop=3,
+    )
+    searching = DepthSolver(reader, found, boundary, Focuser(reader), turns=2, finder=search)
+    return Thinker(
+        Decomposer(Speaker(model, "planner")),
+        MachineDepth(acting, boundary, searching) if machine else searching,
+        Calculator(reader),
+        Deducer(reader),
+        Finisher(reader),
+        composer,
+    )
+
+
+PLANNED = """<answer>Step1: What treats iron deficiency anaemia?
+Action1: Retrieval(s=s1:disease['iron deficiency anaemia'], p=p1:treatment, o=o1:drug)
+Step2: When is #1 taken?
+Action2: Retrieval(s=o1, p=p2:time, o=o2:time)
+Step3: Is iron deficiency anaemia treatable?
+Action3: Retrieval(s=s1, p=p3:prognosis, o=o3:prognosis)
+Step4: Output #1.
+Action4: Output(o1)</answer>
+Tool_Use: PLANNED_RAG
+Tool_Input: iron deficiency"""
+"""Says a plan where one is asked for, and an action where that is: every reader takes its part."""
 
 
 def solver_of(kind: str, kb: KnowledgeBase) -> Solver:
@@ -214,6 +268,13 @@ def solver_of(kind: str, kb: KnowledgeBase) -> Solver:
         "omni-rag, a plan": omni(
             GivenPlan(written("<book> iron </book><wiki> iron </wiki>")), model, found, writing
         ),
+        "unified, sure": unified(model, found, writing, machine=True, sure=True),
+        "unified, never sure": unified(model, found, quoting, machine=True, sure=False),
+        "unified, a plan": unified(Endless(says=PLANNED), found, writing, machine=True, sure=True),
+        "unified, no machine": unified(model, found, quoting, machine=False, sure=True),
+        "unified, no machine, a plan": unified(
+            Endless(says=PLANNED), found, writing, machine=False, sure=True
+        ),
         "tc-rag, guided": TuringMachine(
             model, tools, Unmonitored(), quoting, Guided(anything, GATE), sigma=1, max_loop=3
         ),
@@ -236,6 +297,11 @@ class TestSolvers(SolverKit):
             "tc-rag, cppl",
             "tc-rag, never sure",
             "tc-rag, guided",
+            "unified, sure",
+            "unified, never sure",
+            "unified, a plan",
+            "unified, no machine",
+            "unified, no machine, a plan",
         ]
     )
     def solver(self, request: pytest.FixtureRequest, kb: KnowledgeBase) -> Solver:

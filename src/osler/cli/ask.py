@@ -51,8 +51,8 @@ def ask(
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="How to solve it: tc-rag, kag-thinker, omni-rag, direct, cot, rag or another"
-            " of docs/guide/baselines.md.",
+            help="How to solve it: tc-rag, kag-thinker, omni-rag, unified, direct, cot, rag or"
+            " another of docs/guide/baselines.md.",
             autocompletion=complete_strategy,
         ),
     ] = None,

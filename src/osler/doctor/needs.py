@@ -55,6 +55,7 @@ def verdicts(
     roles = (by_role["planner"], by_role["summariser"], by_role["reader"])
     cast = _Cast(*roles, graph, options != "texts")
     own = (*(_steered(metric, cast) for metric in _METRICS), _thinking(cast), _planned(cast))
+    own = (*own, _whole(cast))
     return (*own, *(_baseline(method, cast) for method in METHODS))
 
 
@@ -166,6 +167,17 @@ def _planned(cast: _Cast) -> Verdict:
     own = "" if planner.writes else "the question itself is the plan"
     refused = _down("planner", planner) or _down("reader", reader)
     return _verdict("omni-rag", needs, refused, (_answering(reader), own))
+
+
+def _whole(cast: _Cast) -> Verdict:
+    """The unified system has what its parts have, and lacks what they lack."""
+    needs = "what tc-rag (cppl), kag-thinker and omni-rag need"
+    parts = (_steered("cppl", cast), _thinking(cast), _planned(cast))
+    refused = next((part.why for part in parts if part.status == "refused"), "")
+    silent = "" if cast.reader.scores else "the boundary has no state value for its third signal"
+    reasons = [part.why for part in parts if part.status == "degraded"]
+    told = dict.fromkeys(why for reason in reasons for why in reason.split("; "))
+    return _verdict("unified", needs, refused, (*told, silent))
 
 
 def _down(role: str, ability: Ability) -> str:

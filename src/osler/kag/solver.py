@@ -148,9 +148,10 @@ class Thinker:
         if own:
             why += f", step {', '.join(own)} out of the model's own knowledge"
         why += "".join(f"; step {each.n} {each.unsure}" for each in done if each.unsure)
-        if run.spent:
-            why += f"; spent: {run.spent}"
-        if answer.grounding is Grounding.ABSTAINED and not run.spent:
+        cut = run.spent or (run.exhausted or "" if len(done) < len(plan.steps) else "")
+        if cut:
+            why += f"; spent: {cut}"
+        if answer.grounding is Grounding.ABSTAINED and not cut:
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
         finished = len(done) == len(plan.steps) and not run.exhausted and not run.spent
         finished = finished and not any(each.unsure for each in done)

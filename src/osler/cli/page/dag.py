@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.trace import BoundaryChecked, Event, FormNode, FormSolved, FormsPlanned
+from osler.trace import BoundaryChecked, Event, FormBegun, FormNode, FormSolved, FormsPlanned
 
 BOX_W, BOX_H, GAP_X, GAP_Y, MARGIN = 236, 92, 56, 18, 8
 LETTERS = 34
@@ -21,6 +21,8 @@ class Box:
     fn: str
     lines: tuple[str, ...]
     answer: str
+    begun: bool
+    """Whether a machine solved it, so that the film has a place of its own for it."""
     how: str
     """Own knowledge, looked up, worked out or failed: what the colour says in words."""
 
@@ -66,7 +68,8 @@ def _box(node: FormNode, place: tuple[float, float], events: Sequence[Event]) ->
     checked = next((e for e in events if isinstance(e, BoundaryChecked) and e.n == node.n), None)
     lines = _wrapped(node.step, 2)
     answer = _cut(solved.answer, LETTERS - 2) if solved else ""
-    return Box(node.n, *place, node.fn, lines, answer, _how(node, solved, checked))
+    begun = any(isinstance(e, FormBegun) and e.n == node.n for e in events)
+    return Box(node.n, *place, node.fn, lines, answer, begun, _how(node, solved, checked))
 
 
 def _how(node: FormNode, solved: FormSolved | None, checked: BoundaryChecked | None) -> str:
@@ -74,12 +77,12 @@ def _how(node: FormNode, solved: FormSolved | None, checked: BoundaryChecked | N
         return "not run"
     if solved.status == "failed":
         return "no answer"
+    sure = f" {solved.confidence:.2f}" if solved.confidence is not None else ""
     if solved.own_knowledge:
-        sure = f" {solved.confidence:.2f}" if solved.confidence is not None else ""
         return f"own knowledge{sure}"
     if node.fn != "Retrieval":
         return "worked out"
-    return "looked up, not known" if checked else "looked up"
+    return f"looked up{sure}, not known" if checked else f"looked up{sure}"
 
 
 def _level(node: FormNode, nodes: dict[int, FormNode]) -> int:

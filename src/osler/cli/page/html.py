@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from osler.cli.film import film
+from osler.cli.film import Film
 from osler.cli.page.dag import plan_dag
-from osler.cli.page.plot import state_plot
+from osler.cli.page.plot import state_plots
 from osler.cli.render import Report
+from osler.trace import Event, FormBegun
 from osler.types import Answer, Evidence, Passage
 
 if TYPE_CHECKING:
@@ -23,6 +25,16 @@ class Part:
 
     text: str
     cites: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A line of the film."""
+
+    text: str
+    tone: str
+    anchor: str
+    """Its name on the page; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +56,19 @@ def render_page(report: Report) -> str:
         parts=[Part(s.text, s.cites) for s in answer.statements] if answer else [],
         sources=_sources(answer) if answer else [],
         option=report.question.option(answer.option) if answer and answer.option else "",
-        film=[(line.plain, _tone(line.style)) for line in film(report.events)],
-        plot=state_plot(report.events),
+        film=_film(report.events),
+        plots=state_plots(report.events),
         dag=plan_dag(report.events),
     )
+
+
+def _film(events: Sequence[Event]) -> list[Shot]:
+    """The lines of the film; the first of a step that a machine solves can be linked to."""
+    camera, shots = Film(), []
+    for event in events:
+        anchor = f"step-{event.n}" if isinstance(event, FormBegun) else ""
+        shots += [Shot(line.plain, _tone(line.style), anchor) for line in camera.lines(event)]
+    return shots
 
 
 def _tone(style: object) -> str:

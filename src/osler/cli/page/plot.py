@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
 
-from osler.trace import Event, StateValued
+from osler.trace import Event, FormBegun, FormSolved, StateValued
 
 WIDTH, HEIGHT = 640, 220
 LEFT, RIGHT, TOP, BOTTOM = 56, 96, 16, 36
@@ -25,6 +25,8 @@ class Point:
 class Plot:
     """What the template draws. Values lie on a logarithmic axis: they span decades."""
 
+    step: int
+    """Of a plan, which a machine of its own solved; 0 = the whole run."""
     metric: str
     points: tuple[Point, ...]
     sigma: str
@@ -41,12 +43,25 @@ class Plot:
         return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
 
 
-def state_plot(events: Sequence[Event]) -> Plot | None:
-    """`None` for a run whose state nobody valued, or without a positive value."""
-    valued = [event for event in events if isinstance(event, StateValued)]
-    shown = [event for event in valued if 0 < event.value < float("inf") and event.sigma > 0]
-    if not shown:
-        return None
+def state_plots(events: Sequence[Event]) -> tuple[Plot, ...]:
+    """One for each step that a machine of its own solved; else one of the whole run.
+
+    None for a run whose state nobody valued, or without a positive value.
+    """
+    stacks: dict[int, list[StateValued]] = {}
+    step = 0
+    for event in events:
+        match event:
+            case FormBegun(n=n):
+                step = n
+            case FormSolved():
+                step = 0
+            case StateValued(value=value, sigma=sigma) if 0 < value < float("inf") and sigma > 0:
+                stacks.setdefault(step, []).append(event)
+    return tuple(_plot(n, shown) for n, shown in stacks.items())
+
+
+def _plot(n: int, shown: Sequence[StateValued]) -> Plot:
     sigma = shown[-1].sigma
     heights = [log10(event.value) for event in shown] + [log10(sigma)]
     low, high = min(heights), max(heights)
@@ -66,7 +81,7 @@ def state_plot(events: Sequence[Event]) -> Plot | None:
 
     points = tuple(Point(x(e.i), y(e.value), f"{e.value:.3g}", e.i, e.halted) for e in shown)
     ticks = tuple((y(tick), f"{tick:g}") for tick in _ticks(low, high))
-    return Plot(shown[-1].metric, points, f"{sigma:.3g}", y(sigma), ticks)
+    return Plot(n, shown[-1].metric, points, f"{sigma:.3g}", y(sigma), ticks)
 
 
 def _ticks(low: float, high: float) -> list[float]:
