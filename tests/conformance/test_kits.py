@@ -23,8 +23,9 @@ from osler.kb.base import KnowledgeBase
 from osler.llm.base import BatchLikelihood, LanguageModel, Likelihood, Sampling
 from osler.llm.local import LlamaCpp
 from osler.llm.quantise import default_gguf
+from osler.llm.recording import RecordingRetriever, recording
 from osler.llm.speaker import Speaker
-from osler.llm.tape import RecordingRetriever, Tape, recording
+from osler.llm.tape import Tape
 from osler.omni.describe import Offer
 from osler.omni.dossier import written
 from osler.omni.planners.base import Planner

@@ -11,7 +11,9 @@ from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.dialects import Dialect, Kind, Scoring, Server
 from osler.llm.grammar import Grammar, lit
 from osler.llm.openai import Endpoint, OpenAIModel, ScoringOpenAIModel, connect
-from osler.llm.tape import Able, Player, Tape, recording, replaying
+from osler.llm.recording import recording
+from osler.llm.replaying import Player, replaying
+from osler.llm.tape import Able, Tape
 from osler.testing.conformance import ASKED, LanguageModelKit, LikelihoodKit
 from osler.testing.replay import Recording, rehearse
 from osler.testing.scripted import ScriptedModel

@@ -13,7 +13,9 @@ from osler.baselines.direct import Direct
 from osler.baselines.rag import RetrieveAndRead
 from osler.llm.ask import complete
 from osler.llm.base import Completion, Message, Sampling, Scored
-from osler.llm.tape import Able, Player, Tape, recording, replaying
+from osler.llm.recording import recording
+from osler.llm.replaying import Player, replaying
+from osler.llm.tape import Able, Tape
 from osler.retrieve.relevance import Overlap
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import Cppl

@@ -25,17 +25,9 @@ from osler.config import (
 from osler.config.baselines import IMedRag, MedRag
 from osler.errors import BadConfig
 from osler.llm.base import Attentive, LanguageModel, Likelihood
-from osler.llm.tape import (
-    Able,
-    Player,
-    RecordingRelevance,
-    RecordingRetriever,
-    ReplayingRelevance,
-    ReplayingRetriever,
-    Tape,
-    recording,
-    replaying,
-)
+from osler.llm.recording import RecordingRelevance, RecordingRetriever, recording
+from osler.llm.replaying import Player, ReplayingRelevance, ReplayingRetriever, replaying
+from osler.llm.tape import Able, Tape
 from osler.omni.describe import Offer
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever

@@ -17,7 +17,8 @@ from osler.llm.base import Completion, Message, Sampling
 from osler.llm.dialects import Server
 from osler.llm.door import Door, Endpoint, KeyRefused, Refused, ServerBusy
 from osler.llm.openai import OpenAIModel, connect
-from osler.llm.tape import Tape, recording
+from osler.llm.recording import recording
+from osler.llm.tape import Tape
 from osler.llm.wire import retry_after
 from osler.testing.servers import (
     EVENTS,

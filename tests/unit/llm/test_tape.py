@@ -20,19 +20,15 @@ from osler.llm.base import (
     score_all,
 )
 from osler.llm.grammar import Grammar, alt
-from osler.llm.tape import (
-    Able,
+from osler.llm.recording import RecordingRelevance, RecordingRetriever, RecordingScorer, recording
+from osler.llm.replaying import (
     Player,
-    RecordingRelevance,
-    RecordingRetriever,
-    RecordingScorer,
     ReplayingRelevance,
     ReplayingRetriever,
     ReplayingScorer,
-    Tape,
-    recording,
     replaying,
 )
+from osler.llm.tape import Able, Tape
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.types import Hit, Passage, Relevance, Retriever
