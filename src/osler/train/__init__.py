@@ -7,5 +7,5 @@
 | `spo` | Source Planning Optimisation (Omni-RAG §4.2): explore, judge, pairs |
 | `thinker` | KAG-Thinker's trajectories, and the framework that evaluates them (App. 9) |
 | `ablations` | the papers' training ablations as data |
-| `tune` | SFT, DPO, pre-training with adapters, and the way into a GGUF file; needs torch (extra `train`) |
+| `tune` | SFT, DPO, pre-training with adapters, GGUF files; needs torch (extra `train`) |
 """
