@@ -198,7 +198,7 @@ def _epoch(
     net.train()
     order = list(prepared.examples)
     chance.shuffle(order)
-    losses = []
+    losses: list[float] = []
     for start in range(0, len(order), recipe.batch):
         part = order[start : start + recipe.batch]
         hashes, lengths = batched([one.sentence for one in part])
