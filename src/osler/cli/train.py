@@ -24,6 +24,8 @@ app.command()(card)
 app.command()(agree)
 app.command("thinker-data")(train_thinker.thinker_data)
 app.command("evaluate-data")(train_thinker.evaluate_data)
+app.command()(train_thinker.recogniser)
+
 
 LogDir = Annotated[
     Path, typer.Option("--log-dir", help="Folder of the job; it is also the checkpoint.")

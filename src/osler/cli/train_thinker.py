@@ -237,3 +237,70 @@ def _table(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def recogniser(
+    context: typer.Context,
+    data: Annotated[Path, typer.Argument(help="Marked texts: .jsonl, .json, or BIO columns.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder of the recogniser; else the knowledge base's own."),
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Texts to measure on; else a share of the others.")
+    ] = None,
+    held_out: Annotated[
+        float, typer.Option(min=0.01, max=0.9, help="That share, where no --test is given.")
+    ] = 0.15,
+    epochs: Annotated[int, typer.Option(min=1, max=10_000, help="At most.")] = 40,
+    patience: Annotated[
+        int, typer.Option(min=1, help="Epochs without a better F1 after which it ends.")
+    ] = 8,
+    batch: Annotated[int, typer.Option(min=1, help="Sentences at once.")] = 16,
+    rate: Annotated[float, typer.Option(min=1e-6, max=1.0, help="Learning rate.")] = 3e-3,
+    width: Annotated[int, typer.Option(min=8, max=1024, help="Size of the network.")] = 64,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would take, and do nothing.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train what finds names of diseases, drugs and the like in texts (extra train).
+
+    In the knowledge base's own folder it links queries with the concept graph from then on.
+    """
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler.train.recognise.corpus import read
+    from osler.train.recognise.link import FOLDER
+    from osler.train.recognise.loop import Recipe, prepare, train
+
+    folder = out or here.settings().kb.path / FOLDER
+    recipe = Recipe(epochs, patience, batch, rate, held_out=held_out, width=width, seed=seed)
+    prepared = prepare(read(data), recipe, read(test) if test else None)
+    load = {
+        "texts": prepared.texts,
+        "held_out": len(prepared.test),
+        "types": len(prepared.shape.types),
+        "nested": prepared.nested,
+        "steps_at_most": prepared.steps(recipe),
+        "parameters": prepared.shape.parameters,
+        "dropped": prepared.dropped,
+    }
+    if dry_run:
+        told = [(name.replace("_", " "), str(value)) for name, value in load.items()]
+        here.show(_table(("", ""), told), load)
+        return
+    with progress(here) as report:
+        made = train(prepared, recipe, log=folder / "log.jsonl", progress=report)
+    made.recogniser.save(folder)
+    lines = [("all", made.scores.micro), *made.scores.types.items()]
+    rows = [
+        (name, *(f"{x:.3f}" for x in (one.precision, one.recall, one.f1)), str(one.gold))
+        for name, one in lines
+    ]
+    here.show(
+        _table(("type", "precision", "recall", "F1", "n"), rows),
+        {"folder": str(folder), **load, **made.recogniser.facts},
+    )
+    here.say(f"kept in {folder}; F1 is strict, on {len(prepared.test):,} texts held out")

@@ -10,6 +10,7 @@ from osler.errors import BadConfig, UnknownPassage
 from osler.types import GRAPH, Passage, Retriever
 
 if TYPE_CHECKING:
+    from osler.kb.graph.link import Recogniser
     from osler.kb.graph.store import Graph
 
 
@@ -27,6 +28,14 @@ def graph_of(settings: Settings) -> Graph | None:
     return Graph.open(settings.kb.path) if exists(settings) else None
 
 
+def recogniser_of(graph: Graph) -> Recogniser | None:
+    """What finds names in texts, where the knowledge base has a trained one; `None` = the graph's
+    own names do. Raises `ModelError` where it cannot be loaded."""
+    from osler.train.recognise.link import linking
+
+    return linking(graph.folder, graph)
+
+
 def chains(settings: Settings) -> Retriever:
     """What finds reasoning chains (HyKGE). Raises `BadConfig` without a graph."""
     from osler.retrieve.graph_chains import ChainRetriever
@@ -38,7 +47,7 @@ def chains(settings: Settings) -> Retriever:
             fix="`osler kb graph add` it",
         )
     hops = method.hops if isinstance(method, HyKge) else 3
-    return ChainRetriever(graph, hops=hops)
+    return ChainRetriever(graph, hops=hops, recogniser=recogniser_of(graph))
 
 
 def stated(settings: Settings, id: str) -> Passage | None:

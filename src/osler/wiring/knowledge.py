@@ -137,7 +137,8 @@ def retriever(
     if sources == (EMR,) and held:
         several = [SimilarPatients(outside.patients(settings, kb), several[0])]
     if GRAPH in sources and (graph := graphs.graph_of(settings)) is not None:
-        several.append(GraphRetriever(graph, second or Overlap()))
+        recogniser = graphs.recogniser_of(graph)
+        several.append(GraphRetriever(graph, second or Overlap(), recogniser=recogniser))
     several += outside.online(settings, sources)
     if not several:
         return _indexed(settings, kb, encoder, sources)  # it says at the first search what lacks

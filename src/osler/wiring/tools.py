@@ -35,25 +35,25 @@ if TYPE_CHECKING:
 def _chains(graph: Graph) -> Retriever:
     from osler.retrieve.graph_chains import ChainRetriever
 
-    return ChainRetriever(graph)
+    return ChainRetriever(graph, recogniser=graphs.recogniser_of(graph))
 
 
 def _communities(graph: Graph) -> Retriever:
     from osler.retrieve.graph_communities import CommunityRetriever
 
-    return CommunityRetriever(graph)
+    return CommunityRetriever(graph, recogniser=graphs.recogniser_of(graph))
 
 
 def _near(graph: Graph) -> Retriever:
     from osler.retrieve.graph_near import NearRetriever
 
-    return NearRetriever(graph)
+    return NearRetriever(graph, recogniser=graphs.recogniser_of(graph))
 
 
 def _mentions(graph: Graph) -> Retriever:
     from osler.retrieve.mentions import MentionRetriever
 
-    return MentionRetriever(graph)
+    return MentionRetriever(graph, recogniser=graphs.recogniser_of(graph))
 
 
 _OVER_GRAPH: Mapping[str, Callable[[Graph], Retriever]] = {

@@ -1,0 +1,185 @@
+"""Texts with marked entities, English and Chinese: BIO columns and JSON Lines.
+
+CoNLL: a unit a line, its tag in the last column (BIO, BIOES or BMES), an empty line between
+texts. JSON Lines (or one JSON list): `{"text": …, "entities": [{"start", "end", "type"}]}`, ends
+exclusive; CMeEE's `start_idx` and `end_idx`, whose end is inclusive, are read as well.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from osler.errors import MalformedSource
+from osler.text import is_cjk
+
+_UNIT = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
+_TAG = re.compile(r"(?:([BIEMSLU])-(\S+)|O)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Entity:
+    """`text[start:end]` is a name of this type."""
+
+    start: int
+    end: int
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A text with its entities, in order; they may lie within each other."""
+
+    text: str
+    entities: tuple[Entity, ...] = ()
+
+
+def units(text: str) -> list[tuple[int, int]]:
+    """Where the units of a text stand: words, numbers, marks, and Chinese characters singly."""
+    found = []
+    for match in _UNIT.finditer(text):
+        start = match.start()
+        for place in range(match.start(), match.end()):
+            if is_cjk(text[place]):
+                if start < place:
+                    found.append((start, place))
+                found.append((place, place + 1))
+                start = place + 1
+        if start < match.end():
+            found.append((start, match.end()))
+    return found
+
+
+def read(path: Path) -> list[Marked]:
+    """By the file's ending: `.jsonl` and `.json`, else columns.
+
+    Raises `MalformedSource` naming file and line, and for a file without any text.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MalformedSource(f"{path} cannot be read: {error}") from error
+    if path.suffix in (".jsonl", ".json"):
+        found = [_marked(value, place) for place, value in _objects(path, text)]
+    else:
+        found = list(_columns(path, text))
+    if not found:
+        raise MalformedSource(f"{path} holds no text")
+    return found
+
+
+def _objects(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+    try:
+        if text.lstrip().startswith("["):
+            for number, value in enumerate(json.loads(text), 1):
+                yield f"{path}[{number}]", value
+            return
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                yield f"{path}:{number}", json.loads(line)
+    except ValueError as error:
+        raise MalformedSource(f"{path}: not JSON: {error}") from error
+
+
+def _marked(value: Any, place: str) -> Marked:
+    try:
+        text: str = value["text"]
+        told = value.get("entities", value.get("spans", ()))
+        entities = tuple(sorted({_entity(one, text) for one in told}))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise MalformedSource(f"{place}: not a marked text: {error!r}") from error
+    return Marked(text, entities)
+
+
+def _entity(told: Mapping[str, Any], text: str) -> Entity:
+    type = str(told.get("type") or told["label"])
+    if "start_idx" in told:
+        start, end = int(told["start_idx"]), int(told["end_idx"])
+        # CMeEE's end is inclusive; files that were made exclusive say so by their `entity`.
+        if told.get("entity") != text[start:end]:
+            end += 1
+    else:
+        start, end = int(told["start"]), int(told["end"])
+    if not 0 <= start < end <= len(text) or not type:
+        raise ValueError(f"{start}:{end} is no span of {len(text)} characters")
+    return Entity(start, end, type)
+
+
+def _columns(path: Path, text: str) -> Iterator[Marked]:
+    rows: list[tuple[str, str]] = []
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        cells = line.split()
+        if not cells or cells[0] == "-DOCSTART-":
+            if rows:
+                yield _joined(rows)
+            rows = []
+            continue
+        if len(cells) < 2 or not _TAG.fullmatch(cells[-1]):
+            raise MalformedSource(f"{path}:{number}: no unit with a tag like B-Disease, I-… or O")
+        rows.append((cells[0], cells[-1]))
+
+
+def _joined(rows: Sequence[tuple[str, str]]) -> Marked:
+    """Units are joined by a space, but for Chinese characters."""
+    text, places = "", []
+    for unit, _ in rows:
+        if text and not (is_cjk(text[-1]) or is_cjk(unit[0])):
+            text += " "
+        places.append((len(text), len(text) + len(unit)))
+        text += unit
+    return Marked(text, tuple(_tagged(rows, places)))
+
+
+def _tagged(rows: Sequence[tuple[str, str]], places: Sequence[tuple[int, int]]) -> Iterator[Entity]:
+    """An inside tag without a beginning begins one, as CoNLL's own evaluation has it."""
+    begun: Entity | None = None
+    for (_, tag), (start, end) in zip(rows, places, strict=True):
+        mark, _, type = tag.partition("-")
+        if begun and (mark in "OBSU" or begun.type != type):
+            yield begun
+            begun = None
+        if mark == "O":
+            continue
+        begun = Entity(begun.start if begun else start, end, type)
+        if mark in "ESLU":
+            yield begun
+            begun = None
+    if begun:
+        yield begun
+
+
+def write_jsonl(path: Path, texts: Sequence[Marked]) -> None:
+    """As `read` takes it."""
+    lines = [
+        json.dumps(
+            {
+                "text": one.text,
+                "entities": [
+                    {"start": e.start, "end": e.end, "type": e.type} for e in one.entities
+                ],
+            },
+            ensure_ascii=False,
+        )
+        for one in texts
+    ]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def types_of(texts: Sequence[Marked]) -> tuple[str, ...]:
+    """The types, the most frequent first."""
+    counts = Counter(entity.type for one in texts for entity in one.entities)
+    return tuple(sorted(counts, key=lambda name: (-counts[name], name)))
+
+
+def split(texts: Sequence[Marked], share: float, seed: int) -> tuple[list[Marked], list[Marked]]:
+    """Texts to train on, and a share held out; equal texts stay on one side."""
+    different = sorted({one.text for one in texts})
+    random.Random(seed).shuffle(different)
+    held = set(different[: round(len(different) * share)])
+    return [x for x in texts if x.text not in held], [x for x in texts if x.text in held]

@@ -1,0 +1,79 @@
+"""A trained recogniser in the place of a dictionary: entities led to concepts of a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from osler.errors import CapabilityMissing
+from osler.kb.graph.link import Dictionary, Mention
+from osler.kb.graph.lookup import Lookup
+from osler.kb.graph.store import Graph
+from osler.retrieve.words import STOP_WORDS
+from osler.train.recognise.recogniser import CONFIG, SpanRecogniser
+
+FOLDER = "recogniser"
+"""Where a knowledge base keeps the one that links with its graph."""
+LEAST = 0.85
+"""Likeness from which a name that is spelt otherwise is taken for the same, in [0, 1]."""
+
+
+@dataclass(frozen=True)
+class Linking:
+    """Implements `osler.kb.graph.link.Recogniser`.
+
+    A recognised name is a mention where the graph has it: by its very name, else by the likest
+    (extra `graph`). What the graph's own names find elsewhere in the text is kept, unless
+    `alone`: a recogniser may be trained on fewer types than the graph has.
+    """
+
+    graph: Graph
+    recogniser: SpanRecogniser
+    alone: bool = False
+    least: float = LEAST
+    most: int = 3
+    """Concepts of an ambiguous name."""
+    _lookup: Lookup = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_lookup", Lookup(self.graph))
+
+    def mentions(self, text: str) -> list[Mention]:
+        """In order, none over another; of names within each other the longer."""
+        found: list[Mention] = []
+        entities = sorted(
+            (one.entity for one in self.recogniser.find(text)), key=lambda e: e.start - e.end
+        )
+        for entity in entities:
+            concepts = self._concepts(text[entity.start : entity.end])
+            if concepts and _free(found, entity.start, entity.end):
+                found.append(Mention(entity.start, entity.end, concepts))
+        if not self.alone:
+            for mention in Dictionary(self.graph, STOP_WORDS).mentions(text):
+                if _free(found, mention.start, mention.end):
+                    found.append(mention)
+        return sorted(found, key=lambda mention: mention.start)
+
+    def _concepts(self, name: str) -> tuple[str, ...]:
+        exact = self._lookup.find(name, k=self.most, fuzzy=False)
+        if exact:
+            return tuple(match.concept for match in exact)
+        try:
+            likest = self._lookup.fuzzy(name, k=1)
+        except CapabilityMissing:  # without the extra only very names are found
+            return ()
+        return tuple(match.concept for match in likest if match.score >= self.least)
+
+
+def _free(found: list[Mention], start: int, end: int) -> bool:
+    return all(end <= other.start or other.end <= start for other in found)
+
+
+def present(folder: Path) -> bool:
+    """Whether a knowledge base has a recogniser."""
+    return (folder / FOLDER / CONFIG).is_file()
+
+
+def linking(folder: Path, graph: Graph) -> Linking | None:
+    """The recogniser of a knowledge base; `None` without one. Raises `ModelError`."""
+    return Linking(graph, SpanRecogniser.load(folder / FOLDER)) if present(folder) else None

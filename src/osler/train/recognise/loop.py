@@ -1,0 +1,257 @@
+"""Training a recogniser: seeded, on a CPU, with the best epoch kept."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from osler.errors import BadConfig, ModelError
+from osler.llm.hub import extra
+from osler.train.recognise.corpus import Entity, Marked, split, types_of, units
+from osler.train.recognise.net import Sentence, Shape, batched, build, loss_of, of_places
+from osler.train.recognise.recogniser import STRIDE, WINDOW, SpanRecogniser
+from osler.train.recognise.strict import Scores, strict
+
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to train."""
+
+    epochs: int = 40
+    patience: int = 8
+    """Epochs without a better F1 after which it ends."""
+    batch: int = 16
+    rate: float = 3e-3
+    hidden: float = 0.1
+    """Share of the units whose own hash is hidden, so that their surroundings must tell."""
+    clip: float = 1.0
+    held_out: float = 0.15
+    """Share of the texts on which F1 is measured, where no others are given."""
+    width: int = 64
+    longest: int = 24
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A window of a text, and the cells of its names: type, first and last unit."""
+
+    sentence: Sentence
+    cells: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Data as it is trained on, and what of it cannot be."""
+
+    shape: Shape
+    examples: tuple[Example, ...]
+    test: tuple[Marked, ...]
+    texts: int
+    nested: bool
+    dropped: dict[str, int]
+    """Entities that no span of units can be, by reason."""
+
+    def steps(self, recipe: Recipe) -> int:
+        """Of the whole training, at most."""
+        return -(-len(self.examples) // recipe.batch) * recipe.epochs
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    n: int
+    """From 1."""
+    loss: float
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    recogniser: SpanRecogniser
+    scores: Scores
+    """Strict, of the best epoch, on the texts held out."""
+    epochs: tuple[Epoch, ...]
+
+
+def prepare(
+    texts: Sequence[Marked], recipe: Recipe, test: Sequence[Marked] | None = None
+) -> Prepared:
+    """Raises `BadConfig` where there is nothing to learn, or nothing to measure on."""
+    learnt = list(texts)
+    held = list(test or ())
+    if test is None:
+        learnt, held = split(texts, recipe.held_out, recipe.seed)
+    shape = Shape(types_of(learnt), width=recipe.width, longest=recipe.longest)
+    if not shape.types:
+        raise BadConfig("no entity is marked in the texts", fix="see docs/guide/training.md")
+    if not any(one.entities for one in held):
+        raise BadConfig(
+            f"no entity is marked in the {len(held)} texts held out",
+            fix="give a file with --test, or a larger --held-out",
+        )
+    dropped: dict[str, int] = {}
+    examples = [x for one in learnt for x in _examples(one, shape, dropped)]
+    nested = any(_overlap(one.entities) for one in learnt)
+    return Prepared(shape, tuple(examples), tuple(held), len(learnt), nested, dropped)
+
+
+def _overlap(entities: Sequence[Entity]) -> bool:
+    spans = sorted({(one.start, one.end) for one in entities})
+    return any(later[0] < earlier[1] for earlier, later in pairwise(spans))
+
+
+def _examples(one: Marked, shape: Shape, dropped: dict[str, int]) -> list[Example]:
+    places = units(one.text)
+    begins = {start: n for n, (start, _) in enumerate(places)}
+    ends = {end: n for n, (_, end) in enumerate(places)}
+    cells = []
+    for entity in one.entities:
+        why = _unfit(entity, begins, ends, shape)
+        if why:
+            dropped[why] = dropped.get(why, 0) + 1
+        else:
+            kind = shape.types.index(entity.type)
+            cells.append((kind, begins[entity.start], ends[entity.end]))
+    found = []
+    for first in range(0, max(len(places) - (WINDOW - STRIDE), 1), STRIDE):
+        part = places[first : first + WINDOW]
+        inside = [
+            (kind, i - first, j - first)
+            for kind, i, j in cells
+            if first <= i and j < first + len(part)
+        ]
+        if part:
+            found.append(Example(of_places(one.text, part, shape), tuple(inside)))
+    return found
+
+
+def _unfit(entity: Entity, begins: dict[int, int], ends: dict[int, int], shape: Shape) -> str:
+    if entity.start not in begins or entity.end not in ends:
+        return "it begins or ends within a word"
+    if ends[entity.end] - begins[entity.start] >= shape.longest:
+        return f"longer than {shape.longest} units"
+    return ""
+
+
+def train(
+    prepared: Prepared,
+    recipe: Recipe,
+    *,
+    log: Path | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Blocks. The same data, recipe and machine give the same weights.
+
+    `log`: a file that gets a line an epoch. Raises `ModelError` without the extra `train`,
+    and where the loss is no number any more.
+    """
+    torch = extra("torch")
+    with torch.random.fork_rng():
+        torch.manual_seed(recipe.seed)
+        return _trained(prepared, recipe, log, progress)
+
+
+def _trained(
+    prepared: Prepared, recipe: Recipe, log: Path | None, progress: Progress | None
+) -> Trained:
+    torch = extra("torch")
+    net, chance = build(prepared.shape), random.Random(recipe.seed)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=recipe.rate, weight_decay=0.01)
+    epochs: list[Epoch] = []
+    best: tuple[int, Scores, dict[str, Any]] | None = None
+    for n in range(1, recipe.epochs + 1):
+        loss = _epoch(net, optimizer, prepared, recipe, chance)
+        made = SpanRecogniser(prepared.shape, net.eval(), prepared.nested)
+        scores = measured(made, prepared.test)
+        micro = scores.micro
+        epochs.append(Epoch(n, loss, micro.precision, micro.recall, micro.f1))
+        _note(log, epochs[-1])
+        if progress is not None:
+            progress(f"training, F1 {micro.f1:.3f}", n, recipe.epochs)
+        if best is None or micro.f1 > best[1].micro.f1:
+            weights = {name: value.clone() for name, value in net.state_dict().items()}
+            best = n, scores, weights
+        elif n - best[0] >= recipe.patience:
+            break
+    if best is None:
+        raise BadConfig("no epoch was trained", fix="--epochs 1 or more")
+    net.load_state_dict(best[2])
+    facts = _facts(prepared, recipe, best[1], best[0])
+    made = SpanRecogniser(prepared.shape, net.eval(), prepared.nested, facts)
+    return Trained(made, best[1], tuple(epochs))
+
+
+def _epoch(
+    net: Any, optimizer: Any, prepared: Prepared, recipe: Recipe, chance: random.Random
+) -> float:
+    """One pass over the data; the mean loss of its batches."""
+    torch = extra("torch")
+    net.train()
+    order = list(prepared.examples)
+    chance.shuffle(order)
+    losses: list[float] = []
+    for start in range(0, len(order), recipe.batch):
+        part = order[start : start + recipe.batch]
+        hashes, lengths = batched([one.sentence for one in part])
+        hide = (torch.rand(hashes.shape[:2]) < recipe.hidden) & (hashes[..., 0] > 0)
+        hashes[..., 0] = hashes[..., 0].masked_fill(hide, 1)
+        loss = loss_of(net(hashes, lengths), _gold(part, hashes.shape[1], prepared.shape))
+        if not torch.isfinite(loss):
+            raise ModelError("the loss is no number any more", fix="a smaller --rate")
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), recipe.clip)
+        optimizer.step()
+        losses.append(loss.item())
+    return sum(losses) / len(losses)
+
+
+def _gold(part: Sequence[Example], most: int, shape: Shape) -> Any:
+    torch = extra("torch")
+    gold = torch.zeros(len(part), len(shape.types), most, most)
+    for n, one in enumerate(part):
+        for kind, i, j in one.cells:
+            gold[n, kind, i, j] = 1
+    return gold
+
+
+def measured(recogniser: SpanRecogniser, texts: Sequence[Marked]) -> Scores:
+    """Strict F1 on marked texts."""
+    found = recogniser.find_all([one.text for one in texts])
+    return strict([[f.entity for f in each] for each in found], [one.entities for one in texts])
+
+
+def _facts(prepared: Prepared, recipe: Recipe, scores: Scores, epoch: int) -> dict[str, Any]:
+    return {
+        "recipe": asdict(recipe),
+        "texts": prepared.texts,
+        "held_out": len(prepared.test),
+        "epoch": epoch,
+        "dropped": prepared.dropped,
+        "f1": round(scores.micro.f1, 4),
+        "precision": round(scores.micro.precision, 4),
+        "recall": round(scores.micro.recall, 4),
+        "types": {
+            name: {"f1": round(one.f1, 4), "gold": one.gold} for name, one in scores.types.items()
+        },
+    }
+
+
+def _note(log: Path | None, epoch: Epoch) -> None:
+    if log is None:
+        return
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(epoch)) + "\n")
+    except OSError as error:
+        raise ModelError(f"{log} cannot be written: {error.strerror}") from error

@@ -1,0 +1,137 @@
+"""A trained recogniser: texts → entities; kept as a folder of two files.
+
+config.json          types, sizes, how it was trained and how well
+model.safetensors    the weights
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import exp
+from pathlib import Path
+from typing import Any
+
+from osler.errors import ModelError, ModelMissing
+from osler.llm.hub import extra
+from osler.train.recognise.corpus import Entity, units
+from osler.train.recognise.net import Sentence, Shape, batched, build, of_places
+
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+FORMAT = 1
+WINDOW, STRIDE = 160, 120
+"""Units that are read at once, and how far the next window begins after the one before."""
+BATCH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entity that was recognised."""
+
+    entity: Entity
+    confidence: float
+    """In (0.5, 1): the sigmoid of its score."""
+
+
+@dataclass(frozen=True)
+class SpanRecogniser:
+    """Blocks: an async caller puts it in a thread. Finding is safe from several threads."""
+
+    shape: Shape
+    net: Any
+    nested: bool = False
+    """Whether names may lie within each other; crossing ones are never given."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """How it was made: seed, texts, scores."""
+
+    def find(self, text: str) -> list[Found]:
+        """In order of their places."""
+        return self.find_all([text])[0]
+
+    def find_all(self, texts: Sequence[str]) -> list[list[Found]]:
+        """One list a text."""
+        windows = [(n, one) for n, text in enumerate(texts) for one in self._windows(text)]
+        found: list[dict[Entity, float]] = [{} for _ in texts]
+        for start in range(0, len(windows), BATCH):
+            part = windows[start : start + BATCH]
+            for n, entity, score in self._scored(part):
+                found[n][entity] = max(score, found[n].get(entity, score))
+        return [self._chosen(one) for one in found]
+
+    def _windows(self, text: str) -> Iterator[Sentence]:
+        places = units(text)
+        for start in range(0, max(len(places) - (WINDOW - STRIDE), 1), STRIDE):
+            if part := places[start : start + WINDOW]:
+                yield of_places(text, part, self.shape)
+
+    def _scored(
+        self, windows: Sequence[tuple[int, Sentence]]
+    ) -> Iterator[tuple[int, Entity, float]]:
+        torch = extra("torch")
+        with torch.inference_mode():
+            scores = self.net(*batched([one for _, one in windows]))
+        for row, kind, i, j in (scores > 0).nonzero().tolist():
+            n, one = windows[row]
+            entity = Entity(one.places[i][0], one.places[j][1], self.shape.types[kind])
+            yield n, entity, float(scores[row, kind, i, j])
+
+    def _chosen(self, found: Mapping[Entity, float]) -> list[Found]:
+        """The surest first; what crosses a surer one goes, and unless nested what overlaps."""
+        kept: list[Entity] = []
+        for entity in sorted(found, key=lambda one: (-found[one], one)):
+            if not any(self._clash(entity, other) for other in kept):
+                kept.append(entity)
+        return [Found(one, 1 / (1 + exp(-found[one]))) for one in sorted(kept)]
+
+    def _clash(self, one: Entity, other: Entity) -> bool:
+        if one.end <= other.start or other.end <= one.start:
+            return False
+        if not self.nested:
+            return True
+        within = other.start <= one.start and one.end <= other.end
+        around = one.start <= other.start and other.end <= one.end
+        return not (within or around)
+
+    def save(self, folder: Path) -> None:
+        """Raises `ModelError` where the folder cannot be written."""
+        told = {
+            "format": FORMAT,
+            "kind": "osler-span-recogniser",
+            "shape": asdict(self.shape),
+            "nested": self.nested,
+            "facts": dict(self.facts),
+        }
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            extra("safetensors.torch").save_file(self.net.state_dict(), folder / WEIGHTS)
+            text = json.dumps(told, ensure_ascii=False, indent=1)
+            (folder / CONFIG).write_text(f"{text}\n", encoding="utf-8")
+        except OSError as error:
+            raise ModelError(f"{folder} cannot be written: {error.strerror}") from error
+
+    @classmethod
+    def load(cls, folder: Path) -> SpanRecogniser:
+        """Raises `ModelMissing` for a folder without a recogniser, or a damaged one."""
+        fix = "`osler train recogniser` makes one"
+        try:
+            told = json.loads((folder / CONFIG).read_bytes())
+            if told["format"] != FORMAT:
+                raise ModelMissing(
+                    f"{folder} has format {told['format']}, this version reads {FORMAT}", fix=fix
+                )
+            shape = Shape(**{**told["shape"], "types": tuple(told["shape"]["types"])})
+            weights = (folder / WEIGHTS).read_bytes()
+        except OSError as error:
+            raise ModelMissing(
+                f"{folder} holds no recogniser: {error.strerror}", fix=fix
+            ) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelMissing(f"{folder / CONFIG} is damaged: {error!r}", fix=fix) from error
+        net = build(shape)
+        safetensors = extra("safetensors.torch")
+        try:
+            net.load_state_dict(safetensors.load(weights))
+        except (extra("safetensors").SafetensorError, RuntimeError) as error:
+            raise ModelMissing(f"{folder / WEIGHTS} is damaged: {error}", fix=fix) from error
+        return cls(shape, net.eval(), bool(told["nested"]), told.get("facts") or {})

@@ -1,0 +1,162 @@
+"""`osler train thinker-data`, `evaluate-data` and `recogniser` through the real command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler.testing.scripted import KeyedModel
+from osler.train.thinker.quality import FRAMEWORK
+from osler.wiring import graphs, models, teaching
+
+REFUSED = "I can't answer this question, I need to retrieve external knowledge."
+PLAN = """<think>One hop.</think><answer>Step1: Who is the director of Red Kite?
+Action1: Retrieval(s=s1:film['Red Kite'], p=p1:director, o=o1:director)</answer>"""
+BOX = r"<answer>\boxed{Peter Berg}</answer>"
+SERVER = '[model]\nkind = "openai"\nurl = "http://127.0.0.1:9/v1"\nname = "teacher"\n'
+
+
+@pytest.fixture
+def teacher(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
+    """Stands in for the configured models."""
+    replies: dict[str, Sequence[str]] = {
+        "decompose the user question": [PLAN],
+        "Can you answer": [REFUSED],
+        "analyze the relationship": ["<answer>Yes</answer><reason>It names him.</reason>"],
+        "Answer the question from the references": [BOX],
+        "Thought:": ["The reference names him."],
+        "Answer the last question": [f"It is a film of his. [1] {BOX}"],
+    }
+    for dimension in FRAMEWORK:
+        told = ", ".join(f"{name} pass" for name in dimension.aspects)
+        replies[f"one dimension only: {dimension.name}"] = [f"<aspects>{told}</aspects>"]
+    one = KeyedModel(replies)
+
+    async def cast(_: object, roles: Sequence[str]) -> dict[str, models.Ready]:
+        return {role: models.Ready(one) for role in roles}
+
+    monkeypatch.setattr(teaching, "cast", cast)
+    return one
+
+
+@pytest.fixture
+def questions(osler: Any, folder: Path) -> str:
+    """A knowledge base that knows the film, and two questions about it."""
+    (folder / "osler.toml").write_text(SERVER, encoding="utf-8")
+    (folder / "a.md").write_text("# Red Kite\n\nRed Kite is a film of Peter Berg.\n", "utf-8")
+    assert osler("kb", "add", str(folder / "a.md"), "--source", "book").exit_code == 0
+    lines = [
+        {"id": id, "question": "Who directed Red Kite?", "golden_answers": [gold]}
+        for id, gold in (("right", "Peter Berg"), ("wrong", "Anna Holm"))
+    ]
+    file = folder / "films.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return f"nq={file}"
+
+
+def test_a_teacher_s_right_answers_become_a_data_set(
+    osler: Any, teacher: KeyedModel, questions: str
+) -> None:
+    common = ("train", "thinker-data", "--log-dir", "log", "--tasks", questions)
+    dry = json.loads(osler(*common, "--dry-run", "--json").stdout)
+    assert (dry["questions"], dry["left"], dry["most_calls"]) == (2, 2, 96)
+    assert teacher.asked == []
+    done = osler(*common, "--rounds", "2", "--out", "set", "--json")
+    assert done.exit_code == 0, done.stderr
+    document = json.loads(done.stdout)
+    (stage,) = document["stages"]
+    assert (stage["kept"], stage["tries"]) == (1, 3)
+    assert stage["dropped"] == {"wrong answer": 2}
+    assert document["written"]["lines"] == 1
+    (line,) = Path("set/data.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(line)["id"] == "thinker.nq.right"
+    assert 'license: "other"' in Path("set/README.md").read_text("utf-8")
+    asked = len(teacher.asked)
+    assert osler(*common, "--rounds", "2").exit_code == 0
+    assert len(teacher.asked) == asked
+    measured = json.loads(osler(*common, "--dry-run", "--json").stdout)
+    assert (measured["kept"], measured["measured_tries"]) == (1, 3)
+
+
+def test_what_was_made_is_judged_by_rules_and_by_a_model(
+    osler: Any, teacher: KeyedModel, questions: str
+) -> None:
+    made = osler(
+        "train", "thinker-data", "--log-dir", "log", "--tasks", questions, "--rounds", "1",
+        "--inspect", "both", "--out", "set",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.stderr
+    assert osler("train", "evaluate-data", "set").exit_code == 0
+    by_model = ("train", "evaluate-data", "set", "--by", "model", "--verdicts", "v.jsonl", "--json")
+    first = json.loads(osler(*by_model).stdout)
+    assert first["shares"]["undecided"]["logic"] == 0
+    assert first["usage"]["calls"] == 6
+    assert json.loads(osler(*by_model).stdout)["usage"]["calls"] == 0
+
+
+def test_labelled_samples_give_the_paper_s_tables(osler: Any, folder: Path) -> None:
+    said = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": r"\boxed{him"}]
+    line = {"id": "1", "messages": said, "labels": ["accuracy"], "meta": {"domain": "medical"}}
+    (folder / "x.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    done = osler("train", "evaluate-data", "x.jsonl", "--report", "report.md", "--json")
+    assert done.exit_code == 1
+    document = json.loads(done.stdout)
+    assert document["bad"] == {"1": ["accuracy.rejection: reply 1 has no boxed answer"]}
+    assert "(Table 13)" in Path("report.md").read_text("utf-8")
+
+
+def test_nothing_kept_is_an_error_with_its_reasons(
+    osler: Any, teacher: KeyedModel, questions: str
+) -> None:
+    teacher.replies["Answer the last question"] = ["no idea"]
+    done = osler(
+        "train", "thinker-data", "--log-dir", "log", "--tasks", questions, "--rounds", "1",
+        "--out", "set",
+    )  # fmt: skip
+    assert done.exit_code == 1
+    assert "2 × no answer" in done.stderr
+
+
+def bio(n: int) -> str:
+    """A drug after "took", a disease after "has"."""
+    rows = [
+        f"She O\ntook O\nzo{k}xin B-Drug\nand O\nhas O\nbo{k}itis B-Disease\n" for k in range(n)
+    ]
+    return "\n".join(rows)
+
+
+@pytest.mark.torch
+def test_a_recogniser_is_trained_into_the_knowledge_base_and_links(
+    osler: Any, folder: Path
+) -> None:
+    (folder / "x.bio").write_text(bio(120), encoding="utf-8")
+    common = ("train", "recogniser", "x.bio", "--width", "16", "--epochs", "12")
+    dry = json.loads(osler(*common, "--dry-run", "--json").stdout)
+    assert (dry["texts"], dry["held_out"], dry["types"]) == (102, 18, 2)
+    done = osler(*common, "--json")
+    assert done.exit_code == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["f1"] > 0.9
+    assert Path(document["folder"]).name == "recogniser"
+    log = (Path(document["folder"]) / "log.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(log[0])["n"] == 1
+    from osler.kb.graph.items import Name, Relation
+    from osler.kb.graph.store import Graph
+    from osler.train.recognise.link import Linking
+
+    with Graph.create(Path(document["folder"]).parent) as graph:
+        graph.add((Name("T:1", "zo3xin"), Name("T:2", "tea"), Relation("T:1", "is", "T:2")))
+        found = graphs.recogniser_of(graph)
+        assert isinstance(found, Linking)
+        assert [m.concepts for m in found.mentions("She took zo3xin and rests")] == [("T:1",)]
+
+
+def test_a_recogniser_of_unmarked_texts_is_refused(osler: Any, folder: Path) -> None:
+    (folder / "x.bio").write_text("She O\nrests O\n", encoding="utf-8")
+    done = osler("train", "recogniser", "x.bio", "--out", "r")
+    assert done.exit_code == 3
+    assert "no entity is marked" in done.stderr
