@@ -235,23 +235,13 @@ def _of_graph(db: sqlite3.Connection) -> list[Cost]:
 
 
 def problems(db: sqlite3.Connection) -> Iterator[str]:
-    """Entries without items, vectors and words without entries, texts that are no passage's."""
+    """Entries that the words lack, and words without an entry.
+
+    All else hangs on foreign keys, which are looked at with those of all tables.
+    """
     if not exists(db):
         return
-    orphans = {
-        "index entries belong to nothing that was extracted": (
-            "SELECT count(*) FROM index_entry AS n WHERE NOT EXISTS (SELECT 1 FROM index_of AS i"
-            " JOIN extracted AS e USING (passage, extractor) JOIN passage ON number = i.passage"
-            " WHERE i.passage = n.passage AND i.extractor = n.extractor AND i.kind = n.kind)"
-        ),
-        "marks of an index belong to nothing that was extracted": (
-            "SELECT count(*) FROM index_of WHERE (passage, extractor) NOT IN"
-            " (SELECT passage, extractor FROM extracted)"
-            " OR kind NOT IN (SELECT kind FROM index_kind)"
-        ),
-        "vectors of an index belong to no entry": (
-            "SELECT count(*) FROM index_vector WHERE entry NOT IN (SELECT n FROM index_entry)"
-        ),
+    parted = {
         "entries of an index are not in its words": (
             "SELECT count(*) FROM index_entry WHERE n NOT IN (SELECT id FROM index_words_docsize)"
         ),
@@ -259,7 +249,7 @@ def problems(db: sqlite3.Connection) -> Iterator[str]:
             "SELECT count(*) FROM index_words_docsize WHERE id NOT IN (SELECT n FROM index_entry)"
         ),
     }
-    for what, query in orphans.items():
+    for what, query in parted.items():
         (count,) = db.execute(query).fetchone()
         if count:
             yield f"{count} {what}"

@@ -1,0 +1,141 @@
+"""The graph of names and chunks: linking, walking, canonical names, in step with the texts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+import pytest
+
+from osler.kb.base import KnowledgeBase
+from osler.kb.engines.base import EVERYTHING, Filter, Ranking
+from osler.kb.extract import job
+from osler.kb.extract.base import Cost, Outcome
+from osler.kb.extract.items import Entity, Found
+from osler.kb.graph.items import Name, Relation
+from osler.kb.graph.store import Graph
+from osler.types import Passage
+
+
+class Knowing:
+    """An extractor that stands for a model: it knows other names of what chunks name."""
+
+    name = "model knowing"
+    batch = 8
+
+    def __init__(self, *known: Entity) -> None:
+        self.known = known
+
+    def key(self, passage: Passage) -> str:
+        return passage.id
+
+    def cost(self, passage: Passage) -> Cost:
+        return Cost()
+
+    async def extract(self, passages: Sequence[Passage]) -> list[Outcome]:
+        return [
+            Outcome(Found(tuple(entity for entity in self.known if entity.name in p.text)))
+            for p in passages
+        ]
+
+
+def titles(kb: KnowledgeBase, ranking: Iterable[tuple[int, float]]) -> list[str]:
+    found = list(ranking)
+    passages = kb.passages(number for number, _ in found)
+    return [passages[number].title for number, _ in found]
+
+
+def walked(kb: KnowledgeBase, text: str) -> Ranking:
+    return kb.webs.now().walked(dict.fromkeys(kb.webs.linked(text), 1.0), 0.15)
+
+
+def test_a_walk_comes_to_chunks_that_do_not_have_the_name(kb: KnowledgeBase) -> None:
+    """Smoking leads to emphysema, emphysema presents with dyspnoea: oxygen is three hops off."""
+    found = walked(kb, "What may help with smoking?")
+    assert titles(kb, found)[0] == "Smoking"
+    assert "Dyspnoea" in titles(kb, found)
+    assert "Gout" not in titles(kb, found)
+    assert 0 < sum(share for _, share in found) < 1
+    assert titles(kb, kb.webs.now().naming(kb.webs.linked("smoking"))) == ["Smoking"]
+
+
+def test_chinese_names_are_found_without_blanks(kb: KnowledgeBase) -> None:
+    assert titles(kb, walked(kb, "糖尿病怎么治疗？"))[0] == "糖尿病"
+    assert "二甲双胍" in titles(kb, walked(kb, "糖尿病怎么治疗？"))
+
+
+def test_a_question_without_a_name_finds_nothing(kb: KnowledgeBase) -> None:
+    assert kb.webs.linked("Does it snow?") == []
+    assert kb.webs.now().walked({}, 0.5) == []
+    assert kb.webs.now().naming([]) == []
+
+
+def test_the_longest_name_counts_and_a_word_of_grammar_does_not(kb: KnowledgeBase) -> None:
+    known = Knowing(
+        Entity("joint disease", "Disease", 10, 23), Entity("joint", "HumanOrgan", 10, 15)
+    )
+    asyncio.run(job.run(kb.path, known))
+    named = kb.webs.now().named("a joint disease")
+    assert list(named.values()) == ["joint disease"]
+    assert kb.webs.linked("joint", frozenset({"joint"})) == []
+
+
+def test_a_synonym_and_a_standard_name_lead_to_the_chunk(kb: KnowledgeBase) -> None:
+    assert kb.webs.linked("What is podagra, what is urate arthropathy?") == []
+    gout = Entity("Gout", "Disease", 0, 4, standard="urate arthropathy", synonyms=("podagra",))
+    asyncio.run(job.run(kb.path, Knowing(gout)))
+    for question in ("Has she podagra?", "Is it urate arthropathy?"):
+        assert titles(kb, kb.webs.now().naming(kb.webs.linked(question))) == ["Gout"]
+
+
+def test_names_and_relations_of_a_vocabulary_take_part(kb: KnowledgeBase) -> None:
+    """No text says colchicine's trade name, nor that oxygen has to do with gout."""
+    asyncio.run(job.run(kb.path, Knowing(Entity("colchicine", "Drug", 37, 47))))
+    assert "Smoking" not in titles(kb, walked(kb, "colchicine"))
+    with Graph.open(kb.path) as graph:
+        (match,) = graph.exact("smoking")
+        facts = [Name("V:1", "Colcrys"), Name("V:1", "colchicine")]
+        graph.add([*facts, Relation("V:1", "unlike", match.concept, "V")])
+    assert titles(kb, walked(kb, "Colcrys"))[0] == "Gout"
+    assert "Smoking" in titles(kb, walked(kb, "Colcrys"))
+
+
+def test_the_graph_follows_the_texts(
+    kb: KnowledgeBase, put: Callable[[dict[str, str]], None], extract: Callable[..., None]
+) -> None:
+    assert titles(kb, kb.webs.now().naming(kb.webs.linked("emphysema"))) == ["Smoking", "Emphysema"]
+    put({"smoking": "Smoking is a habit."})
+    kb.update()
+    assert titles(kb, kb.webs.now().naming(kb.webs.linked("emphysema"))) == ["Emphysema"]
+    assert kb.webs.linked("smoking") == []
+    extract(kb)
+    assert titles(kb, kb.webs.now().naming(kb.webs.linked("smoking"))) == ["Smoking"]
+    kb.remove(source="book")
+    assert kb.webs.now().entities.count == 0
+
+
+@pytest.mark.parametrize(
+    ("within", "found"),
+    [
+        (EVERYTHING, True),
+        (Filter(("wiki",)), False),
+        (Filter(("book",)), True),
+        (Filter(languages=("zh",)), False),
+        (Filter(trust=5), False),
+    ],
+)
+def test_a_filter_holds_in_the_graph(kb: KnowledgeBase, within: Filter, found: bool) -> None:
+    ranking = walked(kb, "smoking")
+    assert bool(kb.webs.kept(ranking, k=3, within=within)) == found
+    assert len(kb.webs.kept(ranking, k=1, within=within)) == found
+
+
+def test_seeds_of_more_weight_and_seeds_that_are_chunks_are_begun_at_more_often(
+    kb: KnowledgeBase,
+) -> None:
+    web = kb.webs.now()
+    (gout,), (smoking,) = kb.webs.linked("gout"), kb.webs.linked("smoking")
+    assert titles(kb, web.walked({gout: 3.0, smoking: 1.0}, 0.5))[0] == "Gout"
+    assert titles(kb, web.walked({gout: 1.0, smoking: 3.0}, 0.5))[0] == "Smoking"
+    (number, _) = web.naming([smoking])[0]
+    assert titles(kb, web.walked({gout: 1.0}, 0.5, {number: 9.0}))[0] == "Smoking"
