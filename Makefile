@@ -9,7 +9,7 @@ STRATEGY ?= tc-rag
 LIGHT := pdf parquet xlsx fast edge qdrant graph math plot serve
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask test test-extra check laws lock bench fuzz page clean
+.PHONY: ask test test-extra check laws lock bench fuzz page test-page screenshots clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -64,6 +64,17 @@ bench: $(VENV)/dev
 ## Builds the page into the package (needs Node 20 or newer; installing Osler does not).
 page:
 	cd web && npm ci --no-audit --no-fund && npm test && npm run build
+
+## The page in the machine's own Chromium. Where Node or Chromium is not there it says so and ends.
+test-page: $(VENV)/dev
+	@if ! command -v npm >/dev/null; then echo "not tried: the page needs Node 20 or newer"; \
+	elif ! command -v chromium >/dev/null; then echo "not tried: there is no chromium"; \
+	else $(MAKE) page && $(BIN)/python -m pytest -rs tests/journeys/page tests/unit/serve/test_page_files.py; fi
+
+## Pictures of every page, in English and in Chinese, into the folder screenshots.
+screenshots: $(VENV)/dev page
+	@$(OSLER) download-models >/dev/null
+	$(BIN)/python benchmarks/screenshots.py screenshots
 
 ## The whole HTTP API against its own schema, with at least 5,000 requests.
 fuzz: $(VENV)/dev

@@ -66,10 +66,11 @@ test("a clean close in mid-run is a loss: it is said, and read on from the last 
   expect(seen.lost).toEqual([null, 0.2, null, null]);
 });
 
-test("a clean close of a run that is over, however it ended, is the end", async () => {
-  const { seen, watch } = watching([reply(line(1, "run.started"))], () => false);
+test("a run that is over and has no last event is asked for once more, and no further", async () => {
+  const { seen, watch } = watching([reply(line(1, "run.started")), reply()], () => false);
   await through(follow(watch));
-  expect(seen.asked).toEqual([0]);
+  expect(seen.asked).toEqual([0, 1]);
+  expect(seen.lost.at(-1)).toBeNull();
 });
 
 test("a connection that breaks, a busy server and none at all are tried again, each time later", async () => {

@@ -35,7 +35,8 @@ export async function follow(watch: Watch): Promise<void> {
         over ||= END.test(event.type);
         watch.hear(at, event);
       });
-      if (over || !(await watch.going())) return watch.lost(null);
+      // Of a run that is over, a piece that was cut off is still to be had.
+      if (over || (seen === before && !(await watch.going()))) return watch.lost(null);
     } catch (error) {
       if (watch.stop.aborted) return;
       if (error instanceof Gone && !passing(error.status)) throw error;

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import httpx2
@@ -79,3 +84,27 @@ def test_files_are_named_from_the_page_s_own_folder(
     for name, content in BUILT.items():
         (tmp_path / name).write_bytes(content)
     assert web.files() == BUILT
+
+
+@pytest.mark.skipif(not web.files(), reason="the page is not built: make page")
+def test_the_built_page_is_small_and_names_no_other_place() -> None:
+    files = web.files()
+    scripts = [content for name, content in files.items() if name.endswith(".js")]
+    assert scripts
+    assert sum(len(gzip.compress(content)) for content in scripts) <= 250_000
+    for name, content in files.items():
+        named = set(re.findall(rb"https?://[a-z0-9.-]+", content))
+        # Names of XML's languages and React's own advice: nothing that is loaded.
+        assert named <= {b"http://www.w3.org", b"https://react.dev"}, name
+
+
+@pytest.mark.skipif(not web.files(), reason="the page is not built: make page")
+def test_the_wheel_carries_the_page(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    root = Path(__file__).parents[3]
+    subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=120)  # noqa: S603
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as held:
+        for name, content in web.files().items():
+            assert held.read(f"osler/web/dist/{name}") == content

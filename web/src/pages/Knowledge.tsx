@@ -76,7 +76,7 @@ function Form({ asked, sources, speak }: Given) {
   );
 }
 
-const K = 20;
+const K = 10;
 
 function Hits({ asked, speak }: { asked: URLSearchParams; speak: Tongue }) {
   const { words } = speak;

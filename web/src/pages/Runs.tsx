@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useState } from "react";
 import * as api from "../api";
 import { why } from "../hooks";
+import { moment } from "../parts/Machinery";
 import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
@@ -65,8 +66,6 @@ type Given = { one: api.Listed; picked: boolean; toggle: (id: string) => void; s
 function Row({ one, picked, toggle, speak }: Given) {
   const { words } = speak;
   const told = plain(one.question || one.run_id);
-  const when = new Date(one.created);
-  const time = Number.isNaN(when.valueOf()) ? one.created : when.toLocaleString(speak.zh ? "zh-CN" : "en-GB");
   return (
     <li>
       <input
@@ -81,7 +80,7 @@ function Row({ one, picked, toggle, speak }: Given) {
         </a>
         <span className="small">
           <span className={`badge ${one.status}`}>{speak.state(one.status)}</span>
-          {` ${one.strategy} · ${time} · `}
+          {` ${one.strategy} · ${moment(one.created, speak)} · `}
           <a href={link("runs", one.run_id, "replay")}>{words.replay}</a>
         </span>
       </div>

@@ -27,11 +27,19 @@ export function Answer({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit 
           <Statement key={index} {...one} run={run} speak={speak} lit={lit} />
         ))}
       </p>
-      {answer.note && <p className="note">{plain(answer.note)}</p>}
-      {answer.authorship === "extractive" && <p className="small">{words.quoted}</p>}
+      <Aside run={run} speak={speak} />
       <Facts run={run} speak={speak} />
     </section>
   );
+}
+
+// How the answer was worded; an answer that is none says so already.
+function Aside({ run, speak }: { run: Run; speak: Tongue }) {
+  const answer = run.answer;
+  if (!answer || run.grounding === "abstained") return null;
+  const quoted = answer.authorship === "extractive" && answer.statements.length > 0;
+  const note = plain(answer.note) || (quoted ? speak.words.quoted : "");
+  return note ? <p className="note">{note}</p> : null;
 }
 
 function Option({ run, letter }: { run: Run; letter: string }) {
@@ -76,7 +84,6 @@ function Cite({ n, one, lit }: { n: number; one: Evidence | undefined; lit: Lit 
 function Facts({ run, speak }: { run: Run; speak: Tongue }) {
   const { words } = speak;
   const parts = [
-    `${words.grounding}: ${speak.state(run.grounding)}`,
     run.strategy,
     `${run.seconds ?? "?"} ${words.seconds}`,
     run.usage && `${run.usage.calls} ${words.calls}`,
@@ -84,7 +91,9 @@ function Facts({ run, speak }: { run: Run; speak: Tongue }) {
   ];
   return (
     <p className="small facts">
-      <span className={`badge ${run.grounding}`}>{speak.state(run.grounding)}</span>
+      <span className={`badge ${run.grounding}`} title={words.grounding}>
+        {speak.state(run.grounding)}
+      </span>
       {parts.filter(Boolean).join(" · ")}{" "}
       <a href={`runs/${encodeURIComponent(run.run_id)}/report.html`}>{words.report}</a>{" "}
       <button className="plain" onClick={() => window.print()}>

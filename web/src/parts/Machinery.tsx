@@ -132,7 +132,7 @@ function MadeWith({ run, speak }: { run: Run; speak: Tongue }) {
     [words.models, Object.entries(run.models).map(([role, name]) => `${role}: ${name}`).join(", ")],
     [words.snapshot, run.snapshot],
     [words.halt, [speak.state(run.halt), run.why].filter(Boolean).join(": ")],
-    [words.time, run.created],
+    [words.time, moment(run.created, speak)],
   ];
   return (
     <section aria-label={words.madeWith}>
@@ -140,6 +140,12 @@ function MadeWith({ run, speak }: { run: Run; speak: Tongue }) {
       <Facts facts={facts} />
     </section>
   );
+}
+
+// A moment as people of the language write it.
+export function moment(given: string, speak: Tongue): string {
+  const when = new Date(given);
+  return Number.isNaN(when.valueOf()) ? given : when.toLocaleString(speak.zh ? "zh-CN" : "en-GB");
 }
 
 export function Facts({ facts }: { facts: [string, string][] }) {

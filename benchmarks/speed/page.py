@@ -1,0 +1,97 @@
+"""What a reader waits for: `osler serve` ready, and the page's first paint, on loopback.
+
+    python benchmarks/speed/page.py [--home HOME] [--times N]
+
+The server is the real one over the sample knowledge base (built first, in a folder of its own or in
+`--home`); ready means that `/readyz` says so. The page is opened in a new window of a Chromium that
+runs already, each time with an empty cache. Wanted: ready within 3 s, first paint within 1 s.
+Needs the built page (`make page`), playwright and a Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from osler import web
+from osler.testing.browsing import browser
+
+PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+
+
+@contextmanager
+def ready(home: Path) -> Iterator[tuple[str, float]]:
+    """A server of its own process: its address, and the seconds until it was ready."""
+    command = [sys.executable, "-m", "osler", "serve", "--port", "0", "--json", "--quiet"]
+    environment = {**os.environ, "OSLER__HOME": str(home)}
+    began = time.perf_counter()
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as server:  # noqa: S603
+        assert server.stdout
+        try:
+            url = str(json.loads(server.stdout.readline())["url"])
+            until(url)
+            yield url, time.perf_counter() - began
+        finally:
+            server.terminate()
+
+
+def until(url: str) -> None:
+    while time.sleep(0.01) is None:
+        try:
+            if httpx2.get(f"{url}/readyz", timeout=5).status_code == 200:
+                return
+        except httpx2.TransportError:
+            continue
+
+
+def painted(launched: Any, url: str) -> float:
+    """Milliseconds from the request for the page to its first content."""
+    context = launched.new_context()
+    page = context.new_page()
+    page.goto(url)
+    page.wait_for_function(f"{PAINT} !== undefined")
+    found = float(page.evaluate(PAINT))
+    context.close()
+    return found
+
+
+def main(home: Path, times: int) -> None:
+    if not (home / "kb").exists():
+        environment = {**os.environ, "OSLER__HOME": str(home)}
+        command = [sys.executable, "-m", "osler", "kb", "build", "--sample"]
+        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603
+    starts = []
+    for _ in range(times):
+        with ready(home) as (_, seconds):
+            starts.append(seconds)
+    with ready(home) as (url, _), browser() as launched:
+        paints = sorted(painted(launched, url) for _ in range(times))
+    sizes = {n: len(gzip.compress(b)) for n, b in web.files().items() if n.endswith(".js")}
+    print(f"ready: median {statistics.median(starts):.2f} s, worst {max(starts):.2f} s")
+    print(f"first paint: median {statistics.median(paints):.0f} ms, worst {paints[-1]:.0f} ms")
+    print(f"JavaScript: {sum(sizes.values()) / 1000:.1f} kB gzip")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--home", type=Path)
+    parser.add_argument("--times", type=int, default=5)
+    said = parser.parse_args()
+    if said.home is not None:
+        main(said.home, said.times)
+    else:
+        with tempfile.TemporaryDirectory() as made:
+            main(Path(made), said.times)

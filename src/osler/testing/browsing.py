@@ -1,0 +1,152 @@
+"""A real Chromium on the page of a real server, watched for what a page must never do.
+
+Needs playwright, a Chromium on the machine (none is fetched) and the built page (`make page`).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from osler import web
+from osler.kb.base import KnowledgeBase
+from osler.kb.graph.items import Definition, Name, Relation
+from osler.kb.graph.store import Graph
+from osler.serve.ledger import Entry
+from osler.testing.encoders import HashingEncoder
+from osler.testing.served import Place, filled
+from osler.trace import from_line
+
+QUESTION = "Which drug is given first, into the outer thigh, at once?"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+TERMINAL = ("run.finished", "run.failed", "run.cancelled")
+
+
+def chromium() -> str | None:
+    """The program, where one is installed."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+
+
+def missing() -> str:
+    """What a browser test lacks here; empty where nothing is."""
+    if chromium() is None:
+        return "there is no chromium"
+    return "" if web.files() else "the page is not built: make page"
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Raises `ImportError` without playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium(), args=[*FLAGS])
+        try:
+            yield launched
+        finally:
+            launched.close()
+
+
+class Seen:
+    """Errors on the console, dialogs, and requests to anywhere but the server."""
+
+    def __init__(self, page: Any, url: str) -> None:
+        self.wrong: list[str] = []
+        self.expected: tuple[str, ...] = ()
+        """Parts of console lines that belong to the test."""
+        page.on("console", lambda m: self._note(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("dialog", lambda dialog: self.wrong.append("dialog"))
+        page.on("request", lambda r: None if r.url.startswith(url) else self.wrong.append(r.url))
+
+    def _note(self, text: str) -> None:
+        if not any(one in text for one in self.expected):
+            self.wrong.append(text)
+
+
+@contextmanager
+def opened(
+    launched: Any, place: Place, address: str = "", *, expected: Sequence[str] = (), **options: Any
+) -> Iterator[Any]:
+    """A new window on the page; at its end nothing forbidden may have happened."""
+    context = launched.new_context(**{"locale": "en-GB", **options})
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    seen = Seen(page, place.url)
+    seen.expected = tuple(expected)
+    try:
+        page.goto(f"{place.url}/#/{address}")
+        yield page
+    finally:
+        context.close()
+    assert not seen.wrong, seen.wrong
+
+
+def ask(page: Any, question: str = QUESTION) -> None:
+    """Asks, and waits for the answer."""
+    page.get_by_label("A medical question").fill(question)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("heading", name="Answer", exact=True).wait_for()
+
+
+def recorded(
+    place: Place, number: int, lines: Sequence[dict[str, Any]], question: str = "A film"
+) -> str:
+    """A run that was cancelled after these events, which must be such as Osler writes; its id."""
+    id = f"20260101-000000-{number:012x}"
+    told = [json.dumps(line, separators=(",", ":")) for line in lines]
+    for line in told:
+        from_line(line)
+    end = {"code": "cancelled", "detail": "it was asked to stop", "type": "run.cancelled"}
+    told.append(json.dumps(end, separators=(",", ":")))
+    ledger = place.site.ledger
+    when = "2026-01-01T00:00:00"
+    ledger.begin(Entry(id, "default", "local", when, "queued", "tc-rag", question))
+    code = {"code": "cancelled", "detail": "it was asked to stop"}
+    ledger.end(id, "cancelled", events="\n".join(told), **code)
+    return id
+
+
+def with_graph(home: Path) -> None:
+    """The usual small knowledge base and a graph of three concepts, one with a hostile name."""
+    filled(home)
+    with Graph.create(home / "kb") as graph:
+        graph.add(
+            [
+                Name("T:1", "anaphylaxis"),
+                Name("T:1", "过敏性休克"),
+                Name("T:2", "adrenaline"),
+                Name("T:3", "<img src=x onerror=alert(1)>"),
+                Definition("T:1", "A severe reaction.", "written for this test"),
+                Relation("T:1", "treated_by", "T:2"),
+                Relation("T:1", "related_to", "T:3"),
+            ]
+        )
+        graph.build()
+
+
+def with_samples(home: Path) -> None:
+    """A knowledge base of sample texts, for which example questions are offered."""
+    text = "# Fever\n\nA sample text of one sentence.\n"
+    (home / "one.md").write_text(text, encoding="utf-8")
+    with KnowledgeBase.create(home / "kb") as kb:
+        kb.add([home / "one.md"], source="book", licence="CC0-1.0", illustrative=True)
+        kb.build(HashingEncoder())
+
+
+def many_pages(count: int) -> dict[str, str]:
+    """So many passages of one book, each about adrenaline."""
+    pages = [f"# Page {n}\n\nAdrenaline is given first, says page {n}.\n" for n in range(count)]
+    return {"book": "\n".join(pages)}

@@ -1,0 +1,63 @@
+"""The page in a real Chromium, over a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
+pytest.importorskip("playwright", reason="not installed: playwright")
+
+from osler.cli.serve import report_page
+from osler.testing import browsing
+from osler.testing.evaluated import evaluated
+from osler.testing.served import Place, Speaks, serving
+
+REPLY = "Adrenaline is given first. [1] 过敏性休克首选肾上腺素。[3]"
+"""It cites two sources."""
+Open = Callable[..., AbstractContextManager[Any]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _there() -> None:
+    if lacks := browsing.missing():
+        pytest.skip(lacks)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    home = tmp_path_factory.mktemp("page")
+    evaluated(home / "eval" / "two")
+    many = {"caller_minute": 100_000}
+    model = Speaks(reply=REPLY)
+    how: dict[str, Any] = {"page": report_page, "fill": browsing.with_graph, "serve": many}
+    with serving(home, model=model, **how) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browsing.browser() as launched:
+        yield launched
+
+
+@pytest.fixture
+def window(chromium: Any) -> Open:
+    """Opens a window on any server."""
+    return partial(browsing.opened, chromium)
+
+
+@pytest.fixture
+def page(chromium: Any, place: Place) -> Iterator[Any]:
+    with browsing.opened(chromium, place) as made:
+        yield made
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path

@@ -1,0 +1,278 @@
+"""Asking on the page, and reading the answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from osler.serve.keys import new_key
+from osler.serve.ledger import Ledger
+from osler.testing.browsing import QUESTION, TERMINAL, ask, many_pages, with_samples
+from osler.testing.served import Place, Speaks, asked, events, filled, serving
+
+Window = Callable[..., Any]
+
+
+def test_a_question_is_answered_and_its_citation_opens_the_passage_at_the_quote(page: Any) -> None:
+    ask(page)
+    assert "Adrenaline is given first." in page.locator(".answer").inner_text()
+    page.locator(".cite").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.wait_for()
+    marked = dialog.locator("mark").inner_text()
+    assert marked
+    assert marked in dialog.locator(".passage").inner_text()
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+
+
+def test_a_citation_under_the_pointer_lights_its_card_and_shows_the_quote(page: Any) -> None:
+    ask(page)
+    page.locator(".cite").first.hover()
+    page.locator(".card.lit").wait_for()
+    tip = page.locator(".cited .tip").first
+    assert tip.is_visible()
+    assert page.locator(".card.lit .quote").inner_text() in tip.inner_text()
+    page.locator("h1").hover()
+    page.locator(".card.lit").wait_for(state="detached")
+    assert not tip.is_visible()
+
+
+def test_a_reload_shows_the_same_answer_with_its_citations(page: Any) -> None:
+    ask(page)
+    before = page.locator(".columns").inner_text()
+    page.reload()
+    page.get_by_role("heading", name="Answer", exact=True).wait_for()
+    assert page.locator(".columns").inner_text() == before
+    assert page.locator(".cite").count() == 2
+
+
+def test_evidence_stands_by_source_and_one_source_can_be_looked_at(page: Any) -> None:
+    ask(page)
+    sources = page.locator(".source").count()
+    assert sources > 1
+    tabs = page.locator(".tabs button")
+    assert tabs.count() == sources + 1
+    tabs.nth(1).click()
+    assert page.locator(".source").count() == 1
+    page.locator(".card").first.click()
+    page.get_by_role("dialog").locator("mark").wait_for()
+
+
+def test_the_keyboard_is_enough(page: Any) -> None:
+    page.get_by_label("A medical question").wait_for()
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Answer", exact=True).wait_for()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.id") == page.locator(".card").nth(1).get_attribute(
+        "id"
+    )
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.keyboard.press("1")
+    page.get_by_role("dialog").get_by_text("[1]").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.wait_for_function("document.activeElement.tagName === 'TEXTAREA'")
+
+
+def test_a_plan_is_edited_before_it_runs(page: Any) -> None:
+    page.get_by_label("A medical question").fill(QUESTION)
+    page.get_by_role("button", name="Plan first").click()
+    plan = page.get_by_role("group", name="Source plan")
+    plan.wait_for()
+    while page.get_by_role("button", name="Leave out").count() > 1:
+        page.get_by_role("button", name="Leave out").first.click()
+    plan.get_by_role("textbox").fill("adrenaline dose")
+    plan.get_by_role("combobox").select_option("guideline")
+    plan.get_by_role("button", name="Add a query").click()
+    assert plan.get_by_role("button", name="Run this plan").is_disabled()
+    plan.get_by_role("textbox").nth(1).fill("thigh")
+    plan.get_by_role("combobox").nth(1).select_option("wiki")
+    plan.get_by_role("button", name="Run this plan").click()
+    page.get_by_role("heading", name="Answer", exact=True).wait_for()
+    page.get_by_text("How it was reached").click()
+    shown = page.locator(".machinery .plan li").all_inner_texts()
+    assert shown == ["guideline: adrenaline dose", "wiki: thigh"]
+
+
+def test_a_plan_that_asks_nothing_runs_too(page: Any) -> None:
+    page.get_by_label("A medical question").fill(QUESTION)
+    page.get_by_role("button", name="Plan first").click()
+    page.get_by_role("group", name="Source plan").wait_for()
+    while page.get_by_role("button", name="Leave out").count():
+        page.get_by_role("button", name="Leave out").first.click()
+    page.get_by_text("No source is asked.").wait_for()
+    page.get_by_role("button", name="Run this plan").click()
+    page.get_by_text("No evidence was found.").wait_for()
+
+
+def test_an_option_that_was_chosen_stands_out(window: Window, home: Path) -> None:
+    with serving(home, model=Speaks(reply="B. [1]")) as place, window(place) as page:
+        page.get_by_text("Options and strategy").click()
+        page.get_by_label("Options to choose from").fill("salbutamol\nadrenaline")
+        page.get_by_role("checkbox", name="guideline").check()
+        ask(page)
+        assert page.locator(".option").inner_text() == "B. adrenaline"
+        assert page.locator(".options .chosen").inner_text() == "adrenaline"
+        page.get_by_text("How it was reached").click()
+        searched = page.locator(".timeline > li", has_text="Searches").inner_text()
+        assert "guideline: " in searched
+        assert "wiki" not in searched
+
+
+def test_questions_of_the_sample_texts_are_offered_and_fill_the_form(
+    window: Window, home: Path
+) -> None:
+    with serving(home, fill=with_samples) as place, window(place) as page:
+        first = page.locator(".example").first
+        text = first.inner_text()
+        first.click()
+        assert page.get_by_label("A medical question").input_value() == text
+        page.locator(".example").first.wait_for(state="detached")
+
+
+def test_a_run_is_watched_while_it_goes_and_shows_its_answer_by_itself(
+    window: Window, home: Path
+) -> None:
+    gate = threading.Event()
+    with serving(home, model=Speaks(gate=gate)) as place, window(place) as page:
+        page.get_by_label("A medical question").fill(QUESTION)
+        page.get_by_role("button", name="Ask", exact=True).click()
+        working = page.get_by_role("status")
+        working.get_by_text("Working").wait_for()
+        page.wait_for_function(
+            "Number(document.querySelector('[role=status]').innerText.split(': ')[1]) > 1"
+        )
+        gate.set()
+        page.get_by_role("heading", name="Answer", exact=True).wait_for()
+        assert page.get_by_text("Working").count() == 0
+
+
+def test_a_run_that_is_stopped_says_so(window: Window, home: Path) -> None:
+    model = Speaks(gate=threading.Event())
+    with serving(home, model=model) as place, window(place) as page:
+        page.get_by_label("A medical question").fill(QUESTION)
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_role("button", name="Stop").click()
+        page.get_by_role("alert").wait_for()
+        assert page.get_by_role("alert").inner_text() == "It was stopped"
+
+
+def cut(page: Any, seen: list[str], *, away: int = 0) -> None:
+    """The first reply ends cleanly in mid-run; so many tries after it find no server."""
+
+    def handle(route: Any) -> None:
+        seen.append(route.request.headers.get("last-event-id", ""))
+        if len(seen) == 1:
+            first = b'id: 1\nevent: run.note\ndata: {"type":"run.note","text":"one"}\n\n'
+            route.fulfill(body=first, content_type="text/event-stream")
+        elif len(seen) <= 1 + away:
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/events", handle)
+
+
+def test_a_stream_that_ends_in_mid_run_is_read_on_from_the_last_event(
+    window: Window, home: Path
+) -> None:
+    gate, seen = threading.Event(), []
+    with serving(home, model=Speaks(gate=gate)) as place, window(place) as page:
+        cut(page, seen)
+        page.get_by_label("A medical question").fill(QUESTION)
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_text("Working").wait_for()
+        page.wait_for_function("!document.body.innerText.includes('connection was lost')")
+        gate.set()
+        page.get_by_role("heading", name="Answer", exact=True).wait_for()
+        assert seen == ["0", "1"]
+
+
+def test_a_lost_connection_is_said_and_tried_again(window: Window, home: Path) -> None:
+    gate, seen = threading.Event(), []
+    refused = "ERR_FAILED"
+    with (
+        serving(home, model=Speaks(gate=gate)) as place,
+        window(place, expected=[refused]) as page,
+    ):
+        cut(page, seen, away=3)
+        page.get_by_label("A medical question").fill(QUESTION)
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_text("The connection was lost").wait_for()
+        gate.set()
+        page.get_by_role("heading", name="Answer", exact=True).wait_for()
+        page.get_by_text("How it was reached").click()
+        last = page.locator(".timeline > li").last.inner_text()
+        assert last.startswith("Finished")
+        assert seen == ["0", "1", "1", "1", "1"]
+        assert TERMINAL
+
+
+def test_a_question_that_is_refused_says_why(window: Window, place: Place) -> None:
+    with window(place, expected=["422"]) as page:
+        page.get_by_label("A medical question").fill("\x01")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        assert "control characters" in page.get_by_role("alert").inner_text()
+
+
+def test_a_server_with_keys_asks_for_one(window: Window, home: Path) -> None:
+    filled(home)
+    ledger = Ledger(home / "serve")
+    key = new_key(ledger, "one")
+    ledger.close()
+    with serving(home) as place, window(place, expected=["401"]) as page:
+        page.get_by_label("This server wants a key").fill(key)
+        page.get_by_role("button", name="Open").click()
+        ask(page)
+        page.reload()
+        page.get_by_label("This server wants a key").wait_for()
+
+
+def test_a_sentence_without_a_citation_is_marked(window: Window, home: Path) -> None:
+    with serving(home, model=Speaks(reply="It is so.")) as place, window(place) as page:
+        ask(page)
+        assert page.locator(".uncited").count() == 1
+        assert page.locator(".cite").count() == 0
+        assert "ungrounded" in page.locator(".answer").inner_text()
+
+
+def test_an_answer_of_ten_thousand_words_is_shown_whole(window: Window, home: Path) -> None:
+    reply = " ".join(["Adrenaline is given first, into the outer thigh, at once. [1]"] * 1_000)
+    with serving(home, model=Speaks(reply=reply)) as place, window(place) as page:
+        ask(page)
+        assert page.locator(".cite").count() == 1_000
+        assert page.locator(".answer").inner_text().count("outer thigh") == 1_000
+        page.locator(".cite").last.click()
+        page.get_by_role("dialog").wait_for()
+
+
+def test_two_hundred_cards_are_shown_and_open(window: Window, home: Path) -> None:
+    reply = " ".join(f"Adrenaline is given first. [{n}]" for n in range(1, 201))
+
+    def filled_with_many(at: Path) -> None:
+        filled(at, many_pages(210))
+
+    with (
+        serving(home, model=Speaks(reply=reply), fill=filled_with_many) as place,
+        httpx2.Client(base_url=place.url, timeout=60) as client,
+    ):
+        run = asked(client, QUESTION, k=200)
+        events(client, run)
+        with window(place, f"runs/{run}") as page:
+            page.locator(".card").first.wait_for()
+            assert page.locator(".card").count() == 200
+            page.locator(".card").nth(199).click()
+            page.get_by_role("dialog").get_by_text("[200]").wait_for()

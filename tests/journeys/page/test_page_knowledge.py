@@ -1,0 +1,119 @@
+"""The knowledge base and evaluations, on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from osler.testing.evaluated import HOSTILE
+from osler.testing.served import Place, serving
+
+Window = Callable[..., Any]
+
+
+def test_a_search_leads_to_a_passage_among_its_neighbours(page: Any) -> None:
+    page.get_by_role("link", name="Knowledge").click()
+    page.get_by_label("Words to search for").fill("adrenaline thigh")
+    page.get_by_role("button", name="Search").click()
+    page.locator(".hits a", has_text="Anaphylaxis").first.click()
+    page.locator(".here").wait_for()
+    assert "outer thigh" in page.locator(".here").inner_text()
+    page.locator(".beside").wait_for()
+    assert "Salbutamol" in page.locator(".beside").inner_text()
+    page.locator(".beside a").click()
+    page.locator(".here", has_text="Salbutamol").wait_for()
+    origin = page.get_by_role("region", name="Where it is from").inner_text()
+    assert "pages.md" in origin
+    assert "CC0-1.0" in page.locator("main").inner_text()
+
+
+def test_a_search_is_an_address_and_can_be_narrowed(window: Window, place: Place) -> None:
+    with window(place, "knowledge?q=adrenaline&source=wiki") as page:
+        page.locator(".hits li").first.wait_for()
+        assert page.locator(".hits li").count() == 1
+        assert page.get_by_label("Words to search for").input_value() == "adrenaline"
+        page.get_by_label("Source").select_option("")
+        page.get_by_label("Language").select_option("zh")
+        page.get_by_role("button", name="Search").click()
+        page.locator(".hits li", has_text="过敏性休克").wait_for()
+        assert page.locator(".hits li").count() == 1
+        page.reload()
+        page.locator(".hits li", has_text="过敏性休克").wait_for()
+
+
+def test_what_there_is_to_search_is_counted(window: Window, place: Place) -> None:
+    with window(place, "knowledge") as page:
+        page.locator("table tbody tr").first.wait_for()
+        rows = page.locator("table tbody tr").all_inner_texts()
+        assert [row.split()[0] for row in rows] == ["book", "guideline", "wiki"]
+
+
+def test_years_that_are_the_wrong_way_round_are_refused_in_words(
+    window: Window, place: Place
+) -> None:
+    address = "knowledge?q=adrenaline&from=2020&to=2010"
+    with window(place, address, expected=["422"]) as page:
+        assert "year_from is after year_to" in page.get_by_role("alert").inner_text()
+
+
+def test_a_concept_is_found_by_name_and_leads_to_others(window: Window, place: Place) -> None:
+    with window(place, "knowledge") as page:
+        page.get_by_label("Name of a concept").fill("anaphylaxis")
+        page.get_by_role("button", name="Concept").click()
+        page.get_by_role("link", name="anaphylaxis").click()
+        page.get_by_role("heading", name="anaphylaxis").wait_for()
+        assert "过敏性休克" in page.locator("main").inner_text()
+        assert "A severe reaction." in page.locator("blockquote").inner_text()
+        assert page.locator(".relations li").count() == 2
+        assert page.locator("main img").count() == 0
+        page.get_by_role("link", name="adrenaline").click()
+        page.get_by_role("heading", name="adrenaline").wait_for()
+
+
+def test_a_name_that_no_concept_has_says_so(window: Window, place: Place) -> None:
+    with window(place, "concepts?term=nothing") as page:
+        page.get_by_text("There is no concept of this name.").wait_for()
+
+
+def test_a_passage_that_is_not_there_says_so(window: Window, place: Place) -> None:
+    with window(place, "passages/book%3Anone%231", expected=["404"]) as page:
+        page.get_by_role("alert").wait_for()
+
+
+def test_an_evaluation_is_a_table_with_intervals_that_sorts(page: Any) -> None:
+    page.get_by_role("link", name="Evaluations").click()
+    page.get_by_role("link", name="two").click()
+    first = page.locator("table.figures tbody tr").first
+    first.wait_for()
+    assert first.locator("th").inner_text() == "direct"
+    assert first.locator(".value").inner_text() == "40.0 [16.8, 68.7]"
+    assert first.locator("svg.bar .interval").count() == 1
+    page.get_by_role("button", name="Sort by pubmedqa").click()
+    assert first.locator("th").inner_text() == "rag:k=5"
+    assert "90.0 [59.6, 98.2]" in first.inner_text()
+    assert "+50.0 [" in page.locator("main").inner_text()
+    assert "1 failed" in page.locator("main").inner_text()
+    page.get_by_label("Measure").select_option("calls")
+    assert first.locator(".value").inner_text().startswith("2.00 [")
+
+
+def test_a_cell_opens_its_samples_failures_first(window: Window, place: Place) -> None:
+    with window(place, "evaluations/two") as page:
+        page.locator(".cell").nth(1).click()
+        page.locator(".sample").first.wait_for()
+        badges = page.locator(".sample .badge").all_inner_texts()
+        assert badges[:3] == ["failed", "0.0", "1.0"]
+        page.locator(".sample summary").nth(1).click()
+        assert HOSTILE in page.locator(".sample").nth(1).inner_text()
+        assert page.locator("main img").count() == 0
+
+
+def test_a_home_without_evaluations_says_how_to_make_one(window: Window, home: Path) -> None:
+    with serving(home) as place, window(place, "evaluations") as page:
+        page.get_by_text("osler eval run").wait_for()
+
+
+def test_an_address_that_is_no_page_says_so(window: Window, place: Place) -> None:
+    with window(place, "nowhere") as page:
+        assert page.get_by_role("alert").inner_text() == "There is no such page."

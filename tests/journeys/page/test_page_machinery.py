@@ -1,0 +1,259 @@
+"""How an answer was reached, on the page: stack, plot, logical form, timeline, replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from osler.testing.browsing import QUESTION, ask, recorded
+from osler.testing.served import Place, asked, events
+
+Window = Callable[..., Any]
+
+
+def valued(value: float, i: int, *, halted: bool = False) -> dict[str, Any]:
+    told = {"type": "state.updated", "i": i, "metric": "cppl", "value": value, "sigma": 10.0}
+    return {**told, "exact": True, "halted": halted}
+
+
+def pushed(i: int, kind: str, text: str, depth: int) -> dict[str, Any]:
+    return {"type": "stack.push", "i": i, "kind": kind, "text": text, "depth": depth}
+
+
+POPPED = {"type": "stack.pop", "i": 2, "kind": "Thought", "by": "Backtrack", "depth": 1}
+FILM = [
+    pushed(0, "User_Query", "q", 1),
+    pushed(1, "Thought", "<b>first</b>", 2),
+    valued(42.0, 1),
+    {**POPPED, "restored": None, "reason": "irrelevant"},
+    pushed(3, "Thought", "second", 2),
+    valued(5.0, 3, halted=True),
+    pushed(4, "Conclusion", "done", 3),
+]
+FORMS: list[dict[str, Any]] = [
+    {
+        "type": "lf.parsed",
+        "nodes": [
+            {"n": 1, "fn": "Retrieval", "step": "Which drug?", "action": "R(s=d)", "needs": []},
+            {"n": 2, "fn": "Math", "step": "Its dose?", "action": "", "needs": [1]},
+            {"n": 3, "fn": "Output", "step": "Say it", "action": "", "needs": [1, 2]},
+        ],
+        "warnings": ["step 4 was cut off"],
+    },
+    {
+        "type": "lf.boundary",
+        "n": 1,
+        "question": "Which drug?",
+        "answer": "adrenaline",
+        "known": True,
+        "self_check": True,
+        "probability": 0.9,
+        "tau": 0.5,
+    },
+    {"type": "lf.node", "n": 1, "status": "done", "answer": "adrenaline", "own_knowledge": True},
+    {"type": "math.run", "n": 2, "engine": "python", "code": "print(6 * 7)", "value": "42"},
+    {
+        "type": "lf.node",
+        "n": 2,
+        "status": "done",
+        "answer": "42",
+        "passages": ["guideline:pages#0"],
+    },
+    {"type": "lf.node", "n": 3, "status": "failed", "answer": ""},
+    {
+        "type": "retrieval.done",
+        "query": "drug",
+        "hits": [{"passage": "guideline:pages#1", "score": 1.0, "rank": 1}],
+        "failed": ["pubmed: not reached"],
+    },
+]
+
+
+@pytest.fixture(scope="module")
+def film(place: Place) -> str:
+    return recorded(place, 0xF11F, FILM)
+
+
+@pytest.fixture(scope="module")
+def forms(place: Place) -> str:
+    return recorded(place, 0xDA6, FORMS)
+
+
+@pytest.fixture
+def shown(window: Window, place: Place, film: str) -> Iterator[Any]:
+    """The film, opened."""
+    with window(place, f"runs/{film}") as page:
+        page.get_by_text("How it was reached").click()
+        page.locator(".frames li").first.wait_for()
+        yield page
+
+
+@pytest.fixture
+def graph(window: Window, place: Place, forms: str) -> Iterator[Any]:
+    """The logical form, opened."""
+    with window(place, f"runs/{forms}") as page:
+        page.get_by_text("How it was reached").click()
+        page.locator(".node").first.wait_for()
+        yield page
+
+
+def seek(page: Any, step: int) -> None:
+    page.get_by_role("slider", name="Step").fill(str(step - 1))
+
+
+def test_the_film_is_sought_and_shows_the_stack_as_it_was(shown: Any) -> None:
+    kept = shown.locator(".frames:not(.gone) li")
+    assert kept.all_inner_texts() == ["Conclusion done", "Thought second", "User_Query q"]
+    seek(shown, 2)
+    assert kept.all_inner_texts() == ["Thought <b>first</b>", "User_Query q"]
+    shown.get_by_role("slider", name="Step").focus()
+    shown.keyboard.press("ArrowLeft")
+    assert kept.all_inner_texts() == ["User_Query q"]
+
+
+def test_what_was_popped_stays_in_the_film(shown: Any) -> None:
+    seek(shown, 4)
+    assert shown.locator(".frames.gone li").all_inner_texts() == ["taken off: Thought <b>first</b>"]
+    assert "Backtrack: irrelevant" in shown.locator("section[aria-label=Stack] label").inner_text()
+
+
+def test_the_plot_shows_the_values_against_sigma_and_a_point_seeks_the_film(shown: Any) -> None:
+    assert shown.locator("figure circle").count() == 2
+    assert "σ = 10" in shown.locator("figcaption").inner_text()
+    first, second = shown.locator("figure circle").all()
+    line = float(shown.locator("figure line.sigma").get_attribute("y1"))
+    assert float(first.get_attribute("cy")) < line < float(second.get_attribute("cy"))
+    first.click()
+    assert "Step 3/7" in shown.locator("section[aria-label=Stack] label").inner_text()
+    second.click()
+    assert shown.get_by_text("halted").is_visible()
+
+
+def test_a_node_of_the_graph_opens_by_key_and_tells_its_step(graph: Any) -> None:
+    node = graph.locator(".node").first
+    node.focus()
+    graph.keyboard.press("Enter")
+    told = graph.locator(".shown").inner_text()
+    assert "Which drug? → adrenaline" in told
+    assert "R(s=d)" in told
+    assert "Own knowledge?" in told
+    assert graph.locator(".dag path").count() == 3
+    assert node.get_attribute("aria-expanded") == "true"
+
+
+def test_a_calculation_shows_its_code_and_its_passages_open(graph: Any) -> None:
+    graph.get_by_role("button", name="2 Math").click()
+    told = graph.locator(".shown")
+    assert "print(6 * 7)" in told.inner_text()
+    told.get_by_role("link", name="guideline:pages#0").click()
+    graph.locator(".here").wait_for()
+    assert "thigh" in graph.locator(".here").inner_text()
+
+
+def test_a_source_that_was_down_and_a_warning_are_never_hidden(graph: Any) -> None:
+    told = graph.locator(".warnings").inner_text()
+    assert "Not reached: pubmed: not reached" in told
+    assert "step 4 was cut off" in told
+
+
+def test_what_was_found_and_not_used_is_named_and_opens(graph: Any) -> None:
+    graph.get_by_role("heading", name="Found and not used: 1").wait_for()
+    graph.get_by_role("link", name="guideline:pages#1").click()
+    graph.get_by_text("Salbutamol is given first").wait_for()
+
+
+def test_the_timeline_opens_an_event_as_it_is_stored(shown: Any) -> None:
+    assert shown.locator(".timeline > li").count() == len(FILM) + 1
+    shown.locator(".timeline summary").nth(1).click()
+    assert '"text": "<b>first</b>"' in shown.locator(".timeline pre").inner_text()
+
+
+def test_a_replay_goes_from_the_first_event_to_the_last(
+    window: Window, place: Place, film: str
+) -> None:
+    with window(place, f"runs/{film}/replay") as page:
+        page.get_by_text(f"Event 2/{len(FILM) + 1}").wait_for()
+        page.get_by_text(f"Event {len(FILM) + 1}/{len(FILM) + 1}").wait_for()
+        page.get_by_role("button", name="Play").wait_for()
+        page.get_by_role("slider", name="Replay").fill("2")
+        assert page.locator(".frames li").count() == 2
+        assert page.locator("figure").count() == 0
+        page.get_by_role("button", name="Play").click()
+        page.get_by_role("button", name="Pause").click()
+
+
+def test_runs_are_listed_filtered_opened_and_replayed(page: Any, place: Place) -> None:
+    with httpx2.Client(base_url=place.url) as client:
+        events(client, asked(client, "What is given first in case seven?"))
+        events(client, asked(client, "What is given first in case eight?"))
+    page.get_by_role("link", name="Runs").click()
+    page.get_by_label("Filter").fill("seven")
+    link = page.get_by_role("link", name="What is given first in case seven?")
+    link.wait_for()
+    assert page.locator(".runs li").count() == 1
+    page.locator(".runs").get_by_role("link", name="Replay").click()
+    page.get_by_text("Replay: Event").wait_for()
+    page.go_back()
+    page.get_by_label("Filter").fill("seven")
+    link.click()
+    page.get_by_role("heading", name="Answer", exact=True).wait_for()
+
+
+def test_two_runs_stand_side_by_side_and_what_both_found_is_marked(page: Any, place: Place) -> None:
+    with httpx2.Client(base_url=place.url) as client:
+        events(client, asked(client, "Which drug comes first, one?"))
+        events(client, asked(client, "Which drug comes first, two?", strategy="direct"))
+        events(client, asked(client, "Which drug comes first, one?", k=1))
+    page.get_by_role("link", name="Runs").click()
+    page.get_by_label("Filter").fill("comes first, one?")
+    page.get_by_role("checkbox").nth(0).check()
+    page.get_by_role("checkbox").nth(1).check()
+    page.get_by_role("link", name="Side by side").click()
+    page.locator(".pair .answer").nth(1).wait_for()
+    assert page.locator(".pair > article").count() == 2
+    assert page.locator("h1").inner_text() == "Which drug comes first, one?"
+    assert page.locator(".both").count() == 2
+    page.reload()
+    page.locator(".pair .answer").nth(1).wait_for()
+    page.locator(".pair .cite").last.click()
+    page.get_by_role("dialog").wait_for()
+
+
+def test_the_report_to_print_has_the_same_answer_and_no_script(page: Any) -> None:
+    ask(page, QUESTION)
+    page.get_by_role("link", name="Report to print").click()
+    page.wait_for_url("**/report.html")
+    assert "Adrenaline is given first." in page.content()
+    assert page.locator("script").count() == 0
+
+
+def test_on_paper_there_are_the_answer_and_its_evidence_and_no_controls(page: Any) -> None:
+    ask(page)
+    page.emulate_media(media="print")
+    assert page.locator(".answer .said").is_visible()
+    assert page.locator(".card .quote").first.is_visible()
+    for gone in ("header", "footer", ".answer button.plain"):
+        assert not page.locator(gone).first.is_visible()
+
+
+def test_a_run_of_five_thousand_events_is_shown(window: Window, place: Place) -> None:
+    many = [{"type": "run.note", "text": f"note {n}"} for n in range(3)]
+    model = {"type": "model.asked", "role": "reader", "kind": "complete", "prompt": "p@1"}
+    usage = {"calls": 1}
+    many += [{**model, "reply": f"r {n}", "usage": usage} for n in range(5_000)]
+    id = recorded(place, 0x5000, many)
+    with window(place, f"runs/{id}") as page:
+        page.get_by_text("How it was reached").click()
+        page.get_by_role("heading", name="Timeline: 5004").wait_for()
+        assert page.locator(".timeline > li").count() == 200
+        page.get_by_role("button", name="Show all: 5004").click()
+        page.wait_for_function("document.querySelectorAll('.timeline > li').length === 5004")
+
+
+def test_a_run_that_is_not_there_says_so(window: Window, place: Path) -> None:
+    with window(place, "runs/20260101-000000-ffffffffffff", expected=["404"]) as page:
+        assert "there is no run" in page.get_by_role("alert").inner_text()
