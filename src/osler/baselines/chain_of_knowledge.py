@@ -3,14 +3,15 @@
 Li et al. 2024, *Chain-of-Knowledge: Grounding LLMs via Dynamic Knowledge Adapting over
 Heterogeneous Sources*, §2. Reasoning preparation: several chains of thought are sampled; where
 more than half agree on the answer, that is the answer. Dynamic knowledge adapting: else each
-rationale of the first chain gets a query of its own, is corrected by what the query finds, and
-the next is written anew after the corrected ones. Answer consolidation: the answer from the
-corrected rationales.
+rationale of the first chain with the most frequent answer gets a query of its own, is corrected
+by what the query finds, and the next is written anew after the corrected ones. Answer
+consolidation: the answer from the corrected rationales.
 
 Departures: queries are in words to all sources at once, not in SPARQL or another language of
 one of them, so no knowledge domains are chosen; the adaptive query generator is prompted, not
-trained. 5 samples at temperature 0.7 and two rationales are the paper's. An open question's
-answers agree when they are the same words.
+trained. 5 samples at temperature 0.7 and two rationales are the released code's, which by
+default corrects both rationales at once. An open question's answers agree when they are the
+same words.
 """
 
 from __future__ import annotations
@@ -50,14 +51,16 @@ class ChainOfKnowledge:
         with Line(self.kit, question, run) as line:
             chains = [await self._chain(line, n) for n in range(self.samples)]
             line.conclude(chains[0].answer, " ".join(chains[0].rationales))
-            agreed, count = majority([_same(chain.answer, question) for chain in chains])
-            if agreed and count > self.samples / 2:
+            answers = [_same(chain.answer, question) for chain in chains]
+            agreed, count = majority([answer for answer in answers if answer])
+            first = chains[answers.index(agreed)]
+            line.conclude(first.answer, " ".join(first.rationales))
+            if count > self.samples / 2:
                 why = f"{count} of {self.samples} chains of thought agree"
-                first = next(c for c in chains if _same(c.answer, question) == agreed)
-                line.conclude(first.answer, " ".join(first.rationales))
             else:
-                run.emit(Noted(f"{count} of {self.samples} chains agree: the first is corrected"))
-                await self._adapt(line, chains[0])
+                told = f"{count} of {self.samples} chains agree: the first of them is corrected"
+                run.emit(Noted(told))
+                await self._adapt(line, first)
         return await line.ended(why)
 
     async def _chain(self, line: Line, n: int) -> Chain:

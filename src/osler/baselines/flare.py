@@ -7,7 +7,8 @@ the query and the sentence is written anew with what was found. The query is the
 itself ("direct") or the sentence without its tokens below beta ("masked", §3.2.2).
 
 Departures: the explicit query, a question that a model asks of an unsure span, is left out;
-so is FLARE instruct. theta 0.8 and beta 0.4 are the paper's for multi-hop questions. Whether a
+so is FLARE instruct. theta 0.8, beta 0.4 and two passages are the released settings for
+questions of several hops (2WikiMultihopQA). Whether a
 model tells log-probabilities is seen in its replies alone, so none is refused when the strategy
 is built: a sentence of which none are told counts as unsure, which the trace says, and the
 method is then a search a sentence. The loop ends after `rounds` sentences.

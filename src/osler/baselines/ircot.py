@@ -7,7 +7,9 @@ after 8 sentences; at most 15 passages are collected. A separate reader then ans
 passages (§3.2).
 
 Departures: the steps are described instead of demonstrated; k is 4, one of the paper's tuned
-values. Without the reader (`reader = False`) the reasoning itself is the answer.
+values. The released code takes question words out of a query and does not search for sentences
+that begin with "Thus" or "So"; here every sentence is the query, as in the paper. Without the
+reader (`reader = False`) the reasoning itself is the answer.
 """
 
 from __future__ import annotations

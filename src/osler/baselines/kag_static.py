@@ -7,8 +7,9 @@ retrieved for, and answered in short; the generator answers from the tasks and t
 
 Departures: a task is a query in words (KAG's Retriever executor); its Math and Deduce executors
 are KAG-Thinker's, which is a strategy of its own. The retrieval is the one that all methods
-share, not KAG's hybrid of graph and text, unless the sources hold a graph. Without a readable
-plan the question itself is the only task.
+share, not KAG's hybrid of graph and text, unless the sources hold a graph. Answers are put into
+the queries that name them; the released planner has the model rewrite such a query. Without a
+readable plan the question itself is the only task.
 """
 
 from __future__ import annotations

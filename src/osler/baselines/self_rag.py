@@ -6,10 +6,12 @@ then a segment for each passage, weighed by its own likelihood and by what the r
 tokens say of relevance, support and utility (weights 1, 1 and 0.5; Eqs. 3 and 4), and a beam
 of the best segments. One segment is the paper's short form, with which it answers questions.
 
-Departures: the probabilities of a group of reflection tokens are those of each token as a
-given text, so that no engine must tell its 5,000 likeliest tokens; each segment is written
-after [Relevant], since a segment after [Irrelevant] is only ever weighed down. The prompted
-form (`Prompted`) is an imitation: an untrained model is asked in words, and it is named so.
+Departures: the share of [Retrieval] is one of probabilities, as the paper has it; the released
+code divides their logarithms. The probabilities of a group of reflection tokens are those of
+each token as a given text, so that no engine must tell its 5,000 likeliest tokens; each segment
+is written after [Relevant], since a segment after [Irrelevant] is only ever weighed down. The
+prompted form (`Prompted`) is an imitation: an untrained model is asked in words, and it is named
+so.
 """
 
 from __future__ import annotations

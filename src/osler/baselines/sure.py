@@ -5,9 +5,11 @@ the passages (Eq. 3), a summary of the passages that speaks for each (Eq. 4), it
 (does it support its candidate, Eq. 5), its pairwise rank r (is it more informative than each
 other one, Eq. 6); the answer is the candidate of the greatest v + r (Eq. 7).
 
-Departures: of a question with options the candidates are options. A pair is asked in both
-orders and a split verdict counts half, since a model's choice depends on the order. TC-RAG's
-released code has neither validity nor ranking.
+A pair is asked in both orders and a split verdict counts half, as in the released code, since
+a model's choice depends on the order.
+
+Departures: of a question with options the candidates are options. TC-RAG's released code has
+neither validity nor ranking.
 """
 
 from __future__ import annotations

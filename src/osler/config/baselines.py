@@ -50,7 +50,7 @@ class Flare(Baseline):
     """A search where the next sentence was written unsurely."""
 
     kind: Literal["flare"] = "flare"
-    k: Whole = _k(3, "FLARE's paper has 1 to 3")
+    k: Whole = _k(2, "FLARE's released settings for 2WikiMultihopQA")
     theta: Real = _share(0.8, "A sentence stands if no token's probability is below it.")
     beta: Real = _share(0.4, "Tokens below it are masked in the query.")
     query: Literal["masked", "direct"] = Field(

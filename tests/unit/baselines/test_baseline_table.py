@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from osler.baselines import origins
+from osler.baselines.origins import ORIGINS, Origin
 from osler.baselines.table import METHODS, markdown
 from osler.config import STRATEGIES
 from osler.config.baselines import BASELINES
@@ -14,13 +16,26 @@ OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified"}
 
 
 def test_the_page_holds_the_table_as_the_code_has_it() -> None:
-    assert markdown() in PAGE.read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    assert markdown() in page
+    assert origins.markdown() in page
 
 
 def test_every_baseline_that_can_be_set_stands_in_it_once() -> None:
     kinds = [method.kind for method in METHODS]
     assert sorted(kinds) == sorted(set(STRATEGIES) - OWN)
     assert set(BASELINES) <= set(kinds)
+
+
+def test_every_method_says_where_its_values_come_from() -> None:
+    assert [origin.kind for origin in ORIGINS] == [method.kind for method in METHODS]
+
+
+@pytest.mark.parametrize("origin", ORIGINS, ids=lambda origin: origin.kind)
+def test_every_default_has_one_origin(origin: Origin) -> None:
+    named = [*origin.found, *origin.recalled, *origin.ours]
+    assert sorted(named) == sorted(set(STRATEGIES[origin.kind].model_fields) - {"kind"})
+    assert bool(origin.found) <= (origin.source not in ("-", "no values"))
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.kind)

@@ -77,6 +77,27 @@ async def test_rationales_are_corrected_one_after_another(play: Play) -> None:
     assert "1941" in answer.text.splitlines()[-1]
 
 
+async def test_the_chain_that_is_corrected_is_the_first_of_the_most_frequent_answer(
+    play: Play,
+) -> None:
+    """As in the released code: 1900, 1941, 1941, 1950, 1960 have no majority."""
+    years = ["1900", "1941", "1941", "1950", "1960"]
+    model = ScriptedModel(
+        [
+            *(CHAIN.format(f"Actor {n}", f"Actor {n}", year, year) for n, year in enumerate(years)),
+            "first query",
+            "Corrected one.",
+            "Second, more.\nThe answer is 1941.",
+            "second query",
+            "Corrected two.",
+            "The answer is 1941",
+        ]
+    )
+    played = await play({"kind": "chain-of-knowledge"}, ACTOR, model, {"": [TIO]})
+    assert "Actor 1" in model.seen[5][0].content
+    assert "2 of 5 chains agree: the first of them is corrected" in notes(played)
+
+
 def test_a_chain_is_read_in_both_languages() -> None:
     zh = read_chain("首先，该药是华法林。\n其次，它延长INR。\n答案是B。", 2)
     assert zh.rationales == ("该药是华法林。", "它延长INR。")

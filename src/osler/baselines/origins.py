@@ -1,0 +1,128 @@
+"""Where each method's default values come from: a comparison is worth its weakest baseline.
+
+A value was either looked up in what its authors published, or is recalled from their paper
+without having been compared again, or is a choice of ours where they give none. A test holds
+that every setting of every method stands here once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    kind: str
+    """As `strategy.kind` has it."""
+    source: str
+    """Where values were looked up."""
+    found: tuple[str, ...] = ()
+    """Settings whose defaults stand there."""
+    recalled: tuple[str, ...] = ()
+    """Settings whose defaults are the paper's from memory."""
+    ours: tuple[str, ...] = ()
+    """Settings for which the authors give nothing, or nothing that fits."""
+
+
+_DRAGIN = "DRAGIN's released settings"
+_NONE = "-"
+
+ORIGINS: tuple[Origin, ...] = (
+    Origin("direct", "no values"),
+    Origin("cot", "no values"),
+    Origin("rag", "Omni-RAG §5.1.2", ("k",)),
+    Origin("fl-rag", _DRAGIN, ("k", "window"), (), ("length",)),
+    Origin(
+        "fs-rag",
+        f"{_DRAGIN}; TC-RAG's released code",
+        ("k", "sentences"),
+        (),
+        ("look_ahead",),
+    ),
+    Origin(
+        "flare",
+        "released settings for 2WikiMultihopQA",
+        ("k", "theta", "beta", "query", "look_ahead"),
+        (),
+        ("rounds",),
+    ),
+    Origin(
+        "dragin",
+        _DRAGIN,
+        ("k", "threshold", "scaled", "words"),
+        ("look_ahead",),
+        ("rounds",),
+    ),
+    Origin(
+        "dragin-entropy",
+        _DRAGIN,
+        ("k", "words"),
+        ("look_ahead",),
+        ("threshold", "rounds"),
+    ),
+    Origin("chain-of-note", _NONE, (), ("k",)),
+    Origin(
+        "chain-of-knowledge",
+        "released code for MedMCQA",
+        ("samples", "temperature", "rationales"),
+        (),
+        ("k",),
+    ),
+    Origin("sure", "released code", ("k", "candidates")),
+    Origin("hykge", "released example settings", ("hops",), ("k",), ("candidates",)),
+    Origin("react", "released code for HotpotQA", ("steps",), (), ("k",)),
+    Origin(
+        "self-rag",
+        "released code and its instructions, short form",
+        ("k", "threshold", "relevance", "support", "utility", "beam", "segments"),
+        (),
+        ("form",),
+    ),
+    Origin("adaptive-rag", _NONE, (), ("several",), ("k",)),
+    Origin(
+        "ircot",
+        "released settings for HotpotQA",
+        ("passages", "reader"),
+        ("k", "steps"),
+    ),
+    Origin("search-o1", "released code, one hop", ("k", "searches", "refine")),
+    Origin("r1-gen", "no values"),
+    Origin("search-r1", "released training script (k); the paper (turns)", ("k", "turns")),
+    Origin("zero-search", _NONE, (), ("k", "turns")),
+    Origin("step-search", "released training script", ("k", "turns")),
+    Origin("research", "released template", (), ("k", "turns")),
+    Origin(
+        "hipporag",
+        "released settings",
+        ("k", "triples", "passage_weight", "damping"),
+        (),
+        ("depth",),
+    ),
+    Origin(
+        "pike-rag",
+        "released settings for HotpotQA",
+        ("k", "steps", "likeness", "candidates"),
+        (),
+        ("proposals", "atoms"),
+    ),
+    Origin("kag-static", "released planner", (), (), ("k", "tasks")),
+    Origin("medrag", "released code", ("k", "rrf_k")),
+    Origin("i-medrag", "released code", ("k", "rrf_k", "rounds", "queries")),
+)
+
+
+def markdown() -> str:
+    """The table as it stands in docs/guide/baselines.md."""
+    rows = [
+        "| `--strategy` | Looked up in | Found there | Recalled | Ours |",
+        "|---|---|---|---|---|",
+    ]
+    rows += [
+        f"| `{o.kind}` | {o.source} | {_named(o.found)} | {_named(o.recalled)} | {_named(o.ours)} |"
+        for o in ORIGINS
+    ]
+    return "\n".join(rows)
+
+
+def _named(settings: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in settings) or "-"
