@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from osler import wiring
+from osler.baselines.table import ATTENTION, METHODS_BY_KIND
 from osler.config import STRATEGIES, Settings, presets
 from osler.errors import BadConfig
 from osler.evaluate import plan as planning
@@ -26,6 +27,8 @@ from osler.trace import Solver
 
 KeepRun = Callable[[Settings, wiring.Parts, Tape, Finished], str]
 """Keeps a finished run with its tape; returns its name below `runs/` of the log folder."""
+ALL = "all"
+"""Stands for every strategy, with what follows it for each: "all:answer.candidates=1"."""
 Load = Callable[[Mapping[str, object], str | None], Settings]
 """Flags by dotted key, and a preset or `None` → the settings in force."""
 
@@ -61,6 +64,33 @@ def strategy_settings(label: str, load: Load) -> Settings:
     if name in presets() and name not in STRATEGIES:
         return load(flags, name)
     return load({"strategy.kind": name, **flags}, None)
+
+
+def labels_of(words: Sequence[str], load: Load) -> tuple[list[str], dict[str, str]]:
+    """The labels of what is asked for, each once; beside them who is not in `all`, and why.
+
+    Presets are not in `all`: each is a strategy with other settings.
+    """
+    labels: list[str] = []
+    left_out: dict[str, str] = {}
+    for word in words:
+        name, colon, settings = word.partition(":")
+        if name.strip() != ALL:
+            labels.append(word)
+            continue
+        for kind in STRATEGIES:
+            label = f"{kind}{colon}{settings}"
+            if reason := _unmet(kind, strategy_settings(label, load)):
+                left_out[kind] = reason
+            else:
+                labels.append(label)
+    return list(dict.fromkeys(labels)), left_out
+
+
+def _unmet(kind: str, settings: Settings) -> str:
+    needs = METHODS_BY_KIND[kind].needs if kind in METHODS_BY_KIND else ""
+    shows = settings.model.kind == "transformers"
+    return f"it needs the model's {needs}" if needs == ATTENTION and not shows else ""
 
 
 def read_task(word: str, folder: Path | None) -> Loaded:

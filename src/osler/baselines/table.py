@@ -226,6 +226,8 @@ METHODS: tuple[Method, ...] = (
     ),
 )
 
+METHODS_BY_KIND = {method.kind: method for method in METHODS}
+
 
 def markdown() -> str:
     """The table as it stands in docs/guide/baselines.md."""

@@ -48,7 +48,8 @@ def run(
     strategies: Annotated[
         str | None,
         typer.Option(
-            help='Strategies or presets, with settings after colons: "rag,tc-rag:metric=uct".'
+            help='Strategies or presets, with settings after colons: "rag,tc-rag:metric=uct";'
+            " all: every strategy that the model can serve."
         ),
     ] = None,
     experiment: Annotated[
@@ -86,9 +87,13 @@ def run(
     given = named(experiment) if experiment else None
     if given and given.command:
         raise BadConfig(f"{given.name} is run by another command", fix=given.command)
+    wanted = given.labels if given and not strategies else _words(strategies, "--strategies")
+    labels, left_out = trials.labels_of(wanted, _loader(here))
+    for kind, reason in left_out.items():
+        here.say(f"left out: {kind}, {reason}")
     made = trials.trial(
         given.tasks if given and not tasks else _words(tasks, "--tasks"),
-        given.labels if given and not strategies else _words(strategies, "--strategies"),
+        labels,
         _loader(here),
         data=data,
         limit=limit or (given.limit if given else None),
@@ -99,7 +104,7 @@ def run(
         keep = _keeping(log_dir) if tapes else None
         asyncio.run(trials.run(made, log_dir, jobs=jobs, again=retry, progress=report, keep=keep))
     found = summary(log_dir)
-    here.show(run_page(found), {"log": str(log_dir), "cells": found})
+    here.show(run_page(found), {"log": str(log_dir), "cells": found, "left_out": left_out})
     here.say(f"next: osler eval report --log-dir {log_dir}")
     if any(cell["failed"] for cell in found):
         raise typer.Exit(PARTIAL)

@@ -17,7 +17,7 @@ from osler.errors import OslerError
 from osler.evaluate.compare import Compared
 from osler.evaluate.datasets import DATA_SETS, DataSet
 from osler.evaluate.experiments import Experiment
-from osler.evaluate.log import RUNS, Tried, read_trace
+from osler.evaluate.log import RUNS, Tried, read_records, read_trace
 from osler.evaluate.measures import BY_NAME, MEASURES, PRIMARY, letters, said, value
 from osler.evaluate.plan import read
 from osler.evaluate.record import Record
@@ -25,12 +25,16 @@ from osler.evaluate.report import Report
 from osler.evaluate.report.told import exclusions, tables, verdict
 from osler.trace import Event, to_line
 
+SIDE_BY_SIDE = ("calls", "tokens", "wall_s", "searches")
+"""What a strategy costs a sample, in the mean."""
+
 
 def summary(folder: Path) -> list[dict[str, Any]]:
-    """Each cell of the log with how many samples were done, failed and are missing."""
+    """Each cell of the log: how many samples were done, failed and are missing; in the mean,
+    the score that strategies are compared by, and what a sample cost."""
     plan, tried = read(folder), Tried(folder)
     tried.refresh()
-    rows = []
+    means, rows = _means(folder), []
     for label, counts in plan.asked.items():
         for name, planned in counts.items():
             found = [s for key, s in tried.status.items() if key[:2] == (label, name)]
@@ -44,18 +48,53 @@ def summary(folder: Path) -> list[dict[str, Any]]:
                     "done": done,
                     "failed": len(found) - done,
                     "missing": missing,
+                    "measure": PRIMARY[plan.tasks[name].kind],
+                    **means.get((label, name), {}),
                 }
             )
     return rows
 
 
+def _means(folder: Path) -> dict[tuple[str, str], dict[str, float]]:
+    values: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for record in read_records(folder):
+        if record.status == "failed":
+            continue
+        cell = values.setdefault((record.strategy, record.sample.task), {})
+        for name in (PRIMARY[record.sample.kind], *SIDE_BY_SIDE):
+            if (found := value(BY_NAME[name], record)) is not None:
+                cell.setdefault(name if name in SIDE_BY_SIDE else "score", []).append(found)
+    return {
+        key: {name: round(sum(all_) / len(all_), 4) for name, all_ in cell.items()}
+        for key, cell in values.items()
+    }
+
+
+_COLUMNS = {
+    **{name: name for name in ("strategy", "task", "planned", "done", "failed", "missing")},
+    "measure": "measure",
+    "score": "score",
+    "calls": "calls",
+    "tokens": "tokens",
+    "wall_s": "seconds",
+    "searches": "searches",
+}
+
+
 def run_page(rows: list[dict[str, Any]]) -> RenderableType:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("strategy", "task", "planned", "done", "failed", "missing"):
-        table.add_column(name, justify="left" if name in ("strategy", "task") else "right")
+    for name, head in _COLUMNS.items():
+        text = name in ("strategy", "task", "measure")
+        table.add_column(head, justify="left" if text else "right")
     for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
+        table.add_row(*(_figure(name, row.get(name)) for name in _COLUMNS))
     return table
+
+
+def _figure(name: str, found: Any) -> str:
+    if not isinstance(found, float):
+        return "-" if found is None else str(found)
+    return f"{found:.3f}" if name == "score" else f"{found:,.1f}"
 
 
 def task_rows(folder: Path | None) -> list[dict[str, Any]]:

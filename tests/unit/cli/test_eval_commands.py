@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from osler.config import load
+from osler.config import STRATEGIES, Settings, load
 from osler.evaluate.datasets import DATA_SETS
 from osler.evaluate.experiments import experiment, names
-from osler.trials import strategy_settings
+from osler.trials import labels_of, strategy_settings
 
 QUESTIONS = [
     {"question": f"What is used for {what}?", "options": {"A": a, "B": b}, "answer_idx": gold}
@@ -91,6 +92,20 @@ def test_an_address_in_a_strategy_keeps_its_colons(tmp_path: Path) -> None:
     reader = found.role("reader")
     assert (reader.url, reader.name) == ("http://127.0.0.1:8003/v1", "Mistral-7B-Instruct-v0.3")
     assert found.role("planner").kind == "packaged"
+
+
+def test_all_stands_for_every_strategy_that_the_model_can_serve(tmp_path: Path) -> None:
+    def of_folder(flags: Mapping[str, object], preset: str | None) -> Settings:
+        return load(flags, cwd=tmp_path, env={}, preset=preset).settings
+
+    labels, left_out = labels_of(["rag", "all:answer.candidates=1"], of_folder)
+    assert labels[0] == "rag"
+    assert {label.partition(":")[0] for label in labels} == STRATEGIES.keys() - {"dragin"}
+    assert len(labels) == len(STRATEGIES)  # "rag" under both settings
+    assert left_out == {"dragin": "it needs the model's attention (transformers)"}
+    shown = {"model.kind": "transformers", "model.path": tmp_path}
+    everyone, _ = labels_of(["all"], lambda flags, preset: of_folder({**flags, **shown}, preset))
+    assert set(everyone) == STRATEGIES.keys()
 
 
 def test_an_experiment_of_another_command_says_which(osler: Any, folder: Path) -> None:
