@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from osler import wiring
+from osler.config import Settings
+
 Osler = Any
 
 QUESTIONS = [
@@ -14,21 +17,22 @@ QUESTIONS = [
 ]
 
 
-def _written(folder: Path, built: Osler) -> Path:
-    """The questions, with the documents that a search for their subject finds as gold."""
+def _written(folder: Path, home: Path) -> Path:
+    """The questions, each with the book's documents that name its subject as gold."""
+    with wiring.knowledge_base(Settings.model_validate({"home": home})) as kb:
+        passages = [passage for found in kb.documents("book") for passage in found]
     lines = []
     for text, answer, subject in QUESTIONS:
-        found = json.loads(built("kb", "search", subject, "--source", "book", "--json").stdout)
-        passage = found["hits"][0]["passage"]["id"]
-        document = passage.partition(":")[2].rpartition("#")[0]
-        lines.append({"question": text, "answer": answer, "documents": [document]})
+        held = [p.id for p in passages if subject in f"{p.heading} {p.text}".casefold()]
+        documents = sorted({id.partition(":")[2].rpartition("#")[0] for id in held})
+        lines.append({"question": text, "answer": answer, "documents": documents})
     path = folder / "questions.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     return path
 
 
-def test_questions_become_plans_to_learn(built: Osler, tmp_path: Path) -> None:
-    questions = str(_written(tmp_path, built))
+def test_questions_become_plans_to_learn(built: Osler, home: Path, tmp_path: Path) -> None:
+    questions = str(_written(tmp_path, home))
 
     def train(*words: str) -> dict[str, Any]:
         done = built("train", *words, "--json", cwd=tmp_path)
@@ -47,7 +51,7 @@ def test_questions_become_plans_to_learn(built: Osler, tmp_path: Path) -> None:
     assert explored["diversity"]["book"] > 0
 
     load = train("judge", "--log-dir", "spo", "--by", "model", "--dry-run")
-    assert 0 < load["calls_at_most"] < load["calls_of_the_plain_recipe"]
+    assert 0 < load["prompt_tokens_at_most"] < load["prompt_tokens_of_the_plain_recipe"]
     gold = train("judge", "--log-dir", "spo", "--by", "gold")
     assert gold["verdicts"]["book"]["positive"] > 0
     assert "positive" not in gold["verdicts"]["wiki"]

@@ -10,8 +10,9 @@ from osler.evaluate.sample import Gold, Sample
 from osler.omni.plan import SourcePlan, parse, render
 from osler.train.spo.case import Case
 from osler.train.spo.explore import Searched
-from osler.train.spo.judge import Judged, Verdict, by_document, by_set, half
+from osler.train.spo.judge import Judged, Verdict
 from osler.train.spo.pairs import CHOICES, chance, plan_pair
+from osler.train.spo.units import by_document, by_list, by_set, half
 from osler.types import SOURCES, Question
 
 CASE = Case(Sample("t", "long", Question("q", "Why?"), Gold()))
@@ -92,9 +93,13 @@ def test_judging_documents_gives_what_judging_sets_gives_and_no_document_is_judg
         asked.append(read)
         return bool(gold & set(read))
 
+    async def each(read: tuple[str, ...]) -> list[bool]:
+        return [id in gold for id in read]
+
     sets, _ = asyncio.run(by_set(queries, decide))
+    lists_say, _ = asyncio.run(by_list(queries, each, 3))
     asked.clear()
     documents, count = asyncio.run(by_document(queries, decide))
-    assert documents == sets
+    assert documents == sets == lists_say
     assert len(set(asked)) == len(asked) == count
     assert {id for read in asked for id in read} <= {id for ids in lists for id in half(ids)}

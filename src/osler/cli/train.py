@@ -165,10 +165,10 @@ def judge(
     unit: Annotated[
         str,
         typer.Option(
-            help="What a model judges at once: document (each once, however many queries found"
-            " it) or set (a query's documents together, as the paper does)."
+            help="What a model judges at once: list (ten documents, each once however many"
+            " queries found it), document (one), or set (a query's documents, as in the paper)."
         ),
-    ] = "document",
+    ] = "list",
     least: Annotated[
         float | None,
         typer.Option(help="Threshold of likelihood and answer (0.5), and of rerank (2.3)."),

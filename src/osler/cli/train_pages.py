@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from osler.train.journal import Stage
     from osler.train.spo.explore import Explored
     from osler.train.spo.judge import Judged
+    from osler.train.spo.units import Unit
 
 _DIVERSE = 200
 """Questions whose queries' diversity is measured: it needs their vectors."""
@@ -124,7 +125,7 @@ def judged_page(found: dict[str, Any]) -> RenderableType:
     return Group(plain_page({key: found[key] for key in keys}), made, *_failures(found["failed"]))
 
 
-def judging_load(folder: Path, by: str, unit: str) -> dict[str, Any]:
+def judging_load(folder: Path, by: str, unit: Unit) -> dict[str, Any]:
     """What judging a folder would take. Raises `BadRun` for one that is not explored."""
     from osler.train.spo.economy import Load, at_most, plain
     from osler.train.spo.job import exploration_of, explored_in
@@ -137,7 +138,7 @@ def judging_load(folder: Path, by: str, unit: str) -> dict[str, Any]:
         queries += len(explored.queries)
         if reads and explored.case.gold:
             paper += plain(explored)
-            ours += at_most(explored, "set" if unit == "set" else "document")
+            ours += at_most(explored, unit if by == "model" else "document")
     found: dict[str, Any] = {"questions": questions, "queries": queries}
     if reads:
         found |= {

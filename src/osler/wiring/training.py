@@ -21,7 +21,7 @@ from osler.train.journal import Progress
 from osler.train.spo import job
 from osler.train.spo.case import Case
 from osler.train.spo.explore import QUERIES, Expert, Exploration, Explorer
-from osler.train.spo.judge import Likely, SaysSo, Signal, Unit
+from osler.train.spo.judge import Likely, SaysSo, Signal
 from osler.train.spo.signals import (
     COVERED,
     THRESHOLD,
@@ -31,6 +31,7 @@ from osler.train.spo.signals import (
     Improves,
     Reranks,
 )
+from osler.train.spo.units import Unit
 from osler.train.spo.wording import Rarity, Wording
 from osler.wiring.hub import reranker
 from osler.wiring.knowledge import knowledge_base, offers, runner, searched
@@ -108,7 +109,7 @@ class Judging:
     settings: Settings
     folder: Path
     by: Judges = "model"
-    unit: Unit = "document"
+    unit: Unit = "list"
     least: float | None = None
     """The threshold of `likelihood`, `answer` and `rerank`; `None` = theirs."""
     jobs: int = 1
@@ -179,7 +180,7 @@ def _rarity(kb: KnowledgeBase) -> Rarity:
 
 
 async def signal(
-    settings: Settings, by: Judges, unit: Unit = "document", least: float | None = None
+    settings: Settings, by: Judges, unit: Unit = "list", least: float | None = None
 ) -> Signal:
     """Who judges. Raises `BadConfig` and `ModelError`."""
     match by:
@@ -195,7 +196,9 @@ async def signal(
             speaker = Speaker(ready.model, "judge", sampling, ready.constrains)
             if by == "model":
                 return SaysSo(speaker, unit)
-            return Likely(speaker, unit, 0.5 if least is None else least)
+            # No number can be asked for by the probability of one word.
+            single: Literal["set", "document"] = "set" if unit == "set" else "document"
+            return Likely(speaker, single, 0.5 if least is None else least)
         case "improvement":
             made = solver(settings, await live(settings))
             assert isinstance(made, omni.OmniRag), "the settings name it"  # noqa: S101

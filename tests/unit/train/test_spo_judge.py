@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from osler.answer.written import Written
-from osler.errors import CapabilityMissing
+from osler.errors import CapabilityMissing, MalformedOutput
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.base import Sampling
 from osler.llm.speaker import Speaker
@@ -21,14 +21,19 @@ from osler.train.spo.judge import (
     NoGold,
     SaysSo,
     Signal,
-    Unit,
     Verdict,
-    by_document,
-    by_set,
-    half,
     judged,
 )
 from osler.train.spo.signals import Covers, Either, GoldDocuments, Improves, Reranks
+from osler.train.spo.units import (
+    Unit,
+    by_document,
+    by_list,
+    by_set,
+    half,
+    numbers_grammar,
+    read_numbers,
+)
 from osler.types import Question
 
 QUESTION = Question("q", "Which drug is given first?", ("adrenaline", "aspirin"))
@@ -77,7 +82,7 @@ def test_a_model_judges_each_document_once_those_first_that_decide_most() -> Non
     d3, which only the last query found, is all that is left."""
     over = explored(["d1#0", "d2#0", "x#0", "x#1"], ["d2#0", "y#0"], ["d2#0"], ["d3#0"])
     model = KeyedModel({"book:d2#0": ["<answer>yes</answer>"], "book:": ["<answer>no</answer>"]})
-    made = asyncio.run(judged(SaysSo(speaker(model)), over))
+    made = asyncio.run(judged(SaysSo(speaker(model), "document"), over))
     assert [verdict.positive for verdict in made.verdicts] == [True, True, True, False]
     assert model.asked == ["book:d2#0", "book:"]
     assert (made.asked, made.usage.calls) == (2, 2)
@@ -95,19 +100,19 @@ def test_a_model_judges_a_set_once_however_its_documents_stand() -> None:
 def test_a_judge_that_cannot_be_read_says_neither() -> None:
     replies = ["perhaps"] * 3
     assert said(SaysSo(speaker(ScriptedModel(replies)), "set"), explored(["a#0"])) == [None]
-    assert said(SaysSo(speaker(ScriptedModel(replies))), explored(["a#0"])) == [None]
+    assert said(SaysSo(speaker(ScriptedModel(replies)), "document"), explored(["a#0"])) == [None]
 
 
 def test_a_document_that_cannot_be_read_does_not_hide_one_that_supports() -> None:
     over = explored(["a#0", "b#0", "x#0", "y#0"])
     model = ScriptedModel(["perhaps"] * 3 + ["<answer>yes</answer>"])
-    assert said(SaysSo(speaker(model)), over) == [True]
+    assert said(SaysSo(speaker(model), "document"), over) == [True]
 
 
 def test_all_prompts_of_a_case_begin_alike() -> None:
     """Up to the documents, so that a prefix cache reads question and gold answer once."""
     model = ScriptedModel(["<answer>no</answer>"] * 2)
-    said(SaysSo(speaker(model)), explored(["a#0"], ["b#0"]))
+    said(SaysSo(speaker(model), "document"), explored(["a#0"], ["b#0"]))
     first, second = (messages[-1].content for messages in model.seen)
     head = first.index("text of")
     assert first[:head] == second[:head]
@@ -206,3 +211,57 @@ def test_a_judge_has_a_run_of_its_own() -> None:
     run = Run()
     found, asked = asyncio.run(GoldDocuments().judge(explored(["d1#0"]), run))
     assert (found, asked) == ([Verdict("book", "query 0", True, 1.0)], 1)
+
+
+def test_a_list_of_documents_is_judged_at_once_and_each_by_itself() -> None:
+    """Three queries found b: it stands first; x and y lie in the latter halves."""
+    over = explored(["a#0", "b#0", "x#0", "y#0"], ["b#0"], ["c#0", "b#0", "x#0"], [])
+    model = ScriptedModel(["The second says so. <answer>2</answer>"])
+    assert said(SaysSo(speaker(model)), over) == [True, False, False, False]
+    prompt = model.seen[0][-1].content
+    assert "[1] text of book:b#0\n\n[2] text of book:a#0\n\n[3] text of book:c#0\n\nHint" in prompt
+
+
+def test_a_list_that_cannot_be_read_says_neither() -> None:
+    model = ScriptedModel(["<answer>4</answer>"] * 3)
+    assert said(SaysSo(speaker(model)), explored(["a#0"], ["b#0"])) == [None, None]
+
+
+def test_lists_end_when_every_query_is_decided() -> None:
+    over = explored(*(["s#0", f"d{n}#0"] for n in range(30))).queries
+    shown: list[tuple[str, ...]] = []
+
+    async def decide(read: tuple[str, ...]) -> list[bool]:
+        shown.append(read)
+        return [id == "book:s#0" for id in read]
+
+    found, asked = asyncio.run(by_list(over, decide))
+    assert (set(found), asked, len(shown[0])) == ({True}, 1, 1)  # of two, one is the better half
+
+
+@pytest.mark.parametrize(
+    ("reply", "named"),
+    [
+        ("<answer>1, 3</answer>", [1, 3]),
+        ("First [2]. <answer>[2] and [3]</answer>", [2, 3]),
+        ("<answer>none</answer>", []),
+        ("<answer>无</answer>", []),
+        ("<answer>1、3</answer>", [1, 3]),
+        ("<answer>1, 3", [1, 3]),
+    ],
+)
+def test_numbers_of_documents_are_read(reply: str, named: list[int]) -> None:
+    assert [n for n, yes in enumerate(read_numbers(reply, 3), 1) if yes] == named
+
+
+@pytest.mark.parametrize("reply", ["", "1, 3", "<answer>4</answer>", "<answer>yes</answer>"])
+def test_what_names_no_document_is_malformed(reply: str) -> None:
+    with pytest.raises(MalformedOutput):
+        read_numbers(reply, 3)
+
+
+def test_the_grammar_allows_what_is_read() -> None:
+    held = numbers_grammar(3, 100)
+    for reply in ("<answer>1, 3</answer>", "<answer>none</answer>", "Why.\n<answer>2</answer>"):
+        assert held.begins(reply)
+    assert not held.begins("<answer>4")

@@ -6,6 +6,7 @@
 | `explore` | proposes queries a source and searches them (§4.2.1) |
 | `wording` | queries made of the question's own words, without a model |
 | `judge` | says which queries found what supports the gold answer (§4.2.2) |
+| `units` | what a judge is shown at once, so that nothing is judged twice |
 | `signals` | the other signals: gold documents, the reader's improvement, rerank scores |
 | `pairs` | positive and negative plans (§4.2.3) |
 | `recipe` | which of them are written: the ablations |

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from osler.kb.extract.base import tokens
+from osler.prompts import Rendered
 from osler.train.spo.explore import Explored
-from osler.train.spo.judge import Unit, half, judging_prompt
+from osler.train.spo.judge import judging_prompt, listing_prompt
+from osler.train.spo.units import LIST, Unit, half
 
 Count = Callable[[str], int]
 
@@ -38,9 +40,18 @@ def at_most(explored: Explored, unit: Unit, count: Count = tokens) -> Load:
     read = [half(query.found) for query in explored.queries]
     if unit == "set":
         return _load(explored, {frozenset(found): found for found in read}.values(), count)
-    return _load(explored, dict.fromkeys((id,) for found in read for id in found), count)
+    every = list(dict.fromkeys(id for found in read for id in found))
+    if unit == "document":
+        return _load(explored, [(id,) for id in every], count)
+    lists = [every[start : start + LIST] for start in range(0, len(every), LIST)]
+    return _load(explored, lists, count, listing_prompt)
 
 
-def _load(explored: Explored, groups: Iterable[Sequence[str]], count: Count) -> Load:
-    prompts = [judging_prompt(explored, read).text for read in groups if read]
+def _load(
+    explored: Explored,
+    groups: Iterable[Sequence[str]],
+    count: Count,
+    prompt: Callable[[Explored, Sequence[str]], Rendered] = judging_prompt,
+) -> Load:
+    prompts = [prompt(explored, read).text for read in groups if read]
     return Load(len(prompts), sum(map(count, prompts)))

@@ -1,18 +1,16 @@
 """Planning judging (Omni-RAG §4.2.2): which queries found what supports the gold answer.
 
-The judge reads the better half of what a query found (§5.1.2). A model may judge each query's
-documents together, as the paper does, or each document alone: then documents that several
-queries found are judged once, those first that decide most, and a query is positive as soon as
-one of its documents is. Queries that found the same documents are judged once in either way.
+The judge reads the better half of what a query found (§5.1.2), in units of `units`: a query's
+documents together, as the paper does, or documents that several queries found once for all.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import exp
-from typing import Literal, Protocol
+from typing import Literal, Protocol, assert_never
 
 from osler.errors import CapabilityMissing, MalformedOutput, OslerError
 from osler.llm.ask import score_all
@@ -24,10 +22,16 @@ from osler.prompts import Rendered, render
 from osler.trace import Run
 from osler.train.spo.case import Case
 from osler.train.spo.explore import Explored, Searched
+from osler.train.spo.units import (
+    Said,
+    Unit,
+    by_document,
+    by_list,
+    by_set,
+    numbers_grammar,
+    read_numbers,
+)
 from osler.types import Usage
-
-Unit = Literal["set", "document"]
-"""What is judged at once: a query's documents together, or each document."""
 
 
 class NoGold(OslerError):
@@ -85,93 +89,58 @@ async def judged(signal: Signal, explored: Explored, seed: int = 0) -> Judged:
     return Judged(explored.case, tuple(verdicts), run.usage, asked)
 
 
-def half(found: Sequence[str]) -> tuple[str, ...]:
-    """The better half, rounded up: the latter is left out while judging (§5.1.2)."""
-    return tuple(found[: (len(found) + 1) // 2])
-
-
-Decide = Callable[[tuple[str, ...]], Awaitable[bool | None]]
-"""Whether these passages, together, support the gold answer; `None` = it cannot be told."""
-
-
-async def by_set(queries: Sequence[Searched], decide: Decide) -> tuple[list[bool | None], int]:
-    """Each query by all it found; queries that found the same are judged once."""
-    known: dict[frozenset[str], bool | None] = {}
-    for query in queries:
-        read = half(query.found)
-        if frozenset(read) not in known:
-            known[frozenset(read)] = await decide(read) if read else False
-    asked = len(known) - (frozenset() in known)
-    return [known[frozenset(half(query.found))] for query in queries], asked
-
-
-async def by_document(queries: Sequence[Searched], decide: Decide) -> tuple[list[bool | None], int]:
-    """Each document once, and only while it may still decide a query.
-
-    A query is positive when one of its documents is, negative when none is, and undecided
-    (`None`) when none is and one of them could not be read.
-    """
-    read = [half(query.found) for query in queries]
-    open_ = {n for n, found in enumerate(read) if found}
-    known: dict[str, bool | None] = {}
-    while open_:
-        passage = _most_telling((read[n] for n in sorted(open_)), known)
-        if passage is None:
-            break
-        known[passage] = await decide((passage,))
-        if known[passage]:
-            open_ -= {n for n in open_ if passage in read[n]}
-    return [_any([known.get(id, False) for id in found]) for found in read], len(known)
-
-
-def _most_telling(read: Iterable[Sequence[str]], known: Mapping[str, bool | None]) -> str | None:
-    """The document that most undecided queries found; of equals the one that stands highest."""
-    held = list(read)
-    counts = Counter(id for found in held for id in found if id not in known)
-    if not counts:
-        return None
-    place = {id: min(f.index(id) for f in held if id in f) for id in counts}
-    return min(counts, key=lambda id: (-counts[id], place[id], id))
-
-
-def _any(said: Sequence[bool | None]) -> bool | None:
-    if any(said):
-        return True
-    return None if None in said else False
-
-
-async def decided(
-    unit: Unit, queries: Sequence[Searched], decide: Decide
-) -> tuple[list[Verdict], int]:
-    """The verdicts of either way."""
-    said, asked = await (by_set if unit == "set" else by_document)(queries, decide)
-    pairs = zip(queries, said, strict=True)
-    return [Verdict(query.source, query.wire, found) for query, found in pairs], asked
-
-
 @dataclass(frozen=True)
 class SaysSo:
-    """A model with the prompt E.4; the paper's is Qwen2.5-72B-Instruct-AWQ."""
+    """A model with the prompt E.4; the paper's is Qwen2.5-72B-Instruct-AWQ, by set."""
 
     speaker: Speaker
-    unit: Unit = "document"
+    unit: Unit = "list"
 
     @property
     def name(self) -> str:
         return f"model {self.speaker.model.name} by {self.unit}"
 
     async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
-        async def decide(read: tuple[str, ...]) -> bool | None:
-            prompt = judging_prompt(explored, read)
-            grammar = verdict_grammar(reason=self.speaker.reasoning)
-            try:
-                return await self.speaker.ask(
-                    prompt, lambda reply: parse_verdict(reply.text), run, grammar=grammar
+        match self.unit:
+            case "set":
+                said, asked = await by_set(explored.queries, partial(self._together, explored, run))
+            case "document":
+                said, asked = await by_document(
+                    explored.queries, partial(self._together, explored, run)
                 )
-            except MalformedOutput:
-                return None
+            case "list":
+                said, asked = await by_list(explored.queries, partial(self._each, explored, run))
+            case _ as never:
+                assert_never(never)
+        return verdicts_of(explored.queries, said), asked
 
-        return await decided(self.unit, explored.queries, decide)
+    async def _together(self, explored: Explored, run: Run, read: tuple[str, ...]) -> Said:
+        grammar = verdict_grammar(reason=self.speaker.reasoning)
+        try:
+            return await self.speaker.ask(
+                judging_prompt(explored, read),
+                lambda reply: parse_verdict(reply.text),
+                run,
+                grammar=grammar,
+            )
+        except MalformedOutput:
+            return None
+
+    async def _each(self, explored: Explored, run: Run, read: tuple[str, ...]) -> Sequence[Said]:
+        try:
+            return await self.speaker.ask(
+                listing_prompt(explored, read),
+                lambda reply: read_numbers(reply.text, len(read)),
+                run,
+                grammar=numbers_grammar(len(read), self.speaker.reasoning),
+            )
+        except MalformedOutput:
+            return [None] * len(read)
+
+
+def verdicts_of(queries: Sequence[Searched], said: Sequence[Said]) -> list[Verdict]:
+    pairs = zip(queries, said, strict=True)
+    return [Verdict(query.source, query.wire, found) for query, found in pairs]
 
 
 @dataclass(frozen=True)
@@ -182,7 +151,7 @@ class Likely:
     """
 
     speaker: Speaker
-    unit: Unit = "document"
+    unit: Literal["set", "document"] = "document"
     least: float = 0.5
     """Share of "yes" from which on the documents support the answer."""
 
@@ -208,10 +177,13 @@ class Likely:
             shares[read] = yes / (yes + no) if yes + no else 0.5
             return shares[read] >= self.least
 
-        verdicts, asked = await decided(self.unit, explored.queries, decide)
+        walk = by_set if self.unit == "set" else by_document
+        said, asked = await walk(explored.queries, decide)
         told = [
             replace(verdict, score=_best(shares, query.found))
-            for verdict, query in zip(verdicts, explored.queries, strict=True)
+            for verdict, query in zip(
+                verdicts_of(explored.queries, said), explored.queries, strict=True
+            )
         ]
         return told, asked
 
@@ -227,14 +199,21 @@ def judging_prompt(explored: Explored, read: Sequence[str]) -> Rendered:
     The documents stand last but for one line, so all prompts of a case begin alike, and an
     engine with a prefix cache reads instruction, question and gold answer once.
     """
+    return render("spo/judge", explored.case.question.language, **_values(explored, read))
+
+
+def listing_prompt(explored: Explored, read: Sequence[str]) -> Rendered:
+    """The same, asking which of the passages support the answer. Raises `NoGold`."""
+    return render("spo/judge_list", explored.case.question.language, **_values(explored, read))
+
+
+def _values(explored: Explored, read: Sequence[str]) -> dict[str, object]:
     case = explored.case
     if not case.gold:
         raise NoGold(f"{case.key} has no gold answer", fix="judge by documents, or leave it out")
-    return render(
-        "spo/judge",
-        case.question.language,
-        question=case.question.text,
-        options=lettered(case.question),
-        gold=case.gold,
-        documents=[explored.passages[id] for id in read],
-    )
+    return {
+        "question": case.question.text,
+        "options": lettered(case.question),
+        "gold": case.gold,
+        "documents": [explored.passages[id] for id in read],
+    }

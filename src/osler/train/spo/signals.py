@@ -20,7 +20,8 @@ from osler.omni.reader import Reader
 from osler.trace import Run
 from osler.train.spo.case import Case
 from osler.train.spo.explore import Explored, Searched
-from osler.train.spo.judge import NoGold, Signal, Verdict, half
+from osler.train.spo.judge import NoGold, Signal, Verdict
+from osler.train.spo.units import half
 from osler.types import Answer, Hit, Passage, Relevance
 
 THRESHOLD = 2.3

@@ -1,0 +1,126 @@
+"""What a judge is shown at once, and what follows for the queries.
+
+| Unit | Shown at once | A query is positive when |
+|---|---|---|
+| set | what a query found, as in the paper | its set supports the answer |
+| document | one document | one of its documents does |
+| list | up to ten documents, numbered | one of its documents does |
+
+Whatever the unit, nothing is judged twice. By document and by list those come first that decide
+most queries, and a query that is positive needs no further document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Literal
+
+from osler.errors import MalformedOutput
+from osler.llm.grammar import Grammar, alt, repeat, seq
+from osler.llm.verdict import after_reasoning
+from osler.train.spo.explore import Searched
+
+Unit = Literal["set", "document", "list"]
+LIST = 10
+"""Documents of a list."""
+
+Said = bool | None
+"""Whether it supports the gold answer; `None` = it cannot be told."""
+Decide = Callable[[tuple[str, ...]], Awaitable[Said]]
+"""Of these passages together."""
+DecideEach = Callable[[tuple[str, ...]], Awaitable[Sequence[Said]]]
+"""Of each of these passages, in order."""
+
+
+def half(found: Sequence[str]) -> tuple[str, ...]:
+    """The better half, rounded up: the latter is left out while judging (§5.1.2)."""
+    return tuple(found[: (len(found) + 1) // 2])
+
+
+async def by_set(queries: Sequence[Searched], decide: Decide) -> tuple[list[Said], int]:
+    """Each query by all it found, and how often the judge was asked."""
+    known: dict[frozenset[str], Said] = {}
+    for query in queries:
+        read = half(query.found)
+        if frozenset(read) not in known:
+            known[frozenset(read)] = await decide(read) if read else False
+    asked = len(known) - (frozenset() in known)
+    return [known[frozenset(half(query.found))] for query in queries], asked
+
+
+async def by_document(queries: Sequence[Searched], decide: Decide) -> tuple[list[Said], int]:
+    """As `by_list`, one document at a time."""
+
+    async def each(read: tuple[str, ...]) -> list[Said]:
+        return [await decide(read)]
+
+    return await by_list(queries, each, 1)
+
+
+async def by_list(
+    queries: Sequence[Searched], decide: DecideEach, size: int = LIST
+) -> tuple[list[Said], int]:
+    """Documents, `size` at a time, while they may still decide a query.
+
+    A query is positive when one of its documents is, negative when none is, and undecided
+    (`None`) when none is and one of them could not be read.
+    """
+    read = [half(query.found) for query in queries]
+    known: dict[str, Said] = {}
+    asked = 0
+    while True:
+        undecided = [found for found in read if not any(known.get(id) for id in found)]
+        shown = _most_telling(undecided, known, size)
+        if not shown:
+            return [_any([known.get(id, False) for id in found]) for found in read], asked
+        known.update(zip(shown, await decide(shown), strict=True))
+        asked += 1
+
+
+def _most_telling(
+    read: Iterable[Sequence[str]], known: Mapping[str, Said], size: int
+) -> tuple[str, ...]:
+    """Documents that most undecided queries found; of equals those that stand highest."""
+    held = list(read)
+    counts = Counter(id for found in held for id in found if id not in known)
+    place = {id: min(f.index(id) for f in held if id in f) for id in counts}
+    return tuple(sorted(counts, key=lambda id: (-counts[id], place[id], id))[:size])
+
+
+def _any(said: Sequence[Said]) -> Said:
+    if any(said):
+        return True
+    return None if None in said else False
+
+
+_TAGGED = re.compile(r"<\s*/?\s*answer\s*>([^<]*)", re.IGNORECASE)
+_NONE = re.compile(r"\s*(?:none|no|0|无|没有)?[.。]?\s*", re.IGNORECASE)
+_NUMBERS = re.compile(r"\s*\[?\d{1,3}\]?(?:\s*(?:,|，|、|;|and|和)\s*\[?\d{1,3}\]?)*[.。]?\s*")
+
+
+def read_numbers(reply: str, count: int) -> list[bool]:
+    """Of each of `count` documents, whether the last `<answer>` names it.
+
+    Raises `MalformedOutput` where there is none, or a number that no document has.
+    """
+    tags = [text for text in _TAGGED.findall(reply) if text.strip()]
+    if tags and _NUMBERS.fullmatch(tags[-1]):
+        named = {int(number) for number in re.findall(r"\d+", tags[-1])}
+        if named <= set(range(1, count + 1)):
+            return [number in named for number in range(1, count + 1)]
+    if tags and _NONE.fullmatch(tags[-1]):
+        return [False] * count
+    raise MalformedOutput(
+        reply, expected=f"<answer>1, 3</answer> of documents 1 to {count}, or <answer>none</answer>"
+    )
+
+
+def numbers_grammar(count: int, reason: int) -> Grammar:
+    """What `read_numbers` reads, after some reasoning."""
+    number = alt(*map(str, range(1, count + 1)))
+    named = seq(number, repeat(seq(", ", number), 0, count - 1)) if count > 1 else number
+    return Grammar(
+        "numbers", after_reasoning(seq("<answer>", alt(named, "none"), "</answer>"), reason)
+    )
