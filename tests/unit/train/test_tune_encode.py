@@ -1,0 +1,108 @@
+"""Which tokens are read and which are learnt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from osler.errors import BadRun, ModelError
+from osler.llm.base import Message
+from osler.testing.tiny import tiny_tokenizer
+from osler.train.tune.encode import Encoded, Encoder
+from osler.train.tune.lines import Dialogue, Preference, Sample
+
+pytestmark = pytest.mark.torch
+
+ASK = (Message("system", "Be brief."), Message("user", "维生素C? Iron?"))
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return tiny_tokenizer()
+
+
+def learnt(tokenizer: Any, row: Encoded) -> str:
+    kept = [t for t, on in zip(row.tokens, row.learns, strict=True) if on]
+    return str(tokenizer.decode(kept))
+
+
+def test_the_reply_and_its_end_are_learnt_and_nothing_else(tokenizer: Any) -> None:
+    row = Encoder(tokenizer, name="t").sample(Sample("1", ASK, "抗坏血酸 <book> iron </book>"))
+    assert learnt(tokenizer, row) == "抗坏血酸 <book> iron </book><|im_end|>"
+    prompt = tokenizer.apply_chat_template(
+        [{"role": m.role, "content": m.content} for m in ASK],
+        tokenize=False,
+        add_generation_prompt=True,
+    )
+    size = row.learns.index(True)
+    assert list(row.tokens[:size]) == tokenizer(prompt, add_special_tokens=False)["input_ids"]
+    assert row.learnt == sum(row.learns)
+
+
+def test_both_replies_of_a_pair_have_one_prompt(tokenizer: Any) -> None:
+    pair = Encoder(tokenizer, name="t").contrast(Preference("1", ASK, "good one", "bad"))
+    size = pair.chosen.learns.index(True)
+    assert pair.chosen.tokens[:size] == pair.rejected.tokens[:size]
+    assert learnt(tokenizer, pair.rejected) == "bad<|im_end|>"
+    assert len(pair) == len(pair.chosen)
+
+
+def test_all_turns_of_the_assistant_are_learnt(tokenizer: Any) -> None:
+    said = (
+        *ASK,
+        Message("assistant", "<think> one"),
+        Message("user", "found"),
+        Message("assistant", "two"),
+    )
+    row = Encoder(tokenizer, name="t").dialogue(Dialogue("1", said))
+    assert learnt(tokenizer, row) == "<think> one<|im_end|>two<|im_end|>"
+    whole = tokenizer.apply_chat_template(
+        [{"role": m.role, "content": m.content} for m in said], tokenize=False
+    )
+    assert tokenizer.decode(row.tokens) == whole
+
+
+def test_a_template_that_forgets_thoughts_is_told_apart(tokenizer: Any) -> None:
+    forgets = tiny_tokenizer()
+    forgets.chat_template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+        "{{ m.content if loop.last else m.content.split('</think>')[-1] }}<|im_end|>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    said = (
+        *ASK,
+        Message("assistant", "a</think>b"),
+        Message("user", "u"),
+        Message("assistant", "c"),
+    )
+    with pytest.raises(ModelError, match="rewrites earlier turns"):
+        Encoder(forgets, name="t").dialogue(Dialogue("1", said))
+
+
+def test_a_tokenizer_without_a_chat_template_is_refused() -> None:
+    bare = tiny_tokenizer()
+    bare.chat_template = None
+    with pytest.raises(ModelError, match="the tokenizer of bare has no chat template"):
+        Encoder(bare, name="bare")
+
+
+def test_a_template_that_writes_no_end_gets_one() -> None:
+    endless = tiny_tokenizer()
+    endless.chat_template = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
+    row = Encoder(endless, name="t").sample(Sample("1", ASK, "yes"))
+    assert learnt(endless, row).endswith("yes\n<|im_end|>")
+
+
+def test_a_template_that_refuses_is_one_line(tokenizer: Any) -> None:
+    picky = tiny_tokenizer()
+    picky.chat_template = "{{ raise_exception('no system here') }}"
+    with pytest.raises(ModelError, match="the chat template refuses: no system here"):
+        Encoder(picky, name="t").sample(Sample("1", ASK, "yes"))
+
+
+def test_replies_that_are_the_same_tokens_are_no_pair() -> None:
+    strips = tiny_tokenizer()
+    strips.chat_template = "{% for m in messages %}{{ m.content | trim }}<|im_end|>{% endfor %}"
+    with pytest.raises(BadRun, match="the same tokens"):
+        Encoder(strips, name="t").contrast(Preference("1", ASK, "yes", "yes "))
