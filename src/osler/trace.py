@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import Field, TypeAdapter, ValidationError
 
 from osler.errors import BadRun
-from osler.types import Hit, Question, Solution, Usage
+from osler.types import CautionRule, Hit, Question, Solution, Usage
 
 _ROUNDING = 1e-9
 """Seconds are sums: all that is left, spent, may miss the bound by a last digit."""
@@ -270,6 +270,17 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Cautioned:
+    """Evidence that is out of date or disagrees, told once a run (`osler.types.Caution`)."""
+
+    rule: CautionRule
+    text: str
+    passages: tuple[str, ...]
+    quotes: tuple[str, ...]
+    type: Literal["evidence.caution"] = "evidence.caution"
+
+
+@dataclass(frozen=True, slots=True)
 class Noted:
     """Something a reader of the answer must know and no other event says."""
 
@@ -299,6 +310,7 @@ Event = Annotated[
     | Calculated
     | FormSolved
     | Asked
+    | Cautioned
     | Noted
     | Answered,
     Field(discriminator="type"),

@@ -166,6 +166,23 @@ class Authorship(StrEnum):
     WRITTEN = "written"
 
 
+CautionRule = Literal["retracted", "superseded", "newer-guideline", "amounts", "directions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """What a reader must know of the evidence itself: it is out of date, or it disagrees.
+
+    Found by a rule that `docs/guide/cautions.md` states; it claims no more than the rule saw.
+    """
+
+    rule: CautionRule
+    text: str
+    """In the answer's language."""
+    evidence: tuple[Evidence, ...]
+    """The cited quote; after it the one that it is held against, where there is one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Statements with their evidence, or none of either: "the evidence does not say"."""
@@ -178,6 +195,8 @@ class Answer:
     note: str = ""
     """What the reader must know: why it abstains, what is missing, who worded it."""
     language: Language = "en"
+    cautions: tuple[Caution, ...] = ()
+    """Of the cited evidence; empty also where nobody looked."""
 
     def __post_init__(self) -> None:
         for statement in self.statements:

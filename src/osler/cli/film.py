@@ -19,6 +19,7 @@ from osler.trace import (
     Asked,
     BoundaryChecked,
     Calculated,
+    Cautioned,
     Event,
     Focused,
     FormBegun,
@@ -83,6 +84,8 @@ class Film:
                     self._turn_to(step=False)
                 for mark, words, style in forms.told(event):
                     yield _line(mark, words, style)
+            case Cautioned():
+                yield self._inside("!", f"{event.rule}: {event.text}", "yellow")
             case Noted():
                 yield self._inside("!", event.text, "yellow")
             case Answered():

@@ -162,6 +162,12 @@ class AnswerSettings(Section):
         " text, by that of its letter, which only a strong model knows, or as the letter that the"
         " model writes, under a grammar where it takes one.",
     )
+    cautions: Literal["all", "currency", "none"] = Field(
+        default="all",
+        description="What is told of the cited evidence, by rules and without a model: currency:"
+        " retracted, of a newer edition, older than a guideline; all: also amounts and directions"
+        " that differ.",
+    )
 
 
 class Calibration(Section):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from osler.answer.base import Composer
+from osler.answer.cautions import Cautious
 from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.reread import Reread
@@ -91,6 +92,13 @@ def solver(settings: Settings, parts: Parts, plan: Dossier | None = None) -> Sol
 
 
 def composer(settings: Settings, parts: Parts) -> Composer:
+    """Who makes the answer, and tells what must be known of its evidence."""
+    rules = settings.answer.cautions
+    plain = wording(settings, parts)
+    return plain if rules == "none" else Cautious(plain, rules)
+
+
+def wording(settings: Settings, parts: Parts) -> Composer:
     """Who words the answer: a model that may, else nobody (quotes)."""
     reader = parts.model("reader")
     if writes(settings, "reader"):

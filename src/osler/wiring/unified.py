@@ -40,7 +40,7 @@ def unified(
     search = _search(settings, chosen, parts, sampling)
     depth: Depth
     if chosen.machine:
-        depth = _machine(settings, chosen, parts, compose, sampling, boundary, search)
+        depth = _machine(settings, chosen, parts, sampling, boundary, search)
         # Where no reader may word medicine, a machine's note stands before the steps.
         notes += [strategies.threshold(settings, machine_of(chosen), _planner(parts)).note]
     else:
@@ -112,7 +112,6 @@ def _machine(
     settings: Settings,
     chosen: Unified,
     parts: Parts,
-    compose: Composer,
     sampling: Sampling,
     boundary: Boundary,
     search: PlannedSearch | None,
@@ -128,7 +127,9 @@ def _machine(
     if graph is not None and chosen.decompose:  # a question that is one step has no form
         offered.append(FormTool(graph, chosen.k))
     # A step's answer goes into other questions: one sentence of a quoted answer, not three.
-    worded = replace(compose, statements=1) if isinstance(compose, Extractive) else compose
+    worded = strategies.wording(settings, parts)
+    if isinstance(worded, Extractive):
+        worded = replace(worded, statements=1)
     short = chosen.short and chosen.decompose and strategies.writes(settings, "reader")
     as_thinker = thinking_of(chosen)
     return MachineDepth(

@@ -1,0 +1,187 @@
+"""Cautions of an answer's evidence: the rules of `currency` and `disagreement`, in words.
+
+Only what an answer cites is held against what else was found for it. So a caution always is
+about something that the reader reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from osler.answer.base import Composer
+from osler.answer.currency import issue, newer_guideline, newer_issue, retraction
+from osler.answer.disagreement import Difference, common, difference
+from osler.text import sentences
+from osler.trace import Cautioned, Run
+from osler.types import Answer, Caution, CautionRule, Evidence, Hit, Language, Passage, Question
+
+Rules = Literal["all", "currency"]
+MOST = 6
+"""Cautions of one answer; the more serious rules first."""
+WORDS: Mapping[str, Mapping[Language, str]] = {
+    "retracted": {
+        "en": '{mine} was retracted: it says "{said}" of itself.',
+        "zh": "{mine} 已被撤稿：其自身标注为“{said}”。",
+    },
+    "superseded": {
+        "en": "{mine} ({old}) has a later issue among what was found: {theirs} ({new}).",
+        "zh": "{mine}（{old}）有更新的版本：{theirs}（{new}）。",
+    },
+    "newer-guideline": {
+        "en": "{mine} is of {old}; a guideline of {new} on the same subject was found: {theirs}."
+        " Both headings name: {shared}.",
+        "zh": "{mine} 发表于 {old} 年；检索到同一主题的 {new} 年指南：{theirs}。"
+        "标题共有：{shared}。",
+    },
+    "amounts": {
+        "en": "{mine} says {said}, {theirs} says {denied}, in sentences that share: {shared}."
+        " Whether both mean the same case is yours to judge.",
+        "zh": "{mine} 为 {said}，{theirs} 为 {denied}，两句共有：{shared}。"
+        "是否指同一情况，请自行判断。",
+    },
+    "directions": {
+        "en": '{mine} says "{said}", {theirs} says "{denied}", in sentences that share: {shared}.'
+        " Whether both mean the same case is yours to judge.",
+        "zh": "{mine} 为“{said}”，{theirs} 为“{denied}”，两句共有：{shared}。"
+        "是否指同一情况，请自行判断。",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Cautious:
+    """A composer whose answers tell what must be known of their evidence; no model is asked."""
+
+    composer: Composer
+    rules: Rules = "all"
+
+    @property
+    def drafts(self) -> bool:
+        return self.composer.drafts
+
+    @property
+    def words(self) -> bool:
+        return self.composer.words
+
+    async def conclude(
+        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+    ) -> Answer:
+        answer = await self.composer.conclude(question, hits, draft, run)
+        found = cautions(answer, hits, self.rules)
+        for caution in found:
+            event = told(caution)
+            if event not in run.events:  # an answer may be composed several times in a run
+                run.emit(event)
+        return replace(answer, cautions=found)
+
+
+def told(caution: Caution) -> Cautioned:
+    """The caution as an event."""
+    return Cautioned(
+        caution.rule,
+        caution.text,
+        tuple(each.passage.id for each in caution.evidence),
+        tuple(each.quote for each in caution.evidence),
+    )
+
+
+def cautions(answer: Answer, hits: Sequence[Hit], rules: Rules = "all") -> tuple[Caution, ...]:
+    """At most `MOST`; of one rule and two passages one."""
+    found: dict[tuple[str, ...], Caution] = {}
+    for caution in _every(answer, hits, rules):
+        ids = sorted({each.passage.id for each in caution.evidence})
+        found.setdefault((caution.rule, *ids), caution)
+    order = list(WORDS)
+    ranked = sorted(found.values(), key=lambda caution: order.index(caution.rule))
+    return tuple(ranked[:MOST])
+
+
+def _every(answer: Answer, hits: Sequence[Hit], rules: Rules) -> Iterator[Caution]:
+    others = _each([*(each.hit for each in answer.evidence), *hits])
+    for number, cited in enumerate(answer.evidence, 1):
+        mine = f"[{number}] {_named(cited.passage)}"
+        apart = [hit for hit in others if _document(hit.passage) != _document(cited.passage)]
+        yield from _out_of_date(cited, mine, apart, answer.language)
+        if rules == "all":
+            yield from _disagreeing(cited, mine, apart, answer.language)
+
+
+def _out_of_date(
+    cited: Evidence, mine: str, others: Sequence[Hit], language: Language
+) -> Iterator[Caution]:
+    if said := retraction(cited.passage):
+        text = WORDS["retracted"][language].format(mine=mine, said=said)
+        yield Caution("retracted", text, (cited,))
+    if later := newer_issue(cited.passage, others):
+        old, new = issue(cited.passage), issue(later.passage)
+        text = WORDS["superseded"][language].format(
+            mine=mine, theirs=_named(later.passage), old=old, new=new
+        )
+        yield Caution("superseded", text, (cited, _nearest(cited, later)))
+    elif found := newer_guideline(cited.passage, others):
+        guideline, shared = found
+        text = WORDS["newer-guideline"][language].format(
+            mine=mine,
+            theirs=_named(guideline.passage),
+            old=cited.passage.locator.year,
+            new=guideline.passage.locator.year,
+            shared=_listed(shared, language),
+        )
+        yield Caution("newer-guideline", text, (cited, _nearest(cited, guideline)))
+
+
+def _disagreeing(
+    cited: Evidence, mine: str, others: Sequence[Hit], language: Language
+) -> Iterator[Caution]:
+    """With each other passage at most once: where its sentences share most."""
+    for hit in others:
+        if hit.passage.language != cited.passage.language:
+            continue
+        best: tuple[Difference, Evidence] | None = None
+        for start, end in sentences(hit.passage.text):
+            seen = difference(cited.quote, hit.passage.text[start:end], hit.passage.language)
+            if seen is not None and (best is None or seen.share > best[0].share):
+                best = (seen, Evidence(hit, start, end, "caution"))
+        if best is not None:
+            yield _disagreement(*best, cited, mine, language)
+
+
+def _disagreement(
+    seen: Difference, against: Evidence, cited: Evidence, mine: str, language: Language
+) -> Caution:
+    rule: CautionRule = "amounts" if seen.rule == "amounts" else "directions"
+    text = WORDS[rule][language].format(
+        mine=mine,
+        theirs=_named(against.passage),
+        said=seen.mine,
+        denied=seen.theirs,
+        shared=_listed(seen.shared, language),
+    )
+    return Caution(rule, text, (cited, against))
+
+
+def _nearest(cited: Evidence, hit: Hit) -> Evidence:
+    """The sentence of the other passage that shares most words with the quote."""
+    spans = sentences(hit.passage.text)
+    start, end = max(spans, key=lambda s: common(cited.quote, hit.passage.text[slice(*s)])[1])
+    return Evidence(hit, start, end, "caution")
+
+
+def _each(hits: Sequence[Hit]) -> list[Hit]:
+    """Each passage once, in order; an empty text cannot be quoted."""
+    unique = {hit.passage.id: hit for hit in reversed(hits) if hit.passage.text.strip()}
+    return list(reversed(unique.values()))
+
+
+def _document(passage: Passage) -> str:
+    return passage.id.rpartition("#")[0] or passage.id
+
+
+def _named(passage: Passage) -> str:
+    return passage.title or passage.id
+
+
+def _listed(words: Sequence[str], language: Language) -> str:
+    return ("、" if language == "zh" else ", ").join(words[:8])

@@ -1,0 +1,246 @@
+"""Do two sentences disagree? Two rules that say what they have seen, and no more.
+
+Both hold a quoted sentence against one of another document. They fire only where the sentences
+share `LEAST_SHARED` of the shorter one's words of content, at least two of them, and name the same
+groups of people, routes and kinds of dose.
+
+| Rule | Fires when |
+|---|---|
+| `amounts` | both give exactly one amount of a kind (milligrams, hours, percent, …), the two do not meet, ranges and "up to" included, and no other kind differs |
+| `directions` | on one axis (advice, change, effect, safety) all words of one point one way and all of the other the other way, a negation before a word turning it round |
+
+A sentence with several amounts of a kind, with words both ways or with a comparison is left alone.
+"""  # noqa: E501  a table's row is one line
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from osler.retrieve.words import terms
+from osler.text import is_cjk
+from osler.types import Language
+
+LEAST_SHARED = 0.7
+"""Two of three shared words leave room for another subject: the pressure falls, the pulse rises."""
+_NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
+_TO = r"\s*(?:-|–|—|~|～|to|至|到)\s*"
+_MASS = {"mg": 1.0, "milligrams": 1.0, "milligram": 1.0, "g": 1000.0, "grams": 1000.0}
+_MASS |= {"gram": 1000.0, "mcg": 0.001, "micrograms": 0.001, "microgram": 0.001, "µg": 0.001}
+_MASS |= {"μg": 0.001, "毫克": 1.0, "克": 1000.0, "微克": 0.001}
+_KINDS: Mapping[str, Mapping[str, float]] = {
+    "mg/kg": {f"{unit}/kg": factor for unit, factor in _MASS.items()}
+    | {"mg per kg": 1.0, "毫克/公斤": 1.0, "毫克/千克": 1.0},
+    "mg": _MASS,
+    "ml": {"ml": 1.0, "millilitres": 1.0, "milliliters": 1.0, "毫升": 1.0}
+    | {"litres": 1000.0, "liters": 1000.0, "litre": 1000.0, "liter": 1000.0, "升": 1000.0},
+    "hours": {"hours": 1.0, "hour": 1.0, "h": 1.0, "小时": 1.0, "days": 24.0, "day": 24.0}
+    | {"天": 24.0, "日": 24.0, "weeks": 168.0, "week": 168.0, "周": 168.0, "minutes": 1 / 60}
+    | {"minute": 1 / 60, "min": 1 / 60, "分钟": 1 / 60},
+    "months": {"months": 1.0, "month": 1.0, "个月": 1.0, "years": 12.0, "year": 12.0}
+    | {"年": 12.0},
+    "years of age": {"years of age": 1.0, "years old": 1.0, "岁": 1.0},
+    "%": {"%": 1.0, "percent": 1.0, "per cent": 1.0, "％": 1.0},
+    "mmHg": {"mmhg": 1.0, "mm hg": 1.0, "毫米汞柱": 1.0},
+    "mmol/l": {"mmol/l": 1.0, "毫摩尔/升": 1.0},
+    "units": {"units": 1.0, "unit": 1.0, "iu": 1.0, "国际单位": 1.0, "单位": 1.0},
+    "times": {"times": 1.0, "次": 1.0},
+}
+"""Kind → unit → its size in the first unit of the kind. "L" is left out: too short to be sure."""
+_UNITS = {unit: (kind, size) for kind, units in _KINDS.items() for unit, size in units.items()}
+_AMOUNT = re.compile(
+    rf"(?<![A-Za-z0-9_.])(?P<low>{_NUMBER})(?:{_TO}(?P<high>{_NUMBER}))?\s*-?\s*(?P<unit>"
+    + "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True))
+    + r")(?P<per>\s*/\s*(?!\d)[\w²]+)?(?![a-z0-9])",
+    re.IGNORECASE,
+)
+_UP_TO = re.compile(
+    r"(?:up to|at most|no more than|not more than|below|under|less than|不超过|最多|小于|低于|<|≤)"
+    r"\s*$",
+    re.IGNORECASE,
+)
+_FROM = re.compile(
+    r"(?:at least|over|above|more than|no less than|至少|大于|高于|超过|>|≥)\s*$", re.IGNORECASE
+)
+
+_AXES: Mapping[str, tuple[str, str]] = {
+    "advice": (
+        r"recommend(?:ed|s)?|advised|advise[sd]?|indicated|preferred|first-line|offer(?:ed)?"
+        r"|推荐|建议|首选|适用于",
+        r"contraindicated|avoid(?:ed)?|must not|forbidden|discouraged|禁用|禁忌|忌用|避免",
+    ),
+    "change": (
+        r"increas(?:e|es|ed|ing)|rais(?:e|es|ed|ing)|ris(?:e|es|ing)|elevat(?:e|es|ed)"
+        r"|higher|prolong(?:s|ed)?|升高|增加|提高|增强|上升|增高|延长",
+        r"decreas(?:e|es|ed|ing)|reduc(?:e|es|ed|ing)|lower(?:s|ed|ing)?|falls?|shorten(?:s|ed)?"
+        r"|降低|减少|下降|减弱|缩短",
+    ),
+    "effect": (
+        r"effective|improv(?:e|es|ed)|beneficial|benefits?|有效|改善|获益",
+        r"ineffective|useless|无效",
+    ),
+    "safety": (r"safe|安全", r"unsafe|harmful|dangerous|harms?|有害|危险"),
+}
+_SHOULD = re.compile(r"\bshould\b|\bmust\b(?! not)|应当|应该|应|宜", re.IGNORECASE)
+"""Advice as well, but only where nothing plainer stands: "should be avoided" advises against."""
+_NEGATION = re.compile(
+    r"(?:\b(?:not|no|never|without|neither|nor|cannot|hardly)\b|n't\b)(?:\W+\w+){0,2}\W*$"
+    r"|(?:不|未|无|没有|并非|非|勿|难以)(?:能|可|会|再|必)?\s*$",
+    re.IGNORECASE,
+)
+_COMPARES = re.compile(
+    r"\bthan\b|\bversus\b|\bvs\b|\bunless\b|\bexcept\b|比|除非|相较", re.IGNORECASE
+)
+_CONTEXTS = re.compile(
+    r"child(?:ren)?|infants?|neonat\w*|newborns?|adults?|elderly|older|pregnan\w*|breast-?feeding"
+    r"|lactat\w*|renal|kidney|hepatic|liver|oral(?:ly)?|intravenous(?:ly)?|intramuscular(?:ly)?"
+    r"|subcutaneous(?:ly)?|inhaled|topical(?:ly)?|loading|maintenance|maximum|minimum|initial(?:ly)?"
+    r"|starting|mild|moderate|severe|acute|chronic|men|women|type [12]"
+    r"|儿童|小儿|婴儿|新生儿|成人|老年|老人|孕妇|妊娠|哺乳|肾功能|肝功能|口服|静脉|肌内|肌注|皮下"
+    r"|吸入|外用|负荷|维持|最大|最小|起始|初始|轻度|中度|重度|急性|慢性|男性|女性",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A quantity, or a range of it, in the first unit of its kind."""
+
+    kind: str
+    low: float
+    high: float
+    words: str
+    """As the sentence has it."""
+
+    def meets(self, other: Amount) -> bool:
+        """Whether some value is both; a difference of one percent is rounding."""
+        return self.low <= other.high * 1.01 and other.low <= self.high * 1.01
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What one of the rules saw in two sentences."""
+
+    rule: str
+    """"amounts" or "directions"."""
+    mine: str
+    theirs: str
+    """The words that differ."""
+    shared: tuple[str, ...]
+    """The words of content that both sentences have."""
+    share: float
+
+
+def difference(mine: str, theirs: str, language: Language) -> Difference | None:
+    """How two sentences disagree by the rules above; `None` when they do not, or nothing tells."""
+    shared, share = common(mine, theirs)
+    if share < LEAST_SHARED or len(shared) < (2 if language == "en" else 3):
+        return None
+    if contexts(mine) != contexts(theirs):
+        return None
+    return _by_amount(mine, theirs, shared, share) or _by_direction(mine, theirs, shared, share)
+
+
+def common(mine: str, theirs: str) -> tuple[tuple[str, ...], float]:
+    """The words of content that both have, and their share of the shorter sentence's.
+
+    Numbers, units and the words of the axes are not counted: they are what is compared.
+    """
+    ours, others = _content(mine), _content(theirs)
+    shared = tuple(word for word in ours if word in others)
+    return shared, len(shared) / max(1, min(len(ours), len(others)))
+
+
+def contexts(sentence: str) -> frozenset[str]:
+    """Whom, how and which dose a sentence speaks of, so far as it says."""
+    return frozenset(found[0].casefold() for found in _CONTEXTS.finditer(sentence))
+
+
+def amounts(sentence: str) -> list[Amount]:
+    """Every quantity of a sentence whose unit is known; "mg/day" is an amount in mg."""
+    found = []
+    for match in _AMOUNT.finditer(sentence):
+        kind, size = _UNITS[match["unit"].casefold()]
+        low = float(match["low"].replace(",", "")) * size
+        high = float((match["high"] or match["low"]).replace(",", "")) * size
+        before = sentence[: match.start()]
+        if _UP_TO.search(before):
+            low = 0.0
+        elif _FROM.search(before):
+            high = float("inf")
+        found.append(Amount(kind + _per(match), min(low, high), max(low, high), match[0].strip()))
+    return found
+
+
+def directions(sentence: str) -> dict[str, dict[int, str]]:
+    """Axis → direction (1 or -1) → the first words that say so."""
+    told: dict[str, dict[int, str]] = {}
+    for axis, ways in _AXES.items():
+        for way, pattern in zip((1, -1), ways, strict=True):
+            for match in re.finditer(_bounded(pattern), sentence, re.IGNORECASE):
+                before = _NEGATION.search(sentence[: match.start()])
+                turned = -way if before else way
+                words = sentence[before.start() if before else match.start() : match.end()]
+                told.setdefault(axis, {}).setdefault(turned, words.strip())
+    if "advice" not in told and (should := _SHOULD.search(sentence)):
+        after = sentence[should.end() :]
+        told["advice"] = (
+            {-1: sentence[should.start() : should.end() + denied.end()]}
+            if (denied := re.match(r"\s*(?:not\b|never\b|不|勿|禁)", after))
+            else {1: should[0]}
+        )
+        if before := _NEGATION.search(sentence[: should.start()]):
+            told["advice"] = {-1: sentence[before.start() : should.end()]}
+    return told
+
+
+def _by_amount(mine: str, theirs: str, shared: tuple[str, ...], share: float) -> Difference | None:
+    ours, others = amounts(mine), amounts(theirs)
+    apart = []
+    for kind in dict.fromkeys(amount.kind for amount in ours):
+        one = [amount for amount in ours if amount.kind == kind]
+        other = [amount for amount in others if amount.kind == kind]
+        if len(one) == len(other) == 1 and not one[0].meets(other[0]):
+            apart.append((one[0], other[0]))
+    if len(apart) != 1:  # two that differ may hang together: another dose, another effect
+        return None
+    said, against = apart[0]
+    return Difference("amounts", said.words, against.words, shared, share)
+
+
+def _by_direction(
+    mine: str, theirs: str, shared: tuple[str, ...], share: float
+) -> Difference | None:
+    if _COMPARES.search(mine) or _COMPARES.search(theirs):
+        return None
+    ours, others = directions(mine), directions(theirs)
+    for axis, ways in ours.items():
+        against = others.get(axis, {})
+        if len(ways) == len(against) == 1 and set(ways) != set(against):
+            (said,), (denied,) = ways.values(), against.values()
+            return Difference("directions", said, denied, shared, share)
+    return None
+
+
+_AXIS_WORDS = re.compile("|".join(way for ways in _AXES.values() for way in ways), re.IGNORECASE)
+_BESIDES = "not no never without do does used given patients 不 未 无"
+_NOT_CONTENT = frozenset(_BESIDES.split())
+
+
+def _content(sentence: str) -> tuple[str, ...]:
+    """Words of content but for what is compared; of Chinese, pairs of characters."""
+    bare = _AXIS_WORDS.sub(" ", _AMOUNT.sub(" ", sentence))
+    kept = (word for word in terms(bare) if len(word) > 1 or not is_cjk(word))
+    return tuple(word for word in kept if word not in _NOT_CONTENT and not word.isdigit())
+
+
+def _per(match: re.Match[str]) -> str:
+    """A rate is a kind of its own, but for one a day, which sentences say in many ways."""
+    per = (match["per"] or "").replace("/", "").strip().casefold()
+    return "" if per in ("", "day", "d", "日", "天") else f"/{per}"
+
+
+def _bounded(pattern: str) -> str:
+    """Whole words in English; in Chinese no blanks part words."""
+    return rf"(?<![a-z])(?:{pattern})(?![a-z])"
