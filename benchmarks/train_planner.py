@@ -71,7 +71,8 @@ def gathered(data: Path, n_train: int, n_test: int, seed: int) -> Parts:
     med = planning.medquad(data, chance, 4 * (n_train + n_test))
     train: list[Case] = []
     test: list[Asked] = []
-    for asked, _ in (bio, pub, med):
+    for each, _ in (bio, pub, med):
+        asked = list({one.question.id: one for one in each}.values())  # MedQuAD has ids twice
         held = [one for one in asked if part_of(one.question, seed=seed) == "held-out"]
         rest = [one for one in asked if part_of(one.question, seed=seed) == "train"]
         test += chance.sample(held, min(n_test, len(held)))
