@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from osler import wiring
+from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import KeyedModel
 from osler.train.thinker.quality import FRAMEWORK
 from osler.wiring import graphs, models, teaching
@@ -40,15 +42,18 @@ def teacher(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
         return {role: models.Ready(one) for role in roles}
 
     monkeypatch.setattr(teaching, "cast", cast)
+    for place in (wiring, teaching):
+        monkeypatch.setattr(place, "encoder", lambda _: HashingEncoder())
     return one
 
 
 @pytest.fixture
-def questions(osler: Any, folder: Path) -> str:
+def questions(osler: Any, teacher: KeyedModel, folder: Path) -> str:
     """A knowledge base that knows the film, and two questions about it."""
     (folder / "osler.toml").write_text(SERVER, encoding="utf-8")
     (folder / "a.md").write_text("# Red Kite\n\nRed Kite is a film of Peter Berg.\n", "utf-8")
     assert osler("kb", "add", str(folder / "a.md"), "--source", "book").exit_code == 0
+    assert osler("kb", "build").exit_code == 0
     lines = [
         {"id": id, "question": "Who directed Red Kite?", "golden_answers": [gold]}
         for id, gold in (("right", "Peter Berg"), ("wrong", "Anna Holm"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -155,9 +156,21 @@ def train(
     and where the loss is no number any more.
     """
     torch = extra("torch")
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]), _one_thread(torch):
         torch.manual_seed(recipe.seed)
         return _trained(prepared, recipe, log, progress)
+
+
+@contextmanager
+def _one_thread(torch: Any) -> Iterator[None]:
+    """A network of this size gains nothing from more, and on a busy machine they wait for each
+    other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _trained(
