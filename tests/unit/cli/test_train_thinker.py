@@ -25,7 +25,11 @@ SERVER = '[model]\nkind = "openai"\nurl = "http://127.0.0.1:9/v1"\nname = "teach
 @pytest.fixture
 def teacher(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
     """Stands in for the configured models."""
-    replies: dict[str, Sequence[str]] = {
+    replies: dict[str, Sequence[str]] = {}
+    for dimension in FRAMEWORK:  # first: what is inspected holds the other prompts
+        told = ", ".join(f"{name} pass" for name in dimension.aspects)
+        replies[f"one dimension only: {dimension.name}"] = [f"<aspects>{told}</aspects>"]
+    replies |= {
         "decompose the user question": [PLAN],
         "Can you answer": [REFUSED],
         "analyze the relationship": ["<answer>Yes</answer><reason>It names him.</reason>"],
@@ -33,9 +37,6 @@ def teacher(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
         "Thought:": ["The reference names him."],
         "Answer the last question": [f"It is a film of his. [1] {BOX}"],
     }
-    for dimension in FRAMEWORK:
-        told = ", ".join(f"{name} pass" for name in dimension.aspects)
-        replies[f"one dimension only: {dimension.name}"] = [f"<aspects>{told}</aspects>"]
     one = KeyedModel(replies)
 
     async def cast(_: object, roles: Sequence[str]) -> dict[str, models.Ready]:
