@@ -6,8 +6,8 @@ and hypothesis are linked to the graph; the paths between them are its reasoning
 chains are reranked by the fragments of question and hypothesis (granularity-aware, §4.3), and
 the reader answers from those that stay.
 
-Departures: entities are the graph's own names in the text, not those of a trained recogniser;
-the reranker is the configured relevance; a chain counts by its nearest fragment. Chains have
+Departures: entities are the graph's own names in the text, and those of a trained recogniser where
+the knowledge base has one (`osler train recogniser`); the reranker is the configured relevance; a chain counts by its nearest fragment. Chains have
 at most 3 hops, as in the paper.
 """
 

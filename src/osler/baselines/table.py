@@ -102,7 +102,7 @@ METHODS: tuple[Method, ...] = (
         CHAINS,
         "2",
         2,
-        "the graph's own names instead of a trained recogniser",
+        "the graph's own names, unless a recogniser was trained",
     ),
     Method(
         "react",

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from osler import wiring
+from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import KeyedModel
 from osler.train.thinker.quality import FRAMEWORK
 from osler.wiring import graphs, models, teaching
@@ -23,7 +25,11 @@ SERVER = '[model]\nkind = "openai"\nurl = "http://127.0.0.1:9/v1"\nname = "teach
 @pytest.fixture
 def teacher(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
     """Stands in for the configured models."""
-    replies: dict[str, Sequence[str]] = {
+    replies: dict[str, Sequence[str]] = {}
+    for dimension in FRAMEWORK:  # first: what is inspected holds the other prompts
+        told = ", ".join(f"{name} pass" for name in dimension.aspects)
+        replies[f"one dimension only: {dimension.name}"] = [f"<aspects>{told}</aspects>"]
+    replies |= {
         "decompose the user question": [PLAN],
         "Can you answer": [REFUSED],
         "analyze the relationship": ["<answer>Yes</answer><reason>It names him.</reason>"],
@@ -31,24 +37,24 @@ def teacher(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
         "Thought:": ["The reference names him."],
         "Answer the last question": [f"It is a film of his. [1] {BOX}"],
     }
-    for dimension in FRAMEWORK:
-        told = ", ".join(f"{name} pass" for name in dimension.aspects)
-        replies[f"one dimension only: {dimension.name}"] = [f"<aspects>{told}</aspects>"]
     one = KeyedModel(replies)
 
     async def cast(_: object, roles: Sequence[str]) -> dict[str, models.Ready]:
         return {role: models.Ready(one) for role in roles}
 
     monkeypatch.setattr(teaching, "cast", cast)
+    for place in (wiring, teaching):
+        monkeypatch.setattr(place, "encoder", lambda _: HashingEncoder())
     return one
 
 
 @pytest.fixture
-def questions(osler: Any, folder: Path) -> str:
+def questions(osler: Any, teacher: KeyedModel, folder: Path) -> str:
     """A knowledge base that knows the film, and two questions about it."""
     (folder / "osler.toml").write_text(SERVER, encoding="utf-8")
     (folder / "a.md").write_text("# Red Kite\n\nRed Kite is a film of Peter Berg.\n", "utf-8")
     assert osler("kb", "add", str(folder / "a.md"), "--source", "book").exit_code == 0
+    assert osler("kb", "build").exit_code == 0
     lines = [
         {"id": id, "question": "Who directed Red Kite?", "golden_answers": [gold]}
         for id, gold in (("right", "Peter Berg"), ("wrong", "Anna Holm"))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import MalformedSource
-from osler.text import is_cjk
+from osler.text import is_cjk, sentences
 
 _UNIT = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
 _TAG = re.compile(r"(?:([BIEMSLU])-(\S+)|O)")
@@ -53,6 +53,26 @@ def units(text: str) -> list[tuple[int, int]]:
                 start = place + 1
         if start < match.end():
             found.append((start, match.end()))
+    return found
+
+
+WINDOW, STRIDE = 160, 120
+"""Units that are read at once, and how far the next window of a long sentence begins."""
+
+
+def windows(text: str) -> list[list[tuple[int, int]]]:
+    """The units of a text in stretches that are read at once: sentences, long ones in windows
+    that overlap. A name is found where one stretch holds it."""
+    found: list[list[tuple[int, int]]] = []
+    places = units(text)
+    first = 0
+    for _, end in sentences(text):
+        last = first
+        while last < len(places) and places[last][1] <= end:
+            last += 1
+        starts = range(first, max(last - (WINDOW - STRIDE), first + 1), STRIDE)
+        found += [places[start : min(start + WINDOW, last)] for start in starts if start < last]
+        first = last
     return found
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Any
 
 from osler.errors import BadConfig, ModelError
 from osler.llm.hub import extra
-from osler.train.recognise.corpus import Entity, Marked, split, types_of, units
+from osler.train.recognise.corpus import Entity, Marked, split, types_of, units, windows
 from osler.train.recognise.net import Sentence, Shape, batched, build, loss_of, of_places
-from osler.train.recognise.recogniser import STRIDE, WINDOW, SpanRecogniser
+from osler.train.recognise.recogniser import SpanRecogniser
 from osler.train.recognise.strict import Scores, strict
 
 Progress = Callable[[str, int, int | None], None]
@@ -90,7 +91,7 @@ def prepare(
     held = list(test or ())
     if test is None:
         learnt, held = split(texts, recipe.held_out, recipe.seed)
-    shape = Shape(types_of(learnt), width=recipe.width, longest=recipe.longest)
+    shape = Shape(types_of(learnt), width=recipe.width, longest=_longest(learnt, recipe))
     if not shape.types:
         raise BadConfig("no entity is marked in the texts", fix="see docs/guide/training.md")
     if not any(one.entities for one in held):
@@ -104,42 +105,62 @@ def prepare(
     return Prepared(shape, tuple(examples), tuple(held), len(learnt), nested, dropped)
 
 
+def _longest(texts: Sequence[Marked], recipe: Recipe) -> int:
+    """Units of a name: the longest that is marked, and half as many again. Of lengths that were
+    never seen nothing was learnt."""
+    lengths = [_length(entity, one.text) or 1 for one in texts for entity in one.entities]
+    return min(recipe.longest, max(lengths, default=1) * 3 // 2 + 1)
+
+
 def _overlap(entities: Sequence[Entity]) -> bool:
     spans = sorted({(one.start, one.end) for one in entities})
     return any(later[0] < earlier[1] for earlier, later in pairwise(spans))
 
 
 def _examples(one: Marked, shape: Shape, dropped: dict[str, int]) -> list[Example]:
-    places = units(one.text)
-    begins = {start: n for n, (start, _) in enumerate(places)}
-    ends = {end: n for n, (_, end) in enumerate(places)}
-    cells = []
+    stretches = windows(one.text)
+    cells: list[set[tuple[int, int, int]]] = [set() for _ in stretches]
     for entity in one.entities:
-        why = _unfit(entity, begins, ends, shape)
-        if why:
+        spans = [_cell(entity, places, shape) for places in stretches]
+        for n, span in enumerate(spans):
+            if span is not None:
+                cells[n].add(span)
+        if not any(spans):
+            why = _unfit(entity, one.text, shape)
             dropped[why] = dropped.get(why, 0) + 1
-        else:
-            kind = shape.types.index(entity.type)
-            cells.append((kind, begins[entity.start], ends[entity.end]))
-    found = []
-    for first in range(0, max(len(places) - (WINDOW - STRIDE), 1), STRIDE):
-        part = places[first : first + WINDOW]
-        inside = [
-            (kind, i - first, j - first)
-            for kind, i, j in cells
-            if first <= i and j < first + len(part)
-        ]
-        if part:
-            found.append(Example(of_places(one.text, part, shape), tuple(inside)))
-    return found
+    return [
+        Example(of_places(one.text, places, shape), tuple(sorted(cells[n])))
+        for n, places in enumerate(stretches)
+    ]
 
 
-def _unfit(entity: Entity, begins: dict[int, int], ends: dict[int, int], shape: Shape) -> str:
-    if entity.start not in begins or entity.end not in ends:
+def _cell(
+    entity: Entity, places: Sequence[tuple[int, int]], shape: Shape
+) -> tuple[int, int, int] | None:
+    """Type, first and last unit; `None` where the stretch does not hold the name."""
+    begin = next((n for n, (start, _) in enumerate(places) if start == entity.start), None)
+    end = next((n for n, (_, end) in enumerate(places) if end == entity.end), None)
+    if begin is None or end is None or not 0 <= end - begin < shape.longest:
+        return None
+    return shape.types.index(entity.type), begin, end
+
+
+def _unfit(entity: Entity, text: str, shape: Shape) -> str:
+    """Why no stretch holds the name."""
+    length = _length(entity, text)
+    if length is None:
         return "it begins or ends within a word"
-    if ends[entity.end] - begins[entity.start] >= shape.longest:
+    if length > shape.longest:
         return f"longer than {shape.longest} units"
-    return ""
+    return "it goes on after a sentence's end"
+
+
+def _length(entity: Entity, text: str) -> int | None:
+    """In units; `None` where it is no stretch of whole units."""
+    places = units(text)
+    begin = [n for n, (start, _) in enumerate(places) if start == entity.start]
+    end = [n for n, (_, end) in enumerate(places) if end == entity.end]
+    return end[0] - begin[0] + 1 if begin and end else None
 
 
 def train(
@@ -155,9 +176,21 @@ def train(
     and where the loss is no number any more.
     """
     torch = extra("torch")
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]), _one_thread(torch):
         torch.manual_seed(recipe.seed)
         return _trained(prepared, recipe, log, progress)
+
+
+@contextmanager
+def _one_thread(torch: Any) -> Iterator[None]:
+    """A network of this size gains nothing from more, and on a busy machine they wait for each
+    other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _trained(

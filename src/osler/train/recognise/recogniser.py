@@ -15,13 +15,11 @@ from typing import Any
 
 from osler.errors import ModelError, ModelMissing
 from osler.llm.hub import extra
-from osler.train.recognise.corpus import Entity, units
+from osler.train.recognise.corpus import Entity, windows
 from osler.train.recognise.net import Sentence, Shape, batched, build, of_places
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 FORMAT = 1
-WINDOW, STRIDE = 160, 120
-"""Units that are read at once, and how far the next window begins after the one before."""
 BATCH = 32
 
 
@@ -51,19 +49,17 @@ class SpanRecogniser:
 
     def find_all(self, texts: Sequence[str]) -> list[list[Found]]:
         """One list a text."""
-        windows = [(n, one) for n, text in enumerate(texts) for one in self._windows(text)]
+        every = [(n, one) for n, text in enumerate(texts) for one in self._windows(text)]
         found: list[dict[Entity, float]] = [{} for _ in texts]
-        for start in range(0, len(windows), BATCH):
-            part = windows[start : start + BATCH]
+        for start in range(0, len(every), BATCH):
+            part = every[start : start + BATCH]
             for n, entity, score in self._scored(part):
                 found[n][entity] = max(score, found[n].get(entity, score))
         return [self._chosen(one) for one in found]
 
     def _windows(self, text: str) -> Iterator[Sentence]:
-        places = units(text)
-        for start in range(0, max(len(places) - (WINDOW - STRIDE), 1), STRIDE):
-            if part := places[start : start + WINDOW]:
-                yield of_places(text, part, self.shape)
+        for places in windows(text):
+            yield of_places(text, places, self.shape)
 
     def _scored(
         self, windows: Sequence[tuple[int, Sentence]]

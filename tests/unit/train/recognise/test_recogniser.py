@@ -183,9 +183,23 @@ def test_data_without_entities_is_refused_before_training(
 
 def test_what_no_span_of_units_can_be_is_counted() -> None:
     long = " ".join(["word"] * 30)
-    texts = [Marked(f"{long} rudexin", (Entity(0, len(long), "X"), Entity(151, 154, "X")))]
+    ends = "It ends here. Another begins."
+    texts = [
+        Marked(f"{long} rudexin", (Entity(0, len(long), "X"), Entity(151, 154, "X"))),
+        Marked(ends, (Entity(8, 21, "X"),)),
+    ]
     found = prepare(texts * 2, Recipe(longest=8), corpus(3, 0)).dropped
-    assert found == {"longer than 8 units": 2, "it begins or ends within a word": 2}
+    assert found == {
+        "longer than 8 units": 2,
+        "it begins or ends within a word": 2,
+        "it goes on after a sentence's end": 2,
+    }
+
+
+def test_a_name_is_as_long_as_names_were_and_half_as_long_again() -> None:
+    texts = [Marked("a b c d e", (Entity(0, 7, "X"),))] * 9
+    assert prepare(texts, Recipe(), texts).shape.longest == 7
+    assert prepare(texts, Recipe(longest=5), texts).shape.longest == 5
 
 
 def names(*pairs: tuple[str, str]) -> list[Name | Relation]:

@@ -16,6 +16,7 @@ from osler.train.recognise.corpus import (
     split,
     types_of,
     units,
+    windows,
     write_jsonl,
 )
 from osler.train.recognise.strict import strict
@@ -98,6 +99,19 @@ def test_units_stand_in_order_and_hold_all_that_is_no_space(text: str) -> None:
     places = units(text)
     assert all(a[1] <= b[0] for a, b in pairwise(places))
     assert "".join(text[a:b] for a, b in places) == "".join(text.split())
+
+
+def test_sentences_are_read_apart_and_a_long_one_in_windows_that_overlap() -> None:
+    assert [len(part) for part in windows("One is here. 这是二。")] == [4, 4]
+    long = windows(" ".join(["word"] * 300))
+    assert [len(part) for part in long] == [160, 160, 60]
+    assert long[0][120:] == long[1][:40]
+    assert windows("  ") == []
+
+
+@given(st.text(max_size=200))
+def test_every_unit_stands_in_some_window(text: str) -> None:
+    assert {place for part in windows(text) for place in part} == set(units(text))
 
 
 @given(st.text(alphabet="ab 铁剂.", min_size=1, max_size=30), st.data())
