@@ -35,13 +35,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each ranking counts in the fusion, against 1 for the chunks' own."""
+    """What each ranking counts in the fusion, against 1 for the chunks' by meaning.
 
-    entries: float = 0.5
+    Chosen on 150 questions of 2WikiMultihopQA that no table reports on: recall@5 .71 by the
+    chunks alone, with the walk .74, .82, .86, .84 at weights 0.5, 1, 2, 3. A walk that counts
+    less than both of the chunks' rankings together seldom brings in what they do not find.
+    """
+
+    entries: float = 0.25
     """Of each index but the chunks'; its two rankings share it as the chunks' do."""
     names: float = 0.5
     """Of the passages that have the query's names."""
-    walk: float = 1.0
+    walk: float = 2.0
     """Of PageRank."""
 
 
@@ -52,8 +57,10 @@ class Walk:
     restart: float = 0.5
     """The chance to begin anew at each step. HippoRAG has 0.5; of KAG's two backends one has
     0.15, the other 0.9."""
-    passages: float = 0.05
-    """What the chunks found by meaning and words weigh as seeds beside the names (HippoRAG 2)."""
+    passages: float = 0.0
+    """What the chunks found by meaning weigh as seeds beside the names. HippoRAG 2 has 0.05; its
+    walk is the only ranking. Fused with the chunks' own, a walk that begins at them too says
+    little that they do not: recall@5 .73 instead of .86 (see `Weights`)."""
     likeness: float = 0.8
     """Of a name that is nearly spelt so (KAG's threshold of fuzzy linking)."""
 

@@ -1,0 +1,82 @@
+"""`kb.indexes` decides what searches for chunks."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from osler.config import Kb, Settings
+from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
+from osler.kb.base import KnowledgeBase
+from osler.kb.extract import job, publish
+from osler.kb.extract.dictionary import DictionaryExtractor
+from osler.kb.indexes import job as indexing
+from osler.retrieve.hybrid import Hybrid
+from osler.retrieve.indexed import Indexed
+from osler.testing.encoders import HashingEncoder
+from osler.wiring.knowledge import retriever
+
+
+class Other(HashingEncoder):
+    identity = "other"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.md").write_text("# Scurvy\n\nScurvy is a disease. It is due to want.\n")
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add([tmp_path / "a.md"], source="book")
+        with DictionaryExtractor() as extractor:
+            asyncio.run(job.run(kb.path, extractor))
+        publish.publish(kb.path)
+        indexing.make(kb.path, ["summary"], HashingEncoder())
+        kb.build(HashingEncoder())
+    return tmp_path
+
+
+def settings(folder: Path, *indexes: str) -> Settings:
+    kb = {"path": folder / "kb", **({"indexes": indexes} if indexes else {})}
+    return Settings(home=folder, kb=Kb.model_validate(kb))
+
+
+async def test_the_chunks_alone_are_the_default(folder: Path) -> None:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        for chosen in (settings(folder), settings(folder, "chunk")):
+            assert isinstance(retriever(chosen, kb, HashingEncoder(), ("book",)), Hybrid)
+
+
+@pytest.mark.parametrize(
+    ("on", "finders"),
+    [
+        (("chunk", "summary"), {"dense", "lexical", "summary"}),
+        (("summary",), {"summary"}),
+        (("graph",), {"exact", "walk"}),
+        (("chunk", "graph"), {"dense", "lexical", "exact", "walk"}),
+    ],
+)
+async def test_each_index_is_switched_on_by_its_name(
+    folder: Path, on: tuple[str, ...], finders: set[str]
+) -> None:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        found = retriever(settings(folder, *on), kb, HashingEncoder(), ("book",))
+        assert isinstance(found, Indexed)
+        hits = await found.search("What is scurvy?", k=3)
+        assert [hit.passage.title for hit in hits] == ["Scurvy"]
+        assert {hit.source for hit in hits} <= finders
+
+
+def test_what_is_not_made_or_of_another_encoder_is_told_before_a_search(folder: Path) -> None:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        with pytest.raises(KnowledgeBaseUnbuilt, match="outline"):
+            retriever(settings(folder, "outline"), kb, HashingEncoder(), ("book",))
+        kb.build(Other(), rebuild=True)
+        with pytest.raises(KnowledgeBaseMismatch, match="another encoder"):
+            retriever(settings(folder, "summary"), kb, Other(), ("book",))
+
+
+def test_a_list_without_a_name_is_refused(folder: Path) -> None:
+    for wrong in ([], ["chunks"]):
+        with pytest.raises(ValueError, match="indexes"):
+            Kb.model_validate({"path": folder, "indexes": wrong})
