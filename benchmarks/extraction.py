@@ -4,7 +4,7 @@
         [--units entities,relations] [--others points,tables,outline,summary] [--every 10]
         [--state FILE.jsonl] [--minutes M] [--tokens 320] [--full] [--free-names]
         [--weights FILE.gguf | --url URL --name N] [--json FILE]
-    python benchmarks/extraction.py --annotated [--state FILE.jsonl] …
+    python benchmarks/extraction.py --annotated [--dictionary] …
 
 TEXT are files or folders of any format that `osler kb add` reads; without them the shared
 corpora beside the checkout. Chunks of 200 characters and more are drawn by seed, as many of
@@ -19,7 +19,8 @@ the text are dropped; what is stored is anchored without exception. A grammar le
 copied from the chunk only; `--free-names` shows the model without that. Entities are asked
 for by name and type, sentence by sentence; with `--full` as in the paper's Table 16.
 
-With `--annotated`: precision and recall on the annotated chunks (`annotated.py`).
+With `--annotated`: precision and recall on the annotated chunks (`annotated.py`), of the
+dictionary alone with `--dictionary`.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import annotated
 from corpora import DATA
 
+from osler.evaluate.metrics.extracted import Hits, hits
 from osler.kb.chunk import passages
 from osler.kb.discover import discover, read
 from osler.kb.extract.base import Extractor, Outcome
@@ -254,6 +257,26 @@ async def chunks_of_text(arguments: argparse.Namespace) -> list[Tally]:
     ]
 
 
+async def of_annotated(arguments: argparse.Namespace) -> list[str]:
+    rows = await annotated.dictionaries()
+    if arguments.dictionary:
+        return rows
+    extractor = extractor_of(await model_of(arguments), ("entities", "relations"), arguments)
+    sample, state, every = annotated.chunks(), State(arguments.state), list[dict[str, Any]]()
+    for place, one in enumerate(sample):
+        key = extractor.key(one.passage)
+        if key not in state.rows:
+            (outcome,) = await extractor.extract([one.passage])
+            held = hits(one, outcome.found.items)
+            row = {level: asdict(hit) for level, hit in held.items()}
+            state.keep(key, {"annotated": row, "failed": outcome.failed})
+        every.append(state.rows[key]["annotated"])
+        sys.stderr.write(f"\r{extractor.name}: {place + 1} of {len(sample)}")
+    sys.stderr.write("\n")
+    found = [{level: Hits(**hit) for level, hit in row.items()} for row in every]
+    return [*rows, *annotated.told(extractor.name, sample, found)]
+
+
 def _by_language(name: str, rows: Sequence[dict[str, Any]]) -> list[Tally]:
     return [
         _tally(f"{name} ({language})", [row for row in rows if row["language"] == language])
@@ -272,6 +295,8 @@ def parsed() -> argparse.Namespace:
     corpora = DATA / "B_corpora"
     parser = argparse.ArgumentParser(description="Extraction from real chunks.")
     parser.add_argument("texts", type=Path, nargs="*")
+    parser.add_argument("--annotated", action="store_true")
+    parser.add_argument("--dictionary", action="store_true")
     parser.add_argument("--chunks", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--chinese", type=float, default=0.25)
@@ -299,6 +324,9 @@ def _units(text: str) -> tuple[str, ...]:
 
 def main() -> None:
     arguments = parsed()
+    if arguments.annotated:
+        print("\n".join([annotated.HEAD, *asyncio.run(of_annotated(arguments))]))
+        return
     tallies = asyncio.run(chunks_of_text(arguments))
     print("\n".join([HEAD, *(tally.row() for tally in tallies)]))
     for tally in tallies:
