@@ -2,9 +2,9 @@
 
     python benchmarks/extraction.py [TEXT…] [--chunks 200] [--seed 0] [--chinese 0.25]
         [--units entities,relations] [--others points,tables,outline,summary] [--every 10]
-        [--state FILE.jsonl] [--minutes M] [--tokens 256] [--free-names]
+        [--state FILE.jsonl] [--minutes M] [--tokens 320] [--full] [--free-names]
         [--weights FILE.gguf | --url URL --name N] [--json FILE]
-    python benchmarks/extraction.py --annotated [--state FILE.jsonl] …
+    python benchmarks/extraction.py --annotated [--dictionary] …
 
 TEXT are files or folders of any format that `osler kb add` reads; without them the shared
 corpora beside the checkout. Chunks of 200 characters and more are drawn by seed, as many of
@@ -16,9 +16,11 @@ and the share of them that stand in the text, items, drops by reason, calls, tok
 
 The anchored share is of names as the model wrote them, before those that do not stand in
 the text are dropped; what is stored is anchored without exception. A grammar lets a name be
-copied from the chunk only; `--free-names` shows the model without that.
+copied from the chunk only; `--free-names` shows the model without that. Entities are asked
+for by name and type, sentence by sentence; with `--full` as in the paper's Table 16.
 
-With `--annotated`: precision and recall on the annotated chunks (`annotated.py`).
+With `--annotated`: precision and recall on the annotated chunks (`annotated.py`), of the
+dictionary alone with `--dictionary`.
 """
 
 from __future__ import annotations
@@ -31,12 +33,14 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import annotated
 from corpora import DATA
 
+from osler.evaluate.metrics.extracted import Hits, hits
 from osler.kb.chunk import passages
 from osler.kb.discover import discover, read
 from osler.kb.extract.base import Extractor, Outcome
@@ -222,7 +226,13 @@ def extractor_of(
 ) -> ModelExtractor:
     wanted: Any = tuple(units)
     sampling = Sampling(temperature=0.0, max_tokens=arguments.tokens, top=0)
-    return ModelExtractor(model, wanted=wanted, sampling=sampling, copies=not arguments.free_names)
+    return ModelExtractor(
+        model,
+        wanted=wanted,
+        sampling=sampling,
+        brief=not arguments.full,
+        copies=not arguments.free_names,
+    )
 
 
 async def chunks_of_text(arguments: argparse.Namespace) -> list[Tally]:
@@ -247,6 +257,26 @@ async def chunks_of_text(arguments: argparse.Namespace) -> list[Tally]:
     ]
 
 
+async def of_annotated(arguments: argparse.Namespace) -> list[str]:
+    rows = await annotated.dictionaries()
+    if arguments.dictionary:
+        return rows
+    extractor = extractor_of(await model_of(arguments), ("entities", "relations"), arguments)
+    sample, state, every = annotated.chunks(), State(arguments.state), list[dict[str, Any]]()
+    for place, one in enumerate(sample):
+        key = extractor.key(one.passage)
+        if key not in state.rows:
+            (outcome,) = await extractor.extract([one.passage])
+            held = hits(one, outcome.found.items)
+            row = {level: asdict(hit) for level, hit in held.items()}
+            state.keep(key, {"annotated": row, "failed": outcome.failed})
+        every.append(state.rows[key]["annotated"])
+        sys.stderr.write(f"\r{extractor.name}: {place + 1} of {len(sample)}")
+    sys.stderr.write("\n")
+    found = [{level: Hits(**hit) for level, hit in row.items()} for row in every]
+    return [*rows, *annotated.told(extractor.name, sample, found)]
+
+
 def _by_language(name: str, rows: Sequence[dict[str, Any]]) -> list[Tally]:
     return [
         _tally(f"{name} ({language})", [row for row in rows if row["language"] == language])
@@ -265,13 +295,16 @@ def parsed() -> argparse.Namespace:
     corpora = DATA / "B_corpora"
     parser = argparse.ArgumentParser(description="Extraction from real chunks.")
     parser.add_argument("texts", type=Path, nargs="*")
+    parser.add_argument("--annotated", action="store_true")
+    parser.add_argument("--dictionary", action="store_true")
     parser.add_argument("--chunks", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--chinese", type=float, default=0.25)
     parser.add_argument("--units", type=_units, default=("entities", "relations"))
     parser.add_argument("--others", type=_units, default=("points", "tables", "outline", "summary"))
     parser.add_argument("--every", type=int, default=10)
-    parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--tokens", type=int, default=320)
+    parser.add_argument("--full", action="store_true")
     parser.add_argument("--free-names", action="store_true")
     parser.add_argument("--state", type=Path)
     parser.add_argument("--minutes", type=float, default=600.0)
@@ -291,6 +324,9 @@ def _units(text: str) -> tuple[str, ...]:
 
 def main() -> None:
     arguments = parsed()
+    if arguments.annotated:
+        print("\n".join([annotated.HEAD, *asyncio.run(of_annotated(arguments))]))
+        return
     tallies = asyncio.run(chunks_of_text(arguments))
     print("\n".join([HEAD, *(tally.row() for tally in tallies)]))
     for tally in tallies:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from osler.kb.extract import names, patterns
+from osler.kb.extract import forms, names, patterns
 from osler.kb.extract.base import Cost, Outcome, hashed
 from osler.kb.extract.items import Entity, Found, Relation, Sieve
 from osler.kb.extract.semantic import type_of
@@ -28,7 +28,7 @@ from osler.kb.graph.store import Graph
 from osler.text import sentences
 from osler.types import Passage
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Raised when the same chunk would give other items."""
 NAME: Final = "dictionary"
 _MOST_IN_SENTENCE = 6
@@ -46,6 +46,8 @@ class DictionaryExtractor:
     ignored: frozenset[str] = frozenset()
     pairs: bool = True
     """Whether names that only stand in one sentence are related, as mentioned together."""
+    forms: bool = True
+    """Whether what has the form of a medical name is one, and has its type."""
     name: str = NAME
     batch: int = 128
     _vocabulary: str = field(default="", init=False)
@@ -53,7 +55,9 @@ class DictionaryExtractor:
     _folder: tempfile.TemporaryDirectory[str] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._vocabulary = hashed(str(VERSION), str(self.pairs), _state(self.graph))
+        self._vocabulary = hashed(
+            str(VERSION), str(self.pairs), str(self.forms), _state(self.graph)
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +84,9 @@ class DictionaryExtractor:
         """The names that these chunks introduce, so that each is found in all of them."""
         self._folder = tempfile.TemporaryDirectory(prefix="osler-names-")
         self._learnt = Graph.create(Path(self._folder.name))
-        said = dict.fromkeys(one for passage in passages for one in names.learn(passage))
+        said = dict.fromkeys(
+            one for passage in passages for one in names.learn(passage, by_form=self.forms)
+        )
         self._learnt.add(self._named(said))
 
     def _named(self, learnt: Collection[names.Learnt]) -> Iterator[Name]:
@@ -119,7 +125,8 @@ class DictionaryExtractor:
             seen.add(norm)
             said = (kind for id in mention.concepts for kind in types.get(id, ()))
             span = mention.start, mention.end
-            sieve.add(Entity(name, type_of(said), *span, concepts=mention.concepts))
+            kind = type_of(said) or (forms.type_of(name) if self.forms else "")
+            sieve.add(Entity(name, kind, *span, concepts=mention.concepts))
         inside = [
             [m for m in mentions if start <= m.start and m.end <= end]
             for start, end in sentences(text)

@@ -17,13 +17,14 @@ from typing import Final, TypeVar
 from pydantic import BaseModel
 
 from osler.errors import MalformedOutput
-from osler.kb.extract import anchored, wire
+from osler.kb.extract import anchored, brief, wire
 from osler.kb.extract.anchor import Anchors
 from osler.kb.extract.base import Cost, Outcome, hashed, tokens
 from osler.kb.extract.items import UNITS, Entity, Sieve, Unit
 from osler.kb.extract.schema import Schema, medicine
 from osler.llm.ask import ask
 from osler.llm.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.grammar import Grammar
 from osler.prompts import Rendered, load, render
 from osler.trace import Run
 from osler.types import Language, Passage
@@ -64,6 +65,9 @@ class ModelExtractor:
     """Whether the engine takes a grammar."""
     copies: bool = True
     """Whether a grammar holds names to the chunk's own phrases (`copied`)."""
+    brief: bool = False
+    """Whether entities are asked for by name and type alone, and relations with a
+    predicate of a list (`brief`): for small models."""
     sampling: Sampling = field(
         default_factory=lambda: Sampling(temperature=0.0, max_tokens=1000, top=0)
     )
@@ -83,9 +87,9 @@ class ModelExtractor:
         return tuple(unit for unit in UNITS if unit in wanted)  # type: ignore[misc]
 
     def key(self, passage: Passage) -> str:
-        prompts = (load(_PROMPTS[unit], passage.language).identity for unit in self.asked)
+        prompts = (load(self._asks(unit), passage.language).identity for unit in self.asked)
         sampling = replace(self.sampling, grammar=None)
-        held = f"{self.constrains} {self.copies}"
+        held = f"{self.constrains} {self.copies} {self.brief}"
         how = (str(VERSION), self.name, self.schema.identity, repr(sampling), held)
         return hashed(*how, *prompts, passage.title, passage.text)
 
@@ -117,13 +121,14 @@ class ModelExtractor:
                 continue
             match unit:
                 case "entities":
-                    said = await self._said(wire.Entities, unit, passage, among, sieve, run)
+                    said = await self._entities(passage, among, sieve, run)
                     anchored.entities(said, at, schema, sieve)
                     known = [item for item in sieve.items if isinstance(item, Entity)]
                     among = replace(among, names=tuple(entity.name for entity in known))
                 case "relations":
                     related = await self._said(wire.Relations, unit, passage, among, sieve, run)
-                    anchored.relations(related, at, schema, known, sieve)
+                    held = brief.chosen(schema, passage.language) if self.brief else schema
+                    anchored.relations(related, at, held, known, sieve)
                 case "points":
                     told = await self._said(wire.Points, unit, passage, among, sieve, run)
                     anchored.points(told, at, schema, sieve)
@@ -137,6 +142,26 @@ class ModelExtractor:
                     short = await self._said(wire.SummaryWire, unit, passage, among, sieve, run)
                     anchored.summary(short, at, sieve)
 
+    async def _entities(
+        self, passage: Passage, among: wire.Choices, sieve: Sieve, run: Run
+    ) -> wire.Entities:
+        if not self.brief:
+            return await self._said(wire.Entities, "entities", passage, among, sieve, run)
+        named = await self._said(brief.Sentences, "entities", passage, among, sieve, run)
+        return named.flat()
+
+    def _asks(self, unit: Unit) -> str:
+        """The name of the prompt."""
+        return "extract/names" if self.brief and unit == "entities" else _PROMPTS[unit]
+
+    def _format(self, unit: Unit, passage: Passage, among: wire.Choices) -> Grammar:
+        if self.brief and unit == "entities":
+            return brief.grammar(self.schema, passage, copies=self.copies)
+        if self.brief and unit == "relations":
+            return brief.relations(self.schema, passage, among.names)
+        held = among if self.copies else wire.Choices(names=among.names)
+        return wire.grammar(unit, self.schema, held)
+
     async def _said(
         self,
         form: type[W],
@@ -147,8 +172,7 @@ class ModelExtractor:
         run: Run,
     ) -> W:
         prompt = self._prompt(unit, passage, among.names)
-        held = among if self.copies else wire.Choices(names=among.names)
-        format_ = wire.grammar(unit, self.schema, held) if self.constrains else None
+        held = self._format(unit, passage, among) if self.constrains else None
 
         def parse(reply: Completion) -> W:
             value, cut = wire.read(form, reply)
@@ -159,7 +183,7 @@ class ModelExtractor:
             self.model,
             [Message("user", prompt.text)],
             parse,
-            replace(self.sampling, grammar=format_),
+            replace(self.sampling, grammar=held),
             run,
             role="extractor",
             prompt=prompt.identity,
@@ -168,13 +192,16 @@ class ModelExtractor:
     def _prompt(self, unit: Unit, passage: Passage, names: tuple[str, ...]) -> Rendered:
         language: Language = passage.language
         text, title, schema = passage.text, passage.title, self.schema
-        name = _PROMPTS[unit]
+        name = self._asks(unit)
+        if name == "extract/names":
+            return render(name, language, types=list(schema.types), sentences=brief.told(passage))
         match unit:
             case "entities":
                 types = [kind.told(language) for kind in schema.entity]
                 return render(name, language, types=types, text=text)
             case "relations":
-                predicates = list(schema.predicates)
+                free = brief.chosen(schema, language) if self.brief else schema
+                predicates = list(free.predicates)
                 return render(
                     name, language, entities=list(names), predicates=predicates, text=text
                 )

@@ -1,7 +1,8 @@
-"""Names that the texts themselves introduce: titles, abbreviations, other names, definitions.
+"""Names that the texts themselves introduce: titles, abbreviations, other names, definitions,
+and what has the form of a medical name (`forms`).
 
 So that texts without any graph beside them have concepts to be linked by. Rules of form,
-in English and Chinese; nothing is known of medicine here.
+in English and Chinese; of medicine only its word forms are known here.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from osler.kb.extract import forms
 from osler.kb.graph.normal import normal
 from osler.text import is_cjk, sentences
 from osler.types import Passage
@@ -55,8 +57,8 @@ def identifier(name: str) -> str:
     return PREFIX + hashlib.sha256(normal(name).encode()).hexdigest()[:12]
 
 
-def learn(passage: Passage) -> Iterator[Learnt]:
-    """What a chunk introduces, in the order of the text."""
+def learn(passage: Passage, *, by_form: bool = True) -> Iterator[Learnt]:
+    """What a chunk introduces, in the order of the text; `by_form`: also `forms`."""
     if _is_name(passage.title, *_LONGEST_TITLE):
         yield Learnt(passage.title)
     for start, end in sentences(passage.text):
@@ -66,6 +68,8 @@ def learn(passage: Passage) -> Iterator[Learnt]:
         for pattern in (_IS_A, _IS_A_ZH):
             if (found := pattern.match(sentence)) and _is_name(found[1], 4, 14):
                 yield Learnt(found[1])
+        for begin, finish in forms.found(sentence) if by_form else ():
+            yield Learnt(sentence[begin:finish])
 
 
 def _is_name(text: str, words: int, characters: int) -> bool:

@@ -101,6 +101,11 @@ _LIST = re.compile(
     r"^\s*(?:,|and|or|,\s*and|,\s*or|and/or|as well as|[、，和及与或]|以及)\s*$", re.IGNORECASE
 )
 
+PREDICATES: dict[Language, tuple[str, ...]] = {
+    "en": tuple(dict.fromkeys(predicate for _, predicate in _CUES)),
+    "zh": tuple(dict.fromkeys(predicate for _, predicate in _CUES_ZH)),
+}
+"""All that a cue can state."""
 TOGETHER: dict[Language, str] = {"en": "is mentioned with", "zh": "一同提及"}
 """The predicate of two names in one sentence of which nothing more is known."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.kb.extract import names, patterns
+from osler.kb.extract import forms, names, patterns
 from osler.kb.extract.dictionary import DictionaryExtractor
 from osler.kb.extract.items import Entity, Found, Relation
 from osler.kb.graph.items import Name, Typed
@@ -58,7 +58,7 @@ def test_titles_definitions_and_other_names_are_learnt_in_both_languages() -> No
     assert names.Learnt("Heart failure", "cardiac failure") in learnt
     assert names.Learnt("Asthma") in learnt
     chinese = "糖尿病是一种代谢疾病，又称消渴症。该病是一种慢性病。"
-    learnt = list(names.learn(passage(chinese, "二甲双胍", "zh")))
+    learnt = list(names.learn(passage(chinese, "二甲双胍", "zh"), by_form=False))
     assert learnt == [
         names.Learnt("二甲双胍"),
         names.Learnt("糖尿病", "消渴症"),
@@ -84,6 +84,46 @@ def test_titles_definitions_and_other_names_are_learnt_in_both_languages() -> No
 )
 def test_the_whole_gap_is_the_cue(gap: str, language: Language, predicate: str | None) -> None:
     assert patterns.between(gap, language) == predicate
+
+
+FORMS = [
+    (
+        "Amoxicillin treats acute otitis media; the patient stays in a hospital ward.",
+        [("Amoxicillin", "Drug"), ("otitis", "Disease")],
+    ),
+    (
+        "Chronic kidney disease raises blood pressure. A disease is a burden.",
+        [("Chronic kidney disease", "Disease"), ("blood pressure", "ObservationTarget")],
+    ),
+    (
+        "Laparoscopic cholecystectomy is an operation.",
+        [("Laparoscopic cholecystectomy", "SurgicalProcedure")],
+    ),
+    ("Hepatitis B vaccine is given at birth.", [("Hepatitis B vaccine", "Vaccine")]),
+    ("Diagnosis and prognosis; a coma; the program; patients.", []),
+    (
+        "阿莫西林用于治疗急性中耳炎，患者出现发热。",
+        [("阿莫西林", "Drug"), ("急性中耳炎", "Disease"), ("发热", "Symptom")],
+    ),
+    ("疾病与检查。患者的表现。", []),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), FORMS)
+def test_names_are_known_by_their_form(text: str, wanted: list[tuple[str, str]]) -> None:
+    said = [text[start:end] for start, end in forms.found(text)]
+    assert [(name, forms.type_of(name)) for name in said] == wanted
+
+
+def test_without_forms_only_what_texts_introduce_is_a_name() -> None:
+    one = passage("Gastritis may lead to anaemia.")
+    with DictionaryExtractor(forms=False) as plain, DictionaryExtractor() as full:
+        for extractor in (plain, full):
+            extractor.learn(iter([one]))
+        assert plain.read(one) == Found()
+        assert triples(full.read(one)) == [("Gastritis", "leads to", "anaemia")]
+        assert [e.type for e in full.read(one).items if isinstance(e, Entity)] == ["Disease"] * 2
+        assert plain.key(one) != full.key(one)
 
 
 def test_stated_relations_come_before_names_that_stand_together() -> None:

@@ -217,7 +217,7 @@ def test_names_and_relations_of_texts_stand_in_the_graph_with_their_passage(
         assert edge.source == "text/dictionary"
         with graph.reading() as db:
             notes = [text for (text,) in db.execute("SELECT text FROM note")]
-    assert [kb.get(note).id for note in notes] == ["book:糖尿病#0"]
+    assert "book:糖尿病#0" in [kb.get(note).id for note in notes]
     assert dictionary(kb) == publish.Published()  # twice changes nothing
 
 

@@ -1,0 +1,125 @@
+"""Precision and recall of extraction on annotated chunks.
+
+A name is right when it is the annotated one in its normal form: case, width and punctuation
+do not count, all else does. A name counts once a chunk, however often it stands there.
+Figures are over all names of all chunks; intervals are of a bootstrap over the chunks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osler.evaluate.intervals import Estimate
+from osler.kb.extract.items import Entity, Item, Relation
+from osler.kb.graph.normal import normal
+from osler.types import Language, Passage
+
+LEVELS: Final = ("name", "name and type", "pair", "pair and predicate")
+"""What is compared: entities by name, and with their type; relations by their two ends
+whatever the direction, and with direction and predicate."""
+Marks = dict[str, frozenset[tuple[str, ...]]]
+"""What is said of a chunk, by level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """A chunk and what a reader finds in it."""
+
+    passage: Passage
+    entities: tuple[tuple[str, str], ...]
+    """Name and type."""
+    relations: tuple[tuple[str, str, str], ...]
+    """Subject, predicate, object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Of one chunk at one level."""
+
+    right: int
+    said: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+
+
+def read(path: Path) -> list[Annotated]:
+    """The annotated chunks of a JSON Lines file: id, title, language, text, entities (name,
+    type), relations (subject, predicate, object). Raises `KeyError` where one is missing."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [_annotated(json.loads(line)) for line in lines if line.strip()]
+
+
+def _annotated(held: dict[str, object]) -> Annotated:
+    entities: Sequence[dict[str, str]] = held["entities"]  # type: ignore[assignment]
+    relations: Sequence[dict[str, str]] = held["relations"]  # type: ignore[assignment]
+    title, text = str(held["title"]), str(held["text"])
+    language: Language = "zh" if held["language"] == "zh" else "en"
+    return Annotated(
+        Passage(f"annotated:{held['id']}#0", text, "annotated", title, language=language),
+        tuple((one["name"], one["type"]) for one in entities),
+        tuple((one["subject"], one["predicate"], one["object"]) for one in relations),
+    )
+
+
+def hits(wanted: Annotated, found: Sequence[Item]) -> dict[str, Hits]:
+    """By level, of one chunk."""
+    entities = [(item.name, item.type) for item in found if isinstance(item, Entity)]
+    relations = [
+        (item.subject, item.predicate, item.object) for item in found if isinstance(item, Relation)
+    ]
+    gold, said = marks(wanted.entities, wanted.relations), marks(entities, relations)
+    return {
+        level: Hits(len(gold[level] & said[level]), len(said[level]), len(gold[level]))
+        for level in LEVELS
+    }
+
+
+def marks(entities: Sequence[tuple[str, str]], relations: Sequence[tuple[str, str, str]]) -> Marks:
+    """What is compared at each level."""
+    triples = [(normal(s), normal(p), normal(o)) for s, p, o in relations]
+    return {
+        "name": frozenset((normal(name),) for name, _ in entities),
+        "name and type": frozenset((normal(name), type_) for name, type_ in entities),
+        "pair": frozenset((min(s, o), max(s, o)) for s, _, o in triples),
+        "pair and predicate": frozenset(triples),
+    }
+
+
+def measured(chunks: Sequence[Hits], *, seed: int = 0, draws: int = 2_000) -> Measured:
+    """Precision, recall and their harmonic mean, 0 where nothing is said or wanted.
+
+    Raises `ValueError` for no chunks.
+    """
+    if not chunks:
+        raise ValueError("no chunks, no figures")
+    counts = np.array([(one.right, one.said, one.wanted) for one in chunks], dtype=np.float64)
+    picks = np.random.default_rng(seed).integers(0, len(chunks), (draws, len(chunks)))
+    drawn, whole = _figures(counts[picks].sum(axis=1)), _figures(counts.sum(axis=0)[None])[0]
+    low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
+    each = [
+        Estimate(float(value), float(least), float(most), len(chunks))
+        for value, least, most in zip(whole, low, high, strict=True)
+    ]
+    return Measured(*each)
+
+
+def _figures(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, 3) sums of right, said, wanted -> (n, 3) precision, recall, F1."""
+    right, said, wanted = sums.T
+    precision = right / np.maximum(said, 1)
+    recall = right / np.maximum(wanted, 1)
+    f1 = 2 * right / np.maximum(said + wanted, 1)
+    return np.stack([precision, recall, f1], axis=1)

@@ -1,0 +1,182 @@
+"""Names known by their form: "-itis", "… syndrome", "…综合征", with the words that belong to them.
+
+A cheap recogniser beside the graph and beside what texts introduce. It knows endings and
+head words of medicine in general (`forms.toml`), no list of diseases or drugs: what has no
+such form is missed, and an ending may deceive. The type is the form's, and so is a guess.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+from osler.text import is_cjk
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9\-]*|\d+")
+_GAP = re.compile(r" ?")
+_RUN = re.compile(r"[\u4e00-\u9fffA-Za-z0-9\-]{2,}")
+_MOST_BEFORE = 3
+"""Words before the head of an English name."""
+_MOST_HAN = 10
+_SHORT_ENDING = 5
+"""Letters that a word has more than its ending, at least: "coma" is no "-oma"."""
+_CUT_ZH = re.compile(
+    "[的了是在和与及或对由于因为使让把被将即则也都很更最以至到从向其该此这那每如若能可会应须需要并而但且不未无非非有患]|"
+    "引起|导致|造成|诱发|治疗|用于|预防|表现|包括|发生|出现|合并|伴随|伴|常见|主要|诊断|首选|症状|患者|病人|给予|服用|"
+    "使用|口服|检测|控制|降低|升高|增加|减少|严重|通过|进行|属于|称为|一种|一类|多种|各种|其他|以下|之一|发展|原因|存在|"
+    "接受|考虑|改善|缓解|避免|损害|影响|抑制(?!剂|药)|促进|怀疑|确诊|反复|持续|明显|早期|长期|容易|经常|停用|暂停|选|判读|排查|代替|替代|既往|监测"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    type: str
+    endings: tuple[str, ...]
+    heads: frozenset[str]
+    zh: tuple[str, ...]
+    """The longest first."""
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    every: tuple[Form, ...]
+    before: frozenset[str]
+    adjectives: tuple[str, ...]
+    barred: frozenset[str]
+    """Words that look like adjectives of a name and are none."""
+    generic: frozenset[str]
+    """Heads that name nothing alone."""
+
+
+@cache
+def packaged() -> Forms:
+    held = tomllib.loads(files(__package__).joinpath("forms.toml").read_text(encoding="utf-8"))
+    before = held["before"]
+    return Forms(
+        tuple(map(_form, held["form"])),
+        _words(before, "words"),
+        tuple(before["adjectives"].split()),
+        _words(before, "not"),
+        _words(before, "generic"),
+    )
+
+
+def _form(held: Mapping[str, Any]) -> Form:
+    return Form(
+        str(held["type"]),
+        tuple(str(held.get("endings", "")).split()),
+        _words(held, "heads"),
+        tuple(sorted(str(held.get("zh", "")).split(), key=len, reverse=True)),
+        bool(held.get("alone", True)),
+    )
+
+
+def _words(held: Mapping[str, Any], key: str) -> frozenset[str]:
+    return frozenset(str(held.get(key, "")).split())
+
+
+def type_of(name: str) -> str:
+    """The type of a name by its form, "" for none."""
+    if name and is_cjk(name[-1]):
+        return next((f.type for f in packaged().every if name.endswith(f.zh)), "")
+    units = name.split()
+    form = _headed(units[-1]) if units else None
+    return form.type if form and (form.alone or len(units) > 1) else ""
+
+
+def found(text: str) -> Iterator[tuple[int, int]]:
+    """Places of names in the text; none over another, in order for each script."""
+    yield from _english(text)
+    yield from _chinese(text)
+
+
+def _headed(word: str) -> Form | None:
+    word = word.casefold()
+    for form in packaged().every:
+        if word in form.heads:
+            return form
+        if any(
+            word.endswith(ending) and len(word) >= max(_SHORT_ENDING, len(ending) + 2)
+            for ending in form.endings
+        ):
+            return form
+    return None
+
+
+def _english(text: str) -> Iterator[tuple[int, int]]:
+    words = list(_WORD.finditer(text))
+    ended = 0
+    for place, word in enumerate(words):
+        form = _headed(word[0])
+        if form is None or _goes_on(words, place, text):
+            continue
+        first = _begin(words, place, text)
+        is_bare = not form.alone or word[0].casefold() in packaged().generic
+        if (first == place and is_bare) or words[first].start() < ended:
+            continue
+        ended = word.end()
+        yield words[first].start(), ended
+
+
+def _goes_on(words: list[re.Match[str]], place: int, text: str) -> bool:
+    """Whether it stands before the head of a longer name, as in "hepatitis B vaccine"."""
+    if not _belongs(words[place][0]):
+        return False
+    for one, other in pairwise(words[place : place + _MOST_BEFORE + 1]):
+        if not _touch(one, other, text):
+            return False
+        if _headed(other[0]) is not None:
+            return True
+        if not _belongs(other[0]):
+            return False
+    return False
+
+
+def _begin(words: list[re.Match[str]], place: int, text: str) -> int:
+    """The first word of the name whose head is at `place`."""
+    first = place
+    while (
+        first > 0
+        and place - first < _MOST_BEFORE
+        and _touch(words[first - 1], words[first], text)
+        and _belongs(words[first - 1][0])
+    ):
+        first -= 1
+    return first
+
+
+def _touch(one: re.Match[str], other: re.Match[str], text: str) -> bool:
+    return _GAP.fullmatch(text, one.end(), other.start()) is not None
+
+
+def _belongs(word: str) -> bool:
+    """Whether a word before a head is a part of the name."""
+    known, word = packaged(), word.casefold()
+    if word in known.barred:
+        return False
+    is_adjective = len(word) > 4 and word.endswith(known.adjectives)
+    return word in known.before or is_adjective or _headed(word) is not None
+
+
+def _chinese(text: str) -> Iterator[tuple[int, int]]:
+    """Of each run of characters between two that begin a phrase, what ends like a name."""
+    for run in _RUN.finditer(text):
+        begin = run.start()
+        for cut in [*_CUT_ZH.finditer(run[0]), None]:
+            end = run.start() + cut.start() if cut else run.end()
+            if span := _name_zh(text, begin, end):
+                yield span
+            begin = run.start() + cut.end() if cut else end
+
+
+def _name_zh(text: str, begin: int, end: int) -> tuple[int, int] | None:
+    phrase = text[begin:end]
+    is_long = 2 <= len(phrase) <= _MOST_HAN and phrase not in packaged().generic
+    return (begin, end) if is_long and is_cjk(phrase[-1]) and type_of(phrase) else None
