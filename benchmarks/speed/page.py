@@ -27,7 +27,7 @@ from typing import Any
 import httpx2
 
 from osler import web
-from osler.testing.browsing import browser
+from osler.testing.browsing import browser, until
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
@@ -42,19 +42,19 @@ def ready(home: Path) -> Iterator[tuple[str, float]]:
         assert server.stdout
         try:
             url = str(json.loads(server.stdout.readline())["url"])
-            until(url)
+            answered(url)
             yield url, time.perf_counter() - began
         finally:
             server.terminate()
 
 
-def until(url: str) -> None:
-    while time.sleep(0.01) is None:
+def answered(url: str) -> None:
+    while True:
         try:
             if httpx2.get(f"{url}/readyz", timeout=5).status_code == 200:
                 return
         except httpx2.TransportError:
-            continue
+            time.sleep(0.01)
 
 
 def painted(launched: Any, url: str) -> float:
@@ -62,7 +62,7 @@ def painted(launched: Any, url: str) -> float:
     context = launched.new_context()
     page = context.new_page()
     page.goto(url)
-    page.wait_for_function(f"{PAINT} !== undefined")
+    until(page, f"{PAINT} !== undefined")
     found = float(page.evaluate(PAINT))
     context.close()
     return found

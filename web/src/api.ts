@@ -166,7 +166,7 @@ export interface Evaluation {
   head: string;
   strategies: string[];
   tasks: string[];
-  measures: { name: string; title: string; percent: boolean }[];
+  measures: { name: string; title: string; percent: boolean; means: Record<string, number | null> }[];
   cells: Cell[];
   compared: Pair[];
   printed: { place: string; task: string; strategy: string; theirs: number; ours: Figure; differs: string }[];

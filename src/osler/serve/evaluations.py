@@ -132,7 +132,12 @@ def _told(name: str, report: Report) -> wire_eval.Evaluation:
         strategies=list(report.strategies),
         tasks=list(report.tasks),
         measures=[
-            wire_eval.EvaluationMeasure(name=m.name, title=m.title, percent=m.percent)
+            wire_eval.EvaluationMeasure(
+                name=m.name,
+                title=m.title,
+                percent=m.percent,
+                means={label: report.macro(label, m.name) for label in report.strategies},
+            )
             for m in report.measures()
         ],
         cells=[

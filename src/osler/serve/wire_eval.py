@@ -24,6 +24,8 @@ class EvaluationMeasure(_Out):
     title: str
     percent: bool
     """Whether it is a share, to be shown times 100."""
+    means: dict[str, float | None]
+    """Strategy to the mean over tasks, each counting the same; `null` unless all have it."""
 
 
 class EvaluationCell(_Out):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +32,6 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-TERMINAL = ("run.finished", "run.failed", "run.cancelled")
 
 
 def chromium() -> str | None:
@@ -99,6 +99,15 @@ def ask(page: Any, question: str = QUESTION) -> None:
     page.get_by_label("A medical question").fill(question)
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_role("heading", name="Answer", exact=True).wait_for()
+
+
+def until(page: Any, true: str) -> None:
+    """Waits for a JavaScript expression to be true. Playwright's own waiting for one would need an
+    `eval`, which the page's policy forbids. Raises `AssertionError` after 20 s."""
+    last = time.monotonic() + 20
+    while not page.evaluate(true):
+        assert time.monotonic() < last, true
+        page.wait_for_timeout(20)
 
 
 def recorded(

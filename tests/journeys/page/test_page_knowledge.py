@@ -33,8 +33,8 @@ def test_a_search_is_an_address_and_can_be_narrowed(window: Window, place: Place
         page.locator(".hits li").first.wait_for()
         assert page.locator(".hits li").count() == 1
         assert page.get_by_label("Words to search for").input_value() == "adrenaline"
-        page.get_by_label("Source").select_option("")
-        page.get_by_label("Language").select_option("zh")
+        page.get_by_role("combobox", name="Source").select_option("")
+        page.get_by_role("combobox", name="Language").select_option("zh")
         page.get_by_role("button", name="Search").click()
         page.locator(".hits li", has_text="过敏性休克").wait_for()
         assert page.locator(".hits li").count() == 1

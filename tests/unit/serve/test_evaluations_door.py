@@ -47,6 +47,8 @@ def test_the_figures_are_the_report_s(http: httpx2.Client, place: Place) -> None
             found.high,
         )
         assert shown["low"] < shown["value"] < shown["high"]
+    (accuracy,) = [one for one in told["measures"] if one["name"] == "accuracy"]
+    assert accuracy["means"] == {"direct": 0.4, "rag:k=5": 0.9}
     (pair,) = told["compared"]
     assert (pair["first"], pair["second"]) == ("direct", "rag:k=5")
     assert pair["change"]["value"] == 0.5

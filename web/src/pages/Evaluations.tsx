@@ -47,7 +47,7 @@ function One({ name, speak }: { name: string; speak: Tongue }) {
   if (!found || !measure) return null;
   return (
     <>
-      <p className="small">{found.head}</p>
+      <p className="small">{words.head || found.head}</p>
       <label className="narrow">
         {words.measure}
         <select value={measure.name} onChange={(event) => choose(event.target.value)}>
@@ -107,6 +107,7 @@ function Table({ found, measure, open, speak }: Shown) {
                 </button>
               </th>
             ))}
+            <th scope="col">{words.average}</th>
           </tr>
         </thead>
         <tbody>
@@ -118,12 +119,18 @@ function Table({ found, measure, open, speak }: Shown) {
                   <Cell cell={of(strategy, task)} measure={measure} most={most} open={open} speak={speak} />
                 </td>
               ))}
+              <td className="mean">{mean(measure.means[strategy], measure.percent)}</td>
             </tr>
           ))}
         </tbody>
       </table>
     </div>
   );
+}
+
+function mean(value: number | null | undefined, percent: boolean): string {
+  if (value === null || value === undefined) return "–";
+  return percent ? (100 * value).toFixed(1) : value.toPrecision(3);
 }
 
 type One = {

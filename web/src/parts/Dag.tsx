@@ -70,7 +70,7 @@ function Box({ one, at, speak, choose, open }: Boxed) {
       role="button"
       tabIndex={0}
       aria-expanded={open}
-      aria-label={`${one.n} ${one.fn}: ${plain(one.step)} (${state})`}
+      aria-label={`${one.n} ${one.fn} ${state}: ${plain(one.step)}`}
       onClick={() => choose(one.n)}
       onKeyDown={pressed}
     >

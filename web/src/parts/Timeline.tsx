@@ -4,17 +4,20 @@ import { plain } from "../plain";
 import type { Tongue } from "../words";
 
 const FIRST = 200;
+const MORE = 500;
 const LINE = 300;
 
 export function Timeline({ events, speak }: { events: Heard[]; speak: Tongue }) {
   const { words } = speak;
-  const [all, more] = useState(false);
-  const shown = all ? events : events.slice(-FIRST);
+  const [count, more] = useState(FIRST); // a long run has more lines than a page can bear at once
+  const shown = events.slice(-count);
   return (
     <section aria-label={words.timeline}>
       <h3>{`${words.timeline}: ${events.length}`}</h3>
       {shown.length < events.length && (
-        <button type="button" onClick={() => more(true)}>{`${words.newest}: ${events.length}`}</button>
+        <button type="button" onClick={() => more(count + MORE)}>
+          {`${words.earlier}: ${events.length - shown.length}`}
+        </button>
       )}
       <ol className="timeline" tabIndex={0} start={shown[0]?.at ?? 1}>
         {shown.map((one) => (
