@@ -7,8 +7,8 @@ chains are reranked by the fragments of question and hypothesis (granularity-awa
 the reader answers from those that stay.
 
 Departures: entities are the graph's own names in the text, and those of a trained recogniser where
-the knowledge base has one (`osler train recogniser`); the reranker is the configured relevance; a chain counts by its nearest fragment. Chains have
-at most 3 hops, as in the paper.
+the knowledge base has one (`osler train recogniser`); the reranker is the configured relevance; a
+chain counts by its nearest fragment. Chains have at most 3 hops, as in the paper.
 """
 
 from __future__ import annotations
