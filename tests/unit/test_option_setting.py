@@ -19,7 +19,7 @@ def chooser(options: str, *, scores: bool = True) -> object:
         (),
     )
     settings = Settings.model_validate({"answer": {"options": options}})
-    composer = wiring.composer(settings, parts)
+    composer = wiring.wording(settings, parts)
     assert isinstance(composer, Extractive)
     return composer.options
 

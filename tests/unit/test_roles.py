@@ -136,7 +136,7 @@ def test_who_words_the_answer_follows_from_the_reader(roles: dict[str, object], 
     planner = scripted("p")
     reader = planner if not roles else scripted("r")
     made = parts(planner=planner, summariser=planner, reader=reader)
-    assert isinstance(wiring.composer(chosen, made), kind)
+    assert isinstance(wiring.wording(chosen, made), kind)
 
 
 def test_the_monitor_is_the_planner_s() -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from osler.answer.base import Composer
 from osler.answer.currency import issue, newer_guideline, newer_issue, retraction
-from osler.answer.disagreement import Difference, common, difference
+from osler.answer.disagreement import Claim, Difference, common, difference, read
 from osler.text import sentences
 from osler.trace import Cautioned, Run
 from osler.types import Answer, Caution, CautionRule, Evidence, Hit, Language, Passage, Question
@@ -98,29 +98,46 @@ def cautions(answer: Answer, hits: Sequence[Hit], rules: Rules = "all") -> tuple
     return tuple(ranked[:MOST])
 
 
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """A passage that quotes are held against, its sentences read once."""
+
+    hit: Hit
+    claims: tuple[tuple[int, int, Claim], ...]
+    """Start and end in the passage's text, and what stands there."""
+
+
 def _every(answer: Answer, hits: Sequence[Hit], rules: Rules) -> Iterator[Caution]:
-    others = _each([*(each.hit for each in answer.evidence), *hits])
+    others = [_other(hit) for hit in _each([*(each.hit for each in answer.evidence), *hits])]
     for number, cited in enumerate(answer.evidence, 1):
         mine = f"[{number}] {_named(cited.passage)}"
-        apart = [hit for hit in others if _document(hit.passage) != _document(cited.passage)]
+        own = _document(cited.passage)
+        apart = [other for other in others if _document(other.hit.passage) != own]
         yield from _out_of_date(cited, mine, apart, answer.language)
         if rules == "all":
             yield from _disagreeing(cited, mine, apart, answer.language)
 
 
+def _other(hit: Hit) -> _Other:
+    text = hit.passage.text
+    return _Other(hit, tuple((a, b, read(text[a:b])) for a, b in sentences(text)))
+
+
 def _out_of_date(
-    cited: Evidence, mine: str, others: Sequence[Hit], language: Language
+    cited: Evidence, mine: str, others: Sequence[_Other], language: Language
 ) -> Iterator[Caution]:
     if said := retraction(cited.passage):
         text = WORDS["retracted"][language].format(mine=mine, said=said)
         yield Caution("retracted", text, (cited,))
-    if later := newer_issue(cited.passage, others):
+    found_hits = [other.hit for other in others]
+    claims = {other.hit.passage.id: other for other in others}
+    if later := newer_issue(cited.passage, found_hits):
         old, new = issue(cited.passage), issue(later.passage)
         text = WORDS["superseded"][language].format(
             mine=mine, theirs=_named(later.passage), old=old, new=new
         )
-        yield Caution("superseded", text, (cited, _nearest(cited, later)))
-    elif found := newer_guideline(cited.passage, others):
+        yield Caution("superseded", text, (cited, _nearest(cited, claims[later.passage.id])))
+    elif found := newer_guideline(cited.passage, found_hits):
         guideline, shared = found
         text = WORDS["newer-guideline"][language].format(
             mine=mine,
@@ -129,21 +146,25 @@ def _out_of_date(
             new=guideline.passage.locator.year,
             shared=_listed(shared, language),
         )
-        yield Caution("newer-guideline", text, (cited, _nearest(cited, guideline)))
+        yield Caution(
+            "newer-guideline", text, (cited, _nearest(cited, claims[guideline.passage.id]))
+        )
 
 
 def _disagreeing(
-    cited: Evidence, mine: str, others: Sequence[Hit], language: Language
+    cited: Evidence, mine: str, others: Sequence[_Other], language: Language
 ) -> Iterator[Caution]:
     """With each other passage at most once: where its sentences share most."""
-    for hit in others:
-        if hit.passage.language != cited.passage.language:
+    mine_read = read(cited.quote)
+    for other in others:
+        language_there = other.hit.passage.language
+        if language_there != cited.passage.language:
             continue
         best: tuple[Difference, Evidence] | None = None
-        for start, end in sentences(hit.passage.text):
-            seen = difference(cited.quote, hit.passage.text[start:end], hit.passage.language)
+        for start, end, claim in other.claims:
+            seen = difference(mine_read, claim, language_there)
             if seen is not None and (best is None or seen.share > best[0].share):
-                best = (seen, Evidence(hit, start, end, "caution"))
+                best = (seen, Evidence(other.hit, start, end, "caution"))
         if best is not None:
             yield _disagreement(*best, cited, mine, language)
 
@@ -162,11 +183,11 @@ def _disagreement(
     return Caution(rule, text, (cited, against))
 
 
-def _nearest(cited: Evidence, hit: Hit) -> Evidence:
+def _nearest(cited: Evidence, other: _Other) -> Evidence:
     """The sentence of the other passage that shares most words with the quote."""
-    spans = sentences(hit.passage.text)
-    start, end = max(spans, key=lambda s: common(cited.quote, hit.passage.text[slice(*s)])[1])
-    return Evidence(hit, start, end, "caution")
+    mine = read(cited.quote)
+    start, end, _ = max(other.claims, key=lambda claim: common(mine, claim[2])[1])
+    return Evidence(other.hit, start, end, "caution")
 
 
 def _each(hits: Sequence[Hit]) -> list[Hit]:

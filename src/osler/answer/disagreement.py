@@ -132,24 +132,35 @@ class Difference:
     share: float
 
 
-def difference(mine: str, theirs: str, language: Language) -> Difference | None:
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence, read once for any number of comparisons."""
+
+    text: str
+    content: tuple[str, ...]
+    """Words of content but for what is compared: numbers, units and the words of the axes."""
+
+
+def read(sentence: str) -> Claim:
+    return Claim(sentence, _content(sentence))
+
+
+def difference(mine: Claim, theirs: Claim, language: Language) -> Difference | None:
     """How two sentences disagree by the rules above; `None` when they do not, or nothing tells."""
     shared, share = common(mine, theirs)
     if share < LEAST_SHARED or len(shared) < (2 if language == "en" else 3):
         return None
-    if contexts(mine) != contexts(theirs):
+    if contexts(mine.text) != contexts(theirs.text):
         return None
-    return _by_amount(mine, theirs, shared, share) or _by_direction(mine, theirs, shared, share)
+    return _by_amount(mine.text, theirs.text, shared, share) or _by_direction(
+        mine.text, theirs.text, shared, share
+    )
 
 
-def common(mine: str, theirs: str) -> tuple[tuple[str, ...], float]:
-    """The words of content that both have, and their share of the shorter sentence's.
-
-    Numbers, units and the words of the axes are not counted: they are what is compared.
-    """
-    ours, others = _content(mine), _content(theirs)
-    shared = tuple(word for word in ours if word in others)
-    return shared, len(shared) / max(1, min(len(ours), len(others)))
+def common(mine: Claim, theirs: Claim) -> tuple[tuple[str, ...], float]:
+    """The words of content that both have, and their share of the shorter sentence's."""
+    shared = tuple(word for word in mine.content if word in theirs.content)
+    return shared, len(shared) / max(1, min(len(mine.content), len(theirs.content)))
 
 
 def contexts(sentence: str) -> frozenset[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from osler.cli.film import plan
 from osler.cli.render import Report
-from osler.types import Answer, Evidence, Hit, Passage
+from osler.types import Answer, Caution, Evidence, Hit, Passage
 
 
 def report_document(report: Report) -> dict[str, Any]:
@@ -29,6 +29,7 @@ def report_document(report: Report) -> dict[str, Any]:
     return {
         "answer": answer_document(solution.answer),
         "evidence": [evidence_document(evidence) for evidence in solution.answer.evidence],
+        "cautions": [caution_document(caution) for caution in solution.answer.cautions],
         "grounding": solution.answer.grounding.value,
         "halt": solution.halt.value,
         "why": solution.why,
@@ -65,6 +66,15 @@ def evidence_document(evidence: Evidence) -> dict[str, Any]:
         "quote_span": [evidence.start, evidence.end],
         "use": evidence.use,
         "query": evidence.hit.query,
+    }
+
+
+def caution_document(caution: Caution) -> dict[str, Any]:
+    """The rule, what it saw, and the quotes: the cited one first."""
+    return {
+        "rule": caution.rule,
+        "text": caution.text,
+        "evidence": [evidence_document(each) for each in caution.evidence],
     }
 
 

@@ -53,6 +53,7 @@ def page(report: Report, *, with_film: bool = True) -> Group:
     if report.solution is not None:
         answer = report.solution.answer
         blocks += [answer_block(answer, report.question), evidence_block(answer)]
+        blocks.append(cautions_block(answer))
     if with_film:
         blocks.append([_heading("How it went"), *film(report.events)])
     elif report.solution is None:
@@ -89,6 +90,18 @@ def evidence_block(answer: Answer) -> list[RenderableType]:
     return lines
 
 
+def cautions_block(answer: Answer) -> list[RenderableType]:
+    """What is out of date or disagrees, with the quote that is not among the evidence."""
+    if not answer.cautions:
+        return []
+    lines: list[RenderableType] = [_heading("Cautions")]
+    for caution in answer.cautions:
+        lines.append(Text(printable(f"! {caution.rule}: {caution.text}"), style="yellow"))
+        for against in caution.evidence[1:]:
+            lines += _entry(" ", against.passage, quoted([(0, against)]))
+    return lines
+
+
 def facts_block(report: Report) -> Iterator[Text]:
     """Why it halted, with what, at what cost, and how to look again."""
     solution = report.solution
@@ -120,7 +133,9 @@ def short(report: Report) -> Group:
     """The answer alone, for `--quiet`."""
     if report.solution is None:
         return Group(*(Text(printable(planned(event))) for event in plan(report.events)))
-    return Group(*answer_block(report.solution.answer, report.question))
+    answer = report.solution.answer
+    told = (printable(f"! {caution.rule}: {caution.text}") for caution in answer.cautions)
+    return Group(*answer_block(answer, report.question), *map(Text, told))
 
 
 def passage_block(passage: Passage, mark: str = "") -> list[RenderableType]:

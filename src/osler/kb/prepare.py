@@ -18,6 +18,8 @@ from osler.kb.store import index_tokens, size_of, trust_of
 from osler.types import Passage
 
 EMPTY = "no text"
+RETRACTED = "Retracted Publication"
+"""As PubMed names the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,10 @@ def prepare(record: Record, how: How) -> Outcome:
     if how.illustrative:
         # Identifiers of sample texts are invented: an address made of one leads nowhere.
         record = replace(record, illustrative=True, url="")
+    if record.retracted and "retracted" not in record.kind.casefold():
+        # A passage says what it is by its kind; the types that its publisher gave stay in `kinds`.
+        kinds = record.kinds or tuple(filter(None, [record.kind]))
+        record = replace(record, kind=RETRACTED, kinds=kinds)
     rows = tuple(map(_row, passages(record, how.source, how.licence, chunking(how.chunk))))
     return _prepared(record, how, rows) if rows else Drop(record.id, EMPTY)
 

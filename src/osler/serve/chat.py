@@ -121,6 +121,9 @@ def failure(live: Live) -> Refused:
     return Refused(status, code, live.detail, retry_after=5.0 if status == 503 else None)
 
 
+_CAUTIONS = {"en": "Of the evidence:", "zh": "关于证据："}
+
+
 @dataclass(frozen=True)
 class Talk:
     """One answer on its way to an OpenAI client."""
@@ -170,6 +173,9 @@ class Talk:
             parts.append((_unsaid(answer), []))
         elif answer.option is not None:
             parts.append((f"\n\n{answer.option}", []))
+        if answer.cautions:
+            told = "\n".join(f"- {_flat(caution.text)}" for caution in answer.cautions)
+            parts.append((f"\n\n{_CAUTIONS[answer.language]}\n{told}", []))
         if self.inline and answer.evidence:
             parts.append((self.source_list(), []))
         return parts

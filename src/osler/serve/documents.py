@@ -75,6 +75,24 @@ def evidence(given: types.Answer) -> list[wire.Evidence]:
     ]
 
 
+def cautions(given: types.Answer) -> list[wire.Caution]:
+    return [
+        wire.Caution(
+            rule=one.rule,
+            text=one.text,
+            evidence=[
+                wire.Quoted(
+                    passage=passage(each.passage),
+                    quote=each.quote,
+                    quote_span=(each.start, each.end),
+                )
+                for each in one.evidence
+            ],
+        )
+        for one in given.cautions
+    ]
+
+
 def run(told: Told) -> wire.RunTold:
     solution, question = told.solution, told.question
     given = solution.answer if solution else None
@@ -87,6 +105,7 @@ def run(told: Told) -> wire.RunTold:
         options=list(question.options) if question else [],
         answer=answer(given) if given else None,
         evidence=evidence(given) if given else [],
+        cautions=cautions(given) if given else [],
         grounding=given.grounding.value if given else None,
         halt=solution.halt.value if solution else None,
         why=solution.why if solution else "",

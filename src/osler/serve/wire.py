@@ -167,6 +167,21 @@ class Answer(_Out):
     note: str
 
 
+class Quoted(_Out):
+    passage: Passage
+    quote: str
+    quote_span: tuple[int, int]
+    """In the text of the passage."""
+
+
+class Caution(_Out):
+    rule: Literal["retracted", "superseded", "newer-guideline", "amounts", "directions"]
+    text: str
+    """In the answer's language."""
+    evidence: list[Quoted]
+    """The cited quote; after it the one that it is held against, where there is one."""
+
+
 class Evidence(_Out):
     number: int
     passage: Passage
@@ -201,6 +216,7 @@ class RunTold(_Out):
     options: list[str]
     answer: Answer | None
     evidence: list[Evidence]
+    cautions: list[Caution]
     grounding: Literal["grounded", "partly", "ungrounded", "abstained"] | None
     halt: Literal["converged", "budget", "no_evidence", "refused"] | None
     why: str

@@ -37,6 +37,7 @@ from osler.wiring.strategies import (
     machine,
     solver,
     threshold,
+    wording,
     writes,
 )
 
@@ -74,5 +75,6 @@ __all__ = [
     "searched",
     "solver",
     "threshold",
+    "wording",
     "writes",
 ]
