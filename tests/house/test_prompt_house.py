@@ -106,6 +106,7 @@ def example(name: str, language: Language) -> dict[str, object]:
         "types": [kind.told(language) for kind in medicine().entity[:2]],
         "kinds": [kind.told(language) for kind in medicine().knowledge],
         "entities": ["adrenaline", "anaphylaxis"],
+        "sentences": ["Adrenaline is given first.", "It may cause tremor."],
         "predicates": ["is used to treat"],
         "title": "Anaphylaxis",
     }

@@ -42,6 +42,14 @@ def extract(
             " summary; give it once for each. Else the first three.",
         ),
     ] = None,
+    brief: Annotated[
+        bool | None,
+        typer.Option(
+            "--brief/--full",
+            help="Names and types alone, or all that is known of an entity (model). Else brief for"
+            " the packaged model.",
+        ),
+    ] = None,
     source: Annotated[
         list[str] | None,
         typer.Option("--source", "-s", help="Only this; give it once for each. Else all but emr."),
@@ -93,7 +101,7 @@ def extract(
 
     async def work() -> tuple[Plan, Report | None]:
         chosen = extraction.extractor(
-            settings, by, schema_file=schema, units=unit or (), pairs=pairs
+            settings, by, schema_file=schema, units=unit or (), pairs=pairs, brief=brief
         )
         async with chosen as extractor:
             planned = await asyncio.to_thread(

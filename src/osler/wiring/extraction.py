@@ -29,8 +29,9 @@ async def extractor(
     schema_file: Path | None = None,
     units: Sequence[str] = (),
     pairs: bool = True,
+    brief: bool | None = None,
 ) -> AsyncIterator[Extractor]:
-    """The extractor; the model is the summariser's.
+    """The extractor; the model is the summariser's. `brief`: `None` = for the packaged one.
 
     Raises `BadConfig` for a bad schema or unit, and for either without a model, which is
     before any model is loaded; and `ModelError`.
@@ -51,7 +52,9 @@ async def extractor(
     wanted = _units(units)
     chosen = schema.load(schema_file) if schema_file else schema.medicine()
     ready = (await cast(settings, ["summariser"]))["summariser"]
-    yield ModelExtractor(ready.model, chosen, wanted, constrains=ready.constrains)
+    if brief is None:
+        brief = settings.role("summariser").kind == "packaged"
+    yield ModelExtractor(ready.model, chosen, wanted, constrains=ready.constrains, brief=brief)
 
 
 def _units(given: Sequence[str]) -> tuple[Unit, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from osler.kb.extract.anchor import Anchors
 from osler.kb.graph.normal import split
 from osler.text import is_cjk, sentences
 from osler.types import Language
@@ -51,7 +52,7 @@ def phrases(text: str, language: Language) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for start, end in _between_marks(text):
         found |= dict.fromkeys(_stretches(text[start:end], language))
-    return tuple(found)
+    return _anchored(found, text)
 
 
 def openings(text: str) -> tuple[str, ...]:
@@ -63,7 +64,7 @@ def openings(text: str) -> tuple[str, ...]:
             most = _OPENING[1] if units and is_cjk(units[0].group()) else _OPENING[0]
             if taken := units[:most]:
                 found[line[taken[0].start() : taken[-1].end()]] = None
-    return tuple(_written(found))
+    return _anchored(_written(found), text)
 
 
 def cells(text: str) -> tuple[str, ...]:
@@ -73,7 +74,7 @@ def cells(text: str) -> tuple[str, ...]:
         parts = [part for part in _CELLS.split(line.strip()) if part]
         if len(parts) > 1:
             found |= dict.fromkeys(parts)
-    return tuple(_written(found))
+    return _anchored(_written(found), text)
 
 
 def _between_marks(text: str) -> Iterator[tuple[int, int]]:
@@ -111,6 +112,12 @@ def _is_phrase(phrase: str) -> bool:
 
 def _written(texts: Iterable[str]) -> Iterator[str]:
     return (text for text in texts if len(text) <= _LONGEST and split(text) and _plain(text))
+
+
+def _anchored(found: Iterable[str], text: str) -> tuple[str, ...]:
+    """Those that `Anchors` finds again: not an accent that stands apart from its letter."""
+    at = Anchors(text)
+    return tuple(one for one in found if at.first(one) is not None)
 
 
 def _plain(text: str) -> bool:
