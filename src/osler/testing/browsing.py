@@ -5,6 +5,7 @@ Needs playwright, a Chromium on the machine (none is fetched) and the built page
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import time
@@ -41,6 +42,8 @@ def chromium() -> str | None:
 
 def missing() -> str:
     """What a browser test lacks here; empty where nothing is."""
+    if importlib.util.find_spec("playwright") is None:
+        return "not installed: playwright"
     if chromium() is None:
         return "there is no chromium"
     return "" if web.files() else "the page is not built: make page"

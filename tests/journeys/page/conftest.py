@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
-pytest.importorskip("playwright", reason="not installed: playwright")
 
 from osler.cli.serve import report_page
 from osler.testing import browsing

@@ -16,7 +16,7 @@ export function Knowledge({ asked, speak }: { asked: URLSearchParams; speak: Ton
       {(known.wrong || kb.wrong) && <p role="alert">{known.wrong || kb.wrong}</p>}
       {kb.found && !kb.found.built && <p role="alert">{words.notBuilt}</p>}
       <Form key={asked.toString()} asked={asked} sources={known.found?.sources ?? []} speak={speak} />
-      {asked.get("q") && <Hits asked={asked} speak={speak} />}
+      {asked.get("q") && <Hits key={`hits ${asked}`} asked={asked} speak={speak} />}
       {kb.found?.graph && <ConceptForm speak={speak} />}
       <Sources sources={known.found?.sources ?? []} kb={kb.found} speak={speak} />
     </section>

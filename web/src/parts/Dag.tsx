@@ -70,12 +70,12 @@ function Box({ one, at, speak, choose, open }: Boxed) {
       role="button"
       tabIndex={0}
       aria-expanded={open}
-      aria-label={`${one.n} ${one.fn} ${state}: ${plain(one.step)}`}
+      aria-description={plain(one.step)}
       onClick={() => choose(one.n)}
       onKeyDown={pressed}
     >
       <rect width={BOX.wide} height={BOX.high} rx={8} />
-      <text x={10} y={21}>{`${one.n} ${one.fn}`}</text>
+      <text x={10} y={21}>{`${one.n} ${one.fn} `}</text>
       <text x={10} y={39} className="small">
         {state}
       </text>
