@@ -71,12 +71,13 @@ class Claims:
     def _abandoned(self, path: Path) -> bool:
         try:
             changed = path.stat().st_mtime
-            host, pid, _ = path.read_text(encoding="utf-8").rsplit(" ", 2)
+            host, process, _ = path.read_text(encoding="utf-8").rsplit(" ", 2)
+            pid = int(process)
         except FileNotFoundError:
             return True
-        except ValueError:  # begun, and not yet written
+        except ValueError:  # begun, and not yet written; or damaged
             return self.clock() - changed > self.lease
-        if host == socket.gethostname() and not _alive(int(pid)):
+        if host == socket.gethostname() and not _alive(pid):
             return True
         # A sign of life from the future is one from before the clock was set back.
         return not 0 <= self.clock() - changed + 1 <= self.lease
@@ -91,7 +92,7 @@ class Claims:
 def _alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # no process has such a number
         return False
     except PermissionError:
         return True

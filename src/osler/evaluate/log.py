@@ -179,4 +179,9 @@ def read_trace(folder: Path, trace: Trace) -> list[Event]:
         raise BadRun(f"{path} cannot be read: {error.strerror}") from error
     if len(data) < trace.length:
         raise BadRun(f"{path} ends before byte {trace.start + trace.length}")
-    return [event_from(line) for line in data.decode().split("\n") if line]
+    try:
+        return [event_from(line) for line in data.decode().split("\n") if line]
+    except UnicodeDecodeError as error:
+        raise BadRun(f"{path} at byte {trace.start + error.start}: not text") from error
+    except BadRun as error:
+        raise BadRun(f"{path} from byte {trace.start}: {error.message}") from error

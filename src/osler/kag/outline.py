@@ -10,14 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from string import ascii_uppercase, digits
 
-from osler.errors import MalformedOutput
 from osler.kag.forms import Operation, Plan
 from osler.kag.grammar import EDGE_MARKS
-from osler.kag.parse import read_plan
-from osler.kag.planner import planned
+from osler.kag.planner import asked
 from osler.kag.speaker import Speaker
 from osler.llm.grammar import Grammar, Node, alt, chars, free, maybe, named, repeat, seq, visible
-from osler.prompts import render
 from osler.retrieve.names import MARKS, names_in
 from osler.trace import Run
 from osler.types import Question
@@ -34,25 +31,10 @@ class Outliner:
     """Characters of a step's words, under the grammar; in Chinese a third of it."""
 
     async def decompose(self, question: Question, run: Run) -> Plan:
-        prompt = render(
-            "kag/outline",
-            question.language,
-            question=question.text,
-            options=list(zip(question.letters, question.options, strict=True)),
-        )
         names = names_in(question.text)
         longest = self.longest if question.language == "en" else self.longest // 3
         grammar = outline_grammar(names, steps=self.steps, longest=longest)
-        try:
-            plan = await self.speaker.ask(
-                prompt, lambda reply: read_plan(reply.text), run, grammar=grammar
-            )
-        except MalformedOutput as error:
-            plan = Plan.single(question.text)
-            run.emit(planned(plan, "fallback", (f"no plan could be read: {error.message}",)))
-            return plan
-        run.emit(planned(plan, "planner"))
-        return plan
+        return await asked("kag/outline", question, self.speaker, grammar, run)
 
 
 def outline_grammar(names: tuple[str, ...], *, steps: int = 2, longest: int = 70) -> Grammar:

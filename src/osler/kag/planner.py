@@ -12,6 +12,7 @@ from osler.kag.grammar import plan_grammar
 from osler.kag.parse import read_plan
 from osler.kag.speaker import Speaker
 from osler.kag.wire import render_form
+from osler.llm.grammar import Grammar
 from osler.prompts import render
 from osler.trace import FormNode, FormsPlanned, Run
 from osler.types import Question
@@ -36,23 +37,29 @@ class Decomposer:
     """Characters of a name under a grammar."""
 
     async def decompose(self, question: Question, run: Run) -> Plan:
-        prompt = render(
-            "kag/decompose",
-            question.language,
-            question=question.text,
-            options=list(zip(question.letters, question.options, strict=True)),
-        )
         grammar = plan_grammar(steps=self.steps, longest=self.longest)
-        try:
-            plan = await self.speaker.ask(
-                prompt, lambda reply: read_plan(reply.text), run, grammar=grammar
-            )
-        except MalformedOutput as error:
-            plan = Plan.single(question.text)
-            run.emit(planned(plan, "fallback", (f"no plan could be read: {error.message}",)))
-            return plan
-        run.emit(planned(plan, "planner"))
+        return await asked("kag/decompose", question, self.speaker, grammar, run)
+
+
+async def asked(
+    template: str, question: Question, speaker: Speaker, grammar: Grammar, run: Run
+) -> Plan:
+    """The plan that the model writes to a prompt, told in the run; where none can be read, a
+    single retrieval of the question."""
+    prompt = render(
+        template,
+        question.language,
+        question=question.text,
+        options=list(zip(question.letters, question.options, strict=True)),
+    )
+    try:
+        plan = await speaker.ask(prompt, lambda reply: read_plan(reply.text), run, grammar=grammar)
+    except MalformedOutput as error:
+        plan = Plan.single(question.text)
+        run.emit(planned(plan, "fallback", (f"no plan could be read: {error.message}",)))
         return plan
+    run.emit(planned(plan, "planner"))
+    return plan
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,7 @@ def server(at: Callable[[Context[Any, Any]], tuple[Site, Caller | None]]) -> MCP
         log_level="WARNING",
     )
     _add_knowledge(mcp, here)
+    _add_search_and_fetch(mcp, here)
     _add_answers(mcp, here)
     _add_plans(mcp, here)
     _add_calculation(mcp)
@@ -202,6 +203,10 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
         matches = await asyncio.to_thread(graph.exact, term) if graph else []
         ids = [match.concept for match in matches[:3]] or [term]
         return ConceptsTold(term=term, concepts=[await api.concept(site, i, limit) for i in ids])
+
+
+def _add_search_and_fetch(mcp: MCPServer[Any], at: At) -> None:
+    """The pair of tools by which chat applications read any source."""
 
     @mcp.tool(annotations=_read_only("Search"))
     @_anticipated

@@ -1,5 +1,6 @@
 """The data sets as published: counts, ten samples each, and what a broken file does."""
 
+import gzip
 import hashlib
 import json
 import re
@@ -158,6 +159,49 @@ def test_another_encoding_is_named_with_its_line(tmp_path: Path) -> None:
     path.write_bytes(b"[\n{}]" + "问题".encode("gb18030"))
     with pytest.raises(MalformedSource, match=r"CMB\.json:2: not UTF-8 text"):
         DATA_SETS["cmb-exam"].read([path])
+
+
+BROKEN = {
+    "nothing": b"",
+    "half a gzip file": b"\x1f\x8b\x08\x00",
+    "a damaged gzip file": gzip.compress(b"[]")[:10] + b"\xff" * 20,
+    "another encoding": '[{"question": "问题"}]'.encode("gb18030"),
+    "no records": b"[]",
+    "records without fields": b"[{}, {}]",
+    "an object without fields": b"{}",
+    "no record": b'["a", 3, null]',
+    "null": b"null",
+    "a list where an object is wanted, and the other way round": b'{"questions": {"a": [1]}}',
+    "numbers that are none": b'[{"id": 1e999, "question": NaN, "answer": -Infinity}]',
+    "half a character": b'[{"id": "\\ud800", "question": "\\ud800"}]',
+    "brackets without an end": b"[" * 100_000,
+    "a table of other columns": b"a,b\n1,2,3\n",
+    "an element without fields": b"<a><NLM-QUESTION/></a>",
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_files_of_nothing_that_is_wanted_are_refused_by_name(
+    name: str, content: bytes, tmp_path: Path
+) -> None:
+    if name == "medicationqa":
+        pytest.importorskip("openpyxl")
+    paths = [tmp_path / Path(file).name for file in DATA_SETS[name].files]
+    for path in paths:
+        path.write_bytes(content)
+    with pytest.raises(MalformedSource) as refused:
+        DATA_SETS[name].read(paths)
+    assert any(path.name in refused.value.message for path in paths)
+
+
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_a_file_that_is_not_there_is_named(name: str, tmp_path: Path) -> None:
+    if name == "medicationqa":
+        pytest.importorskip("openpyxl")
+    with pytest.raises(MalformedSource) as refused:
+        load(name, tmp_path)
+    assert any(file in refused.value.message for file in DATA_SETS[name].files)
 
 
 def test_ids_of_mirage_must_be_as_many_as_the_questions(tmp_path: Path) -> None:

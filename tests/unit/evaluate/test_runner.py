@@ -14,7 +14,7 @@ import pytest
 
 from osler.errors import BadRun, ModelUnreachable
 from osler.evaluate import plan as planning
-from osler.evaluate.claims import Claims
+from osler.evaluate.claims import LEASE, Claims
 from osler.evaluate.log import Tried, read_records, read_trace
 from osler.evaluate.merge import merge
 from osler.evaluate.plan import Plan, Task
@@ -246,6 +246,17 @@ def test_a_claim_of_a_process_that_died_here_is_free_at_once(tmp_path: Path) -> 
     assert not Claims(tmp_path, "other").take("b")
 
 
+@pytest.mark.parametrize(
+    "owner", [b"", b"a host", b"one two three", b"\xff\xfe a b", b"here 99999999999999999999 x"]
+)
+def test_a_claim_that_cannot_be_read_is_free_after_its_lease(tmp_path: Path, owner: bytes) -> None:
+    now = time.time()
+    (tmp_path / "b").write_bytes(owner)
+    os.utime(tmp_path / "b", (now, now))
+    assert not Claims(tmp_path, "mine", clock=lambda: now + 1).take("b")
+    assert Claims(tmp_path, "mine", clock=lambda: now + LEASE + 5).take("b")
+
+
 def plan(seed: int = 0, digest: str = "d", sigma: float = 1.0, n: int = 5) -> Plan:
     entrant = planning.entrant("rag", {"strategy": {"sigma": sigma}, "home": "/anywhere"})
     task = Task("made", "choice", digest, 10, 9, {"no gold": 1})
@@ -321,6 +332,17 @@ def test_a_trace_that_is_cut_short_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:30])
     assert record.trace is not None
     with pytest.raises(BadRun, match="ends before byte"):
+        read_trace(tmp_path, record.trace)
+
+
+@pytest.mark.parametrize("damage", [b"\xff", b"{}", b"[" * 30], ids=["bytes", "no event", "deep"])
+def test_a_trace_that_is_damaged_is_named(tmp_path: Path, damage: bytes) -> None:
+    asyncio.run(runner(tmp_path, Counting()).run(cells(1)))
+    (record,) = read_records(tmp_path)
+    path = only(tmp_path, "traces-*.jsonl")
+    path.write_bytes(damage + path.read_bytes()[len(damage) :])
+    assert record.trace is not None
+    with pytest.raises(BadRun, match=r"traces-.*\.jsonl"):
         read_trace(tmp_path, record.trace)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,13 +25,6 @@ FACTS = (
     Mapping("T:3", "U:3", "sssom"),
     Relation("U:3", "measured_by", "T:4"),
 )
-
-
-@pytest.fixture
-def graph(tmp_path: Path) -> Iterator[Graph]:
-    with Graph.create(tmp_path) as graph:
-        graph.add(FACTS)
-        yield graph
 
 
 async def test_the_chain_in_the_words_of_the_question_comes_first(graph: Graph) -> None:

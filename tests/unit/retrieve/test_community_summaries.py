@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from osler.errors import MalformedOutput
@@ -29,13 +26,6 @@ FACTS = (
     Name("Z:2", "胃炎"),
     Relation("Z:2", "部位", "Z:1"),
 )
-
-
-@pytest.fixture
-def graph(tmp_path: Path) -> Iterator[Graph]:
-    with Graph.create(tmp_path) as graph:
-        graph.add(FACTS)
-        yield graph
 
 
 async def test_a_summary_is_kept_and_found_instead_of_the_extract(graph: Graph) -> None:

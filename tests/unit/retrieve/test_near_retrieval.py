@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,13 +27,6 @@ FACTS = (
     Relation("T:5", "keeps_off", "T:6"),
     Relation("T:4", "next_to", "T:5"),
 )
-
-
-@pytest.fixture
-def graph(tmp_path: Path) -> Iterator[Graph]:
-    with Graph.create(tmp_path) as graph:
-        graph.add(FACTS)
-        yield graph
 
 
 async def test_what_several_mentions_lead_to_comes_first(graph: Graph) -> None:

@@ -11,8 +11,10 @@ import gzip
 import hashlib
 import io
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -40,26 +42,30 @@ class Row:
         """The first of these fields that holds text, cleaned. Raises `Unusable` for none."""
         for key in keys:
             value = self.data.get(key)
-            told = isinstance(value, str | int | float) and not isinstance(value, bool)
-            if told and (found := clean(str(value))):
+            if _told(value) and not isinstance(value, bool) and (found := clean(str(value))):
                 return found
         raise Unusable(f"no {keys[0]!r}")
 
     def optional(self, key: str) -> str:
         """The field as text; empty where it is absent, null or no text."""
         value = self.data.get(key)
-        return clean(str(value)) if isinstance(value, str | int | float) else ""
+        return clean(str(value)) if _told(value) else ""
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A field that holds one text, a list of them, or a list of such lists, flat."""
         return tuple(dict.fromkeys(found for found in _flat(self.data.get(key)) if found))
 
 
+def _told(value: Any) -> bool:
+    """Whether a field says something: JSON readers also let NaN and Infinity pass."""
+    return isinstance(value, str | int) or (isinstance(value, float) and isfinite(value))
+
+
 def _flat(value: Any) -> Iterator[str]:
     if isinstance(value, list | tuple):
         for inner in value:
             yield from _flat(inner)
-    elif isinstance(value, str | int | float):
+    elif _told(value):
         yield clean(str(value))
 
 
@@ -185,7 +191,7 @@ def read_text(path: Path) -> str:
         raise MalformedSource(
             f"{path}:{line}: not UTF-8 text (byte {error.start})", fix="save the file as UTF-8"
         ) from error
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise MalformedSource(
             f"{path} cannot be read: {error}", fix="name the folder of the data with --data"
         ) from error
@@ -197,6 +203,8 @@ def read_json(path: Path) -> Any:
         return json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise MalformedSource(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise MalformedSource(f"{path}: nested too deeply to be data") from error
 
 
 def record(path: Path, number: int, value: Any, *, line: int | None = None) -> Row:
@@ -233,6 +241,8 @@ def _lines(path: Path, text: str) -> Iterator[Row]:
             yield record(path, number - 1, json.loads(line), line=number)
         except json.JSONDecodeError as error:
             raise MalformedSource(f"{path}:{number}: not JSON: {error.msg}") from error
+        except RecursionError as error:
+            raise MalformedSource(f"{path}:{number}: nested too deeply to be data") from error
 
 
 def csv_records(path: Path, *, columns: Sequence[str] = ()) -> Iterator[Row]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -37,13 +36,6 @@ FACTS: tuple[Item, ...] = (
     Name("X:1", "other A"),
     Mapping("A:5", "X:1", "sssom"),
 )
-
-
-@pytest.fixture
-def graph(tmp_path: Path) -> Iterator[Graph]:
-    with Graph.create(tmp_path) as graph:
-        graph.add(FACTS)
-        yield graph
 
 
 def members(found: Communities, one: communities.Community) -> set[str]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from osler.kb.graph.chains import between
 from osler.kb.graph.fusion import BY_MAPPING, BY_NAME, Merge, fuse, merges, separate
@@ -28,13 +25,6 @@ FACTS = (
     Mapping("HP:9", "DOID:2", "xref"),
     Mapping("HP:9", "X:404", "sssom"),
 )
-
-
-@pytest.fixture
-def graph(tmp_path: Path) -> Iterator[Graph]:
-    with Graph.create(tmp_path) as graph:
-        graph.add(FACTS)
-        yield graph
 
 
 def test_what_is_the_same_is_read_as_one(graph: Graph) -> None:

@@ -32,13 +32,6 @@ FACTS = (
 )
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Iterator[Graph]:
-    with Graph.create(tmp_path) as graph:
-        graph.add(FACTS)
-        yield graph
-
-
 def test_what_was_added_is_counted(tmp_path: Path) -> None:
     with Graph.create(tmp_path) as graph:
         added = graph.add(FACTS)
