@@ -1,9 +1,8 @@
 """A planner trained here, end to end: explore, judge, pairs, SFT, DPO, and what it finds.
 
     python benchmarks/train_planner.py --work FOLDER [--only data,explore,judge,make]
-    python benchmarks/train_planner.py --work FOLDER --only tune --model MODEL_FOLDER
-    python benchmarks/train_planner.py --work FOLDER --only evaluate --gguf sft=FILE --gguf dpo=FILE
-    python benchmarks/train_planner.py --work FOLDER --only table [--store]
+    python benchmarks/train_planner.py --work FOLDER --only tune [--sft-options "--epochs 3"]
+    python benchmarks/train_planner.py --work FOLDER --only evaluate,table [--store]
 
 Questions and gold documents are those of `benchmarks/planning.py`, in one knowledge base. The
 part that is held out is drawn by a hash of each question's words (`osler.train.spo.case`), but for
@@ -167,26 +166,32 @@ def make(given: argparse.Namespace) -> None:
 
 
 def tune(given: argparse.Namespace) -> None:
-    """`osler train sft` and `dpo`, as the command line has them."""
+    """SFT, DPO after it, and DPO alone, as the command line has them; each as a GGUF file too."""
     work, osler = given.work, [sys.executable, "-m", "osler", "train"]
-    more = given.tune_options.split()
+    base = ["--base", given.base] if given.base else []
+    sft, dpo = given.sft_options.split(), given.dpo_options.split()
+    tuned = work / "tuned"
     runs: dict[str, list[str]] = {
-        "sft": ["sft", str(work / "sft-data"), "--model", given.model],
-        "sft-dpo": ["dpo", str(work / "dpo-data"), "--model", str(work / "tuned" / "sft")],
-        "dpo": ["dpo", str(work / "dpo-data"), "--model", given.model],
+        "sft": ["sft", str(work / "sft-data"), *sft],
+        "sft-dpo": ["dpo", str(work / "dpo-data"), "--adapter", str(tuned / "sft"), *dpo],
+        "dpo": ["dpo", str(work / "dpo-data"), *dpo],
     }
     for name, words in runs.items():
-        out = work / "tuned" / name
-        if not (out / "done").exists():
-            subprocess.run([*osler, *words, "--out", str(out), *more], check=True)  # noqa: S603
-            (out / "done").touch()
+        out, file = tuned / name, tuned / f"{name}.gguf"
+        if file.exists():
+            continue
+        # What the folder holds is not done again, so a run that was stopped goes on.
+        subprocess.run([*osler, *words, *base, "--out", str(out)], check=True)  # noqa: S603
+        written = [*osler, "gguf", "--adapter", str(out), *base, "--out", str(file)]
+        subprocess.run(written, check=True)  # noqa: S603
 
 
 async def evaluate(given: argparse.Namespace) -> None:
     """Question by question, planner by planner; what was done before is not done again."""
     log = given.work / "results.jsonl"
     done = {(one["set"], one["id"], one["planner"]) for one in _results(given.work)}
-    files = dict(word.split("=", 1) for word in given.gguf or ())
+    files = {path.stem: str(path) for path in sorted((given.work / "tuned").glob("*.gguf"))}
+    files |= dict(word.split("=", 1) for word in given.gguf or ())
     for name in [*given.planners.split(","), *files]:
         left = [a for a in tested(given.work) if (a.set, a.question.id, name) not in done]
         if not left:
@@ -289,10 +294,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--choice", default="random", choices=("random", "best"))
     parser.add_argument("--at-once", type=int, default=4)
-    parser.add_argument("--model", default="", help="folder or hub id to tune")
-    parser.add_argument("--tune-options", default="", help="handed to osler train sft and dpo")
+    parser.add_argument("--base", default="", help="model to tune; else the packaged one")
+    parser.add_argument("--sft-options", default="", help='as "--epochs 3 --batch 16"')
+    parser.add_argument("--dpo-options", default="", help='as "--epochs 1 --batch 16"')
     parser.add_argument("--planners", default="original,prompting", help="that need no tuning")
-    parser.add_argument("--gguf", action="append", help="NAME=FILE: a tuned planner to evaluate")
+    parser.add_argument(
+        "--gguf", action="append", help="NAME=FILE: a planner tuned elsewhere; repeatable"
+    )
     parser.add_argument("--store", action="store_true", help="write into quality.toml")
     given = parser.parse_args()
     if not given.data.is_dir():
