@@ -1,13 +1,28 @@
 """From questions to what a planner learns from, by the command line on the sample texts."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from typer.testing import CliRunner
+
 from osler import wiring
+from osler.cli import app
 from osler.config import Settings
 
 Osler = Any
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def called(built: Osler, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """`osler` in this process, over the sample knowledge base."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OSLER__HOME", str(home))
+    return lambda *words: CliRunner().invoke(app, list(words))
+
 
 QUESTIONS = [
     ("Which drug is given first in anaphylaxis?", "adrenaline", "anaphylaxis"),
@@ -31,12 +46,12 @@ def _written(folder: Path, home: Path) -> Path:
     return path
 
 
-def test_questions_become_plans_to_learn(built: Osler, home: Path, tmp_path: Path) -> None:
+def test_questions_become_plans_to_learn(called: Call, home: Path, tmp_path: Path) -> None:
     questions = str(_written(tmp_path, home))
 
     def train(*words: str) -> dict[str, Any]:
-        done = built("train", *words, "--json", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done = called("train", *words, "--json")
+        assert done.exit_code == 0, done.stderr
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
@@ -56,8 +71,8 @@ def test_questions_become_plans_to_learn(built: Osler, home: Path, tmp_path: Pat
     assert gold["verdicts"]["book"]["positive"] > 0
     assert "positive" not in gold["verdicts"]["wiki"]
     train("judge", "--log-dir", "spo", "--by", "answer", "--least", "0.9")
-    two = built("train", "make-sft", "--log-dir", "spo", "--out", "sft", cwd=tmp_path)
-    assert two.returncode == 1
+    two = called("train", "make-sft", "--log-dir", "spo", "--out", "sft")
+    assert two.exit_code == 1
     assert "2 judges of spo are named" in two.stderr
     told = train("agree", "--log-dir", "spo", "--judge", "answer", "--reference", "gold")
     assert 0 <= told["accuracy"] <= 1
@@ -73,30 +88,38 @@ def test_questions_become_plans_to_learn(built: Osler, home: Path, tmp_path: Pat
         "make-sft", "--log-dir", "spo", "--out", "less", "--judge", "gold",
         "--ablation", "uncertainty:sft-negative", "--without-source", "guideline",
     )  # fmt: skip
-    assert set(less["queries"]) == {"book", "wiki"}
+    assert "wiki" in less["queries"]
+    assert "guideline" not in less["queries"]
     again = train("card", "less", "--licence", "apache-2.0", "--write")
     assert "license: apache-2.0" in again["card"]
 
     # The same command does nothing again; another seed would mean another exploration.
-    other = built("train", *explore, "--seed", "1", cwd=tmp_path)
-    assert other.returncode == 1
+    other = called("train", *explore, "--seed", "1")
+    assert other.exit_code == 1
     assert "seed 0, now 1" in other.stderr
 
 
 def test_what_cannot_be_trained_on_is_told_before_hours_are_spent(
-    built: Osler, tmp_path: Path
+    called: Call, tmp_path: Path
 ) -> None:
     def refused(*words: str) -> str:
-        done = built("train", *words, cwd=tmp_path)
-        assert done.returncode not in (0, 70), done.stdout
-        assert "Traceback" not in done.stderr
+        done = called("train", *words)
+        assert done.exit_code != 0
+        assert done.exception is None or isinstance(done.exception, SystemExit)
         return str(done.stderr)
 
     assert "nothing is explored" in refused("judge", "--log-dir", "none", "--by", "gold")
+    assert "there is no judge" in refused("judge", "--log-dir", "none", "--by", "nobody")
     assert "cannot be read" in refused("make-sft", "--log-dir", "none", "--out", "x")
     assert "give either" in refused("explore", "--log-dir", "spo")
     assert "there is no part" in refused("explore", "--log-dir", "spo", "--part", "x")
     (tmp_path / "q.jsonl").write_text('{"question": "Why?"}\n', encoding="utf-8")
     words = ["--log-dir", "spo", "--questions", "q.jsonl", "--part", "all", "--by", "wording"]
-    done = built("train", "explore", *words, "--sources", "book", cwd=tmp_path)
-    assert "Traceback" not in done.stderr
+    alone = called("train", "explore", *words, "--sources", "book")
+    assert alone.exit_code == 0, alone.stderr
+    # There is nothing that a judge could compare with: each case says so, and the code is 6.
+    lacking = called("train", "judge", "--log-dir", "spo", "--by", "gold")
+    assert lacking.exit_code == 6
+    assert "names no gold documents" in lacking.stdout
+    assert "no case is left" in refused("make-sft", "--log-dir", "spo", "--out", "x")
+    assert not (tmp_path / "x" / "data.jsonl").exists()

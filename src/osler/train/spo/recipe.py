@@ -162,7 +162,8 @@ def _some(made: Made, what: str) -> None:
         return
     if not made.cases:
         raise NothingToLearn(
-            f"{what}: no case is left", fix="leave out fewer tasks, or take a larger ratio"
+            f"{what}: no case is left",
+            fix="judge more questions, leave out fewer tasks, or take a larger ratio",
         )
     fixes = {
         NO_POSITIVE: "explore other queries or sources, or judge otherwise",
