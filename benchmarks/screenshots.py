@@ -36,6 +36,8 @@ LIMITS = {"seconds": 90.0}
 SEARCH = {"en": "warfarin amiodarone INR", "zh": "华法林 胺碘酮"}
 CONCEPT = "Atrial fibrillation"
 EVALUATED = 8
+QUICK = [("wide", "light")]
+ALL = [*QUICK, ("wide", "dark"), ("phone", "light")]
 THERE = {
     "ask": ".example",
     "answer": ".answer, [role=alert]",
@@ -145,7 +147,7 @@ def taken(browser: Any, url: str, language: str, folder: Path, *, quick: bool) -
     shown = pages(url, language)
     for width, (across, down) in WIDTHS.items():
         for theme in ("light", "dark"):
-            if (quick or width == "phone") and (theme, width) != ("light", "wide"):
+            if (width, theme) not in (QUICK if quick else ALL):
                 continue
             context = browser.new_context(
                 locale={"en": "en-GB", "zh": "zh-CN"}[language],

@@ -39,9 +39,9 @@ function Figures({ runs, speak }: { runs: [Run | null, Run | null]; speak: Tongu
     [words.grounding, (run) => speak.state(run.grounding) || "–"],
     [words.halt, (run) => speak.state(run.halt) || "–"],
     [words.evidence, (run) => String(run.evidence.length)],
-    [words.calls, (run) => String(run.usage?.calls ?? "–")],
+    [words.callsMade, (run) => String(run.usage?.calls ?? "–")],
     [words.tokens, (run) => (run.usage ? (run.usage.prompt_tokens + run.usage.completion_tokens).toLocaleString() : "–")],
-    [words.searches, (run) => String(run.usage?.searches ?? "–")],
+    [words.searchesMade, (run) => String(run.usage?.searches ?? "–")],
     [`${words.time} (${words.seconds})`, (run) => String(run.seconds ?? "–")],
   ];
   return (

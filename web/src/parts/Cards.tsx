@@ -42,7 +42,7 @@ export function Cards({ run, speak, lit, shared }: Given) {
 function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
   const { words } = speak;
   const times = run.answer?.statements.filter((said) => said.cites.includes(one.number)).length ?? 0;
-  const found = `${words.foundBy} “${plain(one.query)}”, ${words.rank} ${one.rank}`;
+  const found = `${words.foundBy} “${plain(one.query)}” · ${words.rank} ${one.rank}`;
   return (
     <button
       id={`card-${one.number}`}
