@@ -10,6 +10,7 @@ from osler.kb.graph.link import Dictionary, Mention
 from osler.kb.graph.lookup import Lookup
 from osler.kb.graph.store import Graph
 from osler.retrieve.words import STOP_WORDS
+from osler.train.recognise.corpus import Entity
 from osler.train.recognise.recogniser import CONFIG, SpanRecogniser
 
 FOLDER = "recogniser"
@@ -23,8 +24,9 @@ class Linking:
     """Implements `osler.kb.graph.link.Recogniser`.
 
     A recognised name is a mention where the graph has it: by its very name, else by the likest
-    (extra `graph`). What the graph's own names find elsewhere in the text is kept, unless
-    `alone`: a recogniser may be trained on fewer types than the graph has.
+    (extra `graph`). It is added to what the graph's own names find, and stands in their place
+    where it covers them whole ("iron deficiancy anaemia" over "anaemia"); what only overlaps
+    gives way to them. `alone`: the graph's own names are not looked for.
     """
 
     graph: Graph
@@ -39,19 +41,20 @@ class Linking:
         object.__setattr__(self, "_lookup", Lookup(self.graph))
 
     def mentions(self, text: str) -> list[Mention]:
-        """In order, none over another; of names within each other the longer."""
+        """In order, none over another; of recognised names within each other the longer."""
         found: list[Mention] = []
+        if not self.alone:
+            found = Dictionary(self.graph, STOP_WORDS).mentions(text)
         entities = sorted(
             (one.entity for one in self.recogniser.find(text)), key=lambda e: e.start - e.end
         )
         for entity in entities:
-            concepts = self._concepts(text[entity.start : entity.end])
-            if concepts and _free(found, entity.start, entity.end):
+            touched = [m for m in found if m.start < entity.end and entity.start < m.end]
+            if not all(_within(mention, entity) for mention in touched):
+                continue
+            if concepts := self._concepts(text[entity.start : entity.end]):
+                found = [mention for mention in found if mention not in touched]
                 found.append(Mention(entity.start, entity.end, concepts))
-        if not self.alone:
-            for mention in Dictionary(self.graph, STOP_WORDS).mentions(text):
-                if _free(found, mention.start, mention.end):
-                    found.append(mention)
         return sorted(found, key=lambda mention: mention.start)
 
     def _concepts(self, name: str) -> tuple[str, ...]:
@@ -65,8 +68,10 @@ class Linking:
         return tuple(match.concept for match in likest if match.score >= self.least)
 
 
-def _free(found: list[Mention], start: int, end: int) -> bool:
-    return all(end <= other.start or other.end <= start for other in found)
+def _within(mention: Mention, entity: Entity) -> bool:
+    """Whether the mention is a part of the entity, and not all of it."""
+    inside = entity.start <= mention.start and mention.end <= entity.end
+    return inside and mention.end - mention.start < entity.end - entity.start
 
 
 def present(folder: Path) -> bool:

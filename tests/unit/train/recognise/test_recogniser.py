@@ -220,6 +220,20 @@ def test_what_is_recognised_is_led_to_concepts(trained: Trained, tmp_path: Path)
         assert [m.concepts[0] for m in both] == ["T:3", "T:1", "T:2"]
 
 
+def test_a_recognised_name_stands_for_the_names_within_it_and_gives_way_to_longer_ones(
+    trained: Trained, tmp_path: Path
+) -> None:
+    pytest.importorskip("rapidfuzz", reason="names spelt otherwise need the extra graph")
+    text = "Patients with bolafitis gravis were given rudexin twice ."
+    with Graph.create(tmp_path) as graph:
+        graph.add(names(("T:1", "Bolafittis gravis"), ("T:2", "gravis"), ("T:3", "rudexin twice")))
+        made = Linking(graph, trained.recogniser).mentions(text)
+        assert [(text[m.start : m.end], m.concepts) for m in made] == [
+            ("bolafitis gravis", ("T:1",)),
+            ("rudexin twice", ("T:3",)),
+        ]
+
+
 async def test_a_knowledge_base_s_recogniser_links_queries(
     trained: Trained, tmp_path: Path
 ) -> None:

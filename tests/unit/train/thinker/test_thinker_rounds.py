@@ -21,6 +21,7 @@ from osler.train.thinker.quality import read_items
 from osler.train.thinker.rounds import HOPELESS, Class, Course, golds_of
 from osler.train.thinker.rules import Rules, inspected
 from osler.train.thinker.teacher import Teacher
+from osler.train.tune.lines import read_dialogues
 from osler.types import Passage, Question
 
 KITE = Passage("book:kite#0", "Red Kite is a film of Peter Berg.", "book", "Red Kite")
@@ -192,6 +193,7 @@ async def test_the_data_set_is_chats_with_a_card(tmp_path: Path) -> None:
     assert lines[3]["meta"]["passages"] == ["book:kite#0"]
     assert (lines[3]["meta"]["searches"], lines[3]["meta"]["known"]) == (1, 0)
     assert all(inspected(item).reasons == () for item in read_items(folder))
+    assert [len(one.messages) for one in read_dialogues(folder)] == [5, 5, 9, 9]  # by the trainer
     card = (folder / "README.md").read_text("utf-8")
     head = dict(line.split(": ", 1) for line in card.split("---\n")[1].splitlines())
     assert json.loads(head["size_categories"]) == ["n<1K"]
