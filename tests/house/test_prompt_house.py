@@ -1,6 +1,7 @@
 """One prompt, one caller; languages side by side; rendered wordings are golden."""
 
 import ast
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -23,14 +24,20 @@ NAMES = sorted(
 )
 
 
+@cache
+def strings() -> dict[str, set[str]]:
+    """Whole strings in the sources, to the files that have them."""
+    found: dict[str, set[str]] = {}
+    for path in SRC.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.setdefault(node.value, set()).add(str(path.relative_to(SRC)))
+    return found
+
+
 def callers(name: str) -> set[str]:
     """Source files with the prompt's name as a whole string."""
-    return {
-        str(path.relative_to(SRC))
-        for path in SRC.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and node.value == name
-    }
+    return strings().get(name, set())
 
 
 # The context in which a sentence and an option are weighed is one wording with two uses.
