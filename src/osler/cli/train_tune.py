@@ -12,6 +12,7 @@ from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, Session, session
 
 if TYPE_CHECKING:
+    from osler.train.tune.corpus import Corpus
     from osler.train.tune.jobs import Job, Kind
     from osler.train.tune.recipe import Recipe
 
@@ -149,6 +150,76 @@ def thinker(
     _work(here, _job("thinker", locals(), recipe), dry_run=dry_run)
 
 
+def pretrain(
+    context: typer.Context,
+    corpus: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]WHERE...",
+            help="Texts: FILE.txt|.md|.jsonl, a folder of such, or kb:SOURCE.",
+        ),
+    ],
+    out: Out,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=N: the source's share of what is read; without any, its size."),
+    ] = None,
+    held_out: Annotated[
+        float | None,
+        typer.Option("--held-out", help="Share of the texts that tells perplexity; 0.02."),
+    ] = None,
+    base: Base = None,
+    lora: Annotated[bool, typer.Option("--lora", help="LoRA, not all weights.")] = False,
+    epochs: Epochs = None,
+    learning_rate: Rate = None,
+    batch: BatchSize = None,
+    micro: Micro = None,
+    max_tokens: Annotated[int | None, typer.Option("--max-tokens", help="Of a window.")] = None,
+    layers: Layers = None,
+    rank: Rank = None,
+    seed: Seed = None,
+    save_every: SaveEvery = None,
+    threads: Threads = None,
+    precision: Precision = "auto",
+    recompute: Recompute = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Have a model read a mixed corpus (TC-RAG, App. 8.3): every next word, all weights."""
+    here = session(context, as_json=as_json, quiet=quiet)
+    from osler.train.tune.recipe import PRETRAIN, Lora
+
+    recipe = _recipe(PRETRAIN.but(lora=Lora()) if lora else PRETRAIN, locals())
+    data = _corpus(here, corpus, weight or [], held_out)
+    given = {**locals(), "data": data, "adapter": None, "skip_long": False}
+    _work(here, _job("pretrain", given, recipe), dry_run=dry_run)
+
+
+def _corpus(here: Session, told: list[str], weights: list[str], held_out: float | None) -> Corpus:
+    from osler.errors import BadConfig
+    from osler.train.tune.corpus import HELD_OUT, Corpus, source
+
+    weighed = dict(map(_weight, weights))
+    sources = tuple(source(one, here.settings().kb.path, weighed) for one in told)
+    if unknown := weighed.keys() - {one.name for one in sources}:
+        raise BadConfig(
+            f"a weight for {', '.join(sorted(unknown))}, which is no source",
+            fix=f"the sources are {', '.join(one.name for one in sources)}",
+        )
+    return Corpus(sources, HELD_OUT if held_out is None else held_out)
+
+
+def _weight(told: str) -> tuple[str, float]:
+    from osler.errors import BadConfig
+
+    name, _, number = told.rpartition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise BadConfig(f"{told!r} is no weight", fix="write NAME=2.5") from None
+
+
 def _recipe(start: Recipe, given: dict[str, Any]) -> Recipe:
     """The recipe with what was given on the command line."""
     from osler.train.tune.recipe import Lora
@@ -275,4 +346,4 @@ def _bytes(path: Path) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-COMMANDS = (sft, dpo, thinker, merge, gguf)
+COMMANDS = (sft, dpo, thinker, pretrain, merge, gguf)

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from osler.train.tune.corpus import Count
     from osler.train.tune.estimate import Plan
     from osler.train.tune.loop import Tuned
 
@@ -23,6 +24,7 @@ def plan_page(plan: Plan) -> Table:
         ("memory", f"about {plan.memory / 2**30:.1f} GiB"),
         ("time", f"about {_time(plan.seconds)}, by one micro-batch"),
         ("logs", logs),
+        *((f"source {one.name}", _source(one)) for one in plan.sources),
     )
 
 
@@ -33,7 +35,25 @@ def tuned_page(tuned: Tuned) -> Table:
         ("steps", f"{tuned.steps:,}{began}"),
         ("loss", f"{tuned.first:.4f} at first, {tuned.last:.4f} at last"),
         ("time", _time(tuned.seconds)),
+        *_perplexity(tuned),
     )
+
+
+def _source(count: Count) -> str:
+    return (
+        f"{count.texts:,} texts, {count.held_out:,} held out, {count.doubles:,} doubles left out;"
+        f" {count.tokens:,} tokens; {count.share:.1%} of what is read"
+    )
+
+
+def _perplexity(tuned: Tuned) -> list[tuple[str, str]]:
+    if tuned.perplexity is None:
+        return []
+    before, after = tuned.perplexity
+    return [
+        (f"perplexity, {name}", f"{value:,.2f} before, {after[name]:,.2f} after")
+        for name, value in before.items()
+    ]
 
 
 def _time(seconds: float) -> str:

@@ -5,8 +5,9 @@
 | `recipe` | the papers' hyper-parameters |
 | `lines` | the training data, as folders of JSON Lines |
 | `encode` | data as tokens, and which of them are learnt |
-| `loss` | log-probabilities over a shared prefix; the SFT and DPO losses |
-| `corpus` | texts for continued pre-training: mixed by weights, packed, perplexity |
+| `loss` | log-probabilities over a shared prefix; the SFT and DPO losses; perplexity |
+| `corpus` | texts for continued pre-training: where they come from, which are held out |
+| `pack` | texts as windows, mixed by weights |
 | `model` | a model made ready to be trained: LoRA, precision, threads |
 | `loop` | the training itself: steps, logs, progress |
 | `checkpoints` | what a killed run leaves, and whether it is whole |

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from osler.llm.hub import Pair
+from osler.train.tune.corpus import Count
 from osler.train.tune.loop import steps_of
 from osler.train.tune.model import products, sizes
 from osler.train.tune.objective import Objective
@@ -37,6 +38,8 @@ class Plan:
     seconds: float
     """Estimated from one micro-batch that was really worked on."""
     tensorboard: bool
+    sources: tuple[Count, ...] = ()
+    """Of a corpus for pre-training."""
 
 
 def plan(

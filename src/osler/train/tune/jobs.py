@@ -1,9 +1,10 @@
-"""Tuning from files to files: what `osler train sft|dpo|thinker` do.
+"""Tuning from files to files: what `osler train sft|dpo|thinker|pretrain` do.
 
 FOLDER/run.json         what is trained on what, and how: another training is refused here
 FOLDER/log.jsonl        a line a step
 FOLDER/checkpoints/     the last two, with the optimizer's state
 FOLDER/reference.json   DPO: log-probabilities under the reference
+FOLDER/perplexity.json  pre-training: of the texts held out, before the first step
 FOLDER/adapter_*, README.md   the result, in PEFT's and the hub's form (or whole weights)
 FOLDER/result.json      written last
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -21,16 +22,21 @@ from osler.errors import BadConfig, BadRun
 from osler.llm.cache import whole
 from osler.llm.hub import Device, Pair, Pinned, Weights, fingerprint, named, quiet
 from osler.train.tune.card import Card, write_card
+from osler.train.tune.corpus import Corpus, Packed, packed, texts
 from osler.train.tune.encode import Contrast, Encoder, Fitted, encoded, fit
 from osler.train.tune.estimate import Plan, plan
 from osler.train.tune.lines import data_file, read_dialogues, read_preferences, read_samples
 from osler.train.tune.loop import Progress, Tuned, train
+from osler.train.tune.loss import perplexity
 from osler.train.tune.model import prepare, products
 from osler.train.tune.objective import Likely, Objective, Preferred, Referred, reference
 from osler.train.tune.recipe import Recipe
 
 Kind: TypeAlias = Literal["sft", "dpo", "thinker", "pretrain"]
 RUN, RESULT, REFERENCE = "run.json", "result.json", "reference.json"
+PERPLEXITY = "perplexity.json"
+ALL = "all"
+"""The name under which perplexity over all sources stands."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,8 @@ class Job:
 
     kind: Kind
     base: Weights
-    data: Path
+    data: Path | Corpus
+    """A corpus for pre-training, else the folder or file of the samples."""
     folder: Path
     recipe: Recipe
     adapter: Path | None = None
@@ -54,14 +61,21 @@ class Job:
     def base_name(self) -> str:
         return self.name or (self.base.name if isinstance(self.base, Pinned) else named(self.base))
 
+    def data_sha256(self) -> str:
+        if isinstance(self.data, Corpus):
+            return self.data.digest()
+        with data_file(self.data).open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+
 
 def dry_run(job: Job, told: Progress | None = None) -> Plan:
     """Sizes, steps, memory and time, all data read and encoded. Nothing is written."""
     made = _make(job, told)
     rows = [Referred(row, (0.0, 0.0)) if isinstance(row, Contrast) else row for row in made.rows]
-    return plan(
+    found = plan(
         made.pair, rows, made.objective, job.recipe, long=len(made.long), threads=job.threads
     )
+    return replace(found, sources=made.packed.counts) if made.packed else found
 
 
 def run(job: Job, told: Progress | None = None) -> Tuned:
@@ -77,9 +91,12 @@ def run(job: Job, told: Progress | None = None) -> Tuned:
     if job.kind == "dpo":
         with products(job.recipe.precision, job.threads):
             rows = _referred(job, made, told)
+    before = _before(job, made)
     tuned = train(
         made.pair, rows, made.objective, job.recipe, job.folder, threads=job.threads, told=told
     )
+    if before:
+        tuned = replace(tuned, perplexity=(before, _perplexity(job, made)))
     _finish(job, made, tuned, said)
     return tuned
 
@@ -89,13 +106,16 @@ class _Made:
     """All that is ready before the first step."""
 
     pair: Pair
-    rows: tuple[Any, ...]
+    rows: Sequence[Any]
     long: tuple[str, ...]
     objective: Objective
+    packed: Packed | None = None
 
 
 def _make(job: Job, told: Progress | None) -> _Made:
     """Data first: what is wrong with it is said before weights are loaded."""
+    if isinstance(job.data, Corpus):
+        return _make_windows(job, job.data, told)
     read: dict[Kind, Callable[[Path], Sequence[Any]]] = {
         "sft": read_samples,
         "dpo": read_preferences,
@@ -116,6 +136,36 @@ def _make(job: Job, told: Progress | None) -> _Made:
     return _Made(pair, fitted.rows, fitted.long, objective)
 
 
+def _make_windows(job: Job, corpus: Corpus, told: Progress | None) -> _Made:
+    for part in corpus.sources:
+        next(texts(part), None)
+    pair = prepare(job.base, job.recipe, adapter=job.adapter, device=job.device)
+    size = _most(pair.model, job.recipe)
+    made = packed(corpus, pair.tokenizer, size=size, seed=job.recipe.seed, told=told)
+    return _Made(pair, made.rows, (), Likely(share=False), made)
+
+
+def _before(job: Job, made: _Made) -> dict[str, float]:
+    """Perplexity before the first step, worked out once and kept; empty where none is told."""
+    if made.packed is None or not made.packed.held:
+        return {}
+    path = job.folder / PERPLEXITY
+    if path.is_file():
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    found = _perplexity(job, made)
+    with whole(path) as draft:
+        draft.write_text(json.dumps(found, indent=2), encoding="utf-8")
+    return found
+
+
+def _perplexity(job: Job, made: _Made) -> dict[str, float]:
+    """Of every source's held-out windows, and of all of them."""
+    held = made.packed.held if made.packed else {}
+    every = {**held, ALL: tuple(row for rows in held.values() for row in rows)}
+    with products(job.recipe.precision, job.threads):
+        return {name: round(perplexity(made.pair.model, rows), 4) for name, rows in every.items()}
+
+
 def _most(model: Any, recipe: Recipe) -> int:
     own: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     return min(recipe.max_tokens, own or recipe.max_tokens)
@@ -129,14 +179,12 @@ def _name_base(model: Any, job: Job) -> None:
 
 
 def _said(job: Job) -> dict[str, Any]:
-    with data_file(job.data).open("rb") as file:
-        digest = file_digest(file, "sha256").hexdigest()
     return {
         "kind": job.kind,
         "base": job.base_name,
         "weights": fingerprint(job.base),
         "adapter": fingerprint(job.adapter) if job.adapter else None,
-        "data_sha256": digest,
+        "data_sha256": job.data_sha256(),
         "skip_long": job.skip_long,
         "recipe": asdict(job.recipe),
     }
@@ -196,11 +244,21 @@ def _finish(job: Job, made: _Made, tuned: Tuned, said: dict[str, Any]) -> None:
             recipe=asdict(job.recipe),
             steps=tuned.steps,
             loss=(tuned.first, tuned.last),
+            perplexity=_overall(tuned),
         ),
     )
     result = {**said, "samples": len(made.rows), "long": list(made.long), "tuned": asdict(tuned)}
+    if made.packed is not None:
+        result["sources"] = [asdict(count) for count in made.packed.counts]
     with whole(job.folder / RESULT) as draft:
         draft.write_text(json.dumps(result, indent=2), encoding="utf-8")
+
+
+def _overall(tuned: Tuned) -> tuple[float, float] | None:
+    if tuned.perplexity is None:
+        return None
+    before, after = tuned.perplexity
+    return before[ALL], after[ALL]
 
 
 def save(pair: Pair, folder: Path) -> None:

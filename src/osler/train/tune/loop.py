@@ -63,6 +63,8 @@ class Tuned:
     """Loss of the first step that was made now."""
     last: float
     seconds: float
+    perplexity: tuple[dict[str, float], dict[str, float]] | None = None
+    """Of pre-training, by source and over all: before and after."""
 
 
 @dataclass

@@ -11,6 +11,7 @@ sample had been read by itself. Logits are made only where something is learnt: 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -110,3 +111,18 @@ def dpo_losses(chosen: Any, rejected: Any, before: Any, *, beta: float) -> tuple
     """
     margin = beta * ((chosen - before[:, 0]) - (rejected - before[:, 1]))
     return -extra("torch").nn.functional.logsigmoid(margin), margin
+
+
+def perplexity(model: Any, rows: Sequence[Encoded]) -> float:
+    """e to the mean negative log-likelihood of all learnt tokens, each row read by itself."""
+    torch = extra("torch")
+    device, training = next(model.parameters()).device, model.training
+    model.eval()
+    nats = 0.0
+    try:
+        with torch.no_grad():
+            for row in rows:
+                nats += float(sft_sum(model, batch_of([row], device=device)))
+    finally:
+        model.train(training)
+    return math.exp(nats / sum(row.learnt for row in rows))

@@ -1,0 +1,319 @@
+"""Texts for continued pre-training: where they come from, and which are held out.
+
+NAME=FILE.txt|.md       one text
+NAME=FILE.jsonl         a text a line, {"text": "…"}, or what `osler kb export` wrote
+NAME=FOLDER             all such files beneath it
+NAME=kb:SOURCE          the documents of one source of the knowledge base
+
+A text that stood before, in whatever source, is left out. A long text is cut at an empty line, so
+that a share of a book can be held out; each piece counts as a text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import file_digest
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from osler.errors import BadConfig, BadRun, ModelError
+from osler.kb.base import KnowledgeBase
+from osler.kb.formats.osler_jsonl import HEADER
+from osler.llm.hub import quiet
+from osler.text import clean, words
+from osler.train.tune.encode import Encoded
+from osler.train.tune.pack import Mixed, Windows, mix, pack
+
+PIECE = 20_000
+"""Characters above which a text is cut."""
+HELD_OUT = 0.02
+PROBED = 32
+"""Windows of each source, at most, by which perplexity is told."""
+_ENDINGS = (".txt", ".text", ".md", ".jsonl")
+_BATCH = 64
+Told = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A part of the corpus."""
+
+    name: str
+    path: Path
+    """A file, a folder, or the folder of a knowledge base."""
+    of: str | None = None
+    """The source within the knowledge base."""
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Raises `BadConfig` where names, weights or the held-out share are not as they should be."""
+
+    sources: tuple[Source, ...]
+    held_out: float = HELD_OUT
+    """Share of the texts that is never learnt, 0 to below 1, by a hash of their words."""
+
+    def __post_init__(self) -> None:
+        names = [source.name for source in self.sources]
+        if not names or len(set(names)) < len(names):
+            raise BadConfig("sources need names of their own", fix="write NAME=FILE for each")
+        if not 0 <= self.held_out < 1:
+            raise BadConfig(
+                f"{self.held_out} of the texts cannot be held out", fix="give 0 to below 1"
+            )
+        weights = [source.weight for source in self.sources if source.weight is not None]
+        if weights and len(weights) < len(names):
+            raise BadConfig("some sources have no weight", fix="give one to each, or to none")
+        if any(weight <= 0 for weight in weights):
+            raise BadConfig("a weight is not above 0", fix="leave that source out")
+
+    @property
+    def name(self) -> str:
+        return ", ".join(source.name for source in self.sources)
+
+    @property
+    def weights(self) -> list[float] | None:
+        found = [source.weight for source in self.sources if source.weight is not None]
+        return found or None
+
+    def digest(self) -> str:
+        """Changes with the texts, the weights and the held-out share, not with their place."""
+        told = hashlib.sha256(str(self.held_out).encode())
+        for source in self.sources:
+            told.update(f"\n{source.name}\n{source.weight}\n{source.of}\n".encode())
+            if source.of is not None:
+                with KnowledgeBase.open(source.path) as kb:
+                    told.update(kb.snapshot.encode())
+                continue
+            for file in files(source.path):
+                with file.open("rb") as bytes_:
+                    told.update(file_digest(bytes_, "sha256").digest())
+        return told.hexdigest()
+
+
+def source(told: str, knowledge: Path, weights: dict[str, float]) -> Source:
+    """`NAME=WHERE` as a source; WHERE alone is named after its file or source."""
+    name, split, where = told.partition("=")
+    if not split:
+        where = told
+        name = told[3:] if told.startswith("kb:") else Path(told).stem
+    if where.startswith("kb:"):
+        return Source(name, knowledge, where[3:], weights.get(name))
+    return Source(name, Path(where), None, weights.get(name))
+
+
+def files(path: Path) -> list[Path]:
+    """Raises `BadRun` where there are none."""
+    if path.is_dir():
+        found = sorted(p for p in path.rglob("*") if p.suffix.lower() in _ENDINGS and p.is_file())
+    else:
+        found = [path] if path.is_file() and path.suffix.lower() in _ENDINGS else []
+    if not found:
+        raise BadRun(f"no text files at {path}", fix=f"give files that end in {' '.join(_ENDINGS)}")
+    return found
+
+
+def texts(source: Source) -> Iterator[str]:
+    """Every text of a source, cleaned, none empty. Raises `BadRun` naming file and line."""
+    for text in _raw(source):
+        if cleaned := clean(text):
+            yield from pieces(cleaned)
+
+
+def pieces(text: str, most: int = PIECE) -> Iterator[str]:
+    """The text cut at empty lines, else at line ends, else where it must be; joined it is whole."""
+    begin = 0
+    while len(text) - begin > most:
+        ends = (text.rfind(mark, begin, begin + most) for mark in ("\n\n", "\n"))
+        end = next((found for found in ends if found > begin), begin + most)
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
+
+
+def _raw(source: Source) -> Iterator[str]:
+    if source.of is not None:
+        yield from _of_knowledge(source)
+        return
+    for file in files(source.path):
+        try:
+            if file.suffix.lower() == ".jsonl":
+                yield from _of_lines(file)
+            else:
+                yield file.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise BadRun(f"{file} is not UTF-8", fix="write it as UTF-8") from error
+
+
+def _of_knowledge(source: Source) -> Iterator[str]:
+    with KnowledgeBase.open(source.path) as kb:
+        if source.of not in kb.sources:
+            raise BadConfig(
+                f"the knowledge base has no source {source.of!r}",
+                fix=f"it has: {', '.join(kb.sources) or 'none'}",
+            )
+        for passages in kb.documents(source.of):
+            yield "\n\n".join([passages[0].title, *(passage.text for passage in passages)])
+
+
+def _of_lines(file: Path) -> Iterator[str]:
+    """An export's passages that stand together are one text."""
+    for document, lines in groupby(_lines(file), key=lambda line: line[0]):
+        read = [line for _, line in lines]
+        if document is None:
+            yield from (line["text"] for line in read)
+        else:
+            yield "\n\n".join([str(read[0].get("title", "")), *(line["text"] for line in read)])
+
+
+def _lines(file: Path) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    with file.open(encoding="utf-8-sig") as told:
+        for number, line in enumerate(told, 1):
+            if not line.strip():
+                continue
+            try:
+                read = json.loads(line)
+            except ValueError as error:
+                raise BadRun(f"{file}:{number}: not JSON", fix="mend the line") from error
+            if isinstance(read, dict) and HEADER in read:
+                continue
+            if not isinstance(read, dict) or not isinstance(read.get("text"), str):
+                raise BadRun(f'{file}:{number}: no "text"', fix='write {"text": "…"} on every line')
+            yield (f"{read.get('source')}/{read['document']}" if "document" in read else None), read
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What a source came to."""
+
+    name: str
+    texts: int
+    doubles: int
+    """Texts that stood before, and were left out."""
+    held_out: int
+    """Texts."""
+    tokens: int
+    """Learnt, in windows of which each counts once."""
+    share: float
+    """Of an epoch's windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A corpus that is ready to be learnt."""
+
+    rows: Mixed
+    held: dict[str, tuple[Encoded, ...]]
+    """Windows by source that perplexity is told of; sources without any are not in it."""
+    counts: tuple[Count, ...]
+
+
+@dataclass(slots=True)
+class _Read:
+    """A source while it is read."""
+
+    source: Source
+    learnt: list[array[int]] = field(default_factory=list)
+    held: list[array[int]] = field(default_factory=list)
+    doubles: int = 0
+
+
+def packed(
+    corpus: Corpus, tokenizer: Any, *, size: int, seed: int, told: Told | None = None
+) -> Packed:
+    """Reads, tokenises, packs and mixes. Same corpus, seed and size: the same windows.
+
+    Raises `BadRun` for a source from which nothing is learnt, `BadConfig` where nothing is held
+    out and something should be, and `ModelError` for a tokenizer without an end.
+    """
+    end: int | None = tokenizer.eos_token_id
+    if end is None:
+        raise ModelError("the tokenizer names no end of a text", fix="set its eos_token")
+    seen: set[bytes] = set()
+    read = [_read(s, corpus.held_out, tokenizer, seen, told) for s in corpus.sources]
+    if corpus.held_out and not any(one.held for one in read):
+        raise BadConfig(
+            f"of {sum(len(one.learnt) for one in read)} texts none was held out to tell perplexity",
+            fix="give a larger --held-out, or 0 to go without",
+        )
+    windows = tuple(_windows(one, end, size, seed) for one in read)
+    places = mix([len(one) for one in windows], corpus.weights, seed)
+    held = {one.source.name: _probe(one, end, size) for one in read if one.held}
+    counts = tuple(
+        Count(
+            one.source.name,
+            len(one.learnt) + len(one.held),
+            one.doubles,
+            len(one.held),
+            len(packed_.row) - 1,
+            round(sum(n == place for n, _ in places) / len(places), 6),
+        )
+        for place, (one, packed_) in enumerate(zip(read, windows, strict=True))
+    )
+    return Packed(Mixed(windows, tuple(places)), held, counts)
+
+
+def is_held_out(text: str, share: float) -> bool:
+    """By a hash of its words alone, whatever source it stands in."""
+    digest = hashlib.sha256(" ".join(words(text)).encode()).digest()
+    return int.from_bytes(digest[:8]) / 2**64 < share
+
+
+def _read(
+    source: Source, share: float, tokenizer: Any, seen: set[bytes], told: Told | None
+) -> _Read:
+    found = _Read(source)
+    done = 0
+    every = texts(source)
+    while batch := list(islice(every, _BATCH)):
+        fresh = [text for text in batch if _is_new(text, seen)]
+        found.doubles += len(batch) - len(fresh)
+        for text, ids in zip(fresh, _tokens(tokenizer, fresh), strict=True):
+            (found.held if is_held_out(text, share) else found.learnt).append(array("I", ids))
+        done += len(batch)
+        if told:
+            told(f"reading {source.name}", done, None)
+    if not found.learnt:
+        raise BadRun(
+            f"nothing is learnt from {source.name}: {len(found.held)} texts held out,"
+            f" {found.doubles} that stood before",
+            fix="give more texts, a smaller --held-out, or leave the source out",
+        )
+    return found
+
+
+def _is_new(text: str, seen: set[bytes]) -> bool:
+    digest = hashlib.sha256(text.encode()).digest()[:12]
+    new = digest not in seen
+    seen.add(digest)
+    return new
+
+
+def _tokens(tokenizer: Any, batch: Sequence[str]) -> list[list[int]]:
+    """A mark of the chat template that stands in a text is letters there."""
+    if not batch:
+        return []
+    with quiet():
+        found: list[list[int]] = tokenizer(
+            list(batch), add_special_tokens=False, split_special_tokens=True
+        )["input_ids"]
+    return found
+
+
+def _windows(read: _Read, end: int, size: int, seed: int) -> Windows:
+    order = list(range(len(read.learnt)))
+    random.Random(f"{seed}/{read.source.name}").shuffle(order)
+    return pack(read.source.name, (read.learnt[n] for n in order), end=end, size=size)
+
+
+def _probe(read: _Read, end: int, size: int) -> tuple[Encoded, ...]:
+    held = pack(read.source.name, read.held, end=end, size=size)
+    step = max(1, -(-len(held) // PROBED))
+    return tuple(held[n] for n in range(0, len(held), step))

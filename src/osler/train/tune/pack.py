@@ -1,0 +1,97 @@
+"""Texts as windows of one size, and windows of several sources mixed by weights. Pure.
+
+A source's texts stand in one row, an end after each, and the row is cut into windows. A window
+begins with the token that the one before ended with, which is read and not learnt: so every
+token of every text, and every end, is learnt exactly once.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from osler.train.tune.encode import Encoded
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Of one source. Its tokens take four bytes each; a window is made when it is asked for."""
+
+    name: str
+    row: array[int]
+    """An end, then every text with its end."""
+    size: int
+    """Tokens of a window, at least 2."""
+
+    def __len__(self) -> int:
+        return math.ceil((len(self.row) - 1) / (self.size - 1))
+
+    def __getitem__(self, place: int) -> Encoded:
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        begin = place * (self.size - 1)
+        tokens = tuple(self.row[begin : begin + self.size])
+        return Encoded(f"{self.name}.{place}", tokens, (False, *[True] * (len(tokens) - 1)))
+
+
+def pack(name: str, texts: Iterable[Sequence[int]], *, end: int, size: int) -> Windows:
+    """The texts, as tokens and in this order, as windows of `size`; only the last is shorter."""
+    row = array("I", [end])
+    for text in texts:
+        row.extend(text)
+        row.append(end)
+    return Windows(name, row, size)
+
+
+def mix(counts: Sequence[int], weights: Sequence[float] | None, seed: int) -> list[tuple[int, int]]:
+    """Which windows an epoch has: (source, window) pairs, as many as there are windows.
+
+    Without weights every window once. With them each source has its weight's share of the
+    epoch, to within one window: of a source that is asked for more than it has, all windows are
+    taken as often, or once more; of one that is asked for less, some are drawn by the seed.
+    """
+    if weights is None:
+        return [(source, n) for source, count in enumerate(counts) for n in range(count)]
+    found: list[tuple[int, int]] = []
+    for source, (count, wanted) in enumerate(zip(counts, quotas(counts, weights), strict=True)):
+        rounds, rest = divmod(wanted, count)
+        drawn = random.Random(f"{seed}/{source}").sample(range(count), rest)
+        found += [(source, n) for n in range(count) for _ in range(rounds)]
+        found += [(source, n) for n in sorted(drawn)]
+    return found
+
+
+def quotas(counts: Sequence[int], weights: Sequence[float]) -> list[int]:
+    """The sum of the counts, dealt out by the weights: the largest remainders get the rest."""
+    total = sum(counts)
+    exact = [total * weight / sum(weights) for weight in weights]
+    dealt = [int(share) for share in exact]
+    by_rest = sorted(range(len(exact)), key=lambda n: (dealt[n] - exact[n], n))
+    for source in by_rest[: total - sum(dealt)]:
+        dealt[source] += 1
+    return dealt
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed(Sequence[Encoded]):
+    """Windows of all sources as one sequence of samples."""
+
+    sources: tuple[Windows, ...]
+    places: tuple[tuple[int, int], ...]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, place: int) -> Encoded: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Encoded]: ...
+    def __getitem__(self, place: int | slice) -> Encoded | Sequence[Encoded]:
+        if isinstance(place, slice):
+            return Mixed(self.sources, self.places[place])
+        source, window = self.places[place]
+        return self.sources[source][window]
