@@ -17,6 +17,8 @@ FOLDER = "recogniser"
 """Where a knowledge base keeps the one that links with its graph."""
 LEAST = 0.85
 """Likeness from which a name that is spelt otherwise is taken for the same, in [0, 1]."""
+OVER = 0.92
+"""The same where it takes the place of names that the graph has, and so is surely one."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,13 @@ class Linking:
             touched = [m for m in found if m.start < entity.end and entity.start < m.end]
             if not all(_within(mention, entity) for mention in touched):
                 continue
-            if concepts := self._concepts(text[entity.start : entity.end]):
+            least = max(self.least, OVER) if touched else self.least
+            if concepts := self._concepts(text[entity.start : entity.end], least):
                 found = [mention for mention in found if mention not in touched]
                 found.append(Mention(entity.start, entity.end, concepts))
         return sorted(found, key=lambda mention: mention.start)
 
-    def _concepts(self, name: str) -> tuple[str, ...]:
+    def _concepts(self, name: str, least: float) -> tuple[str, ...]:
         exact = self._lookup.find(name, k=self.most, fuzzy=False)
         if exact:
             return tuple(match.concept for match in exact)
@@ -65,7 +68,7 @@ class Linking:
             likest = self._lookup.fuzzy(name, k=1)
         except CapabilityMissing:  # without the extra only very names are found
             return ()
-        return tuple(match.concept for match in likest if match.score >= self.least)
+        return tuple(match.concept for match in likest if match.score >= least)
 
 
 def _within(mention: Mention, entity: Entity) -> bool:
