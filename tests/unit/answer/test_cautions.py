@@ -89,7 +89,7 @@ def test_a_retracted_document_says_so_in_each_of_its_passages() -> None:
     document = Document(
         "a",
         "A trial",
-        (Section("", ("Examplol helped.",)),),
+        (Section("Examplol helped."),),
         kind="research-article",
         retracted=True,
     )
