@@ -140,8 +140,10 @@ def tables(reply: Tables, at: Anchors, sieve: Sieve) -> None:
 def outline(reply: Outline, at: Anchors, sieve: Sieve) -> None:
     for said in reply.parts:
         span = at.first(said.begins)
-        if span is None or not said.title:
+        if span is None:
             sieve.drop(UNANCHORED)
+        elif not said.title:
+            sieve.drop(NOTHING)
         else:
             sieve.add(Heading(said.title, *span))
 

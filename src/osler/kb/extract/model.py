@@ -219,9 +219,9 @@ def _can_give(unit: Unit, among: wire.Choices, known: Sequence[Entity]) -> bool:
     match unit:
         case "entities" | "points" | "summary":
             return bool(among.phrases)
+        case "outline":
+            return bool(among.phrases and among.openings)
         case "relations":
             return len(known) > 1
         case "tables":
             return bool(among.cells)
-        case "outline":
-            return bool(among.openings)

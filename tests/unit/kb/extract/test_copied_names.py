@@ -87,7 +87,7 @@ def test_what_may_be_copied_stands_in_the_text(text: str, language: Language) ->
 
 
 @pytest.mark.parametrize(("name", "form", "grammar"), FORMS, ids=IDS)
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_a_grammar_lets_through_is_read_whole_or_cut(
     name: str, form: type[Any], grammar: Grammar, data: st.DataObject
@@ -103,7 +103,7 @@ def test_whatever_a_grammar_lets_through_is_read_whole_or_cut(
 
 
 @pytest.mark.parametrize(("name", "form", "grammar"), FORMS, ids=IDS)
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_of_a_reply_held_to_the_chunk_no_name_is_dropped(
     name: str, form: type[Any], grammar: Grammar, data: st.DataObject
