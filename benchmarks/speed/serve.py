@@ -4,9 +4,10 @@
 
 The server is a process of its own over a knowledge base of `--chunks` passages (words and hashed
 vectors, so that no encoder is in the figures); the client shares the machine. Rows: the first event
-of 50 streams opened at once; 200 runs at once, each event stream checked for its numbers; searches
-at 16 in flight; ten times too many runs, then how long until one is taken again; with `--soak`,
-searches and runs for so long, and what the memory grew.
+of 50 streams opened at once (`run.queued`, where the run waits for one of the 8 places); 200 runs
+at once, each event stream checked for its numbers; searches at 16 in flight; ten times too many
+runs, then how long until one is taken again; with `--soak`, searches and runs for so long, and what
+the memory grew.
 
 Wanted: first event p95 <= 200 ms; nothing lost; >= 100 searches/s; 429 and 503 only, recovery
 within 10 s; growth <= 5 %.
@@ -87,8 +88,8 @@ async def watched(client: httpx2.AsyncClient) -> tuple[float, list[int]]:
     first, numbers, last = 0.0, [], ""
     async with client.stream("GET", f"/api/v1/runs/{run}/events") as reply:
         async for line in reply.aiter_lines():
+            first = first or time.perf_counter() - began
             if line.startswith("id: "):
-                first = first or time.perf_counter() - began
                 numbers.append(int(line[4:]))
             elif line.startswith("event: "):
                 last = line[7:]
@@ -160,7 +161,7 @@ def at(ordered: list[float], share: float) -> float:
 
 
 async def main(chunks: int, seconds: float, soaking: float) -> None:
-    async with child(chunks, runs=200) as (client, pid):
+    async with child(chunks, waiting=1_000) as (client, pid):
         await streams(client, 4)
         for count in (50, 200):
             began, before = time.perf_counter(), worked(pid)

@@ -11,10 +11,17 @@ MEDIA = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _TYPE = re.compile(r'"type":"([a-z._]+)"\}$')
 PING = b": ping\n\n"
+QUEUED = b'event: run.queued\ndata: {"type":"run.queued"}\n\n'
 
 
 async def running(desk: Desk, live: Live, after: int) -> AsyncIterator[bytes]:
-    """The events after number `after`, to the run's end; a comment when there is long none."""
+    """The events after number `after`, to the run's end; a comment when there is long none.
+
+    Who watches a run that waits for its turn is told so at once, outside the numbers: it is
+    no event of the run.
+    """
+    if live.status == "queued":
+        yield QUEUED
     async for item in desk.follow(live, after, ping=desk.limits.ping_seconds):
         yield PING if item is None else framed(*item)
 

@@ -173,7 +173,7 @@ def asked(client: httpx2.Client, question: str = "What is given first?", **more:
 
 
 def events(client: httpx2.Client, run: str, **headers: str) -> list[tuple[int, str, Any]]:
-    """Number, name and data of each event, to the end of the stream."""
+    """Number, name and data of each numbered event, to the end of the stream."""
     found: list[tuple[int, str, Any]] = []
     number, name = 0, ""
     with client.stream("GET", f"/api/v1/runs/{run}/events", headers=headers) as reply:
@@ -183,6 +183,7 @@ def events(client: httpx2.Client, run: str, **headers: str) -> list[tuple[int, s
                 number = int(line[4:])
             elif line.startswith("event: "):
                 name = line[7:]
-            elif line.startswith("data: "):
+            elif line.startswith("data: ") and number:
                 found.append((number, name, json.loads(line[6:])))
+                number = 0
     return found

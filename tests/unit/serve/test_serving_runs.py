@@ -101,6 +101,27 @@ def test_cancelling_stops_the_model_call_within_a_second(home: Path) -> None:
         assert again == told
 
 
+def test_who_watches_a_run_that_waits_for_its_turn_is_told_so_outside_the_numbers(
+    home: Path,
+) -> None:
+    model = Speaks(gate=threading.Event())
+    with (
+        serving(home, model=model, serve={"runs": 1}) as place,
+        httpx2.Client(base_url=place.url) as client,
+    ):
+        first, second = asked(client), asked(client)
+        with client.stream("GET", f"/api/v1/runs/{second}/events") as reply:
+            lines = reply.iter_lines()
+            assert next(lines) == "event: run.queued"
+            assert json.loads(next(lines).removeprefix("data: ")) == {"type": "run.queued"}
+            assert client.post(f"/api/v1/runs/{first}/cancel").status_code == 200
+            assert model.gate
+            model.gate.set()
+            numbers = [line for line in lines if line.startswith("id: ")]
+        assert numbers[0] == "id: 1"
+        assert events(client, second)[0][1] == "run.started"
+
+
 def test_a_cancelled_run_is_still_told_after_a_restart(home: Path) -> None:
     model = Speaks(gate=threading.Event())
     with serving(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
