@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from osler.retrieve.words import terms
 from osler.text import is_cjk
@@ -141,6 +142,7 @@ class Claim:
     """Words of content but for what is compared: numbers, units and the words of the axes."""
 
 
+@lru_cache(maxsize=8_192)  # the same passages are found for question after question
 def read(sentence: str) -> Claim:
     return Claim(sentence, _content(sentence))
 
