@@ -88,6 +88,19 @@ def test_a_teacher_s_right_answers_become_a_data_set(
     assert (measured["kept"], measured["measured_tries"]) == (1, 3)
 
 
+def test_plans_alone_need_no_knowledge_base(osler: Any, teacher: KeyedModel, folder: Path) -> None:
+    (folder / "osler.toml").write_text(SERVER, encoding="utf-8")
+    line = {"id": "1", "question": "Who directed Red Kite?", "golden_answers": ["Peter Berg"]}
+    (folder / "q.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    done = osler(
+        "train", "thinker-data", "--log-dir", "log", "--tasks", "nq=q.jsonl",
+        "--stage", "logical-form", "--out", "set", "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["written"]["lines"] == 1
+    assert teacher.asked == ["decompose the user question"]
+
+
 def test_what_was_made_is_judged_by_rules_and_by_a_model(
     osler: Any, teacher: KeyedModel, questions: str
 ) -> None:
