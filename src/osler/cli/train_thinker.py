@@ -64,6 +64,13 @@ def thinker_data(
         typer.Option(help="A chat a question, as the paper; or a sample a call of the solver."),
     ] = "dialogue",
     licence: Annotated[str, typer.Option(help="A word of the hub, for the card.")] = "other",
+    part: Annotated[
+        Literal["train", "held-out", "all"],
+        typer.Option(help="By a hash of the question's words, as in `osler train explore`."),
+    ] = "train",
+    held_out: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of the questions that are held out.")
+    ] = 0.2,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Questions of each data set, at most.")
     ] = None,
@@ -82,7 +89,19 @@ def thinker_data(
     """
     here = session(context, as_json=as_json, quiet=quiet)
     settings = here.settings({"strategy.kind": "kag-thinker", "sampling.seed": seed})
-    samples = _samples(tasks, data, limit, settings.sampling.seed)
+    from osler.train.spo.case import part_of
+
+    seeded = settings.sampling.seed
+    samples = [
+        sample
+        for sample in _samples(tasks, data)
+        if part in ("all", part_of(sample.question, seed=seeded, held_out=held_out))
+    ]
+    samples = _limited(samples, limit, seeded)
+    if tasks and not samples:
+        from osler.errors import BadConfig
+
+        raise BadConfig(f"no question is in the part {part}", fix="change --part or --held-out")
     if dry_run:
         _say_load(here, log_dir, stage, samples, rounds)
         return
@@ -125,14 +144,23 @@ def thinker_data(
         raise typer.Exit(PARTIAL)
 
 
-def _samples(tasks: str | None, data: Path | None, limit: int | None, seed: int) -> list[Sample]:
+def _samples(tasks: str | None, data: Path | None) -> list[Sample]:
     if not tasks:
         return []
-    from osler.evaluate.plan import chosen
     from osler.trials import read_task
 
     words = [word.strip() for word in tasks.split(",") if word.strip()]
-    return [s for word in words for s in chosen(read_task(word, data).samples, limit, seed)]
+    return [sample for word in words for sample in read_task(word, data).samples]
+
+
+def _limited(samples: Sequence[Sample], limit: int | None, seed: int) -> list[Sample]:
+    """Of each data set so many, which the seed decides."""
+    from osler.evaluate.plan import chosen
+
+    names = dict.fromkeys(sample.task for sample in samples)
+    return [
+        one for name in names for one in chosen([s for s in samples if s.task == name], limit, seed)
+    ]
 
 
 def _say_load(

@@ -87,7 +87,7 @@ def _teacher(
         teaching,
         teaching,
         student,
-        parts.retriever("kag-thinker", parts.sources),
+        None if alone else parts.retriever("kag-thinker", parts.sources),
         graph=None if alone else forms(chosen.retriever, parts),
         sources=parts.sources,
         knows=knows,

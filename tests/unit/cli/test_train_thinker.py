@@ -67,7 +67,7 @@ def questions(osler: Any, teacher: KeyedModel, folder: Path) -> str:
 def test_a_teacher_s_right_answers_become_a_data_set(
     osler: Any, teacher: KeyedModel, questions: str
 ) -> None:
-    common = ("train", "thinker-data", "--log-dir", "log", "--tasks", questions)
+    common = ("train", "thinker-data", "--log-dir", "log", "--tasks", questions, "--part", "all")
     dry = json.loads(osler(*common, "--dry-run", "--json").stdout)
     assert (dry["questions"], dry["left"], dry["most_calls"]) == (2, 2, 96)
     assert teacher.asked == []
@@ -88,11 +88,45 @@ def test_a_teacher_s_right_answers_become_a_data_set(
     assert (measured["kept"], measured["measured_tries"]) == (1, 3)
 
 
+def test_questions_that_are_held_out_are_not_taught(
+    osler: Any, teacher: KeyedModel, folder: Path
+) -> None:
+    lines = [
+        {"id": str(n), "question": f"Who directed film {n}?", "golden_answers": ["him"]}
+        for n in range(200)
+    ]
+    (folder / "q.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+    common = ("train", "thinker-data", "--log-dir", "log", "--tasks", "nq=q.jsonl", "--dry-run")
+
+    def counted(*more: str) -> int:
+        questions: int = json.loads(osler(*common, "--json", *more).stdout)["questions"]
+        return questions
+
+    assert 120 < counted() < 190
+    assert counted() + counted("--part", "held-out") == counted("--part", "all") == 200
+    none = osler(*common, "--part", "held-out", "--held-out", "0")
+    assert (none.exit_code, "no question is in the part" in none.stderr) == (3, True)
+
+
+def test_plans_alone_need_no_knowledge_base(osler: Any, teacher: KeyedModel, folder: Path) -> None:
+    (folder / "osler.toml").write_text(SERVER, encoding="utf-8")
+    line = {"id": "1", "question": "Who directed Red Kite?", "golden_answers": ["Peter Berg"]}
+    (folder / "q.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    done = osler(
+        "train", "thinker-data", "--log-dir", "log", "--tasks", "nq=q.jsonl", "--part", "all",
+        "--stage", "logical-form", "--out", "set", "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["written"]["lines"] == 1
+    assert teacher.asked == ["decompose the user question"]
+
+
 def test_what_was_made_is_judged_by_rules_and_by_a_model(
     osler: Any, teacher: KeyedModel, questions: str
 ) -> None:
     made = osler(
-        "train", "thinker-data", "--log-dir", "log", "--tasks", questions, "--rounds", "1",
+        "train", "thinker-data", "--log-dir", "log", "--tasks", questions,
+        "--part", "all", "--rounds", "1",
         "--inspect", "both", "--out", "set",
     )  # fmt: skip
     assert made.exit_code == 0, made.stderr
@@ -120,7 +154,8 @@ def test_nothing_kept_is_an_error_with_its_reasons(
 ) -> None:
     teacher.replies["Answer the last question"] = ["no idea"]
     done = osler(
-        "train", "thinker-data", "--log-dir", "log", "--tasks", questions, "--rounds", "1",
+        "train", "thinker-data", "--log-dir", "log", "--tasks", questions,
+        "--part", "all", "--rounds", "1",
         "--out", "set",
     )  # fmt: skip
     assert done.exit_code == 1

@@ -6,6 +6,7 @@ decides needs no judge; long answers do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ from osler.train.thinker.trajectory import Solved, Trajectory
 LONGEST = 48_000
 """Characters of a chat: about the 16,384 tokens of the paper's training (Table 14) in English."""
 
+_RETRIEVAL = re.compile(r"^Action\d+: Retrieval\(", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -37,17 +40,26 @@ def broken(made: Trajectory, stage: Stage) -> str:
     return next(_faults(made, stage), "")
 
 
-def _faults(made: Trajectory, stage: Stage) -> Iterator[str]:
+def misplanned(made: Trajectory, stage: Stage) -> str:
+    """The same of its plan alone: nothing need be solved to know it."""
+    return next(_plan_faults(made, stage), "")
+
+
+def _plan_faults(made: Trajectory, stage: Stage) -> Iterator[str]:
     if made.origin != "planner":
         yield "no plan could be read"
     if made.warnings:
         yield "the plan's references do not resolve"
     if not made.thought and stage != "deep-search":
         yield "no thought before the plan"
+    if stage == "deep-search" and len(_RETRIEVAL.findall(made.plan)) != 1:
+        yield "not a single-hop question"
+
+
+def _faults(made: Trajectory, stage: Stage) -> Iterator[str]:
+    yield from _plan_faults(made, stage)
     if stage == "logical-form":
         return
-    if stage == "deep-search" and len(made.retrievals) != 1:
-        yield "not a single-hop question"
     if len(made.steps) < made.plan.count("\nAction"):
         yield "the budget was spent"
     for step in made.steps:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from osler.answer.written import Written
-from osler.errors import MalformedOutput
+from osler.errors import BadConfig, MalformedOutput
 from osler.kag.boundary import TAU, Boundary, GenerateThenAssess, NoBoundary
 from osler.kag.depth import DepthSolver, FormRetriever
 from osler.kag.executors import Calculator, Deducer
+from osler.kag.forms import Plan
 from osler.kag.output import Finisher
 from osler.kag.planner import Decomposer
 from osler.kag.solver import Thinker
@@ -21,7 +22,7 @@ from osler.prompts import render
 from osler.trace import Budget, Run
 from osler.train.thinker.boundary import Confirmed
 from osler.train.thinker.dialogue import Stage
-from osler.train.thinker.filters import broken
+from osler.train.thinker.filters import broken, misplanned
 from osler.train.thinker.script import Script, Watched, heard
 from osler.train.thinker.trajectory import Solved, Trajectory, Turn, trajectory_of
 from osler.types import Language, Question, Retriever
@@ -47,7 +48,8 @@ class Teacher:
     """Focuses, searches, reasons, and restructures its reasons."""
     student: Speaker
     """Its knowledge boundary is determined."""
-    retriever: Retriever
+    retriever: Retriever | None = None
+    """`None` = only plans are taught."""
     confirmer: Speaker | None = None
     """Confirms the student's answers, with `knows` "twice"; `None` = the solver."""
     graph: FormRetriever | None = None
@@ -69,7 +71,8 @@ class Teacher:
     async def teach(self, question: Question, stage: Stage, seed: int) -> tuple[Trajectory, Run]:
         """The trajectory, and the run with what it cost.
 
-        Raises `MalformedOutput` where not even a plan was told, and what the models raise.
+        Raises `MalformedOutput` where not even a plan was told, `BadConfig` where there is
+        nothing to search, and what the models raise.
         """
         script = Script()
         # Under a budget the steps follow each other, so that lines belong to one step.
@@ -82,7 +85,10 @@ class Teacher:
         if stage == "logical-form":
             await self._planner(script).decompose(question, run)
             return trajectory_of(script), run
-        await self._thinker(script, stage).solve(question, run)
+        try:
+            await self._thinker(script, stage).solve(question, run)
+        except _Misplanned:
+            return trajectory_of(script), run
         made = trajectory_of(script)
         if self.restructure and not broken(made, stage):
             made = await self._restructured(made, question.language, run)
@@ -92,6 +98,8 @@ class Teacher:
         return Decomposer(heard(self.planner, script))
 
     def _thinker(self, script: Script, stage: Stage) -> Thinker:
+        if self.retriever is None:
+            raise BadConfig(f"nothing can be searched for the stage {stage}", fix="add texts")
         solver = heard(self.solver, script)
         depth = DepthSolver(
             solver,
@@ -105,9 +113,8 @@ class Teacher:
         )
         # Programs only, as the paper's <Python> turns are.
         calculator = Calculator(solver, {})
-        return Thinker(
-            self._planner(script), depth, calculator, Deducer(solver), Finisher(solver), Written()
-        )
+        planner = _Careful(self._planner(script), script, stage)
+        return Thinker(planner, depth, calculator, Deducer(solver), Finisher(solver), Written())
 
     def _boundary(self, script: Script) -> Boundary:
         if self.knows == "none":
@@ -139,6 +146,25 @@ class Teacher:
                 thought = ""
             turns.append(replace(turn, thought=thought))
         return replace(step, turns=tuple(turns))
+
+
+class _Misplanned(Exception):
+    """The plan can be no sample, so that solving it would be waste."""
+
+
+@dataclass(frozen=True)
+class _Careful:
+    """Stops before anything is solved by a plan that will be dropped."""
+
+    planner: Decomposer
+    script: Script
+    stage: Stage
+
+    async def decompose(self, question: Question, run: Run) -> Plan:
+        plan = await self.planner.decompose(question, run)
+        if misplanned(trajectory_of(self.script), self.stage):
+            raise _Misplanned
+        return plan
 
 
 def _followings(step: Solved) -> Sequence[str]:

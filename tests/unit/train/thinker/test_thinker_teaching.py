@@ -120,8 +120,9 @@ async def test_a_plan_alone_costs_one_call() -> None:
 
 
 async def test_a_deep_search_is_of_a_single_hop_question() -> None:
-    made, _ = await teacher(film_model()).teach(FILM, "deep-search", 0)
+    made, run = await teacher(film_model()).teach(FILM, "deep-search", 0)
     assert broken(made, "deep-search") == "not a single-hop question"
+    assert run.usage.calls == 1  # what will be dropped is not solved first
     single = "<answer>Step1: Who is the director of Red Kite?\nAction1: "
     single += "Retrieval(s=s1:film['Red Kite'], p=p1:director, o=o1:director)</answer>"
     model = film_model(**{"decompose the user question": [single]})
