@@ -1,7 +1,8 @@
 // Text of models and passages, as it can be shown: what would reorder or hide letters is named.
+// Soft hyphens, joiners and marks of direction are left: honest texts need them.
 
 const HIDDEN =
-  /[\u200b\u2060\ufeff\u00ad\u061c\u180e\u200e\u200f\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
+  /[\u200b\u2060\ufeff\u180e\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
 
 export function plain(text: string): string {
   return text.replace(HIDDEN, (letter) => {
