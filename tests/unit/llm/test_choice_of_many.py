@@ -64,3 +64,9 @@ def test_a_long_list_of_choices_in_a_schema_is_a_rule_of_its_own() -> None:
     assert held.accepts('{"a":"name 7","b":"name 499"}')
     assert not held.accepts('{"a":"name 7","b":"name 500"}')
     assert held.gbnf.count("\n") == 1  # the root and one rule, used twice
+
+
+def test_a_text_that_was_cut_at_a_space_begins_one_of_the_format() -> None:
+    held = from_schema({"type": "object", "properties": {"a": {"enum": ["type 2 diabetes"]}}})
+    assert held.begins('{ "a": "type 2')
+    assert not held.begins('{"a": "type2')

@@ -13,7 +13,7 @@ from osler.llm.grammar.nodes import Alt, Chars, Lit, Named, Node, Repeat, Seq
 
 _MANY = 64
 """More choices than these are no list to hand to a server."""
-_JSON_PART = re.compile(r'"(?:[^"\\]|\\.)*"|\s+')
+_JSON_PART = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|\s+')
 
 
 @dataclass(frozen=True, slots=True)
