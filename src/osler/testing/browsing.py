@@ -24,6 +24,8 @@ from osler.testing.served import Place, filled
 from osler.trace import from_line
 
 QUESTION = "Which drug is given first, into the outer thigh, at once?"
+PATIENCE = 60
+"""Seconds that a busy machine is given; a test that passes waits for none of them."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -86,7 +88,7 @@ def opened(
     """A new window on the page; at its end nothing forbidden may have happened."""
     context = launched.new_context(**{"locale": "en-GB", **options})
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(1000 * PATIENCE)
     seen = Seen(page, place.url)
     seen.expected = tuple(expected)
     try:
@@ -106,8 +108,8 @@ def ask(page: Any, question: str = QUESTION) -> None:
 
 def until(page: Any, true: str) -> None:
     """Waits for a JavaScript expression to be true. Playwright's own waiting for one would need an
-    `eval`, which the page's policy forbids. Raises `AssertionError` after 20 s."""
-    last = time.monotonic() + 20
+    `eval`, which the page's policy forbids. Raises `AssertionError` after `PATIENCE`."""
+    last = time.monotonic() + PATIENCE
     while not page.evaluate(true):
         assert time.monotonic() < last, true
         page.wait_for_timeout(20)
