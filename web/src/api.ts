@@ -30,6 +30,12 @@ export interface Evidence {
   rank: number;
 }
 
+export interface Caution {
+  rule: string;
+  text: string;
+  evidence: { passage: Passage; quote: string; quote_span: [number, number] }[];
+}
+
 export interface Run {
   run_id: string;
   status: string;
@@ -45,6 +51,7 @@ export interface Run {
     authorship: "extractive" | "written";
   } | null;
   evidence: Evidence[];
+  cautions: Caution[];
   grounding: string | null;
   halt: string | null;
   why: string;

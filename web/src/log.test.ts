@@ -34,6 +34,13 @@ test("every beginning of a log can be shown, and the stack is what was pushed an
   expect(end.nodes[0]?.notes.map((one) => one.type)).toEqual(["lf.boundary"]);
 });
 
+test("a step that is solved by a machine of its own has a stack of its own", () => {
+  const push = (kind: string): Event => ({ type: "stack.push", i: 0, kind, text: kind, depth: 1 });
+  const begun = (n: number): Event => ({ type: "lf.begun", n, question: `q${n}` });
+  const end = told(numbered([begun(1), push("User_Query"), push("Thought"), begun(2), push("User_Query")]));
+  expect(end.film.map((one) => [one.of, one.frames.length])).toEqual([[1, 1], [1, 2], [2, 1]]);
+});
+
 test("what a reader must not miss is kept once: sources that were down, notes, what was found", () => {
   const end = told(numbered(EVENTS));
   expect(end.down).toEqual(["wiki: away"]);

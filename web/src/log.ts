@@ -20,6 +20,7 @@ export interface Step {
   label: string;
   frames: Frame[]; // the stack after it
   gone: Frame[]; // what it took away
+  of: number | null; // the plan's step that this stack solves
   value?: number;
   halted?: boolean;
 }
@@ -47,6 +48,7 @@ export interface Told {
   origin: string;
   dropped: string[];
   frames: Frame[];
+  solving: number | null; // the plan's step whose stack it is
   film: Step[];
   sigma: number | null;
   metric: string;
@@ -65,6 +67,7 @@ export const EMPTY: Told = {
   origin: "",
   dropped: [],
   frames: [],
+  solving: null,
   film: [],
   sigma: null,
   metric: "",
@@ -104,6 +107,8 @@ function changed(before: Told, at: number, event: Event): Told {
       return filmed(before, at, event);
     case "lf.parsed":
       return { ...before, nodes: event.nodes.map(waiting), notes: [...before.notes, ...(event.warnings ?? [])] };
+    case "lf.begun": // a stack of its own
+      return { ...before, frames: [], solving: event.n };
     case "lf.boundary":
     case "lf.focus":
     case "math.run":
@@ -130,7 +135,7 @@ function retrieved(before: Told, event: Event): Told {
 }
 
 function filmed(before: Told, at: number, event: Event): Told {
-  const step: Step = { at, what: "state", label: "", frames: before.frames, gone: [] };
+  const step: Step = { at, what: "state", label: "", frames: before.frames, gone: [], of: before.solving };
   let { sigma, metric } = before;
   if (event.type === "stack.push") {
     const frames = [...before.frames, { kind: event.kind, text: event.text }];
@@ -187,6 +192,8 @@ export function said(event: Event): string {
       return event.nodes.map((one: { n: number; fn: string }) => `${one.n} ${one.fn}`).join(", ");
     case "run.finished":
       return event.solution?.why ?? "";
+    case "lf.begun":
+      return `${event.n}: ${event.question}`;
     default:
       return String(event.text ?? event.answer ?? event.reason ?? event.detail ?? event.value ?? "");
   }

@@ -249,6 +249,37 @@ def test_a_sentence_without_a_citation_is_marked(window: Window, home: Path) -> 
         assert "ungrounded" in page.locator(".answer").inner_text()
 
 
+def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(
+    window: Window, home: Path
+) -> None:
+    dose = "The maintenance dose of examplol in samplosis is {} mg once a day."
+    texts = {
+        "book": f"# Old\n\n{dose.format(5)}\n",
+        "wiki": f"# New\n\n{dose.format(50)}\n",
+    }
+    model = Speaks(reply=f"{dose.format(5)} [1] {dose.format(50)} [2]")
+
+    def filled_with_both(at: Path) -> None:
+        filled(at, texts)
+
+    with (
+        serving(home, model=model, fill=filled_with_both) as place,
+        httpx2.Client(base_url=place.url) as client,
+    ):
+        run = asked(client, "What is the dose of examplol in samplosis?")
+        events(client, run)
+        (told, *_) = client.get(f"/api/v1/runs/{run}").json()["cautions"]
+        assert told["rule"] == "amounts"
+        with window(place, f"runs/{run}") as page:
+            box = page.get_by_role("note", name="Look twice")
+            box.wait_for()
+            assert told["text"] in box.inner_text()
+            assert all(f"is {amount} mg once" in box.inner_text() for amount in (5, 50))
+            box.get_by_role("link").first.click()
+            page.locator("h1").wait_for()
+            assert "examplol" in page.locator("main").inner_text()
+
+
 def test_an_answer_of_ten_thousand_words_is_shown_whole(window: Window, home: Path) -> None:
     reply = " ".join(["Adrenaline is given first, into the outer thigh, at once. [1]"] * 1_000)
     with serving(home, model=Speaks(reply=reply)) as place, window(place) as page:

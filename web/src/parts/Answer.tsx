@@ -2,6 +2,7 @@ import type { Evidence, Run } from "../api";
 import type { Told } from "../log";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
+import { Cautions } from "./Cautions";
 
 export interface Lit {
   lit: number | null; // the evidence that a pointer or the focus is on
@@ -27,6 +28,7 @@ export function Answer({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit 
           <Statement key={index} {...one} run={run} speak={speak} lit={lit} />
         ))}
       </p>
+      <Cautions found={run.cautions} speak={speak} />
       <Aside run={run} speak={speak} />
       <Facts run={run} speak={speak} />
     </section>

@@ -10,7 +10,8 @@ export function Film({ log, speak }: { log: Told; speak: Tongue }) {
   const at = Math.min(chosen ?? log.film.length - 1, log.film.length - 1);
   const step = log.film[at];
   if (!step) return null;
-  const label = `${words.step} ${at + 1}/${log.film.length}: ${speak.state(step.what)} ${plain(step.label)}`;
+  const of = step.of === null ? "" : ` · ${words.planStep} ${step.of}`;
+  const label = `${words.step} ${at + 1}/${log.film.length}${of}: ${speak.state(step.what)} ${plain(step.label)}`;
   return (
     <section aria-label={words.stack}>
       <h3>{words.stack}</h3>
