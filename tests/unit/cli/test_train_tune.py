@@ -110,7 +110,7 @@ def test_what_makes_no_sense_is_refused_before_weights_are_loaded(
 ) -> None:
     data("sft")
     found = osler("train", *words, "--base", "none", "--out", "out", "--dry-run")
-    assert found.exit_code not in {0, 1}
+    assert found.exit_code != 0
     assert told in " ".join(found.stderr.split())
     assert not Path("out").exists()
 
@@ -119,7 +119,7 @@ def test_what_makes_no_sense_is_refused_before_weights_are_loaded(
 def test_long_samples_are_told_with_what_to_give(osler: Call, base: str) -> None:
     words = ("train", "sft", data("sft"), "--base", base, "--out", "out", "--max-tokens", "10")
     found = osler(*words)
-    assert found.exit_code not in {0, 1}
+    assert found.exit_code != 0
     told = " ".join(found.stderr.split())
     assert "4 of 4 samples are longer than 10 tokens" in told
     assert "--skip-long" in told
