@@ -142,12 +142,13 @@ def resident(pid: int) -> float:
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
-async def soak(client: httpx2.AsyncClient, pid: int, seconds: float) -> tuple[float, float]:
-    """Megabytes after the first tenth, and at the end."""
-    await _mixed(client, seconds / 10)
-    before = resident(pid)
-    await _mixed(client, seconds * 0.9)
-    return before, resident(pid)
+async def soak(client: httpx2.AsyncClient, pid: int, seconds: float) -> list[float]:
+    """Megabytes after each tenth."""
+    held = []
+    for _ in range(10):
+        await _mixed(client, seconds / 10)
+        held.append(resident(pid))
+    return held
 
 
 async def _mixed(client: httpx2.AsyncClient, seconds: float) -> None:
@@ -181,9 +182,10 @@ async def main(chunks: int, seconds: float, soaking: float) -> None:
             f" p99 {at(taken, 0.99):.0f} ms; {spent:.1f} ms of processor a search"
         )
         if soaking:
-            held, after = await soak(client, pid, soaking)
-            grown = 100 * (after - held) / held
-            print(f"soak {soaking:.0f} s: {held:.0f} MB, then {after:.0f} MB ({grown:+.1f} %)")
+            held = await soak(client, pid, soaking)
+            grown = 100 * (held[-1] - held[0]) / held[0]
+            tenths = ", ".join(f"{each:.0f}" for each in held)
+            print(f"soak {soaking:.0f} s: MB after each tenth {tenths} ({grown:+.1f} %)")
     async with child(chunks, runs=4, waiting=16) as (client, _):
         codes, recovered = await overload(client, 20)
         print(f"10x too many runs: {dict(codes)}; one is taken after {recovered:.2f} s")
