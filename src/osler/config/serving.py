@@ -25,7 +25,7 @@ class Serve(Section):
         description="Names under which others call the server; its own address and loopback"
         " are always among them.",
     )
-    runs: Whole = Field(default=8, ge=1, le=10_000, description="Runs worked on at once.")
+    runs: Whole = Field(default=4, ge=1, le=10_000, description="Runs worked on at once.")
     waiting: Whole = Field(
         default=64, ge=0, le=100_000, description="Runs that may wait; more are sent away (503)."
     )
