@@ -70,24 +70,28 @@ def _means(folder: Path) -> dict[tuple[str, str], dict[str, float]]:
     }
 
 
-_COLUMNS = {
-    **{name: name for name in ("strategy", "task", "planned", "done", "failed", "missing")},
-    "measure": "measure",
-    "score": "score",
-    "calls": "calls",
-    "tokens": "tokens",
+_COUNTS = ("planned", "done", "failed", "missing")
+_COSTS = {"score": "score", "calls": "calls", "tokens": "tokens"} | {
     "wall_s": "seconds",
     "searches": "searches",
 }
 
 
 def run_page(rows: list[dict[str, Any]]) -> RenderableType:
+    """How far each cell is; below, what it scored and what a sample cost, side by side."""
+    counts = _cells(rows, {name: name for name in _COUNTS})
+    return Group(counts, Text(), _cells(rows, _COSTS))
+
+
+def _cells(rows: list[dict[str, Any]], columns: dict[str, str]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name, head in _COLUMNS.items():
-        text = name in ("strategy", "task", "measure")
-        table.add_column(head, justify="left" if text else "right")
+    for name in ("strategy", "task"):
+        table.add_column(name, overflow="fold")
+    for head in columns.values():
+        table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(*(_figure(name, row.get(name)) for name in _COLUMNS))
+        figures = (_figure(name, row.get(name)) for name in columns)
+        table.add_row(row["strategy"], row["task"], *figures)
     return table
 
 
