@@ -25,14 +25,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
-from osler.testing.served import filled, serving
+from osler.llm.base import Completion, Message, Sampling
+from osler.testing.served import Speaks, filled, serving
 
 WORDS = (
     "adrenaline thigh anaphylaxis warfarin amiodarone heart kidney insulin glucose fever cough"
@@ -50,10 +51,20 @@ def texts(chunks: int) -> dict[str, str]:
     return {"book": "\n".join(pages)}
 
 
+class Forgetful(Speaks):
+    """The tests' model without its record of what it was asked, which would grow in a soak."""
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        self.seen.clear()
+        return await super().complete(messages, sampling)
+
+
 def serve(home: Path, chunks: int, limits: dict[str, Any]) -> None:
     """The child: says where it is, and serves until its input ends."""
     (home / "kb").parent.mkdir(exist_ok=True)
-    with serving(home, fill=lambda at: filled(at, texts(chunks)), serve=limits) as place:
+    with serving(
+        home, model=Forgetful(), fill=lambda at: filled(at, texts(chunks)), serve=limits
+    ) as place:
         sys.stdout.write(f"{place.url}\n")
         sys.stdout.flush()
         sys.stdin.read()
