@@ -26,6 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 from osler.errors import BadRun, OslerError
 from osler.evaluate.claims import Claims
 from osler.evaluate.log import writer_name
+from osler.lanes import together
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -217,12 +218,7 @@ class Job(Generic[I, R]):
             for item in todo:
                 await self._one(item)
 
-        try:
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(min(self.jobs, len(due))):
-                    workers.create_task(work())
-        except ExceptionGroup as group:
-            raise group.exceptions[0] from group
+        await together([work() for _ in range(min(self.jobs, len(due)))])
         if self.progress:
             done = len(self._tally.refreshed())
             self.progress(self.stage.name, min(done, self._total), self._total)

@@ -20,6 +20,7 @@ from osler.evaluate.claims import Claims
 from osler.evaluate.judges import Judge
 from osler.evaluate.log import writer_name
 from osler.evaluate.sample import Sample
+from osler.lanes import together
 from osler.llm.base import Message
 from osler.trace import Run, Spent
 from osler.train.thinker.dialogue import Stage, messages
@@ -133,11 +134,7 @@ class Class:
 
         alive = asyncio.create_task(self._keep_alive(name))
         try:
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(min(self.jobs, len(due))):
-                    workers.create_task(work())
-        except ExceptionGroup as group:
-            raise group.exceptions[0] from group
+            await together([work() for _ in range(min(self.jobs, len(due)))])
         finally:
             alive.cancel()
 
