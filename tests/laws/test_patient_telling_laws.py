@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from osler.kb.chunk import passages
 from osler.kb.emr.codes import Code, System
+from osler.kb.emr.entries import entries
 from osler.kb.emr.patient import Encounter, Fact, Kind, Patient
 from osler.kb.emr.telling import document_of, profile_of
 
@@ -75,3 +76,13 @@ def test_every_line_fits_into_a_passage(patient: Patient) -> None:
     for section in document_of(patient).sections:
         assert all(len(line) <= 1000 for line in section.text.splitlines())
     assert len(document_of(patient).sections[0].text) <= 1000
+
+
+@given(patients)
+def test_every_entry_points_at_the_line_that_it_was_read_from(patient: Patient) -> None:
+    kept = {each.id: each for each in passages(document_of(patient), "emr")}
+    found = list(entries(kept.values()))
+
+    assert all(kept[each.passage].text[each.start : each.end] == each.text for each in found)
+    codes = {each.code for each in found if each.resource == "Condition" and each.code}
+    assert codes == {str(code) for code in told(patient)}

@@ -90,17 +90,16 @@ _NEGATION = re.compile(
     r"|(?:不|未|无|没有|并非|非|勿|难以)(?:能|可|会|再|必)?\s*$",
     re.IGNORECASE,
 )
-_COMPARES = re.compile(
+COMPARES = re.compile(
     r"\bthan\b|\bversus\b|\bvs\b|\bunless\b|\bexcept\b|比|除非|相较", re.IGNORECASE
 )
-_CONTEXTS = re.compile(
+_CONTEXTS = (
     r"child(?:ren)?|infants?|neonat\w*|newborns?|adults?|elderly|older|pregnan\w*|breast-?feeding"
     r"|lactat\w*|renal|kidney|hepatic|liver|oral(?:ly)?|intravenous(?:ly)?|intramuscular(?:ly)?"
     r"|subcutaneous(?:ly)?|inhaled|topical(?:ly)?|loading|maintenance|maximum|minimum|initial(?:ly)?"
     r"|starting|mild|moderate|severe|acute|chronic|men|women|type [12]"
     r"|儿童|小儿|婴儿|新生儿|成人|老年|老人|孕妇|妊娠|哺乳|肾功能|肝功能|口服|静脉|肌内|肌注|皮下"
-    r"|吸入|外用|负荷|维持|最大|最小|起始|初始|轻度|中度|重度|急性|慢性|男性|女性",
-    re.IGNORECASE,
+    r"|吸入|外用|负荷|维持|最大|最小|起始|初始|轻度|中度|重度|急性|慢性|男性|女性"
 )
 
 
@@ -117,6 +116,11 @@ class Amount:
     def meets(self, other: Amount) -> bool:
         """Whether some value is both; a difference of one percent is rounding."""
         return self.low <= other.high * 1.01 and other.low <= self.high * 1.01
+
+    def within(self, other: Amount) -> bool:
+        """Whether every value of this one is of the other's, to one percent."""
+        low, high = other.low * 0.99, other.high * 1.01
+        return self.kind == other.kind and low <= self.low and self.high <= high
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +171,8 @@ def common(mine: Claim, theirs: Claim) -> tuple[tuple[str, ...], float]:
 
 def contexts(sentence: str) -> frozenset[str]:
     """Whom, how and which dose a sentence speaks of, so far as it says."""
-    return frozenset(found[0].casefold() for found in _CONTEXTS.finditer(sentence))
+    found = re.finditer(_bounded(_CONTEXTS), sentence, re.IGNORECASE)
+    return frozenset(each[0].casefold() for each in found)
 
 
 def amounts(sentence: str) -> list[Amount]:
@@ -184,6 +189,11 @@ def amounts(sentence: str) -> list[Amount]:
             high = float("inf")
         found.append(Amount(kind + _per(match), min(low, high), max(low, high), match[0].strip()))
     return found
+
+
+def numbers(sentence: str) -> frozenset[str]:
+    """The numbers that are no amount of a known unit, as they are written."""
+    return frozenset(re.findall(r"\d+(?:\.\d+)?", _AMOUNT.sub(" ", sentence)))
 
 
 def directions(sentence: str) -> dict[str, dict[int, str]]:
@@ -225,7 +235,7 @@ def _by_amount(mine: str, theirs: str, shared: tuple[str, ...], share: float) ->
 def _by_direction(
     mine: str, theirs: str, shared: tuple[str, ...], share: float
 ) -> Difference | None:
-    if _COMPARES.search(mine) or _COMPARES.search(theirs):
+    if COMPARES.search(mine) or COMPARES.search(theirs):
         return None
     ours, others = directions(mine), directions(theirs)
     for axis, ways in ours.items():

@@ -92,7 +92,7 @@ async def _stdio(settings: Settings) -> None:
 
     made = site(settings, report_page)
     try:
-        await server(lambda _: (made, None)).run_stdio_async()
+        await server(lambda _: (made, None), patients=settings.serve.patients).run_stdio_async()
     finally:
         await made.desk.drain(0.0)
         made.shelf.close()

@@ -29,6 +29,10 @@ class Serve(Section):
     waiting: Whole = Field(
         default=64, ge=0, le=100_000, description="Runs that may wait; more are sent away (503)."
     )
+    patients: bool = Field(
+        default=False,
+        description="Whether MCP, on this machine alone, has a tool that reads records of `emr`.",
+    )
     searches: Whole = Field(default=4, ge=1, le=1_000, description="Searches at once.")
     searches_waiting: Whole = Field(
         default=64, ge=0, le=100_000, description="Searches that may wait; more are sent away."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query
@@ -203,16 +204,21 @@ async def get_passage(
     ] = "",
 ) -> wire.PassageFound:
     """A passage, where it comes from, and what stands around it."""
+    return await opened(site, id, context, await snapshot_served(site, snapshot))
+
+
+async def snapshot_served(site: Site, wanted: str = "") -> str:
+    """What is searched now. Raises `Refused` (409) where another is `wanted`."""
     kb = (await site.shelf.knowledge()).kb
     now = await asyncio.to_thread(lambda: kb.snapshot)
-    if snapshot and snapshot != now:
+    if wanted and wanted != now:
         raise Refused(
             409,
             "other_snapshot",
             f"the snapshot that is served is {now}",
             fix="a run keeps the passages that it cites: GET /api/v1/runs/{id}",
         )
-    return await opened(site, id, context, now)
+    return now
 
 
 async def opened(site: Site, id: str, context: int, snapshot: str) -> wire.PassageFound:
@@ -294,21 +300,23 @@ async def get_concept(
     return await concept(site, id, limit)
 
 
-async def concept(site: Site, id: str, limit: int) -> wire.Concept:
-    """One concept, whichever door it was asked for at. Raises `Refused` (404)."""
+async def concept(site: Site, id: str, limit: int, predicates: Sequence[str] = ()) -> wire.Concept:
+    """One concept, whichever door it was asked for at, with all its relations or those of some
+    predicates. Raises `Refused` (404)."""
     graph = await site.shelf.graph()
-    told_ = await asyncio.to_thread(_concept, graph, id, limit) if graph else None
+    told_ = await asyncio.to_thread(_concept, graph, id, limit, predicates) if graph else None
     if told_ is None:
         fix = "" if graph else "osler kb graph add FILE"
         raise Refused(404, "unknown_concept", f"there is no concept {id[:64]!r}", fix=fix)
     return told_
 
 
-def _concept(graph: Graph, id: str, limit: int) -> wire.Concept | None:
+def _concept(graph: Graph, id: str, limit: int, predicates: Sequence[str]) -> wire.Concept | None:
     known = graph.concept(id)
     if known is None:
         return None
-    return documents.concept(known, graph.neighbours([known.id], limit=limit))
+    edges = graph.neighbours([known.id], predicates=predicates, limit=limit)
+    return documents.concept(known, edges)
 
 
 @pages.get(

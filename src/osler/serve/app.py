@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 
 from osler.config import Settings
 from osler.errors import OslerError
-from osler.serve import api, chat, evaluations, otel, page, problems, status, tools, wire
+from osler.serve import api, chat, evaluations, otel, page, problems, status, tooling, tools, wire
 from osler.serve.desk import Desk
 from osler.serve.guard import Guard
 from osler.serve.keys import Gate, check_binding
@@ -44,7 +44,9 @@ def site(settings: Settings, page: Page, *, shelf: Shelf | None = None) -> Site:
 
 def create(site: Site) -> FastAPI:
     """The application. What it opens it closes at the end of its life."""
-    mcp = tools.server(lambda context: (site, tools.caller_of(context)))
+    mcp = tools.server(
+        lambda context: (site, tooling.caller_of(context)), patients=site.settings.serve.patients
+    )
     served = tools.http(mcp)
 
     @asynccontextmanager

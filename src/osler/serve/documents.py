@@ -75,19 +75,20 @@ def evidence(given: types.Answer) -> list[wire.Evidence]:
     ]
 
 
+def quoted(given: types.Evidence) -> wire.Quoted:
+    return wire.Quoted(
+        passage=passage(given.passage),
+        quote=given.quote,
+        quote_span=(given.start, given.end),
+    )
+
+
 def cautions(given: types.Answer) -> list[wire.Caution]:
     return [
         wire.Caution(
             rule=one.rule,
             text=one.text,
-            evidence=[
-                wire.Quoted(
-                    passage=passage(each.passage),
-                    quote=each.quote,
-                    quote_span=(each.start, each.end),
-                )
-                for each in one.evidence
-            ],
+            evidence=[quoted(each) for each in one.evidence],
         )
         for one in given.cautions
     ]

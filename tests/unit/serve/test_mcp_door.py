@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -13,7 +14,9 @@ import httpx2
 import pytest
 
 from osler.kag.formulas import FORMULAS
-from osler.testing.served import Place, serving
+from osler.kb.base import KnowledgeBase
+from osler.testing.encoders import HashingEncoder
+from osler.testing.served import Place, filled, serving
 
 mcp = pytest.importorskip("mcp")
 
@@ -27,6 +30,29 @@ TOOLS = {
     "plan_sources",
     "search",
     "search_evidence",
+    "verify_claim",
+}
+BUNDLE = {
+    "resourceType": "Bundle",
+    "entry": [
+        {"resource": {"resourceType": "Patient", "id": "p1", "gender": "male"}},
+        {
+            "resource": {
+                "resourceType": "Condition",
+                "subject": {"reference": "urn:uuid:p1"},
+                "clinicalStatus": {"coding": [{"code": "active"}]},
+                "code": {
+                    "coding": [
+                        {
+                            "system": "http://snomed.info/sct",
+                            "code": "195967001",
+                            "display": "Asthma",
+                        }
+                    ]
+                },
+            }
+        },
+    ],
 }
 
 
@@ -102,9 +128,89 @@ async def test_a_formula_is_computed_and_says_where_it_is_from(place: Place) -> 
     assert told["source"]
 
 
+async def test_a_written_calculation_runs_in_the_sandbox_with_its_inputs(place: Place) -> None:
+    async with talking(place) as client:
+        asked = {"python": "weight / height ** 2", "inputs": {"weight": 80, "height": 2}}
+        done = (await client.call_tool("calculate", asked)).structured_content
+        assert (done["value"], done["formula_id"]) == (20.0, "")
+        for refused in ({}, {"python": "open('/etc/passwd').read()"}, asked | {"formula_id": "x"}):
+            assert (await client.call_tool("calculate", refused)).is_error
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("Adrenaline is given first, into the outer thigh.", "supported"),
+        ("Adrenaline is not given first, into the outer thigh.", "not stated"),
+        ("Salbutamol cures gout.", "not stated"),
+        ("过敏性休克首选肾上腺素，立即肌内注射。", "supported"),
+    ],
+)
+async def test_a_claim_is_held_against_what_is_found_for_it(
+    place: Place, claim: str, verdict: str
+) -> None:
+    async with talking(place) as client:
+        said = (await client.call_tool("verify_claim", {"claim": claim})).structured_content
+    assert said["verdict"] == verdict
+    assert bool(said["quotes"]) == (verdict == "supported")
+    for each in said["quotes"]:
+        start, end = each["quoted"]["quote_span"]
+        assert each["quoted"]["passage"]["text"][start:end] == each["quoted"]["quote"]
+
+
+async def test_a_claim_may_be_held_against_named_passages_alone(place: Place) -> None:
+    claim = "Adrenaline is given first, into the outer thigh."
+    async with talking(place) as client:
+        found = await client.call_tool("search_evidence", {"query": "salbutamol asthma", "k": 1})
+        other = found.structured_content["hits"][0]["passage"]["id"]
+        asked = {"claim": claim, "passage_ids": [other]}
+        said = (await client.call_tool("verify_claim", asked)).structured_content
+        absent = asked | {"passage_ids": ["guideline:none#0"]}
+        assert (await client.call_tool("verify_claim", absent)).is_error
+    assert (said["verdict"], said["passages"]) == ("not stated", 1)
+
+
+def with_a_patient(home: Path) -> None:
+    filled(home)
+    (home / "records").mkdir()
+    (home / "records" / "bundle.json").write_text(json.dumps(BUNDLE), encoding="utf-8")
+    with KnowledgeBase.open(home / "kb") as kb:
+        kb.add([home / "records"], source="emr", licence="ours")
+        kb.build(HashingEncoder())
+
+
+async def test_a_record_is_read_entry_by_entry_where_the_settings_allow_it(home: Path) -> None:
+    with serving(home, fill=with_a_patient, serve={"patients": True}) as place:
+        (id,) = (ps[0].id for ps in (await place.site.shelf.knowledge()).kb.documents("emr"))
+        async with talking(place) as client:
+            tools = (await client.list_tools()).tools
+            assert {tool.name for tool in tools} == TOOLS | {"read_patient"}
+            asked = {"patient": id, "resource": "Condition", "fields": ["display", "code", "says"]}
+            read = (await client.call_tool("read_patient", asked)).structured_content
+            (entry,) = read["entries"]
+            opened = await client.call_tool("get_passage", {"passage_id": entry["passage_id"]})
+            hits = await client.call_tool("search_evidence", {"query": "adrenaline", "k": 1})
+            stranger = hits.structured_content["hits"][0]["passage"]["id"]
+            for refused in ({"patient": stranger}, {"patient": "emr:nobody"}, {"count": 21}):
+                assert (await client.call_tool("read_patient", asked | refused)).is_error
+    assert entry["fields"] == {
+        "display": "Asthma",
+        "code": "SNOMED CT 195967001",
+        "says": "active",
+    }
+    start, end = entry["span"]
+    line = opened.structured_content["passage"]["text"][start:end]
+    assert line == "Asthma [SNOMED CT 195967001]: active"
+    assert read["total"] == 1
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
+        ("search_evidence", {"query": "x", "snapshot": "another"}),
+        ("verify_claim", {"claim": ""}),
+        ("verify_claim", {"claim": "x", "passage_ids": ["x"] * 51}),
+        ("read_patient", {"patient": "emr:x", "resource": "Condition"}),
         ("search_evidence", {"query": "x", "k": 500}),
         ("search_evidence", {"query": ""}),
         ("search_evidence", {"query": "x" * 2_001}),
@@ -166,8 +272,6 @@ async def test_another_site_s_page_cannot_call_the_tools(place: Place) -> None:
 
 async def test_over_stdio_the_program_speaks_the_same_protocol(tmp_path: Path) -> None:
     from mcp.client.stdio import StdioServerParameters, stdio_client
-
-    from osler.testing.served import filled
 
     filled(tmp_path)
     server = StdioServerParameters(

@@ -31,11 +31,11 @@ _BY_LIFE = (
     Kind.ALLERGY,
     Kind.PROCEDURE,
 )
-_LABS = "Laboratory"
+LABS = "Laboratory"
 _COMPARED = frozenset({Kind.DIAGNOSIS.value, Kind.CONDITION.value})
 
 _SYSTEMS = "|".join(re.escape(system.value) for system in sorted(System, key=len, reverse=True))
-_LINE = re.compile(
+LINE = re.compile(
     rf"- (?:(?P<words>.*) \[(?P<system>{_SYSTEMS}) (?P<code>[^\s\]]+)\]"
     rf"|(?P<bare>{_SYSTEMS}) (?P<only>[^\s:,]+))(?:(?:: .*)?(?:, at age .*)?)?"
 )
@@ -85,7 +85,7 @@ def coded_lines(passages: Iterable[Passage | Section]) -> Iterator[tuple[Code, s
         if heading not in _COMPARED:
             continue
         for line in passage.text.splitlines():
-            if match := _LINE.fullmatch(line.strip()):
+            if match := LINE.fullmatch(line.strip()):
                 system, value = match["system"] or match["bare"], match["code"] or match["only"]
                 yield Code(System(system), value), match["words"] or ""
 
@@ -99,7 +99,7 @@ def line_of(fact: Fact) -> str:
     says = _FORGED.sub("(", one_line(fact.says)[:_WORDS])
     label = f"{words} [{fact.code}]" if words and fact.code else words or str(fact.code or "")
     line = f"{label}: {says}" if label and says else label
-    if fact.code is None and _LINE.fullmatch(f"- {line}"):
+    if fact.code is None and LINE.fullmatch(f"- {line}"):
         line = f"({line.translate(_ROUND)})"
     return line
 
@@ -159,7 +159,7 @@ def _by_stay(patient: Patient) -> Iterator[Section]:
         yield from _lists(facts, _BY_STAY, path)
         labs = [lab for lab in patient.labs if lab.encounter == encounter.number]
         if labs:
-            yield Section("\n".join(f"- {_lab(lab)}" for lab in labs), (*path, _LABS))
+            yield Section("\n".join(f"- {_lab(lab)}" for lab in labs), (*path, LABS))
     loose = [fact for fact in patient.facts if fact.encounter is None]
     yield from _lists(loose, tuple(Kind), ())
 
@@ -171,7 +171,7 @@ def _by_life(patient: Patient) -> Iterator[Section]:
     told = [f for f in facts if f.kind is not Kind.OBSERVATION]
     yield from _lists([*told, *latest.values()], _BY_LIFE, ())
     if patient.labs:
-        yield Section("\n".join(f"- {_lab(lab)}" for lab in _merged(patient.labs)), (_LABS,))
+        yield Section("\n".join(f"- {_lab(lab)}" for lab in _merged(patient.labs)), (LABS,))
 
 
 def _merged(labs: Iterable[Lab]) -> Iterator[Lab]:

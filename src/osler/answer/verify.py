@@ -1,0 +1,129 @@
+"""Does the evidence state a claim? By words, amounts and directions; nothing is inferred.
+
+A sentence **supports** a claim when
+
+- it has at least `COVERED` of the claim's words of content, two of them or more (three in
+  Chinese), and where the claim compares, in the same order;
+- both name the same groups of people, routes and kinds of dose;
+- every amount of the claim lies within one of the sentence's, and every other number stands there;
+- they point the same way on every axis that the claim speaks of, and both or neither negate.
+
+It **contradicts** the claim when one of the rules of `disagreement` fires. What the evidence says
+in other words is "not stated": a careful reader, or a model that reasons, may know better.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from osler.answer.disagreement import (
+    COMPARES,
+    Claim,
+    amounts,
+    common,
+    contexts,
+    difference,
+    directions,
+    numbers,
+    read,
+)
+from osler.text import sentences
+from osler.types import Evidence, Hit, Language
+
+Verdict = Literal["supported", "contradicted", "disputed", "not stated"]
+"""disputed: one sentence supports it, and another contradicts it."""
+COVERED = 0.8
+_NEGATES = re.compile(
+    r"\b(?:not|no|never|without|neither|nor|cannot|hardly)\b|n't\b|不|未|无|没有|并非|勿",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence that bears on a claim."""
+
+    evidence: Evidence
+    supports: bool
+    """Else it contradicts."""
+    why: str
+    """The words that both have, or those that differ."""
+    share: float
+    """Of the claim's words of content, those that the sentence has: 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    verdict: Verdict
+    said: tuple[Said, ...]
+    """Of each passage and side the sentence nearest to the claim; the nearest first."""
+
+
+def verify(claim: str, hits: Sequence[Hit], language: Language) -> Verified:
+    """What the sentences of the hits say of `claim`; those in another language say nothing."""
+    mine = read(claim)
+    best: dict[tuple[str, bool], Said] = {}
+    for one in _bearing(mine, hits, language):
+        place = (one.evidence.passage.id, one.supports)
+        if place not in best or one.share > best[place].share:
+            best[place] = one
+    said = tuple(sorted(best.values(), key=lambda one: -one.share))
+    return Verified(_verdict({one.supports for one in said}), said)
+
+
+def _verdict(sides: set[bool]) -> Verdict:
+    if len(sides) == 2:
+        return "disputed"
+    if not sides:
+        return "not stated"
+    return "supported" if True in sides else "contradicted"
+
+
+def _bearing(mine: Claim, hits: Sequence[Hit], language: Language) -> Iterator[Said]:
+    for hit in hits:
+        if hit.passage.language != language:
+            continue
+        for start, end in sentences(hit.passage.text):
+            theirs = read(hit.passage.text[start:end])
+            shared = [word for word in mine.content if word in theirs.content]
+            share = len(shared) / max(1, len(mine.content))
+            evidence = Evidence(hit, start, end, "claim")
+            if states(mine, theirs, language):
+                yield Said(evidence, True, ", ".join(shared), share)
+            elif seen := difference(mine, theirs, language):
+                yield Said(evidence, False, f"{seen.mine} / {seen.theirs}", share)
+
+
+def states(mine: Claim, theirs: Claim, language: Language) -> bool:
+    """Whether the sentence `theirs` supports the claim `mine`, by the rules above."""
+    shared, _ = common(mine, theirs)
+    if len(shared) < (2 if language == "en" else 3) or len(shared) < COVERED * len(mine.content):
+        return False
+    return (
+        contexts(mine.text) == contexts(theirs.text)
+        and _same_order(mine, theirs, shared)
+        and _same_amounts(mine.text, theirs.text)
+        and _same_directions(mine.text, theirs.text)
+        and bool(_NEGATES.search(mine.text)) == bool(_NEGATES.search(theirs.text))
+    )
+
+
+def _same_order(mine: Claim, theirs: Claim, shared: Sequence[str]) -> bool:
+    """ "A better than B" is not "B better than A"; only comparisons are held to it."""
+    if not (COMPARES.search(mine.text) or COMPARES.search(theirs.text)):
+        return True
+    return [word for word in theirs.content if word in shared] == list(shared)
+
+
+def _same_amounts(mine: str, theirs: str) -> bool:
+    there = amounts(theirs)
+    within = all(any(each.within(other) for other in there) for each in amounts(mine))
+    return within and numbers(mine) <= numbers(theirs)
+
+
+def _same_directions(mine: str, theirs: str) -> bool:
+    there = directions(theirs)
+    return all(set(there.get(axis, ())) == set(ways) for axis, ways in directions(mine).items())

@@ -1,0 +1,77 @@
+"""MCP's `verify_claim`: what the evidence says of one statement, each verdict with its quotes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import Context, MCPServer
+from pydantic import BaseModel, Field
+
+from osler.answer.verify import Said, Verdict, verify
+from osler.serve import choices, documents, wire
+from osler.serve.state import Site
+from osler.serve.tooling import At, PassageId, anticipated, read_only
+from osler.text import language_of
+from osler.types import Hit
+
+_SEARCHED = 20
+"""Passages that a claim is held against where none are named."""
+_QUOTES = 10
+
+
+class Bears(BaseModel):
+    """A sentence that speaks for the claim, or against it."""
+
+    supports: bool
+    why: str
+    """The words of content that both share, or the two that differ."""
+    quoted: wire.Quoted
+
+
+class ClaimVerified(BaseModel):
+    claim: str
+    verdict: Verdict
+    """"not stated": nothing was found that says it in these words, nor denies it."""
+    quotes: list[Bears]
+    passages: int
+    """Held against the claim."""
+    rule: str = (
+        "By shared words, amounts, directions and negations; nothing is inferred. A paraphrase is"
+        " not seen: read the passages before concluding from `not stated`."
+    )
+
+
+def add(mcp: MCPServer[Any], at: At) -> None:
+    @mcp.tool(annotations=read_only("Verify a claim"))
+    @anticipated
+    async def verify_claim(
+        context: Context[Any, Any],
+        claim: Annotated[wire.Words, Field(min_length=1, max_length=2_000)],
+        passage_ids: Annotated[list[PassageId], Field(max_length=50)] = [],  # noqa: B006
+    ) -> ClaimVerified:
+        """Whether passages state a claim, say otherwise, or neither, with their quotes. Without
+        `passage_ids` the claim itself is searched for."""
+        site, _ = at(context)
+        hits = await (_named(site, passage_ids) if passage_ids else _found(site, claim))
+        found = await asyncio.to_thread(verify, claim, hits, language_of(claim))
+        quotes = [_told(one) for one in found.said[:_QUOTES]]
+        return ClaimVerified(claim=claim, verdict=found.verdict, quotes=quotes, passages=len(hits))
+
+
+async def _named(site: Site, ids: Sequence[str]) -> list[Hit]:
+    """Raises `UnknownPassage`."""
+    kb = (await site.shelf.knowledge()).kb
+    passages = await asyncio.to_thread(lambda: [kb.get(id) for id in dict.fromkeys(ids)])
+    return [Hit(passage, 0.0, rank, "", "named") for rank, passage in enumerate(passages, 1)]
+
+
+async def _found(site: Site, claim: str) -> list[Hit]:
+    asked = wire.SearchAsked(query=claim, k=_SEARCHED)
+    async with site.searches.pass_through():
+        return await site.shelf.search(choices.searching(site.settings, asked), claim, k=_SEARCHED)
+
+
+def _told(said: Said) -> Bears:
+    return Bears(supports=said.supports, why=said.why, quoted=documents.quoted(said.evidence))
