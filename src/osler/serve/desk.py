@@ -22,6 +22,7 @@ from osler.errors import OslerError
 from osler.omni.dossier import Dossier
 from osler.serve.keys import Caller
 from osler.serve.ledger import Entry, Ledger, Status
+from osler.serve.pace import Pace
 from osler.serve.problems import Refused
 from osler.trace import Answered, Event, to_line
 from osler.types import Question, Solution
@@ -86,6 +87,7 @@ class Desk:
         self.ledger = ledger
         self.limits = limits
         self.draining = False
+        self.pace = Pace()
         self._watchers = watchers
         self._live: dict[str, Live] = {}
         self._ended: OrderedDict[str, Live] = OrderedDict()
@@ -171,6 +173,7 @@ class Desk:
     async def _work(self, live: Live) -> None:
         began = time.perf_counter()
         try:
+            await self.pace.calm()
             async with self._room, asyncio.timeout(self.limits.run_seconds):
                 live.status = "running"
                 await self._solve(live)

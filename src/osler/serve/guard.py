@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from osler.config import Serve
 from osler.serve.keys import Gate, is_loopback
 from osler.serve.metrics import Metrics
+from osler.serve.pace import Pace
 from osler.serve.problems import Refused, response
 
 OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})
@@ -34,9 +35,12 @@ _HEADER_LINES = 100
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, gate: Gate, limits: Serve, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, gate: Gate, limits: Serve, metrics: Metrics, pace: Pace
+    ) -> None:
         self._app = app
         self._gate = gate
+        self._pace = pace
         self._limits = limits
         self._metrics = metrics
         self._names = {*limits.hosts, limits.host.strip("[]"), "localhost", "127.0.0.1", "::1"}
@@ -45,6 +49,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        self._pace.request()
         sender = _Sender(send, _request_id(scope))
         began = time.perf_counter()
         try:
@@ -152,6 +157,8 @@ def _headers(scope: Scope) -> dict[str, str]:
     given = scope["headers"]
     if len(given) > _HEADER_LINES:
         raise Refused(400, "too_many_headers", f"a request has at most {_HEADER_LINES} headers")
+    if sum(name == b"host" for name, _ in given) > 1:
+        raise Refused(400, "two_hosts", "a request names one host")
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in given}
 
 

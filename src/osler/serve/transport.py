@@ -1,8 +1,8 @@
 """uvicorn, with the patience of a server that others reach: slow clients, floods, the end.
 
-uvicorn reads a request for as long as it takes and waits for readers for ever. Here both
-have a bound, as has the number of connections; and a SIGTERM first lets runs end, while
-what is there already is still answered.
+uvicorn reads a request, however long its headers, for as long as it takes, and waits for readers
+for ever. Here all three have a bound, as has the number of connections; and a SIGTERM first lets
+runs end, while what is there already is still answered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import socket
 from typing import Any
 
 from uvicorn import Config, Server
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from osler.config import Serve
 from osler.serve.state import Site
@@ -32,12 +32,16 @@ _FULL = (
 _END_SECONDS = 5
 
 
-def protocol(limits: Serve) -> type[H11Protocol]:
+def protocol(limits: Serve) -> type[HttpToolsProtocol]:
     """The protocol with these bounds."""
 
-    class Patient(H11Protocol):
+    class Patient(HttpToolsProtocol):
         _deadline: asyncio.TimerHandle | None = None
         _unread: asyncio.TimerHandle | None = None
+        _head = 0
+        """Bytes of the address and the headers that were read whole."""
+        _waiting = 0
+        """Bytes since the last request began, while none is there."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -55,6 +59,32 @@ def protocol(limits: Serve) -> type[H11Protocol]:
             super().data_received(data)
             if not self._idle:
                 self._cancel()
+            elif self._waiting + len(data) > _HEADER_BYTES and not self.transport.is_closing():
+                self.send_400_response("Headers too long.")  # and still not at an end
+            else:
+                self._waiting += len(data)
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            self._head = 0
+
+        def on_url(self, url: bytes) -> None:
+            self._count(len(url))
+            super().on_url(url)
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            self._count(len(name) + len(value))
+            super().on_header(name, value)
+
+        def on_headers_complete(self) -> None:
+            self._waiting = 0
+            super().on_headers_complete()
+
+        def _count(self, more: int) -> None:
+            """Raises `ValueError`, which the parser makes a 400 of."""
+            self._head += more
+            if self._head > _HEADER_BYTES:
+                raise ValueError("headers too long")
 
         @property
         def _idle(self) -> bool:
@@ -115,7 +145,6 @@ def server(app: Any, site: Site) -> Draining:
         access_log=False,
         server_header=False,
         date_header=True,
-        h11_max_incomplete_event_size=_HEADER_BYTES,
         timeout_keep_alive=int(max(1, limits.client_seconds)),
         timeout_graceful_shutdown=_END_SECONDS,
         lifespan="on",

@@ -136,7 +136,7 @@ def serving(
     sock = listening("127.0.0.1", 0)
     port = sock.getsockname()[1]
     running = server(create(made), made)
-    thread = threading.Thread(target=lambda: asyncio.run(running.serve([sock])))
+    thread = threading.Thread(target=running.run, args=([sock],))
     thread.start()
     try:
         until = time.monotonic() + 20
