@@ -153,17 +153,22 @@ def _answer_id(file: str) -> str:
 
 def medquad(data: Path, chance: random.Random, wanted: int) -> tuple[list[Asked], list[Entry]]:
     """A document is one answer, under the subject of its page; the question is left out."""
+    pages = medquad_pages(data)
+    chance.shuffle(pages)
+    chosen = pages[: wanted + MEDQUAD_PAGES]
+    asked = [chance.choice(page)[0] for page in chosen[:wanted]]
+    return asked, [entry for page in chosen for _, entry in page]
+
+
+def medquad_pages(data: Path) -> list[list[tuple[Asked, Entry]]]:
+    """Every page with its questions and their answers."""
     pages: list[list[tuple[Asked, Entry]]] = []
     with tarfile.open(data / "B_corpora/medquad/MedQuAD_xml.tar.gz") as archive:
         for member in archive:
             stream = archive.extractfile(member) if member.name.endswith(".xml") else None
             if stream:
                 pages.append(list(_pairs(ElementTree.fromstring(stream.read()))))  # noqa: S314
-    pages = [page for page in pages if page]
-    chance.shuffle(pages)
-    chosen = pages[: wanted + MEDQUAD_PAGES]
-    asked = [chance.choice(page)[0] for page in chosen[:wanted]]
-    return asked, [entry for page in chosen for _, entry in page]
+    return [page for page in pages if page]
 
 
 def _pairs(page: ElementTree.Element) -> Iterator[tuple[Asked, Entry]]:

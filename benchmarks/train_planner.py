@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import planning
+from messages import messages
 from planning import DATA, SETS, SOURCES, Asked, Entry, figures, measured
 from quality import figure, store
 
@@ -38,9 +39,10 @@ from osler.evaluate.sample import Gold, Sample
 from osler.llm.base import Sampling
 from osler.llm.speaker import Speaker
 from osler.omni.describe import Offer
+from osler.omni.plan import MOST
 from osler.omni.planners.base import Planner
 from osler.omni.planners.original import OriginalQuestion
-from osler.omni.planners.prompting import Prompting, Proposer
+from osler.omni.planners.prompting import FORMS, Form, Prompting, Proposer
 from osler.omni.planners.terms import TermExtractor
 from osler.omni.planners.trained import SYSTEM
 from osler.omni.retriever import PlannedRetriever
@@ -63,8 +65,9 @@ class Parts:
     entries: tuple[Entry, ...]
 
 
-def gathered(data: Path, n_train: int, n_test: int, seed: int) -> Parts:
-    """So many questions of each set and part, and the documents of all, with some beside."""
+def gathered(data: Path, n_train: int, n_test: int, seed: int, n_long: int = 0) -> Parts:
+    """So many questions of each set and part, and the documents of all, with some beside;
+    `n_long` of them are messages of patients (`benchmarks/messages.py`)."""
     chance = random.Random(seed)
     bio, pub, live = planning.bioasq(data), planning.pubmedqa(data), planning.liveqa(data)
     med = planning.medquad(data, chance, 4 * (n_train + n_test))
@@ -79,11 +82,31 @@ def gathered(data: Path, n_train: int, n_test: int, seed: int) -> Parts:
         train += [_case(one, seed) for one in chosen]
     test += chance.sample(live[0], min(n_test, len(live[0])))
     train += _referenced(data, {one.question.text for one in live[0]})[:n_train]
+    more: list[Entry] = []
+    if n_long:
+        asked_of = frozenset(id for one in test for id in one.gold)
+        pages = _by_subject(planning.medquad_pages(data), asked_of)
+        texts = [one.question.text for one in test]
+        written = messages(data, pages, texts, chance)[:n_long]
+        train += [_case(one, seed) for one in written]
+        more = [entry for page in pages.values() for entry in page]
     gold = {id for one in test for id in one.gold} | {id for one in train for id in one.documents}
     every = {entry.id: entry for _, entries in (bio, pub, live, med) for entry in entries}
+    every |= {entry.id: entry for entry in more}
     beside = sorted(every.keys() - gold)
     kept = gold | set(chance.sample(beside, min(planning.BESIDE, len(beside))))
     return Parts(tuple(train), tuple(test), tuple(e for id, e in every.items() if id in kept))
+
+
+def _by_subject(
+    pages: Iterable[list[tuple[Asked, Entry]]], tested: frozenset[str]
+) -> dict[str, list[Entry]]:
+    """Subject to answers; without the pages that a question of the test is about."""
+    found: dict[str, list[Entry]] = {}
+    for page in pages:
+        for _, entry in page:
+            found.setdefault(entry.title, []).append(entry)
+    return {s: of for s, of in found.items() if tested.isdisjoint(entry.id for entry in of)}
 
 
 def _case(asked: Asked, seed: int) -> Case:
@@ -110,7 +133,7 @@ def prepare(given: argparse.Namespace) -> None:
     """The two parts, and the knowledge base."""
     if (given.work / "built").exists():
         return
-    parts = gathered(given.data, given.train, given.test, given.seed)
+    parts = gathered(given.data, given.train, given.test, given.seed, given.long)
     planning.build(Settings.model_validate({"home": given.work}), parts.entries, given.data)
     (given.work / "train.jsonl").write_text(
         "".join(f"{to_line(case)}\n" for case in parts.train), encoding="utf-8"
@@ -153,7 +176,13 @@ def make(given: argparse.Namespace) -> None:
     """The two data sets, with their cards."""
     folder = given.work / "spo"
     name, stage = job.chosen_judge(folder)
-    chosen = recipe.Recipe(job.offers_of(folder), given.seed, choice=given.choice)
+    chosen = recipe.Recipe(
+        job.offers_of(folder),
+        given.seed,
+        choice=given.choice,
+        form=given.prompt,
+        at_most=given.queries,
+    )
     for kind, records in (("sft", recipe.sft), ("dpo", recipe.dpo)):
         made = recipe.Made()
         lines = (one.line for one in records(chosen, stage.results(), made))
@@ -204,7 +233,7 @@ async def evaluate(given: argparse.Namespace) -> None:
             found = PlannedRetriever(
                 {s: wiring.retriever(settings, kb, encoder, (s,)) for s in SOURCES}, planning.CUT
             )
-            planner = await _planner(settings, name)
+            planner = await _planner(settings, name, given.prompt)
             gate = asyncio.Semaphore(given.at_once)
 
             async def one(
@@ -223,7 +252,7 @@ async def evaluate(given: argparse.Namespace) -> None:
             print(f"{name}: {len(left)} questions", flush=True)
 
 
-async def _planner(settings: Settings, name: str) -> Planner:
+async def _planner(settings: Settings, name: str, form: Form) -> Planner:
     offers = tuple(map(Offer, SOURCES))
     ready = (await wiring.cast(settings, ["planner"]))["planner"]
     sampling = Sampling(temperature=0.0, max_tokens=TOKENS, top=0)
@@ -231,7 +260,7 @@ async def _planner(settings: Settings, name: str) -> Planner:
     speaker = Speaker(ready.model, "planner", sampling, ready.constrains, system=system)
     if name == "original":
         return OriginalQuestion(TermExtractor(speaker), offers)
-    return Prompting(Proposer(speaker, offers))
+    return Prompting(Proposer(speaker, offers, form="full" if name == "prompting" else form))
 
 
 def _results(work: Path) -> list[dict[str, Any]]:
@@ -290,9 +319,12 @@ def main() -> int:
     parser.add_argument("--only", default="data,explore,judge,make", help=", ".join(STAGES))
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--train", type=int, default=150, help="questions of each set")
+    parser.add_argument("--long", type=int, default=0, help="messages of patients to train on")
     parser.add_argument("--test", type=int, default=40, help="questions of each set")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--choice", default="random", choices=("random", "best"))
+    parser.add_argument("--queries", type=int, default=MOST, help="of a source in a plan learnt")
+    parser.add_argument("--prompt", default="full", choices=FORMS, help="of the tuned planners")
     parser.add_argument("--at-once", type=int, default=4)
     parser.add_argument("--base", default="", help="model to tune; else the packaged one")
     parser.add_argument("--sft-options", default="", help='as "--epochs 3 --batch 16"')

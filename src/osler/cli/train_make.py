@@ -30,6 +30,15 @@ Sources = Annotated[
 Choice = Annotated[
     str, typer.Option(help="Of more than three queries: random, as in the paper, or best.")
 ]
+Prompt = Annotated[
+    str,
+    typer.Option(
+        help="What the planner is asked: full, as in the paper, or brief, for small ones."
+    ),
+]
+Queries = Annotated[
+    int, typer.Option(min=1, max=20, help="Of a source in one plan, at most; 3 in the paper.")
+]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same plans.")]
 Longest = Annotated[
     int, typer.Option(min=1, help="Tokens of prompt and plan; longer records are left out.")
@@ -50,6 +59,8 @@ def make_sft(
     without_task: Tasks = None,
     without_source: Sources = None,
     choice: Choice = "random",
+    prompt: Prompt = "full",
+    queries: Queries = 3,
     seed: Seed = 0,
     longest: Longest = 4096,
     dry_run: DryRun = False,
@@ -65,6 +76,8 @@ def make_sft(
         "without_tasks": tuple(without_task or ()),
         "without_sources": tuple(without_source or ()),
         "choice": _choice(choice),
+        "form": _form(prompt),
+        "at_most": queries,
         "learns": "negative" if negative else "positive",
         "seed": seed,
         "longest": longest,
@@ -85,6 +98,8 @@ def make_dpo(
     without_task: Tasks = None,
     without_source: Sources = None,
     choice: Choice = "random",
+    prompt: Prompt = "full",
+    queries: Queries = 3,
     seed: Seed = 0,
     longest: Longest = 4096,
     dry_run: DryRun = False,
@@ -100,6 +115,8 @@ def make_dpo(
         "without_tasks": tuple(without_task or ()),
         "without_sources": tuple(without_source or ()),
         "choice": _choice(choice),
+        "form": _form(prompt),
+        "at_most": queries,
         "seed": seed,
         "longest": longest,
     }
@@ -115,6 +132,15 @@ def _choice(word: str) -> str:
 
     if word not in CHOICES:
         raise BadConfig(f"there is no choice {word!r}", fix=f"choose of {', '.join(CHOICES)}")
+    return word
+
+
+def _form(word: str) -> str:
+    from osler.errors import BadConfig
+    from osler.omni.planners.prompting import FORMS
+
+    if word not in FORMS:
+        raise BadConfig(f"there is no prompt {word!r}", fix=f"choose of {', '.join(FORMS)}")
     return word
 
 

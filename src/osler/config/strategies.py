@@ -145,6 +145,11 @@ class OmniRag(Section):
         " (an adapter, say); auto: prompting, but original where the planner's model may not"
         " word medicine.",
     )
+    prompt: Literal["full", "brief"] = Field(
+        default="full",
+        description="What a trained planner is asked, as its training records have it: full, the"
+        " paper's (App. E.7), or brief, the question and the names of the sources.",
+    )
     queries: Whole = Field(
         default=3, ge=1, le=20, description="Queries for a source, at most (Omni-RAG §4.1)."
     )

@@ -100,7 +100,11 @@ def source_planner(
             return SeRTS(proposer, found, judge, chosen.rounds, chosen.width)
         case "trained":
             return trained(
-                parts.model("planner"), parts.offers, at_most=chosen.queries, seed=sampling.seed
+                parts.model("planner"),
+                parts.offers,
+                at_most=chosen.queries,
+                seed=sampling.seed,
+                form=chosen.prompt,
             )
         case _ as never:
             assert_never(never)

@@ -57,6 +57,25 @@ def test_a_positive_plan_is_shown_after_the_prompt_of_the_planner() -> None:
     assert (made.size.records, made.queries) == (1, {"book": 1, "graph": 1})
 
 
+def test_a_brief_prompt_is_what_the_planner_is_then_asked_and_a_fifth_of_the_words() -> None:
+    (full,) = sft(RECIPE, [BOTH], Made())
+    (shown,) = sft(replace(RECIPE, form="brief"), [BOTH], Made())
+    model = ScriptedModel([shown.completion])
+    planner = trained(model, OFFERS, form="brief")
+    asyncio.run(planner.plan(BOTH.case.question, Run()))
+    assert list(shown.messages) == list(model.seen[0])
+    words = "Which drug is both? A. adrenaline B. aspirin # Sources book research graph"
+    assert " ".join(shown.messages[-1].content.split()) == words
+    assert shown.completion == full.completion
+    assert len(shown.messages[-1].content) < len(full.messages[-1].content) / 5
+
+
+def test_the_ablation_of_prompts_changes_prompt_and_choice_alone() -> None:
+    changed = {v.name: v.recipe(RECIPE, "sft") for v in ablation("prompts").variants}
+    assert changed["paper"] == RECIPE
+    assert changed["brief-best"] == replace(RECIPE, form="brief", choice="best")
+
+
 def test_a_record_is_one_line_as_trainers_read_it(tmp_path: Path) -> None:
     record.write(tmp_path, (one.line for one in sft(RECIPE, [BOTH, GOOD], Made())))
     first, second = record.read(tmp_path)
@@ -133,7 +152,7 @@ def test_a_smaller_share_is_a_part_of_a_larger() -> None:
 @pytest.mark.parametrize("name", names())
 def test_every_ablation_reads_and_names_what_it_repeats(name: str) -> None:
     found = ablation(name)
-    assert found.repeats.startswith("Omni-RAG ")
+    assert found.repeats.startswith(("Omni-RAG ", "none: ours"))
     for row in found.variants:
         for stage in row.stages:
             row.recipe(RECIPE, stage)

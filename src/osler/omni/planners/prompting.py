@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from osler.errors import MalformedOutput
 from osler.llm.speaker import Speaker
@@ -14,6 +15,11 @@ from osler.prompts import Rendered
 from osler.prompts import render as rendered
 from osler.trace import Run
 from osler.types import Question
+
+Form = Literal["full", "brief"]
+"""full: E.7, with what each source is for and the format; brief: the question and the names of the
+sources, which is all that a trained planner needs, a quarter of the tokens."""
+FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +32,15 @@ class Attempt:
     suggestion: str
 
 
-def plan_prompt(question: Question, offers: tuple[Offer, ...], at_most: int = MOST) -> Rendered:
-    """E.7: what a planner is asked, and what it was trained on."""
-    return rendered(
-        "omni/plan",
-        question.language,
-        question=question.text,
-        options=lettered(question),
-        sources=told(offers, question.language),
-        at_most=at_most,
-    )
+def plan_prompt(
+    question: Question, offers: tuple[Offer, ...], at_most: int = MOST, form: Form = "full"
+) -> Rendered:
+    """E.7, or its brief form: what a planner is asked, and what it was trained on."""
+    language, sources = question.language, told(offers, question.language)
+    given = {"question": question.text, "options": lettered(question), "sources": sources}
+    if form == "brief":
+        return rendered("omni/brief", language, **given)
+    return rendered("omni/plan", language, **given, at_most=at_most)
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Proposer:
     speaker: Speaker
     offers: tuple[Offer, ...]
     at_most: int = MOST
+    form: Form = "full"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,7 +76,7 @@ class Proposer:
 
     def _prompt(self, question: Question, tried: Sequence[Attempt]) -> Rendered:
         if not tried:
-            return plan_prompt(question, self.offers, self.at_most)
+            return plan_prompt(question, self.offers, self.at_most, self.form)
         language, sources = question.language, told(self.offers, question.language)
         asked, options = question.text, lettered(question)
         return rendered(

@@ -12,7 +12,7 @@ from osler.llm.base import LanguageModel, Message, Sampling
 from osler.llm.speaker import Speaker
 from osler.omni.describe import Offer
 from osler.omni.plan import MOST
-from osler.omni.planners.prompting import Prompting, Proposer, plan_prompt
+from osler.omni.planners.prompting import Form, Prompting, Proposer, plan_prompt
 from osler.types import Question
 
 SYSTEM = "You are a helpful assistant."
@@ -28,17 +28,21 @@ def trained(
     at_most: int = MOST,
     seed: int = 0,
     grammar: bool = False,
+    form: Form = "full",
 ) -> Prompting:
     """A planner by this model, whatever runs it: weights of its own, an adapter, a server.
 
-    `grammar`: hold it to the wire form all the same; the engine must be able to.
+    `grammar`: hold it to the wire form all the same; the engine must be able to. `form`: of the
+    prompt, as in its training records.
     """
     sampling = replace(SAMPLING, seed=seed)
     speaker = Speaker(model, "planner", sampling, constrains=grammar, system=SYSTEM)
-    return Prompting(Proposer(speaker, offers, at_most))
+    return Prompting(Proposer(speaker, offers, at_most, form))
 
 
-def asked(question: Question, offers: tuple[Offer, ...], at_most: int = MOST) -> list[Message]:
+def asked(
+    question: Question, offers: tuple[Offer, ...], at_most: int = MOST, form: Form = "full"
+) -> list[Message]:
     """The messages before the plan, as a training record has them and `trained` sends them."""
-    prompt = plan_prompt(question, offers, at_most)
+    prompt = plan_prompt(question, offers, at_most, form)
     return [Message("system", SYSTEM), Message("user", prompt.text)]

@@ -10,7 +10,9 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadConfig
+from osler.omni.planners.prompting import Form
 from osler.train.record import Kind
+from osler.train.spo.pairs import Choice
 from osler.train.spo.recipe import Learns, Recipe
 
 
@@ -22,6 +24,9 @@ class Variant:
     stages: tuple[Kind, ...] = ("sft", "dpo")
     """What it is trained by, in order; empty = not at all."""
     learns: Learns = "positive"
+    prompt: Form | None = None
+    choice: Choice | None = None
+    """`None` = as it was asked for."""
     ratio: float = 1.0
     without_tasks: tuple[str, ...] = ()
     without_sources: tuple[str, ...] = ()
@@ -44,6 +49,8 @@ class Variant:
         return replace(
             base,
             learns=self.learns,
+            form=self.prompt or base.form,
+            choice=self.choice or base.choice,
             ratio=self.ratio,
             without_tasks=(*base.without_tasks, *self.without_tasks),
             without_sources=(*base.without_sources, *self.without_sources),

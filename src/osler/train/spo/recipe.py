@@ -12,6 +12,7 @@ from osler.errors import OslerError
 from osler.llm.base import Message
 from osler.omni.describe import Offer
 from osler.omni.plan import MOST, render
+from osler.omni.planners.prompting import Form
 from osler.omni.planners.trained import asked
 from osler.train.record import Preferred, Shown, Size, size_of
 from osler.train.spo.case import Case
@@ -42,6 +43,8 @@ class Recipe:
     """Tasks that are left out (Fig. 4)."""
     without_sources: tuple[str, ...] = ()
     """Sources that stand neither in prompts nor in plans (Table 8)."""
+    form: Form = "full"
+    """Of the prompt; the planner is asked in the same one (`strategy.prompt`)."""
     longest: int = 4096
     """Tokens of prompt and plan together, as they are estimated; longer ones are left out."""
 
@@ -70,7 +73,7 @@ class Recipe:
 
     def prompt(self, case: Case) -> list[Message]:
         """What the planner will be asked, to the letter (`omni.planners.trained`)."""
-        return asked(case.question, self.offered, self.at_most)
+        return asked(case.question, self.offered, self.at_most, self.form)
 
 
 @dataclass
@@ -184,6 +187,7 @@ def facts(
         "judge": judge,
         "sources": list(recipe.names),
         "queries a source, at most": recipe.at_most,
+        "prompt": recipe.form,
         "choice": recipe.choice,
         "learns": recipe.learns,
         "ratio": recipe.ratio,
