@@ -1,0 +1,169 @@
+"""A trained planner, served: are its plans valid, and do two engines make the same ones?
+
+    python benchmarks/planner_served.py --work FOLDER --name sft [--base FILE] [--store]
+
+FOLDER is the work folder of `benchmarks/train_planner.py`, NAME one of its trained planners. The
+embedded engine plans for `--valid` held-out questions with the grammar on: a plan is valid when it
+was read whole, nothing left out and nothing fallen back on. For the first `--same` of them
+transformers plans too, with the adapter on the base model in 32 bits, greedily and free. Plans are
+the same when source by source their queries are equal as strings.
+
+Questions are drawn, seeded, from the held-out parts of all four sets, so no training saw them. A
+run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import planning
+from planning import DATA, SOURCES, Asked
+from quality import store
+from train_planner import TOKENS, settings_of
+
+from osler import wiring
+from osler.llm.base import LanguageModel
+from osler.llm.speaker import Speaker
+from osler.omni.describe import Offer
+from osler.omni.plan import render
+from osler.omni.planners.base import Planner
+from osler.omni.planners.prompting import FORMS, Form, Prompting, Proposer
+from osler.omni.planners.trained import SAMPLING, SYSTEM, trained
+from osler.trace import Run
+from osler.train.spo.case import part_of
+
+OFFERS = tuple(map(Offer, SOURCES))
+
+
+def held_out(data: Path, count: int, seed: int) -> list[Asked]:
+    """So many held-out questions; all of LiveQA's, the other sets in equal parts."""
+    chance = random.Random(seed)
+    live, _ = planning.liveqa(data)
+    sets = [planning.bioasq(data)[0], planning.pubmedqa(data)[0]]
+    sets.append(planning.medquad(data, chance, 2_000)[0])
+    drawn = list(live)
+    for each in sets:
+        asked = {one.question.text: one for one in each}.values()
+        held = [one for one in asked if part_of(one.question, seed=seed) == "held-out"]
+        drawn += chance.sample(held, min(len(held), -(-(count - len(live)) // len(sets))))
+    chance.shuffle(drawn)
+    return drawn[:count]
+
+
+async def embedded(given: argparse.Namespace) -> Planner:
+    file = given.work / "tuned" / f"{given.name}.gguf"
+    chosen = {"kind": "gguf", "path": file, "threads": given.threads, "context": 2048}
+    ready = (await wiring.cast(settings_of(given.work, model=chosen), ["planner"]))["planner"]
+    speaker = Speaker(ready.model, "planner", _greedy(), ready.constrains, system=SYSTEM)
+    return Prompting(Proposer(speaker, OFFERS, form=given.prompt))
+
+
+async def in_transformers(given: argparse.Namespace) -> Planner:
+    adapter = given.work / "tuned" / given.name
+    chosen = {"kind": "transformers", "path": given.base, "adapter": adapter, "dtype": "float32"}
+    settings = settings_of(given.work, model={**chosen, "threads": given.threads, "context": 2048})
+    model: LanguageModel = (await wiring.cast(settings, ["planner"]))["planner"].model
+    form: Form = given.prompt
+    return trained(model, OFFERS, form=form)
+
+
+def _greedy() -> Any:
+    from dataclasses import replace
+
+    return replace(SAMPLING, max_tokens=TOKENS)
+
+
+async def plan_all(
+    planner: Planner, asked: Iterable[Asked], engine: str, log: Path
+) -> dict[str, dict[str, Any]]:
+    """Question to plan, read from the log where it is there."""
+    done = {one["id"]: one for one in _read(log) if one["engine"] == engine}
+    for one in asked:
+        if one.question.id in done:
+            continue
+        began = time.perf_counter()
+        made = await planner.plan(one.question, Run())
+        found = {
+            "engine": engine,
+            "id": one.question.id,
+            "set": one.set,
+            "plan": render(made.plan, SOURCES),
+            "valid": made.origin == "planner" and not made.dropped and bool(made.plan.queries),
+            "seconds": round(time.perf_counter() - began, 2),
+        }
+        done[one.question.id] = found
+        with log.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(found, ensure_ascii=False) + "\n")
+    return done
+
+
+def _read(log: Path) -> list[dict[str, Any]]:
+    lines = log.read_text("utf-8").splitlines() if log.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+async def compared(given: argparse.Namespace) -> dict[str, Any]:
+    log = given.work / f"served-{given.name}.jsonl"
+    asked = held_out(given.data, given.valid, given.seed)
+    ours = await plan_all(await embedded(given), asked, "embedded", log)
+    theirs: dict[str, dict[str, Any]] = {}
+    if both := asked[: given.same]:
+        theirs = await plan_all(await in_transformers(given), both, "transformers", log)
+    ids = [one.question.id for one in asked]
+    return figures(ours, theirs, ids, [one.question.id for one in both])
+
+
+def figures(
+    ours: dict[str, dict[str, Any]],
+    theirs: dict[str, dict[str, Any]],
+    asked: Sequence[str],
+    both: Sequence[str],
+) -> dict[str, Any]:
+    apart = [id for id in both if ours[id]["plan"] != theirs[id]["plan"]]
+    return {
+        "questions": len(asked),
+        "valid": sum(ours[id]["valid"] for id in asked),
+        "compared": len(both),
+        "same": len(both) - len(apart),
+        "differ": [(ours[id]["plan"], theirs[id]["plan"]) for id in apart],
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--name", default="sft-dpo", help="of the trained planner")
+    parser.add_argument("--base", type=Path, help="GGUF file or folder of the base model")
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--prompt", default="full", choices=FORMS)
+    parser.add_argument("--valid", type=int, default=200)
+    parser.add_argument("--same", type=int, default=100)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--store", action="store_true", help="write into quality.toml")
+    given = parser.parse_args()
+    if not given.data.is_dir():
+        print(f"no data in {given.data}", file=sys.stderr)
+        return 1
+    found = asyncio.run(compared(given))
+    for ours, theirs in found.pop("differ"):
+        print(f"  {' '.join(ours.split())}\n  {' '.join(theirs.split())}\n")
+    print("valid {valid} of {questions}; the same {same} of {compared}".format(**found))
+    if given.store:
+        told = {"script": "benchmarks/planner_served.py", "seed": given.seed, **found}
+        store("planner_served", told)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
