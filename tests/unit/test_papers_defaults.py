@@ -1,6 +1,8 @@
 """Defaults that a paper states are the paper's."""
 
-from osler.config import Settings
+import pytest
+
+from osler.config import STRATEGIES, Settings
 from osler.kb.chunk import passages
 from osler.kb.records import Document, Section
 from osler.llm.base import Sampling
@@ -29,3 +31,20 @@ def test_a_passage_has_at_most_a_thousand_characters() -> None:
 def test_ten_passages_are_read() -> None:
     """Omni-RAG §5.1.2."""
     assert Settings().retrieve.k == 10
+
+
+@pytest.mark.parametrize(
+    ("kind", "passages"),
+    [
+        ("kag-thinker", 3),
+        ("ircot", 3),
+        ("search-o1", 3),
+        ("search-r1", 3),
+        ("zero-search", 3),
+        ("step-search", 3),
+        ("research", 5),
+    ],
+)
+def test_the_methods_of_table_6_read_what_the_paper_had_them_read(kind: str, passages: int) -> None:
+    """KAG-Thinker §4.1: "Except for ReSearch, … the top 5 …, all other methods … the top 3"."""
+    assert STRATEGIES[kind].model_fields["k"].default == passages

@@ -9,9 +9,9 @@ consolidation: the answer from the corrected rationales.
 
 Departures: queries are in words to all sources at once, not in SPARQL or another language of
 one of them, so no knowledge domains are chosen; the adaptive query generator is prompted, not
-trained. 5 samples at temperature 0.7 and two rationales are the released code's, which by
-default corrects both rationales at once. An open question's answers agree when they are the
-same words.
+trained. 5 samples at temperature 0.7, two rationales and the three passages of a query are the
+released code's, which by default corrects both rationales at once. An open question's answers
+agree when they are the same words.
 """
 
 from __future__ import annotations

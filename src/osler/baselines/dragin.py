@@ -8,8 +8,10 @@ the words that this token itself attends to most, in the order of the text, are 
 text is cut before the token and goes on with what was found.
 
 Departures: entropy and attention of a chunk are read in a second pass over it. By default the
-attentions of a chunk are divided by their mean, as in the released code, whose thresholds are
-on that scale; `scaled = False` is the equation. QFS looks at question and text, and takes 25
+attentions of a chunk are divided by their mean, near to the released code, whose thresholds are
+on that scale: it divides by the mean over the words of the sentence, lets a token's attention to
+itself count, does not look at the question before it, and writes the whole sentence anew.
+`scaled = False` is the equation. QFS looks at question and text, and takes 25
 words of content, as the released settings have it. `EntropyOnly` is not DRAGIN: for engines
 that hide attention it triggers on entropy alone and asks with the last words of content.
 """

@@ -6,7 +6,8 @@ the question; each window of n tokens is the query of the next, whose passages r
 last ones.
 
 Departures: TC-RAG gives no n; 16 is that of DRAGIN's released settings. No demonstrations
-are shown, so the length of an answer is bounded at 256 tokens instead of 64.
+are shown, so the length of an answer is bounded at the 256 tokens of FLARE's released script,
+which compares with the same method, instead of DRAGIN's 64 to 128.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ After Trivedi et al. 2023 (IRCoT) in the form that DRAGIN (Su et al. 2024, §4.2
 with: the first search is the question, the passages of each replace the last ones, and the
 text ends with its answer.
 
-Departures: 5 sentences at most, the bound of TC-RAG's released code; the paper has none.
+Departures: 6 sentences at most, the bound of TC-RAG's released code; the paper has none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from osler.types import Question, Solution
 @dataclass(frozen=True)
 class EverySentence:
     kit: Kit
-    sentences: int = 5
+    sentences: int = 6
     look_ahead: int = 64
     """Tokens that are written to get a sentence; what follows it is thrown away."""
 

@@ -3,13 +3,14 @@
 Trivedi et al. 2023, *Interleaving Retrieval with Chain-of-Thought Reasoning for
 Knowledge-Intensive Multi-Step Questions*, §3: the question finds the first passages; then a
 sentence is reasoned over all that was found, and searched for; it ends at "answer is:", or
-after 8 sentences; at most 15 passages are collected. A separate reader then answers from the
+after 10 sentences; at most 15 passages are collected. A separate reader then answers from the
 passages (§3.2).
 
-Departures: the steps are described instead of demonstrated; k is 4, one of the paper's tuned
-values. The released code takes question words out of a query and does not search for sentences
-that begin with "Thus" or "So"; here every sentence is the query, as in the paper. Without the
-reader (`reader = False`) the reasoning itself is the answer.
+Departures: the steps are described instead of demonstrated; a search gives 3 passages, as
+KAG-Thinker ran it (§4.1); 10 sentences are the released code's bound. The released code takes
+question words out of a query and does not search for sentences that begin with "Thus" or "So";
+here every sentence is the query, as in the paper. Without the reader (`reader = False`) the
+reasoning itself is the answer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from osler.types import Question, Solution
 @dataclass(frozen=True)
 class IRCoT:
     kit: Kit
-    steps: int = 8
+    steps: int = 10
     passages: int = 15
     reader: bool = True
     look_ahead: int = 96

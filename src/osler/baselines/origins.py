@@ -1,8 +1,9 @@
 """Where each method's default values come from: a comparison is worth its weakest baseline.
 
 A value was either looked up in what its authors published, or is recalled from their paper
-without having been compared again, or is a choice of ours where they give none. A test holds
-that every setting of every method stands here once.
+without having been compared again, or is a choice of ours where they give none. What one of the
+three papers says of how it ran a method goes before the method's own. A test holds that every
+setting of every method stands here once.
 """
 
 from __future__ import annotations
@@ -24,20 +25,19 @@ class Origin:
     """Settings for which the authors give nothing, or nothing that fits."""
 
 
-_DRAGIN = "DRAGIN's released settings"
+_DRAGIN = "DRAGIN's released settings for 2WikiMultihopQA"
+_KAG_THINKER = "KAG-Thinker §4.1 (k)"
 _NONE = "-"
 
 ORIGINS: tuple[Origin, ...] = (
     Origin("direct", "no values"),
     Origin("cot", "no values"),
     Origin("rag", "Omni-RAG §5.1.2", ("k",)),
-    Origin("fl-rag", _DRAGIN, ("k", "window"), (), ("length",)),
+    Origin("fl-rag", f"{_DRAGIN}; FLARE's released script (length)", ("k", "window", "length")),
     Origin(
         "fs-rag",
-        f"{_DRAGIN}; TC-RAG's released code",
-        ("k", "sentences"),
-        (),
-        ("look_ahead",),
+        f"{_DRAGIN}; TC-RAG's released code (sentences)",
+        ("k", "sentences", "look_ahead"),
     ),
     Origin(
         "flare",
@@ -49,27 +49,25 @@ ORIGINS: tuple[Origin, ...] = (
     Origin(
         "dragin",
         _DRAGIN,
-        ("k", "threshold", "scaled", "words"),
-        ("look_ahead",),
+        ("k", "threshold", "scaled", "words", "look_ahead"),
+        (),
         ("rounds",),
     ),
     Origin(
         "dragin-entropy",
         _DRAGIN,
-        ("k", "words"),
-        ("look_ahead",),
+        ("k", "words", "look_ahead"),
+        (),
         ("threshold", "rounds"),
     ),
     Origin("chain-of-note", _NONE, (), ("k",)),
     Origin(
         "chain-of-knowledge",
         "released code for MedMCQA",
-        ("samples", "temperature", "rationales"),
-        (),
-        ("k",),
+        ("k", "samples", "temperature", "rationales"),
     ),
     Origin("sure", "released code", ("k", "candidates")),
-    Origin("hykge", "released example settings", ("hops",), ("k",), ("candidates",)),
+    Origin("hykge", "released example settings", ("k", "hops"), (), ("candidates",)),
     Origin("react", "released code for HotpotQA", ("steps",), (), ("k",)),
     Origin(
         "self-rag",
@@ -78,19 +76,18 @@ ORIGINS: tuple[Origin, ...] = (
         (),
         ("form",),
     ),
-    Origin("adaptive-rag", _NONE, (), ("several",), ("k",)),
+    Origin("adaptive-rag", "released code, as run with GPT-3.5", ("k", "several")),
     Origin(
         "ircot",
-        "released settings for HotpotQA",
-        ("passages", "reader"),
-        ("k", "steps"),
+        f"{_KAG_THINKER}; released code and its settings for HotpotQA",
+        ("k", "steps", "passages", "reader"),
     ),
-    Origin("search-o1", "released code, one hop", ("k", "searches", "refine")),
+    Origin("search-o1", f"{_KAG_THINKER}; released code, one hop", ("k", "searches", "refine")),
     Origin("r1-gen", "no values"),
-    Origin("search-r1", "released training script (k); the paper (turns)", ("k", "turns")),
-    Origin("zero-search", _NONE, (), ("k", "turns")),
-    Origin("step-search", "released training script", ("k", "turns")),
-    Origin("research", "released template", (), ("k", "turns")),
+    Origin("search-r1", f"{_KAG_THINKER}; the paper (turns)", ("k", "turns")),
+    Origin("zero-search", f"{_KAG_THINKER}; released training commands", ("k", "turns")),
+    Origin("step-search", f"{_KAG_THINKER}; released training script", ("k", "turns")),
+    Origin("research", _KAG_THINKER, ("k",), (), ("turns",)),
     Origin(
         "hipporag",
         "released settings",
@@ -105,7 +102,7 @@ ORIGINS: tuple[Origin, ...] = (
         (),
         ("proposals", "atoms"),
     ),
-    Origin("kag-static", "released planner", (), (), ("k", "tasks")),
+    Origin("kag-static", "released settings for HotpotQA", ("k",), (), ("tasks",)),
     Origin("medrag", "released code", ("k", "rrf_k")),
     Origin("i-medrag", "released code", ("k", "rrf_k", "rounds", "queries")),
 )

@@ -6,8 +6,9 @@ Each is the tags, template and stop rules of its paper, for any checkpoint that 
   Jin et al. 2025 train);
 * Search-R1 (Jin et al. 2025, §3.3 Table 1 and Algorithm 1): `<search>`, `<information>`,
   3 passages, 4 turns, and a sentence where a turn does neither;
-* ZeroSearch (Sun et al. 2025, §3.3): the same template; 5 passages, 5 turns. In training the
-  engine is a model; here as in its evaluation it is a real one;
+* ZeroSearch (Sun et al. 2025, §3.3): the same template; 3 passages as KAG-Thinker ran it (§4.1),
+  5 in its own training; 5 turns. In training the engine is a model; here as in its evaluation
+  it is a real one;
 * StepSearch (Wang et al. 2025, App.): the same tags under a template of its own that plans;
 * ReSearch (Chen et al. 2025, §2.2 Table 1): `<result>` for `<information>`, the answer in a box.
 

@@ -6,8 +6,9 @@ writes a query between its marks; what is found is first read by itself ("Reason
 A query that was asked before and one beyond the limit are answered with the paper's sentences.
 
 Departures: whole passages instead of web pages; the answer is wanted as the house's readers
-give it, not in a box (a box is read all the same). 5 searches and 10 passages
-are those of the released code for questions of one hop; it allows 10 searches for several.
+give it, not in a box (a box is read all the same). A search gives 3 passages, as KAG-Thinker
+ran it (§4.1), instead of 10; 5 searches are those of the released code for questions of one
+hop; it allows 10 for several.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ METHODS: tuple[Method, ...] = (
         "Trivedi et al. 2023, as in DRAGIN",
         TEXT,
         "1 a sentence",
-        5,
-        "at most 5 sentences; no demonstrations",
+        6,
+        "at most 6 sentences; no demonstrations",
     ),
     Method(
         "flare",
@@ -125,7 +125,7 @@ METHODS: tuple[Method, ...] = (
         "Adaptive-RAG, Jeong et al. 2024",
         TEXT,
         "1, then 1 or those of IRCoT",
-        10,
+        12,
         "the classifier is prompted, not trained",
     ),
     Method(
@@ -133,7 +133,7 @@ METHODS: tuple[Method, ...] = (
         "IRCoT, Trivedi et al. 2023",
         TEXT,
         "1 a sentence, 1 to read",
-        9,
+        11,
         "no demonstrations",
     ),
     Method(

@@ -1,4 +1,7 @@
-"""What can be set of the methods that the papers compare with; defaults are their own papers'."""
+"""What can be set of the methods that the papers compare with.
+
+Where a default comes from stands in `osler.baselines.origins`.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class FlRag(Baseline):
     kind: Literal["fl-rag"] = "fl-rag"
     k: Whole = _k(3, "DRAGIN's released settings")
     window: Whole = _count(16, "n: tokens between two searches (DRAGIN's released settings).")
-    length: Whole = _count(256, "Tokens of an answer, at most.")
+    length: Whole = _count(256, "Tokens of an answer, at most (FLARE's released script).")
 
 
 class FsRag(Baseline):
@@ -42,7 +45,7 @@ class FsRag(Baseline):
 
     kind: Literal["fs-rag"] = "fs-rag"
     k: Whole = _k(3, "DRAGIN's released settings")
-    sentences: Whole = _count(5, "Sentences of an answer, at most (TC-RAG's released code).")
+    sentences: Whole = _count(6, "Sentences of an answer, at most (TC-RAG's released code).")
     look_ahead: Whole = _count(64, _LOOK_AHEAD)
 
 
@@ -101,7 +104,7 @@ class ChainOfKnowledge(Baseline):
     """Rationales corrected one after another by what is found for each."""
 
     kind: Literal["chain-of-knowledge"] = "chain-of-knowledge"
-    k: Whole = _k(3, "ours; the paper's sources differ")
+    k: Whole = _k(3, "the released code for MedMCQA")
     samples: Whole = _count(5, "Chains of thought that vote (the paper's).")
     temperature: Real = Field(default=0.7, ge=0, le=2, description="Of the votes (the paper's).")
     rationales: Whole = _count(2, "Of a chain of thought (the paper's).")
@@ -121,7 +124,7 @@ class HyKge(Baseline):
     """A hypothesis finds reasoning chains in the concept graph; its fragments rerank them."""
 
     kind: Literal["hykge"] = "hykge"
-    k: Whole = _k(10, "chains that are read")
+    k: Whole = _k(11, "chains that are read, HyKGE's released example settings")
     candidates: Whole = _count(30, "Chains that are reranked.")
     hops: Whole = Field(default=3, ge=1, le=4, description="Relations of a chain, at most (§4.2).")
 
@@ -155,7 +158,7 @@ class AdaptiveRag(Baseline):
     """First asks how hard the question is: no search, one, or IRCoT."""
 
     kind: Literal["adaptive-rag"] = "adaptive-rag"
-    k: Whole = _k(5, "of the one search; IRCoT has its own")
+    k: Whole = _k(6, "of the one search, as released for GPT-3.5; IRCoT has its own")
     several: bool = Field(
         default=True, description='False: KAG-Thinker\'s "Naive RAG + adaptive", without IRCoT.'
     )
@@ -165,9 +168,9 @@ class IrCot(Baseline):
     """Each sentence of the reasoning is a search."""
 
     kind: Literal["ircot"] = "ircot"
-    k: Whole = _k(4, "one of IRCoT's tuned values")
-    steps: Whole = _count(8, "Sentences, at most (IRCoT §4).")
-    passages: Whole = _count(15, "Passages that are collected, at most (IRCoT §4).")
+    k: Whole = _k(3, "KAG-Thinker §4.1")
+    steps: Whole = _count(10, "Sentences, at most (the released code).")
+    passages: Whole = _count(15, "Passages that are collected, at most (the released settings).")
     reader: bool = Field(
         default=True, description="A reader answers from what was collected; false: the reasoning."
     )
@@ -177,7 +180,7 @@ class SearchO1(Baseline):
     """A reasoning model searches within its reasoning, and reads what it finds by itself."""
 
     kind: Literal["search-o1"] = "search-o1"
-    k: Whole = _k(10, "Search-o1 §4")
+    k: Whole = _k(3, "KAG-Thinker §4.1")
     searches: Whole = _count(5, "Searches, at most (the released code's for one hop).")
     refine: bool = Field(default=True, description="False: without Reason-in-Documents.")
 
@@ -192,7 +195,7 @@ class SearchR1(Baseline):
     """The protocol of Search-R1's checkpoints."""
 
     kind: Literal["search-r1"] = "search-r1"
-    k: Whole = _k(3, "Search-R1 §4")
+    k: Whole = _k(3, "KAG-Thinker §4.1")
     turns: Whole = _count(4, "Searches, at most (the paper's).")
 
 
@@ -200,24 +203,24 @@ class ZeroSearch(Baseline):
     """The protocol of ZeroSearch's checkpoints."""
 
     kind: Literal["zero-search"] = "zero-search"
-    k: Whole = _k(5, "ZeroSearch §4")
-    turns: Whole = _count(5, "Searches, at most (the released code).")
+    k: Whole = _k(3, "KAG-Thinker §4.1")
+    turns: Whole = _count(5, "Searches, at most (the released commands).")
 
 
 class StepSearch(Baseline):
     """The protocol of StepSearch's checkpoints."""
 
     kind: Literal["step-search"] = "step-search"
-    k: Whole = _k(3, "StepSearch §4")
-    turns: Whole = _count(5, "Searches, at most.")
+    k: Whole = _k(3, "KAG-Thinker §4.1")
+    turns: Whole = _count(5, "Searches, at most (the released training script).")
 
 
 class ReSearch(Baseline):
     """The protocol of ReSearch's checkpoints."""
 
     kind: Literal["research"] = "research"
-    k: Whole = _k(5, "ReSearch §3")
-    turns: Whole = _count(8, "Searches, at most.")
+    k: Whole = _k(5, "KAG-Thinker §4.1")
+    turns: Whole = _count(8, "Searches, at most (ours; the released code bounds tokens).")
 
 
 class HippoRag(Baseline):
@@ -247,7 +250,7 @@ class KagStatic(Baseline):
     """KAG 0.8: plans all tasks at once, answers each in order."""
 
     kind: Literal["kag-static"] = "kag-static"
-    k: Whole = _k(5, "ours; KAG merges several retrievers")
+    k: Whole = _k(10, "KAG's released settings for HotpotQA")
     tasks: Whole = _count(6, "Tasks of a plan, at most.")
 
 
