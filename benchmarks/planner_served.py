@@ -63,7 +63,7 @@ async def embedded(given: argparse.Namespace) -> Planner:
     chosen = {"kind": "gguf", "path": file, "threads": given.threads, "context": 2048}
     ready = (await wiring.cast(settings_of(given.work, model=chosen), ["planner"]))["planner"]
     speaker = Speaker(ready.model, "planner", _greedy(), ready.constrains, system=SYSTEM)
-    return Prompting(Proposer(speaker, OFFERS, form=given.prompt))
+    return Prompting(Proposer(speaker, OFFERS, form=given.prompt, asking=given.asking))
 
 
 async def in_transformers(given: argparse.Namespace) -> Planner:
@@ -146,6 +146,7 @@ def main() -> int:
     parser.add_argument("--base", type=Path, help="GGUF file or folder of the base model")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--prompt", default="full", choices=FORMS)
+    parser.add_argument("--asking", action="store_true", help="a plan must have a query")
     parser.add_argument("--valid", type=int, default=200)
     parser.add_argument("--same", type=int, default=100)
     parser.add_argument("--threads", type=int, default=1)

@@ -233,7 +233,7 @@ async def evaluate(given: argparse.Namespace) -> None:
             found = PlannedRetriever(
                 {s: wiring.retriever(settings, kb, encoder, (s,)) for s in SOURCES}, planning.CUT
             )
-            planner = await _planner(settings, name, given.prompt)
+            planner = await _planner(settings, name, given.prompt, asking=given.asking)
             gate = asyncio.Semaphore(given.at_once)
 
             async def one(
@@ -252,7 +252,7 @@ async def evaluate(given: argparse.Namespace) -> None:
             print(f"{name}: {len(left)} questions", flush=True)
 
 
-async def _planner(settings: Settings, name: str, form: Form) -> Planner:
+async def _planner(settings: Settings, name: str, form: Form, *, asking: bool) -> Planner:
     offers = tuple(map(Offer, SOURCES))
     ready = (await wiring.cast(settings, ["planner"]))["planner"]
     sampling = Sampling(temperature=0.0, max_tokens=TOKENS, top=0)
@@ -260,7 +260,9 @@ async def _planner(settings: Settings, name: str, form: Form) -> Planner:
     speaker = Speaker(ready.model, "planner", sampling, ready.constrains, system=system)
     if name == "original":
         return OriginalQuestion(TermExtractor(speaker), offers)
-    return Prompting(Proposer(speaker, offers, form="full" if name == "prompting" else form))
+    return Prompting(
+        Proposer(speaker, offers, form="full" if name == "prompting" else form, asking=asking)
+    )
 
 
 def _results(work: Path) -> list[dict[str, Any]]:
@@ -332,6 +334,9 @@ def main() -> int:
     parser.add_argument("--planners", default="original,prompting", help="that need no tuning")
     parser.add_argument(
         "--gguf", action="append", help="NAME=FILE: a planner tuned elsewhere; repeatable"
+    )
+    parser.add_argument(
+        "--asking", action="store_true", help="plans evaluated now must have a query (grammar)"
     )
     parser.add_argument("--store", action="store_true", help="write into quality.toml")
     given = parser.parse_args()

@@ -150,6 +150,11 @@ class OmniRag(Section):
         description="What a trained planner is asked, as its training records have it: full, the"
         " paper's (App. E.7), or brief, the question and the names of the sources.",
     )
+    hold: Literal["nothing", "form", "query"] = Field(
+        default="nothing",
+        description="What a trained planner's plan is held to, by an engine that can: nothing, as"
+        " in the paper; its form; or its form with at least one query.",
+    )
     queries: Whole = Field(
         default=3, ge=1, le=20, description="Queries for a source, at most (Omni-RAG §4.1)."
     )

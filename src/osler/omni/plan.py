@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
-from osler.llm.grammar import Grammar, Node, free, maybe, named, repeat, seq
+from osler.llm.grammar import Grammar, Node, alt, free, maybe, named, repeat, seq
 from osler.omni.terms import term_part
 from osler.text import clean, one_line
 from osler.trace import PlannedQuery
@@ -282,23 +282,55 @@ def _rank(source: str) -> tuple[int, str]:
 
 
 def grammar(
-    sources: Sequence[str] = SOURCES, *, at_most: int = MOST, longest: int = 120, words: int = 8
+    sources: Sequence[str] = SOURCES,
+    *,
+    at_most: int = MOST,
+    longest: int = 120,
+    words: int = 8,
+    asking: bool = False,
 ) -> Grammar:
-    """The wire form with a tag for each source.
+    """The wire form with a tag for each source; `asking`: with a query in one of them at least.
 
     A query has up to `longest` characters, a graph term up to `words` words.
     """
     query = named("query", free(longest, without=";；<>＜＞{}"))
     item = named("item", seq(term_part(words), " , ", query))
-    parts: list[Node | str] = []
-    for source in sources:
-        parts += ["\n\n"] if parts else []
-        parts += [f"<{source}>", _several(item if source == GRAPH else query, at_most)]
-        parts += [f"</{source}>"]
-    return Grammar("source-plan", seq(*parts))
+    tags = [_Tag(source, item if source == GRAPH else query, at_most) for source in sources]
+    plan = _asking(tags) if asking and tags else _joined([tag.either for tag in tags])
+    return Grammar("source-plan", plan)
 
 
-def _several(item: Node, at_most: int) -> Node:
-    """None, or up to `at_most` items: the space before them is the paper's, and may be absent."""
-    more = [repeat(seq(" ; ", item), 0, at_most - 1)] if at_most > 1 else []
-    return maybe(maybe(" "), item, *more)
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    source: str
+    item: Node
+    at_most: int
+
+    @property
+    def queries(self) -> Node:
+        """One or more: the space before them is the paper's, and may be absent."""
+        more = [repeat(seq(" ; ", self.item), 0, self.at_most - 1)] if self.at_most > 1 else []
+        return seq(maybe(" "), self.item, *more)
+
+    @property
+    def either(self) -> Node:
+        return seq(f"<{self.source}>", maybe(self.queries), f"</{self.source}>")
+
+    @property
+    def full(self) -> Node:
+        return seq(f"<{self.source}>", self.queries, f"</{self.source}>")
+
+
+def _asking(tags: Sequence[_Tag]) -> Node:
+    """A query here and anything after it, or none here and one after it."""
+    first, rest = tags[0], tags[1:]
+    if not rest:
+        return first.full
+    here = _joined([first.full, *(tag.either for tag in rest)])
+    return alt(here, seq(f"<{first.source}></{first.source}>\n\n", _asking(rest)))
+
+
+def _joined(parts: Sequence[Node]) -> Node:
+    """Parted by an empty line."""
+    pieces: list[Node | str] = [piece for part in parts for piece in ("\n\n", part)]
+    return seq(*pieces[1:])

@@ -99,12 +99,14 @@ def source_planner(
                 return Reflexion(proposer, found, judge, chosen.rounds)
             return SeRTS(proposer, found, judge, chosen.rounds, chosen.width)
         case "trained":
+            able = parts.models["planner"].constrains
             return trained(
                 parts.model("planner"),
                 parts.offers,
                 at_most=chosen.queries,
                 seed=sampling.seed,
                 form=chosen.prompt,
+                hold=chosen.hold if able else "nothing",
             )
         case _ as never:
             assert_never(never)

@@ -51,6 +51,8 @@ class Proposer:
     offers: tuple[Offer, ...]
     at_most: int = MOST
     form: Form = "full"
+    asking: bool = False
+    """Whether a plan under a grammar must have a query; the paper's may have none."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,7 +73,7 @@ class Proposer:
             self._prompt(question, tried),
             lambda reply: expect(reply.text, sources=self.names, at_most=self.at_most),
             run,
-            grammar=grammar(self.names, at_most=self.at_most),
+            grammar=grammar(self.names, at_most=self.at_most, asking=self.asking),
         )
 
     def _prompt(self, question: Question, tried: Sequence[Attempt]) -> Rendered:
