@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from osler.cli.options import Asked, Choices, Trace
 from osler.cli.session import (
     ABSTAINED,
     PARTIAL,
@@ -32,7 +33,24 @@ if TYPE_CHECKING:
     from osler.trace import Event, Sink
     from osler.types import Question
 
-Trace = Annotated[Path | None, typer.Option(help="Write the events to this file, as JSON Lines.")]
+Strategy = Annotated[
+    str | None,
+    typer.Option(
+        help="How to solve it: tc-rag, kag-thinker, omni-rag, unified, direct, cot, rag or"
+        " another of docs/guide/baselines.md.",
+        autocompletion=complete_strategy,
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        help="Settings by name, as --profile before the verb.", autocompletion=complete_preset
+    ),
+]
+GivenPlan = Annotated[
+    Path | None,
+    typer.Option(help="Run this source plan (of `osler plan`, or written by hand) with omni-rag."),
+]
 
 STDIN_LIMIT = 1_000_000
 """Bytes; far above any question, far below what would fill the memory."""
@@ -40,40 +58,17 @@ STDIN_LIMIT = 1_000_000
 
 def ask(
     context: typer.Context,
-    question: Annotated[
-        str | None,
-        typer.Argument(help='The question; "-" or nothing = standard input.', show_default=False),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", help="An option to choose from; give it once for each."),
-    ] = None,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            help="How to solve it: tc-rag, kag-thinker, omni-rag, unified, direct, cot, rag or"
-            " another of docs/guide/baselines.md.",
-            autocompletion=complete_strategy,
-        ),
-    ] = None,
+    question: Asked = None,
+    option: Choices = None,
+    strategy: Strategy = None,
     sources: Annotated[
         str | None, typer.Option(help='Sources to search, as in "book,guideline".')
     ] = None,
     k: Annotated[int | None, typer.Option("--k", min=1, help="Passages of one search.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same run.")] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help="Settings by name, as --profile before the verb.", autocompletion=complete_preset
-        ),
-    ] = None,
+    preset: Preset = None,
     trace: Trace = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option(
-            help="Run this source plan (of `osler plan`, or written by hand) with omni-rag."
-        ),
-    ] = None,
+    plan: GivenPlan = None,
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Say what would be searched, and stop.")
     ] = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.evaluate_judging import agree, judge
+from osler.cli.options import Data
 from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, Session, session
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from osler.config import Settings
+    from osler.evaluate.experiments import Experiment
     from osler.evaluate.runner import Finished
     from osler.llm.tape import Tape
     from osler.trials import KeepRun, Load
@@ -29,8 +31,20 @@ app.command()(agree)
 LogDir = Annotated[
     Path, typer.Option("--log-dir", help="Folder of the log; it is also the checkpoint.")
 ]
-Data = Annotated[
-    Path | None, typer.Option(help="Folder with the files of the data sets, as published.")
+Tasks = Annotated[
+    str | None,
+    typer.Option(
+        help='Data sets, as in "medqa-us,bioasq"; NAME=FILE for a file elsewhere,'
+        " NAME=hub:OWNER/REPO@REVISION/FILE for one on the hub."
+    ),
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="Samples of each data set, at most.")]
+Strategies = Annotated[
+    str | None,
+    typer.Option(
+        help='Strategies or presets, with settings after colons: "rag,tc-rag:metric=uct";'
+        " all: every strategy that the model can serve."
+    ),
 ]
 
 
@@ -38,28 +52,14 @@ Data = Annotated[
 def run(
     context: typer.Context,
     log_dir: LogDir,
-    tasks: Annotated[
-        str | None,
-        typer.Option(
-            help='Data sets, as in "medqa-us,bioasq"; NAME=FILE for a file elsewhere,'
-            " NAME=hub:OWNER/REPO@REVISION/FILE for one on the hub."
-        ),
-    ] = None,
-    strategies: Annotated[
-        str | None,
-        typer.Option(
-            help='Strategies or presets, with settings after colons: "rag,tc-rag:metric=uct";'
-            " all: every strategy that the model can serve."
-        ),
-    ] = None,
+    tasks: Tasks = None,
+    strategies: Strategies = None,
     experiment: Annotated[
         str | None,
         typer.Option(help="An experiment by name or file; other options go before it."),
     ] = None,
     data: Data = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Samples of each data set, at most.")
-    ] = None,
+    limit: Limit = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Which samples; same seed, same ones. Else 0.")
     ] = None,
@@ -81,12 +81,8 @@ def run(
     from osler import trials
     from osler.cli.evaluate_pages import run_page, summary
     from osler.cli.session import PARTIAL
-    from osler.errors import BadConfig
-    from osler.evaluate.experiments import experiment as named
 
-    given = named(experiment) if experiment else None
-    if given and given.command:
-        raise BadConfig(f"{given.name} is run by another command", fix=given.command)
+    given = _experiment(experiment) if experiment else None
     wanted = given.labels if given and not strategies else _words(strategies, "--strategies")
     labels, left_out = trials.labels_of(wanted, _loader(here))
     for kind, reason in left_out.items():
@@ -108,6 +104,17 @@ def run(
     here.say(f"next: osler eval report --log-dir {log_dir}")
     if any(cell["failed"] for cell in found):
         raise typer.Exit(PARTIAL)
+
+
+def _experiment(name: str) -> Experiment:
+    """Raises `BadConfig` for one that another command runs."""
+    from osler.errors import BadConfig
+    from osler.evaluate.experiments import experiment
+
+    found = experiment(name)
+    if found.command:
+        raise BadConfig(f"{found.name} is run by another command", fix=found.command)
+    return found
 
 
 def _words(given: str | None, option: str) -> list[str]:
@@ -270,9 +277,7 @@ def export(
     to: Annotated[str, typer.Option(help="lm-eval or inspect.")],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     data: Data = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Samples of each data set, at most.")
-    ] = None,
+    limit: Limit = None,
     seed: Annotated[int, typer.Option(min=0, help="Which samples.")] = 0,
     as_json: Json = False,
     quiet: Quiet = False,

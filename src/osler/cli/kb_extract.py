@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import asyncio
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,70 +11,90 @@ import typer
 
 from osler.cli.kb import opened
 from osler.cli.kb_index import followed, known
+from osler.cli.options import DryRun
 from osler.cli.progress import progress
-from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, session
+from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, Session, session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from rich.table import Table
 
-    from osler.cli.session import Session
+    from osler.config import Settings
+    from osler.kb.extract.base import Extractor
     from osler.kb.extract.job import Plan, Report
     from osler.kb.extract.publish import Published
-    from osler.kb.extract.store import Anchored
     from osler.kb.indexes.job import Report as Indexed
+    from osler.kb.indexes.kinds import Kind
+
+
+By = Annotated[
+    Literal["dictionary", "model"],
+    typer.Option("--by", help="Names and patterns, or the summariser's model."),
+]
+Schema = Annotated[
+    Path | None, typer.Option("--schema", help="Types of one's own: a .toml or .json file.")
+]
+Units = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unit",
+        help="What the model is asked for: entities, relations, points, tables, outline,"
+        " summary; give it once for each. Else the first three.",
+    ),
+]
+Brief = Annotated[
+    bool | None,
+    typer.Option(
+        "--brief/--full",
+        help="Names and types alone, or all that is known of an entity (model). Else brief for"
+        " the packaged model.",
+    ),
+]
+Sources = Annotated[
+    list[str] | None,
+    typer.Option("--source", "-s", help="Only this; give it once for each. Else all but emr."),
+]
+Pairs = Annotated[
+    bool, typer.Option(help="Relate names that only stand in one sentence (dictionary).")
+]
+AtOnce = Annotated[
+    int, typer.Option("--at-once", min=1, max=256, help="Chunks asked about at a time.")
+]
+Indexes = Annotated[
+    list[str] | None,
+    typer.Option("--index", help="Make this index afterwards, as `osler kb index`; once for each."),
+]
+Shown = Annotated[
+    str | None, typer.Option("--show", metavar="ID", help="Only show a passage's items.")
+]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Which chunks of a knowledge base are to be read."""
+
+    folder: Path
+    sources: tuple[str, ...] | None
+    limit: int | None
+    again: bool
 
 
 def extract(
     context: typer.Context,
-    by: Annotated[
-        Literal["dictionary", "model"],
-        typer.Option("--by", help="Names and patterns, or the summariser's model."),
-    ] = "dictionary",
-    schema: Annotated[
-        Path | None, typer.Option("--schema", help="Types of one's own: a .toml or .json file.")
-    ] = None,
-    unit: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--unit",
-            help="What the model is asked for: entities, relations, points, tables, outline,"
-            " summary; give it once for each. Else the first three.",
-        ),
-    ] = None,
-    brief: Annotated[
-        bool | None,
-        typer.Option(
-            "--brief/--full",
-            help="Names and types alone, or all that is known of an entity (model). Else brief for"
-            " the packaged model.",
-        ),
-    ] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option("--source", "-s", help="Only this; give it once for each. Else all but emr."),
-    ] = None,
+    by: By = "dictionary",
+    schema: Schema = None,
+    unit: Units = None,
+    brief: Brief = None,
+    source: Sources = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Chunks at most.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would take, and do nothing.")
-    ] = False,
+    dry_run: DryRun = False,
     again: Annotated[bool, typer.Option("--again", help="Also what is done already.")] = False,
-    pairs: Annotated[
-        bool, typer.Option(help="Relate names that only stand in one sentence (dictionary).")
-    ] = True,
-    at_once: Annotated[
-        int, typer.Option("--at-once", min=1, max=256, help="Chunks asked about at a time.")
-    ] = 4,
-    index: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--index", help="Make this index afterwards, as `osler kb index`; once for each."
-        ),
-    ] = None,
-    show: Annotated[
-        str | None, typer.Option("--show", metavar="ID", help="Only show a passage's items.")
-    ] = None,
+    pairs: Pairs = True,
+    at_once: AtOnce = 4,
+    index: Indexes = None,
+    show: Shown = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -84,49 +105,75 @@ def extract(
     read; 1: nothing to show.
     """
     here = session(context, as_json=as_json, quiet=quiet)
+    settings = here.settings()
     if show is not None:
-        with opened(here.settings()) as kb:
-            found = kb.extracted(show)
-        _show_items(here, found)
+        _show_items(here, settings, show)
         return
-    import asyncio
-
-    from osler.kb.extract import job, publish
     from osler.wiring import extraction
 
-    settings, wanted = here.settings(), known(index or ())
+    wanted = known(index or ())
     with opened(settings) as kb:  # refuses what is no knowledge base before a model is loaded
-        folder = kb.path
-    scope = tuple(source) if source else None
-
-    async def work() -> tuple[Plan, Report | None]:
-        chosen = extraction.extractor(
-            settings, by, schema_file=schema, units=unit or (), pairs=pairs, brief=brief
-        )
-        async with chosen as extractor:
-            planned = await asyncio.to_thread(
-                job.plan, folder, extractor, scope=scope, limit=limit, again=again
-            )
-            if dry_run:
-                return planned, None
-            if not here.json:
-                here.say(_in_short(planned))
-            with progress(here) as report:
-                done = await job.run(
-                    folder,
-                    extractor,
-                    scope=scope,
-                    limit=limit,
-                    again=again,
-                    at_once=at_once,
-                    progress=report,
-                )
-            return planned, done
-
-    planned, done = asyncio.run(work())
-    if done is None:
+        task = _Task(kb.path, tuple(source) if source else None, limit, again)
+    made = extraction.extractor(
+        settings, by, schema_file=schema, units=unit or (), pairs=pairs, brief=brief
+    )
+    if dry_run:
+        planned = asyncio.run(_planned(made, task))
         here.show(_plan_page(planned), {"plan": asdict(planned)})
         return
+    planned, done = asyncio.run(_read(here, made, task, at_once))
+    _publish(here, settings, task.folder, wanted, planned, done)
+    if done.failed:
+        raise typer.Exit(PARTIAL)
+
+
+async def _planned(made: AbstractAsyncContextManager[Extractor], task: _Task) -> Plan:
+    async with made as extractor:
+        return await _plan(extractor, task)
+
+
+async def _plan(extractor: Extractor, task: _Task) -> Plan:
+    from osler.kb.extract import job
+
+    return await asyncio.to_thread(
+        job.plan, task.folder, extractor, scope=task.sources, limit=task.limit, again=task.again
+    )
+
+
+async def _read(
+    here: Session, made: AbstractAsyncContextManager[Extractor], task: _Task, at_once: int
+) -> tuple[Plan, Report]:
+    """Has the extractor read the chunks, after it was said how many there are."""
+    from osler.kb.extract import job
+
+    async with made as extractor:
+        planned = await _plan(extractor, task)
+        if not here.json:
+            here.say(_in_short(planned))
+        with progress(here) as report:
+            done = await job.run(
+                task.folder,
+                extractor,
+                scope=task.sources,
+                limit=task.limit,
+                again=task.again,
+                at_once=at_once,
+                progress=report,
+            )
+    return planned, done
+
+
+def _publish(
+    here: Session,
+    settings: Settings,
+    folder: Path,
+    wanted: Sequence[Kind],
+    planned: Plan,
+    done: Report,
+) -> None:
+    """Brings graph and indexes in step with what was read, and tells all of it."""
+    from osler.kb.extract import publish
+
     with progress(here) as report:
         published = publish.publish(folder, report)
         indexed = followed(settings, folder, wanted, report)
@@ -138,8 +185,6 @@ def extract(
             "indexes": [asdict(one) for one in indexed],
         }
         here.show(_report_page(done, published, indexed), document)
-    if done.failed:
-        raise typer.Exit(PARTIAL)
 
 
 def _in_short(plan: Plan) -> str:
@@ -195,9 +240,11 @@ def _report_page(done: Report, graph: Published, indexed: Sequence[Indexed]) -> 
     return _table(rows)
 
 
-def _show_items(here: Session, found: Sequence[Anchored]) -> None:
+def _show_items(here: Session, settings: Settings, passage: str) -> None:
     from osler.kb.extract.store import called
 
+    with opened(settings) as kb:
+        found = kb.extracted(passage)
     rows = [(str(one.item.kind), f"{called(one.item)}  [{one.extractor}]") for one in found]
     document = [{"passage": f.passage, "extractor": f.extractor, **asdict(f.item)} for f in found]
     here.show(_table(rows), {"items": document})

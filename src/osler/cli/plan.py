@@ -9,30 +9,18 @@ from typing import Annotated
 
 import typer
 
-from osler.cli.ask import Trace, question_of, watched
+from osler.cli.ask import question_of, watched
+from osler.cli.options import Asked, Choices, Offered, Planner, Trace
 from osler.cli.session import Json, Quiet, printable, session
 from osler.errors import OslerError
 
 
 def plan(
     context: typer.Context,
-    question: Annotated[
-        str | None,
-        typer.Argument(help='The question; "-" or nothing = standard input.', show_default=False),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", help="An option to choose from; give it once for each."),
-    ] = None,
-    planner: Annotated[
-        str | None,
-        typer.Option(
-            help="original, query2doc, prompting, reflexion, serts or trained; auto by default."
-        ),
-    ] = None,
-    sources: Annotated[
-        str | None, typer.Option(help='Sources on offer, as in "book,guideline".')
-    ] = None,
+    question: Asked = None,
+    option: Choices = None,
+    planner: Planner = None,
+    sources: Offered = None,
     search: Annotated[
         bool, typer.Option("--search", help="Also search, so that readers need not.")
     ] = False,

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from osler.cli.options import Offered, Planner
 from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, session
 
@@ -21,15 +22,8 @@ def plans(
             help='JSON Lines of {"question", "options", "answer"}; open questions are left out.'
         ),
     ],
-    planner: Annotated[
-        str | None,
-        typer.Option(
-            help="original, query2doc, prompting, reflexion, serts or trained; auto by default."
-        ),
-    ] = None,
-    sources: Annotated[
-        str | None, typer.Option(help='Sources on offer, as in "book,guideline".')
-    ] = None,
+    planner: Planner = None,
+    sources: Offered = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Only so many questions, from the first.")
     ] = None,

@@ -9,6 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from osler.cli import train_thinker
+from osler.cli.options import Data, DryRun, Offered
+from osler.cli.options_train import (
+    HeldOut,
+    JobFolder,
+    Jobs,
+    JudgeOf,
+    Least,
+    On,
+    PartOf,
+    ProposedBy,
+    Queries,
+    Questions,
+    SupportBy,
+    TasksInstead,
+    Unit,
+    Workers,
+)
 from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, Session, session
 from osler.cli.train_make import agree, card, make_dpo, make_sft
@@ -27,55 +44,19 @@ app.command("evaluate-data")(train_thinker.evaluate_data)
 app.command()(train_thinker.recogniser)
 
 
-LogDir = Annotated[
-    Path, typer.Option("--log-dir", help="Folder of the job; it is also the checkpoint.")
-]
-Jobs = Annotated[int, typer.Option(min=1, max=256, help="Questions at once, in each worker.")]
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="Processes, or tasks of a Ray cluster, on one folder.")
-]
-On = Annotated[str, typer.Option(help="Where workers run: processes or ray (extra ray).")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and do nothing.")]
-
-
 @app.command()
 def explore(
     context: typer.Context,
-    log_dir: LogDir,
-    questions: Annotated[
-        Path | None,
-        typer.Option(
-            help="Questions as JSON Lines: question, answer, and options, documents (ids), task,"
-            " id where there are any."
-        ),
-    ] = None,
-    tasks: Annotated[
-        str | None, typer.Option(help='Data sets instead, as for `osler eval run`: "bioasq".')
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder with the files of the data sets, as published.")
-    ] = None,
-    by: Annotated[
-        str,
-        typer.Option(
-            help="expert: the model in the role planner; wording: the question's own words,"
-            " without a model."
-        ),
-    ] = "expert",
-    queries: Annotated[
-        int, typer.Option(min=1, max=20, help="Queries a source (Omni-RAG App. A.1).")
-    ] = 6,
-    part: Annotated[
-        str,
-        typer.Option(help="train, held-out or all; by a hash of the question's words."),
-    ] = "train",
-    held_out: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share of the questions that are held out.")
-    ] = 0.2,
+    log_dir: JobFolder,
+    questions: Questions = None,
+    tasks: TasksInstead = None,
+    data: Data = None,
+    by: ProposedBy = "expert",
+    queries: Queries = 6,
+    part: PartOf = "train",
+    held_out: HeldOut = 0.2,
     limit: Annotated[int | None, typer.Option(min=1, help="Questions, at most.")] = None,
-    sources: Annotated[
-        str | None, typer.Option(help='Sources on offer, as in "book,guideline".')
-    ] = None,
+    sources: Offered = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same split.")] = None,
     jobs: Jobs = 1,
     workers: Workers = None,
@@ -151,31 +132,11 @@ def _part(word: str) -> Part:
 @app.command()
 def judge(
     context: typer.Context,
-    log_dir: LogDir,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            help="gold: known gold documents; answer: the gold answer's words in what was found;"
-            " gold-or-answer: the second where no documents are known; model: the prompt of"
-            " Omni-RAG E.4 (role judge);"
-            " likelihood: one word's probability; improvement: of the reader; rerank: a score"
-            " over a threshold."
-        ),
-    ] = None,
-    unit: Annotated[
-        str,
-        typer.Option(
-            help="What a model judges at once: list (ten documents, each once however many"
-            " queries found it), document (one), or set (a query's documents, as in the paper)."
-        ),
-    ] = "list",
-    least: Annotated[
-        float | None,
-        typer.Option(help="Threshold of likelihood and answer (0.5), and of rerank (2.3)."),
-    ] = None,
-    ablation: Annotated[
-        str | None, typer.Option(help='A judge of an ablation, as in "judges:rafe".')
-    ] = None,
+    log_dir: JobFolder,
+    by: SupportBy = None,
+    unit: Unit = "list",
+    least: Least = None,
+    ablation: JudgeOf = None,
     jobs: Jobs = 1,
     workers: Workers = None,
     on: On = "processes",

@@ -2,158 +2,113 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from osler.cli.options import grouped
+from osler.cli.options_train import (
+    Ablation,
+    CountOnly,
+    JudgedBy,
+    JudgedFolder,
+    Records,
+    Selection,
+)
 from osler.cli.session import Json, Quiet, Session, session
 
 if TYPE_CHECKING:
+    from osler.omni.planners.prompting import Form
     from osler.train.record import Kind
+    from osler.train.spo.pairs import Choice
     from osler.train.spo.recipe import Recipe
 
-LogDir = Annotated[Path, typer.Option("--log-dir", help="Folder that was explored and judged.")]
-Out = Annotated[Path, typer.Option(help="Folder for data.jsonl and its card, README.md.")]
-JudgedBy = Annotated[
-    str, typer.Option("--judge", help="Which judge, by the beginning of its name; if several.")
-]
-Ablation = Annotated[
-    str | None,
-    typer.Option(help='A row of a training ablation, as in "data-ratio:0.25" or FILE.toml:ROW.'),
-]
-Ratio = Annotated[float, typer.Option(min=0.001, max=1, help="Share of the questions.")]
-Tasks = Annotated[list[str] | None, typer.Option(help="Leave a task out; repeatable.")]
-Sources = Annotated[
-    list[str] | None, typer.Option(help="Leave a source out of prompts and plans; repeatable.")
-]
-Choice = Annotated[
-    str, typer.Option(help="Of more than three queries: random, as in the paper, or best.")
-]
-Prompt = Annotated[
-    str,
-    typer.Option(
-        help="What the planner is asked: full, as in the paper, or brief, for small ones."
-    ),
-]
-Queries = Annotated[
-    int, typer.Option(min=1, max=20, help="Of a source in one plan, at most; 3 in the paper.")
-]
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same plans.")]
-Longest = Annotated[
-    int, typer.Option(min=1, help="Tokens of prompt and plan; longer records are left out.")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count, and write nothing.")]
 
-
+@grouped
 def make_sft(
     context: typer.Context,
-    log_dir: LogDir,
-    out: Out,
+    log_dir: JudgedFolder,
+    out: Records,
     judged_by: JudgedBy = "",
     ablation: Ablation = None,
     negative: Annotated[
         bool, typer.Option("--negative", help="Learn the negative plans (Omni-RAG Table 10).")
     ] = False,
-    ratio: Ratio = 1.0,
-    without_task: Tasks = None,
-    without_source: Sources = None,
-    choice: Choice = "random",
-    prompt: Prompt = "full",
-    queries: Queries = 3,
-    seed: Seed = 0,
-    longest: Longest = 4096,
-    dry_run: DryRun = False,
+    *,
+    selection: Selection,
+    dry_run: CountOnly = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Write prompts and positive plans, for supervised fine-tuning (Omni-RAG Eq. 2)."""
     here = session(context, as_json=as_json, quiet=quiet)
-    from osler.train import ablations
-
-    given = {
-        "ratio": ratio,
-        "without_tasks": tuple(without_task or ()),
-        "without_sources": tuple(without_source or ()),
-        "choice": _choice(choice),
-        "form": _form(prompt),
-        "at_most": queries,
-        "learns": "negative" if negative else "positive",
-        "seed": seed,
-        "longest": longest,
-    }
-    recipe = _recipe(log_dir, given)
-    if ablation:
-        recipe = ablations.variant(ablation).recipe(recipe, "sft")
-    _make(here, "sft", log_dir, out, judged_by, recipe, ablation or "", dry_run=dry_run)
+    recipe = replace(_recipe(log_dir, selection), learns="negative" if negative else "positive")
+    _make(here, "sft", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
 
 
+@grouped
 def make_dpo(
     context: typer.Context,
-    log_dir: LogDir,
-    out: Out,
+    log_dir: JudgedFolder,
+    out: Records,
     judged_by: JudgedBy = "",
     ablation: Ablation = None,
-    ratio: Ratio = 1.0,
-    without_task: Tasks = None,
-    without_source: Sources = None,
-    choice: Choice = "random",
-    prompt: Prompt = "full",
-    queries: Queries = 3,
-    seed: Seed = 0,
-    longest: Longest = 4096,
-    dry_run: DryRun = False,
+    *,
+    selection: Selection,
+    dry_run: CountOnly = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Write prompts with a better and a worse plan, for DPO (Omni-RAG Eq. 3-4)."""
     here = session(context, as_json=as_json, quiet=quiet)
-    from osler.train import ablations
-
-    given = {
-        "ratio": ratio,
-        "without_tasks": tuple(without_task or ()),
-        "without_sources": tuple(without_source or ()),
-        "choice": _choice(choice),
-        "form": _form(prompt),
-        "at_most": queries,
-        "seed": seed,
-        "longest": longest,
-    }
-    recipe = _recipe(log_dir, given)
-    if ablation:
-        recipe = ablations.variant(ablation).recipe(recipe, "dpo")
-    _make(here, "dpo", log_dir, out, judged_by, recipe, ablation or "", dry_run=dry_run)
+    recipe = _recipe(log_dir, selection)
+    _make(here, "dpo", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
 
 
-def _choice(word: str) -> str:
-    from osler.errors import BadConfig
-    from osler.train.spo.pairs import CHOICES
-
-    if word not in CHOICES:
-        raise BadConfig(f"there is no choice {word!r}", fix=f"choose of {', '.join(CHOICES)}")
-    return word
-
-
-def _form(word: str) -> str:
-    from osler.errors import BadConfig
-    from osler.omni.planners.prompting import FORMS
-
-    if word not in FORMS:
-        raise BadConfig(f"there is no prompt {word!r}", fix=f"choose of {', '.join(FORMS)}")
-    return word
-
-
-def _recipe(log_dir: Path, given: dict[str, Any]) -> Recipe:
+def _recipe(log_dir: Path, selection: Selection) -> Recipe:
     from osler.errors import BadConfig
     from osler.train.spo.job import offers_of
     from osler.train.spo.recipe import Recipe
 
+    choice, form = _choice(selection.choice), _form(selection.prompt)
     offers = offers_of(log_dir)
     names = [offer.name for offer in offers]
-    if unknown := [name for name in given["without_sources"] if name not in names]:
+    left_out = tuple(selection.without_source or ())
+    if unknown := [name for name in left_out if name not in names]:
         raise BadConfig(f"{unknown[0]!r} was not explored", fix=f"it has {', '.join(names)}")
-    return Recipe(offers, **given)
+    return Recipe(
+        offers,
+        seed=selection.seed,
+        at_most=selection.queries,
+        choice=choice,
+        ratio=selection.ratio,
+        without_tasks=tuple(selection.without_task or ()),
+        without_sources=left_out,
+        form=form,
+        longest=selection.longest,
+    )
+
+
+def _choice(word: str) -> Choice:
+    from osler.errors import BadConfig
+    from osler.train.spo.pairs import CHOICES
+
+    for choice in CHOICES:
+        if choice == word:
+            return choice
+    raise BadConfig(f"there is no choice {word!r}", fix=f"choose of {', '.join(CHOICES)}")
+
+
+def _form(word: str) -> Form:
+    from osler.errors import BadConfig
+    from osler.omni.planners.prompting import FORMS
+
+    for form in FORMS:
+        if form == word:
+            return form
+    raise BadConfig(f"there is no prompt {word!r}", fix=f"choose of {', '.join(FORMS)}")
 
 
 def _make(
@@ -163,16 +118,19 @@ def _make(
     out: Path,
     judged_by: str,
     recipe: Recipe,
-    ablation: str,
+    ablation: str | None,
     *,
     dry_run: bool,
 ) -> None:
     from osler.cli.train_pages import made_page
+    from osler.train import ablations
     from osler.train.card import keep_facts, write_card
     from osler.train.record import write
     from osler.train.spo import recipe as recipes
     from osler.train.spo.job import chosen_judge, exploration_of
 
+    if ablation:
+        recipe = ablations.variant(ablation).recipe(recipe, kind)
     name, stage = chosen_judge(log_dir, judged_by)
     made = recipes.Made()
     records = (recipes.sft if kind == "sft" else recipes.dpo)(recipe, stage.results(), made)
@@ -185,7 +143,7 @@ def _make(
     found = _told(made)
     if not dry_run:
         explored = exploration_of(log_dir)
-        keep_facts(out, recipes.facts(recipe, made, explored, name, ablation))
+        keep_facts(out, recipes.facts(recipe, made, explored, name, ablation or ""))
         write_card(out)
     here.show(made_page(found), {"out": str(out), "judge": name, **found})
     if not dry_run:
@@ -226,7 +184,7 @@ def card(
 
 def agree(
     context: typer.Context,
-    log_dir: LogDir,
+    log_dir: JudgedFolder,
     judged_by: JudgedBy = "",
     reference: Annotated[
         str, typer.Option(help="The judge that is taken to be right, by its name's beginning.")
@@ -240,8 +198,6 @@ def agree(
 ) -> None:
     """Hold one judge's verdicts against another's, or people's (Omni-RAG Table 9)."""
     here = session(context, as_json=as_json, quiet=quiet)
-    from dataclasses import asdict
-
     from osler.cli.train_pages import plain_page
     from osler.errors import BadConfig
     from osler.train.spo import agree as comparing

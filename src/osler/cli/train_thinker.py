@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from osler.cli.options import Data, DryRun, grouped
+from osler.cli.options_train import (
+    Boundary,
+    DataSet,
+    Grade,
+    HeldOut,
+    Inspect,
+    JobFolder,
+    Layout,
+    LimitEach,
+    Marked,
+    MeasuredOn,
+    Network,
+    RecogniserFolder,
+    Restructure,
+    Rounds,
+    Stage,
+    TaughtPart,
+    TaughtTasks,
+)
 from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, Session, session
 
@@ -17,68 +37,32 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from osler.evaluate.sample import Sample
-    from osler.train.thinker.export import Tally
-
-Stage = Literal["logical-form", "deep-search", "thinker"]
+    from osler.train.recognise.loop import Prepared, Recipe
+    from osler.train.recognise.strict import Scores
+    from osler.train.thinker.export import Made, Tally
+    from osler.train.thinker.rounds import Course
 
 
 def thinker_data(
     context: typer.Context,
-    log_dir: Annotated[
-        Path, typer.Option("--log-dir", help="Folder of the job; it is also the checkpoint.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write the data set of what was kept here.")
-    ] = None,
-    tasks: Annotated[
-        str | None,
-        typer.Option(help='Data sets, as for `osler eval run`: "nq=FILE"; none = only write.'),
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder with the files of the data sets, as published.")
-    ] = None,
-    stage: Annotated[
-        Stage, typer.Option(help="Plans; single-hop searches; or the whole way to the answer.")
-    ] = "thinker",
-    boundary: Annotated[
-        Literal["both", "twice", "none"],
-        typer.Option(
-            help="What the reader knows: by both signals; confirmed twice (medical); not asked."
-        ),
-    ] = "both",
-    inspect: Annotated[
-        Literal["rules", "model", "both", "none"],
-        typer.Option(help="Who judges quality: rules, the role judge, one after the other."),
-    ] = "rules",
-    grade: Annotated[
-        bool, typer.Option("--grade", help="The role judge grades what no formula can.")
-    ] = False,
-    restructure: Annotated[
-        bool, typer.Option(help="Have reasons reworded as thoughts, a call for each search.")
-    ] = True,
-    rounds: Annotated[
-        int, typer.Option(min=1, max=100, help="Tries of each question by this teacher.")
-    ] = 3,
-    layout: Annotated[
-        Literal["dialogue", "calls"],
-        typer.Option(help="A chat a question, as the paper; or a sample a call of the solver."),
-    ] = "dialogue",
+    log_dir: JobFolder,
+    out: DataSet = None,
+    tasks: TaughtTasks = None,
+    data: Data = None,
+    stage: Stage = "thinker",
+    boundary: Boundary = "both",
+    inspect: Inspect = "rules",
+    grade: Grade = False,
+    restructure: Restructure = True,
+    rounds: Rounds = 3,
+    layout: Layout = "dialogue",
     licence: Annotated[str, typer.Option(help="A word of the hub, for the card.")] = "other",
-    part: Annotated[
-        Literal["train", "held-out", "all"],
-        typer.Option(help="By a hash of the question's words, as in `osler train explore`."),
-    ] = "train",
-    held_out: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share of the questions that are held out.")
-    ] = 0.2,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Questions of each data set, at most.")
-    ] = None,
+    part: TaughtPart = "train",
+    held_out: HeldOut = 0.2,
+    limit: LimitEach = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same samples.")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Questions at once.")] = 1,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would take, and do nothing.")
-    ] = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -89,28 +73,15 @@ def thinker_data(
     """
     here = session(context, as_json=as_json, quiet=quiet)
     settings = here.settings({"strategy.kind": "kag-thinker", "sampling.seed": seed})
-    from osler.train.spo.case import part_of
-
-    seeded = settings.sampling.seed
-    samples = [
-        sample
-        for sample in _samples(tasks, data)
-        if part in ("all", part_of(sample.question, seed=seeded, held_out=held_out))
-    ]
-    samples = _limited(samples, limit, seeded)
-    if tasks and not samples:
-        from osler.errors import BadConfig
-
-        raise BadConfig(f"no question is in the part {part}", fix="change --part or --held-out")
+    samples = _samples(tasks, data, part, held_out, limit, settings.sampling.seed)
     if dry_run:
         _say_load(here, log_dir, stage, samples, rounds)
         return
     from osler.train.thinker import export
-    from osler.train.thinker.rounds import Class
     from osler.wiring import teaching
 
-    async def work() -> None:
-        course = await teaching.course(
+    if samples:
+        course = teaching.course(
             settings,
             stage,
             knows=boundary,
@@ -119,19 +90,30 @@ def thinker_data(
             grades=grade,
             restructure=restructure,
         )
-        with progress(here) as report:
-            await Class(log_dir, course, jobs, report).run(samples)
-
-    if samples:
-        asyncio.run(work())
-    told = export.tallies(log_dir)
-    written = None
+        asyncio.run(_teach(here, log_dir, course, jobs, samples))
+    told, written = export.tallies(log_dir), None
     if out is not None:
         written = export.write(log_dir, out, stages=(stage,), layout=layout, licence=licence)
+    _tell(here, log_dir, told, written)
+
+
+async def _teach(
+    here: Session, folder: Path, course: Awaitable[Course], jobs: int, samples: Sequence[Sample]
+) -> None:
+    from osler.train.thinker.rounds import Class
+
+    agreed = await course
+    with progress(here) as report:
+        await Class(folder, agreed, jobs, report).run(samples)
+
+
+def _tell(here: Session, folder: Path, told: Sequence[Tally], written: Made | None) -> None:
+    from osler.cli.session import PARTIAL
+
     here.show(
         _tally_page(told),
         {
-            "log": str(log_dir),
+            "log": str(folder),
             "stages": [asdict(tally) for tally in told],
             "written": asdict(written) if written else None,
         },
@@ -139,18 +121,29 @@ def thinker_data(
     if written is not None:
         here.say(f"{written.lines:,} lines in {written.folder}; next: osler train evaluate-data")
     if any(tally.failed for tally in told):
-        from osler.cli.session import PARTIAL
-
         raise typer.Exit(PARTIAL)
 
 
-def _samples(tasks: str | None, data: Path | None) -> list[Sample]:
+def _samples(
+    tasks: str | None, data: Path | None, part: str, held_out: float, limit: int | None, seed: int
+) -> list[Sample]:
+    """Those of the part. Raises `BadConfig` where data sets are named and have none."""
     if not tasks:
         return []
+    from osler.errors import BadConfig
+    from osler.train.spo.case import part_of
     from osler.trials import read_task
 
     words = [word.strip() for word in tasks.split(",") if word.strip()]
-    return [sample for word in words for sample in read_task(word, data).samples]
+    every = (sample for word in words for sample in read_task(word, data).samples)
+    of_part = [
+        sample
+        for sample in every
+        if part in ("all", part_of(sample.question, seed=seed, held_out=held_out))
+    ]
+    if samples := _limited(of_part, limit, seed):
+        return samples
+    raise BadConfig(f"no question is in the part {part}", fix="change --part or --held-out")
 
 
 def _limited(samples: Sequence[Sample], limit: int | None, seed: int) -> list[Sample]:
@@ -267,30 +260,15 @@ def _table(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
     return table
 
 
+@grouped
 def recogniser(
     context: typer.Context,
-    data: Annotated[Path, typer.Argument(help="Marked texts: .jsonl, .json, or BIO columns.")],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Folder of the recogniser; else the knowledge base's own."),
-    ] = None,
-    test: Annotated[
-        Path | None, typer.Option(help="Texts to measure on; else a share of the others.")
-    ] = None,
-    held_out: Annotated[
-        float, typer.Option(min=0.01, max=0.9, help="That share, where no --test is given.")
-    ] = 0.15,
-    epochs: Annotated[int, typer.Option(min=1, max=10_000, help="At most.")] = 40,
-    patience: Annotated[
-        int, typer.Option(min=1, help="Epochs without a better F1 after which it ends.")
-    ] = 8,
-    batch: Annotated[int, typer.Option(min=1, help="Sentences at once.")] = 16,
-    rate: Annotated[float, typer.Option(min=1e-6, max=1.0, help="Learning rate.")] = 3e-3,
-    width: Annotated[int, typer.Option(min=8, max=1024, help="Size of the network.")] = 64,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would take, and do nothing.")
-    ] = False,
+    data: Marked,
+    out: RecogniserFolder = None,
+    test: MeasuredOn = None,
+    *,
+    network: Network,
+    dry_run: DryRun = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -304,9 +282,23 @@ def recogniser(
     from osler.train.recognise.loop import Recipe, prepare, train
 
     folder = out or here.settings().kb.path / FOLDER
-    recipe = Recipe(epochs, patience, batch, rate, held_out=held_out, width=width, seed=seed)
+    recipe = Recipe(**asdict(network))
     prepared = prepare(read(data), recipe, read(test) if test else None)
-    load = {
+    load = _load(prepared, recipe)
+    if dry_run:
+        told = [(name.replace("_", " "), str(value)) for name, value in load.items()]
+        here.show(_table(("", ""), told), load)
+        return
+    with progress(here) as report:
+        made = train(prepared, recipe, log=folder / "log.jsonl", progress=report)
+    made.recogniser.save(folder)
+    here.show(_scores_page(made.scores), {"folder": str(folder), **load, **made.recogniser.facts})
+    here.say(f"kept in {folder}; F1 is strict, on {len(prepared.test):,} texts held out")
+
+
+def _load(prepared: Prepared, recipe: Recipe) -> dict[str, Any]:
+    """What the training would take."""
+    return {
         "texts": prepared.texts,
         "held_out": len(prepared.test),
         "types": len(prepared.shape.types),
@@ -315,20 +307,11 @@ def recogniser(
         "parameters": prepared.shape.parameters,
         "dropped": prepared.dropped,
     }
-    if dry_run:
-        told = [(name.replace("_", " "), str(value)) for name, value in load.items()]
-        here.show(_table(("", ""), told), load)
-        return
-    with progress(here) as report:
-        made = train(prepared, recipe, log=folder / "log.jsonl", progress=report)
-    made.recogniser.save(folder)
-    lines = [("all", made.scores.micro), *made.scores.types.items()]
+
+
+def _scores_page(scores: Scores) -> Table:
     rows = [
         (name, *(f"{x:.3f}" for x in (one.precision, one.recall, one.f1)), str(one.gold))
-        for name, one in lines
+        for name, one in [("all", scores.micro), *scores.types.items()]
     ]
-    here.show(
-        _table(("type", "precision", "recall", "F1", "n"), rows),
-        {"folder": str(folder), **load, **made.recogniser.facts},
-    )
-    here.say(f"kept in {folder}; F1 is strict, on {len(prepared.test):,} texts held out")
+    return _table(("type", "precision", "recall", "F1", "n"), rows)

@@ -8,6 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from osler.cli.options import grouped
+from osler.cli.options_train import (
+    Base,
+    Fitting,
+    GoOnFrom,
+    MaxTokens,
+    OnlyLora,
+    Pace,
+    Result,
+    SkipLong,
+    TrainingData,
+)
 from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, Session, session
 
@@ -16,61 +28,20 @@ if TYPE_CHECKING:
     from osler.train.tune.jobs import Job, Kind
     from osler.train.tune.recipe import Recipe
 
-Data = Annotated[
-    Path, typer.Argument(help="Folder with data.jsonl, or the file, as `make-sft` writes it.")
-]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder of the result and its checkpoints.")]
-Base = Annotated[
-    str | None,
-    typer.Option(help="Model folder, GGUF file or OWNER/MODEL@COMMIT; else the packaged one."),
-]
-Epochs = Annotated[float | None, typer.Option(help="Passes over the data; the paper's by default.")]
-Rate = Annotated[
-    float | None, typer.Option("--learning-rate", help="The peak; the paper's by default.")
-]
-BatchSize = Annotated[int | None, typer.Option("--batch", help="Samples a step.")]
-Micro = Annotated[
-    int | None, typer.Option(help="Samples worked on at once: less memory, the same result.")
-]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", help="Of prompt and answer.")]
-SkipLong = Annotated[
-    bool, typer.Option("--skip-long", help="Leave longer samples out, instead of refusing them.")
-]
-Layers = Annotated[int | None, typer.Option(help="LoRA beside so many layers only, from the last.")]
-Rank = Annotated[int | None, typer.Option(help="Of LoRA.")]
-Seed = Annotated[int | None, typer.Option(help="Of the order of samples and of fresh weights.")]
-SaveEvery = Annotated[int | None, typer.Option("--save-every", help="Steps between checkpoints.")]
-Threads = Annotated[int | None, typer.Option(help="Processor threads; by default those free.")]
-Precision = Annotated[
-    Literal["auto", "float32", "mixed", "bfloat16"], typer.Option(help="Of numbers and products.")
-]
-Recompute = Annotated[bool, typer.Option("--recompute", help="Less memory, a third more time.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Sizes, steps, memory and time; nothing is written.")
-]
 
-
+@grouped
 def sft(
     context: typer.Context,
-    data: Data,
-    out: Out,
+    data: TrainingData,
+    out: Result,
     base: Base = None,
-    adapter: Annotated[Path | None, typer.Option(help="Go on from this adapter.")] = None,
+    adapter: GoOnFrom = None,
     full: Annotated[bool, typer.Option("--full", help="All weights, not LoRA.")] = False,
-    epochs: Epochs = None,
-    learning_rate: Rate = None,
-    batch: BatchSize = None,
-    micro: Micro = None,
+    *,
+    pace: Pace,
     max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
-    layers: Layers = None,
-    rank: Rank = None,
-    seed: Seed = None,
-    save_every: SaveEvery = None,
-    threads: Threads = None,
-    precision: Precision = "auto",
-    recompute: Recompute = False,
-    dry_run: DryRun = False,
+    fitting: Fitting,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -78,34 +49,28 @@ def sft(
     here = session(context, as_json=as_json, quiet=quiet)
     from osler.train.tune.recipe import OMNI_SFT
 
-    recipe = _recipe(OMNI_SFT, locals())
-    _work(here, _job("sft", locals(), recipe), dry_run=dry_run)
+    start = replace(OMNI_SFT, lora=None) if full else OMNI_SFT
+    recipe = _recipe(start, pace, max_tokens, fitting)
+    job = _job("sft", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long)
+    _work(here, job, dry_run=fitting.dry_run)
 
 
+@grouped
 def dpo(
     context: typer.Context,
-    data: Data,
-    out: Out,
+    data: TrainingData,
+    out: Result,
     base: Base = None,
     adapter: Annotated[
         Path | None,
         typer.Option(help="The SFT adapter: it is trained on, and it is the reference."),
     ] = None,
     beta: Annotated[float | None, typer.Option(help="Of Eq. 4; 0.1 by default.")] = None,
-    epochs: Epochs = None,
-    learning_rate: Rate = None,
-    batch: BatchSize = None,
-    micro: Micro = None,
+    *,
+    pace: Pace,
     max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
-    layers: Layers = None,
-    rank: Rank = None,
-    seed: Seed = None,
-    save_every: SaveEvery = None,
-    threads: Threads = None,
-    precision: Precision = "auto",
-    recompute: Recompute = False,
-    dry_run: DryRun = False,
+    fitting: Fitting,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -113,31 +78,24 @@ def dpo(
     here = session(context, as_json=as_json, quiet=quiet)
     from osler.train.tune.recipe import OMNI_DPO
 
-    recipe = _recipe(OMNI_DPO.but(beta=beta), {**locals(), "full": False})
-    _work(here, _job("dpo", locals(), recipe), dry_run=dry_run)
+    recipe = _recipe(OMNI_DPO.but(beta=beta), pace, max_tokens, fitting)
+    job = _job("dpo", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long)
+    _work(here, job, dry_run=fitting.dry_run)
 
 
+@grouped
 def thinker(
     context: typer.Context,
-    data: Data,
-    out: Out,
+    data: TrainingData,
+    out: Result,
     base: Base = None,
-    adapter: Annotated[Path | None, typer.Option(help="Go on from this adapter.")] = None,
-    lora: Annotated[bool, typer.Option("--lora", help="LoRA, not all weights.")] = False,
-    epochs: Epochs = None,
-    learning_rate: Rate = None,
-    batch: BatchSize = None,
-    micro: Micro = None,
+    adapter: GoOnFrom = None,
+    lora: OnlyLora = False,
+    *,
+    pace: Pace,
     max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
-    layers: Layers = None,
-    rank: Rank = None,
-    seed: Seed = None,
-    save_every: SaveEvery = None,
-    threads: Threads = None,
-    precision: Precision = "auto",
-    recompute: Recompute = False,
-    dry_run: DryRun = False,
+    fitting: Fitting,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -146,10 +104,12 @@ def thinker(
     from osler.train.tune.recipe import THINKER, Lora
 
     start = THINKER.but(lora=Lora(), recompute=False) if lora or adapter else THINKER
-    recipe = _recipe(replace(start, recompute=recompute or start.recompute), locals())
-    _work(here, _job("thinker", locals(), recipe), dry_run=dry_run)
+    recipe = _recipe(start, pace, max_tokens, fitting)
+    job = _job("thinker", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long)
+    _work(here, job, dry_run=fitting.dry_run)
 
 
+@grouped
 def pretrain(
     context: typer.Context,
     corpus: Annotated[
@@ -159,7 +119,7 @@ def pretrain(
             help="Texts: FILE.txt|.md|.jsonl, a folder of such, or kb:SOURCE.",
         ),
     ],
-    out: Out,
+    out: Result,
     weight: Annotated[
         list[str] | None,
         typer.Option(help="NAME=N: the source's share of what is read; without any, its size."),
@@ -169,20 +129,11 @@ def pretrain(
         typer.Option("--held-out", help="Share of the texts that tells perplexity; 0.02."),
     ] = None,
     base: Base = None,
-    lora: Annotated[bool, typer.Option("--lora", help="LoRA, not all weights.")] = False,
-    epochs: Epochs = None,
-    learning_rate: Rate = None,
-    batch: BatchSize = None,
-    micro: Micro = None,
+    lora: OnlyLora = False,
+    *,
+    pace: Pace,
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", help="Of a window.")] = None,
-    layers: Layers = None,
-    rank: Rank = None,
-    seed: Seed = None,
-    save_every: SaveEvery = None,
-    threads: Threads = None,
-    precision: Precision = "auto",
-    recompute: Recompute = False,
-    dry_run: DryRun = False,
+    fitting: Fitting,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -190,10 +141,11 @@ def pretrain(
     here = session(context, as_json=as_json, quiet=quiet)
     from osler.train.tune.recipe import PRETRAIN, Lora
 
-    recipe = _recipe(PRETRAIN.but(lora=Lora()) if lora else PRETRAIN, locals())
-    data = _corpus(here, corpus, weight or [], held_out)
-    given = {**locals(), "data": data, "adapter": None, "skip_long": False}
-    _work(here, _job("pretrain", given, recipe), dry_run=dry_run)
+    start = PRETRAIN.but(lora=Lora()) if lora else PRETRAIN
+    recipe = _recipe(start, pace, max_tokens, fitting)
+    texts = _corpus(here, corpus, weight or [], held_out)
+    job = _job("pretrain", texts, out, recipe, base, fitting)
+    _work(here, job, dry_run=fitting.dry_run)
 
 
 def _corpus(here: Session, told: list[str], weights: list[str], held_out: float | None) -> Corpus:
@@ -220,41 +172,58 @@ def _weight(told: str) -> tuple[str, float]:
         raise BadConfig(f"{told!r} is no weight", fix="write NAME=2.5") from None
 
 
-def _recipe(start: Recipe, given: dict[str, Any]) -> Recipe:
+def _recipe(start: Recipe, pace: Pace, max_tokens: int | None, fitting: Fitting) -> Recipe:
     """The recipe with what was given on the command line."""
     from osler.train.tune.recipe import Lora
 
-    names = ("epochs", "learning_rate", "batch", "micro", "max_tokens", "seed", "save_every")
-    batch, micro = given["batch"] or start.batch, given["micro"] or start.micro
-    if given["micro"] is None and (batch % micro or batch < micro):
+    batch, micro = pace.batch or start.batch, pace.micro
+    if micro is None and batch % start.micro:
         # A small batch that was asked for is worked on in one piece, or one by one.
-        given = {**given, "micro": batch if batch < micro else 1}
+        micro = batch if batch < start.micro else 1
     lora = start.lora
-    if given.get("full"):
-        lora = None
-    elif lora is not None:
-        lora = Lora(
-            given["rank"] or lora.rank, 2 * (given["rank"] or lora.rank), 0.0, given["layers"]
-        )
-    recipe = replace(start, lora=lora, precision=given["precision"])
-    if given["recompute"]:
-        recipe = replace(recipe, recompute=True)
-    return recipe.but(**{name: given[name] for name in names})
+    if lora is not None:
+        rank = fitting.rank or lora.rank
+        lora = Lora(rank, 2 * rank, 0.0, fitting.layers)
+    recipe = replace(
+        start,
+        lora=lora,
+        precision=fitting.precision,
+        recompute=fitting.recompute or start.recompute,
+    )
+    return recipe.but(
+        epochs=pace.epochs,
+        learning_rate=pace.learning_rate,
+        batch=pace.batch,
+        micro=micro,
+        max_tokens=max_tokens,
+        seed=fitting.seed,
+        save_every=fitting.save_every,
+    )
 
 
-def _job(kind: Kind, given: dict[str, Any], recipe: Recipe) -> Job:
+def _job(
+    kind: Kind,
+    data: Path | Corpus,
+    out: Path,
+    recipe: Recipe,
+    base: str | None,
+    fitting: Fitting,
+    *,
+    adapter: Path | None = None,
+    skip_long: bool = False,
+) -> Job:
     from osler.train.tune.jobs import Job
 
-    weights, name = _base(given["base"])
+    weights, name = _base(base)
     return Job(
         kind,
         weights,
-        given["data"],
-        given["out"],
+        data,
+        out,
         recipe,
-        adapter=given["adapter"],
-        skip_long=given["skip_long"],
-        threads=given["threads"],
+        adapter=adapter,
+        skip_long=skip_long,
+        threads=fitting.threads,
         name=name,
     )
 

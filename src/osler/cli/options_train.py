@@ -1,0 +1,252 @@
+"""Options of `osler train …`: what several of its commands have, and what takes long to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+# Of jobs that explore, judge and teach
+
+JobFolder = Annotated[
+    Path, typer.Option("--log-dir", help="Folder of the job; it is also the checkpoint.")
+]
+Jobs = Annotated[int, typer.Option(min=1, max=256, help="Questions at once, in each worker.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes, or tasks of a Ray cluster, on one folder.")
+]
+On = Annotated[str, typer.Option(help="Where workers run: processes or ray (extra ray).")]
+HeldOut = Annotated[
+    float, typer.Option(min=0, max=0.9, help="Share of the questions that are held out.")
+]
+
+# Of explore
+
+Questions = Annotated[
+    Path | None,
+    typer.Option(
+        help="Questions as JSON Lines: question, answer, and options, documents (ids), task,"
+        " id where there are any."
+    ),
+]
+TasksInstead = Annotated[
+    str | None, typer.Option(help='Data sets instead, as for `osler eval run`: "bioasq".')
+]
+ProposedBy = Annotated[
+    str,
+    typer.Option(
+        help="expert: the model in the role planner; wording: the question's own words,"
+        " without a model."
+    ),
+]
+Queries = Annotated[int, typer.Option(min=1, max=20, help="Queries a source (Omni-RAG App. A.1).")]
+PartOf = Annotated[
+    str, typer.Option(help="train, held-out or all; by a hash of the question's words.")
+]
+
+# Of judge
+
+SupportBy = Annotated[
+    str | None,
+    typer.Option(
+        help="gold: known gold documents; answer: the gold answer's words in what was found;"
+        " gold-or-answer: the second where no documents are known; model: the prompt of"
+        " Omni-RAG E.4 (role judge);"
+        " likelihood: one word's probability; improvement: of the reader; rerank: a score"
+        " over a threshold."
+    ),
+]
+Unit = Annotated[
+    str,
+    typer.Option(
+        help="What a model judges at once: list (ten documents, each once however many"
+        " queries found it), document (one), or set (a query's documents, as in the paper)."
+    ),
+]
+Least = Annotated[
+    float | None,
+    typer.Option(help="Threshold of likelihood and answer (0.5), and of rerank (2.3)."),
+]
+JudgeOf = Annotated[
+    str | None, typer.Option("--ablation", help='A judge of an ablation, as in "judges:rafe".')
+]
+
+# Of make-sft, make-dpo and agree
+
+JudgedFolder = Annotated[
+    Path, typer.Option("--log-dir", help="Folder that was explored and judged.")
+]
+Records = Annotated[Path, typer.Option(help="Folder for data.jsonl and its card, README.md.")]
+JudgedBy = Annotated[
+    str, typer.Option("--judge", help="Which judge, by the beginning of its name; if several.")
+]
+Ablation = Annotated[
+    str | None,
+    typer.Option(help='A row of a training ablation, as in "data-ratio:0.25" or FILE.toml:ROW.'),
+]
+CountOnly = Annotated[bool, typer.Option("--dry-run", help="Count, and write nothing.")]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which of what was judged becomes records, and how."""
+
+    ratio: Annotated[float, typer.Option(min=0.001, max=1, help="Share of the questions.")] = 1.0
+    without_task: Annotated[
+        list[str] | None, typer.Option(help="Leave a task out; repeatable.")
+    ] = None
+    without_source: Annotated[
+        list[str] | None, typer.Option(help="Leave a source out of prompts and plans; repeatable.")
+    ] = None
+    choice: Annotated[
+        str, typer.Option(help="Of more than three queries: random, as in the paper, or best.")
+    ] = "random"
+    prompt: Annotated[
+        str,
+        typer.Option(
+            help="What the planner is asked: full, as in the paper, or brief, for small ones."
+        ),
+    ] = "full"
+    queries: Annotated[
+        int, typer.Option(min=1, max=20, help="Of a source in one plan, at most; 3 in the paper.")
+    ] = 3
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same plans.")] = 0
+    longest: Annotated[
+        int, typer.Option(min=1, help="Tokens of prompt and plan; longer records are left out.")
+    ] = 4096
+
+
+# Of thinker-data
+
+Stage = Annotated[
+    Literal["logical-form", "deep-search", "thinker"],
+    typer.Option(help="Plans; single-hop searches; or the whole way to the answer."),
+]
+DataSet = Annotated[
+    Path | None, typer.Option("--out", help="Write the data set of what was kept here.")
+]
+TaughtTasks = Annotated[
+    str | None,
+    typer.Option(help='Data sets, as for `osler eval run`: "nq=FILE"; none = only write.'),
+]
+Boundary = Annotated[
+    Literal["both", "twice", "none"],
+    typer.Option(
+        help="What the reader knows: by both signals; confirmed twice (medical); not asked."
+    ),
+]
+Inspect = Annotated[
+    Literal["rules", "model", "both", "none"],
+    typer.Option(help="Who judges quality: rules, the role judge, one after the other."),
+]
+Grade = Annotated[bool, typer.Option("--grade", help="The role judge grades what no formula can.")]
+Restructure = Annotated[
+    bool, typer.Option(help="Have reasons reworded as thoughts, a call for each search.")
+]
+Rounds = Annotated[
+    int, typer.Option(min=1, max=100, help="Tries of each question by this teacher.")
+]
+Layout = Annotated[
+    Literal["dialogue", "calls"],
+    typer.Option(help="A chat a question, as the paper; or a sample a call of the solver."),
+]
+TaughtPart = Annotated[
+    Literal["train", "held-out", "all"],
+    typer.Option(help="By a hash of the question's words, as in `osler train explore`."),
+]
+LimitEach = Annotated[int | None, typer.Option(min=1, help="Questions of each data set, at most.")]
+
+# Of recogniser
+
+Marked = Annotated[Path, typer.Argument(help="Marked texts: .jsonl, .json, or BIO columns.")]
+RecogniserFolder = Annotated[
+    Path | None,
+    typer.Option("--out", help="Folder of the recogniser; else the knowledge base's own."),
+]
+MeasuredOn = Annotated[
+    Path | None, typer.Option("--test", help="Texts to measure on; else a share of the others.")
+]
+
+
+@dataclass(frozen=True)
+class Network:
+    """What is trained to recognise names, and how long."""
+
+    held_out: Annotated[
+        float, typer.Option(min=0.01, max=0.9, help="That share, where no --test is given.")
+    ] = 0.15
+    epochs: Annotated[int, typer.Option(min=1, max=10_000, help="At most.")] = 40
+    patience: Annotated[
+        int, typer.Option(min=1, help="Epochs without a better F1 after which it ends.")
+    ] = 8
+    batch: Annotated[int, typer.Option(min=1, help="Sentences at once.")] = 16
+    rate: Annotated[float, typer.Option(min=1e-6, max=1.0, help="Learning rate.")] = 3e-3
+    width: Annotated[int, typer.Option(min=8, max=1024, help="Size of the network.")] = 64
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0
+
+
+# Of sft, dpo, thinker, pretrain, merge and gguf
+
+TrainingData = Annotated[
+    Path, typer.Argument(help="Folder with data.jsonl, or the file, as `make-sft` writes it.")
+]
+Result = Annotated[
+    Path, typer.Option("--out", "-o", help="Folder of the result and its checkpoints.")
+]
+Base = Annotated[
+    str | None,
+    typer.Option(help="Model folder, GGUF file or OWNER/MODEL@COMMIT; else the packaged one."),
+]
+GoOnFrom = Annotated[Path | None, typer.Option("--adapter", help="Go on from this adapter.")]
+OnlyLora = Annotated[bool, typer.Option("--lora", help="LoRA, not all weights.")]
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", help="Of prompt and answer.")]
+SkipLong = Annotated[
+    bool, typer.Option("--skip-long", help="Leave longer samples out, instead of refusing them.")
+]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How much is learnt at once and how often; what is not given is as in the paper."""
+
+    epochs: Annotated[
+        float | None, typer.Option(help="Passes over the data; the paper's by default.")
+    ] = None
+    learning_rate: Annotated[
+        float | None, typer.Option("--learning-rate", help="The peak; the paper's by default.")
+    ] = None
+    batch: Annotated[int | None, typer.Option("--batch", help="Samples a step.")] = None
+    micro: Annotated[
+        int | None, typer.Option(help="Samples worked on at once: less memory, the same result.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """Which weights change, and what the machine does for it."""
+
+    layers: Annotated[
+        int | None, typer.Option(help="LoRA beside so many layers only, from the last.")
+    ] = None
+    rank: Annotated[int | None, typer.Option(help="Of LoRA.")] = None
+    seed: Annotated[
+        int | None, typer.Option(help="Of the order of samples and of fresh weights.")
+    ] = None
+    save_every: Annotated[
+        int | None, typer.Option("--save-every", help="Steps between checkpoints.")
+    ] = None
+    threads: Annotated[
+        int | None, typer.Option(help="Processor threads; by default those free.")
+    ] = None
+    precision: Annotated[
+        Literal["auto", "float32", "mixed", "bfloat16"],
+        typer.Option(help="Of numbers and products."),
+    ] = "auto"
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Less memory, a third more time.")
+    ] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Sizes, steps, memory and time; nothing is written.")
+    ] = False
