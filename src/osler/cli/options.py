@@ -39,7 +39,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     So commands that share options share their list, and hand on what was given as one value.
     """
     told = inspect.signature(command, eval_str=True)
-    groups = {p.name: p.annotation for p in told.parameters.values() if is_dataclass(p.annotation)}
+    groups: dict[str, Any] = {
+        p.name: p.annotation for p in told.parameters.values() if is_dataclass(p.annotation)
+    }
 
     @wraps(command)
     def ungrouped(**given: Any) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
-from importlib.resources import files
-from pathlib import Path
-
-from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadConfig
+from osler.evaluate import catalogue
 from osler.omni.planners.prompting import Form
 from osler.train.record import Kind
 from osler.train.spo.pairs import Choice
@@ -85,24 +81,12 @@ class Ablation:
 
 def names() -> tuple[str, ...]:
     """Those that come with Osler."""
-    found = files(__package__).iterdir()
-    return tuple(sorted(f.name.removesuffix(".toml") for f in found if f.name.endswith(".toml")))
+    return catalogue.names(__name__)
 
 
 def ablation(name: str) -> Ablation:
     """By name, or a TOML file of one's own. Raises `BadConfig` for neither, or a broken one."""
-    path = Path(name)
-    if name in names():
-        text = files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    elif path.suffix == ".toml" and path.is_file():
-        text = path.read_text(encoding="utf-8")
-    else:
-        raise BadConfig(f"no ablation {name!r}", fix=f"choose of {', '.join(names())}")
-    try:
-        return TypeAdapter(Ablation).validate_python({"name": path.stem, **tomllib.loads(text)})
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
-        told = str(error).splitlines()[0]
-        raise BadConfig(f"ablation {name}: {told}", fix="compare it with those of Osler") from error
+    return catalogue.read(name, __name__, Ablation)
 
 
 def variant(word: str) -> Variant:

@@ -1,0 +1,36 @@
+"""Descriptions as TOML files: those that lie in a package of Osler's, or one of the user's own."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from osler.errors import BadConfig
+
+Described = TypeVar("Described")
+
+
+def names(package: str) -> tuple[str, ...]:
+    """Those that lie in the package, by name."""
+    found = files(package).iterdir()
+    return tuple(sorted(f.name.removesuffix(".toml") for f in found if f.name.endswith(".toml")))
+
+
+def read(name: str, package: str, kind: type[Described]) -> Described:
+    """By name, or a TOML file of one's own. Raises `BadConfig` for neither, or a broken one."""
+    path, what, known = Path(name), kind.__name__.lower(), names(package)
+    if name in known:
+        text = files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    elif path.suffix == ".toml" and path.is_file():
+        text = path.read_text(encoding="utf-8")
+    else:
+        raise BadConfig(f"no {what} {name!r}", fix=f"choose of {', '.join(known)}")
+    try:
+        return TypeAdapter(kind).validate_python({"name": path.stem, **tomllib.loads(text)})
+    except (tomllib.TOMLDecodeError, ValidationError) as error:
+        told = str(error).splitlines()[0]
+        raise BadConfig(f"{what} {name}: {told}", fix="compare it with those of Osler") from error
