@@ -27,7 +27,8 @@ from sample_questions import samples
 from osler import wiring
 from osler.config import Settings
 from osler.evaluate.figures import sigma_figure
-from osler.evaluate.sigma import Metric, Outcome, Point, Posed, points
+from osler.evaluate.posed import Posed
+from osler.evaluate.sigma import Metric, Outcome, Point, points
 from osler.questions import parse_question
 from osler.studies import sigma_sweep
 from osler.types import Halt

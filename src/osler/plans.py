@@ -6,17 +6,13 @@ found without each source, and nothing, so that all rows differ in the documents
 
 from __future__ import annotations
 
-import json
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
 
 from osler import wiring
 from osler.config import Settings
-from osler.errors import BadQuestion, OslerError
 from osler.evaluate.intervals import Estimate, difference, proportion
 from osler.evaluate.planning import (
     Cost,
@@ -26,25 +22,15 @@ from osler.evaluate.planning import (
     relative_drop,
     words_per_query,
 )
+from osler.evaluate.posed import Posed
 from osler.kb.base import Progress
 from osler.omni.dossier import Dossier, dossier
 from osler.omni.plan import SourcePlan
 from osler.omni.solver import OmniRag
-from osler.questions import parse_question
 from osler.runs import planning
 from osler.trace import Event, Run, Spent
-from osler.types import Question
 
 ALL, NONE = "all", "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Posed:
-    """A question with the option that is right."""
-
-    question: Question
-    gold: str
-    """Its letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,42 +69,6 @@ class _Kept:
     right: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     events: list[Event] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-
-
-def read_posed(path: Path) -> list[Posed]:
-    """Questions as JSON Lines: question, options (list, or text by letter) and answer (a letter).
-
-    The options may also stand in the question's last lines, and `gold` for `answer`. Raises
-    `BadQuestion` naming the line.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadQuestion(f"{path} cannot be read: {error}") from error
-    found = [_posed(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
-    kept = [posed for posed in found if posed is not None]
-    if not kept:
-        raise BadQuestion(f"{path} has no question with options and their answer")
-    return kept
-
-
-def _posed(line: str, where: str) -> Posed | None:
-    """`None` for an open question: Table 6 counts options."""
-    try:
-        record: dict[str, Any] = json.loads(line)
-        options = record.get("options") or ()
-        texts = tuple(options.values() if isinstance(options, dict) else options)
-        question = parse_question(record["question"], options=texts)
-        gold = str(record["answer"] if "answer" in record else record["gold"]).strip()
-    except (ValueError, KeyError, TypeError, AttributeError, OslerError) as error:
-        raise BadQuestion(
-            f"{where} is no question: {error}", fix='write {"question", "options", "answer"}'
-        ) from error
-    if not question.options:
-        return None
-    if gold not in question.letters:
-        raise BadQuestion(f"{where}: the answer {gold!r} is none of {', '.join(question.letters)}")
-    return Posed(replace(question, id=str(record.get("id", question.id))), gold)
 
 
 async def report(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,46 +13,15 @@ from osler import wiring
 from osler.config import Settings, TcRag
 from osler.errors import BadConfig, BadQuestion
 from osler.evaluate.attacks import KINDS, NOISES, Cell, Target, attack, cell, read_targets
-from osler.evaluate.sigma import METRICS, Metric, Outcome, Posed, outcome
+from osler.evaluate.posed import Posed
+from osler.evaluate.sigma import METRICS, Metric, Outcome, outcome
 from osler.kb.base import Progress
 from osler.llm.tape import Tape
-from osler.questions import parse_question
 from osler.retrieve.relevance import Coverage
 from osler.retrieve.words import terms
 from osler.tcrag.machine import TuringMachine
 from osler.trace import Run
 from osler.types import RESEARCH, WIKI, Retriever
-
-
-def read_posed(path: Path) -> list[Posed]:
-    """JSON Lines with `question` and, if it has them, `id`, `options` and `answer` (a letter).
-
-    Raises `BadQuestion` naming file, line and fix.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadQuestion(f"{path} cannot be read: {error}", fix="name JSON Lines") from error
-    found = [_posed(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
-    if not found:
-        raise BadQuestion(f"{path} has no question", fix='write lines like {"question": "…"}')
-    return found
-
-
-def _posed(line: str, where: str) -> Posed:
-    try:
-        row = json.loads(line)
-        options = row.get("options") or ()
-        listed = options.values() if isinstance(options, dict) else options
-        question = parse_question(row["question"], options=tuple(map(str, listed)))
-        gold = str(row.get("answer") or "")
-        return Posed(
-            replace(question, id=str(row.get("id", question.id))),
-            gold if gold in question.letters else "",
-        )
-    except (ValueError, TypeError, AttributeError, KeyError, BadQuestion) as error:
-        fix = 'write lines like {"question": "…", "options": ["…", "…"], "answer": "A"}'
-        raise BadQuestion(f"{where}: no question: {error}", fix=fix) from error
 
 
 def read_noise(path: Path, *, limit: int, seed: int) -> list[Target]:

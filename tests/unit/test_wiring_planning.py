@@ -10,6 +10,7 @@ from osler import runs, wiring
 from osler.config import KagThinker, OmniRag, Rag, Settings, Strategy, TcRag
 from osler.config.baselines import IrCot
 from osler.errors import BadConfig, BadQuestion, SourceUnavailable
+from osler.evaluate.posed import read_posed
 from osler.kb.base import KnowledgeBase
 from osler.omni.describe import Offer
 from osler.omni.dossier import written
@@ -21,7 +22,7 @@ from osler.omni.planners.reflexion import Reflexion
 from osler.omni.planners.serts import SeRTS
 from osler.omni.planners.trained import SYSTEM
 from osler.omni.solver import OmniRag as Solver
-from osler.plans import read_posed, report
+from osler.plans import report
 from osler.retrieve.relevance import Overlap
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
@@ -199,7 +200,7 @@ async def test_one_command_measures_what_each_source_is_worth(
     file = tmp_path / "questions.jsonl"
     line = '{"question": "What happens to the INR?", "options": {"A": "rises", "B": "falls"}, '
     file.write_text(f'{line}"answer": "A"}}\n{{"question": "Open?", "answer": "x"}}\n')
-    found = await report(settings(tmp_path, OmniRag()), read_posed(file))
+    found = await report(settings(tmp_path, OmniRag()), read_posed(file, marked=True))
     assert [(row.sources, row.accuracy.value, row.drop) for row in found.rows] == [
         ("all", 1.0, None),
         ("book", 0.0, -1.0),
@@ -222,9 +223,9 @@ def test_questions_that_cannot_be_marked_are_refused(text: str, tmp_path: Path) 
     file = tmp_path / "questions.jsonl"
     file.write_text(text)
     with pytest.raises(BadQuestion):
-        read_posed(file)
+        read_posed(file, marked=True)
     with pytest.raises(BadQuestion, match="cannot be read"):
-        read_posed(tmp_path / "absent")
+        read_posed(tmp_path / "absent", marked=True)
 
 
 def test_a_source_of_ones_own_is_described_by_its_titles(tmp_path: Path) -> None:

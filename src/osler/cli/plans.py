@@ -39,9 +39,10 @@ def plans(
         {"strategy.kind": "omni-rag", "strategy.planner": planner, "kb.sources": sources}
     )
     from osler.cli.plan_tables import plans_page
-    from osler.plans import read_posed, report
+    from osler.evaluate.posed import read_posed
+    from osler.plans import report
 
-    posed = read_posed(questions)[:limit]
+    posed = read_posed(questions, marked=True)[:limit]
     with progress(here) as told:
         found = asyncio.run(report(settings, posed, told))
     here.show(plans_page(found), asdict(found))

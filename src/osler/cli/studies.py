@@ -64,10 +64,11 @@ def sigma(
     settings = here.settings()
     from osler import studies
     from osler.cli.study_tables import sigma_page
+    from osler.evaluate.posed import read_posed
     from osler.evaluate.sigma import points
 
     levels = studies.levels(cppl=cppl, uct=uct)
-    posed = studies.read_posed(questions)
+    posed = read_posed(questions)
     with progress(here) as report:
         outcomes = asyncio.run(studies.sigma_sweep(settings, posed, levels, progress=report))
     found = points(outcomes)

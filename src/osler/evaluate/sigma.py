@@ -11,19 +11,12 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from osler.evaluate.intervals import Estimate, mean, proportion
+from osler.evaluate.posed import Posed
 from osler.trace import Event, Popped, Pushed, StateValued
-from osler.types import Halt, Question, Solution
+from osler.types import Halt, Solution
 
 Metric = Literal["cppl", "uct"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
-
-
-@dataclass(frozen=True, slots=True)
-class Posed:
-    """A question, with the letter of its right option where that is known."""
-
-    question: Question
-    gold: str = ""
 
 
 @dataclass(frozen=True, slots=True)

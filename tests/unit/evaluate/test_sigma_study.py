@@ -13,7 +13,8 @@ from osler import studies, wiring
 from osler.config import Settings
 from osler.errors import BadConfig, BadQuestion, OslerError
 from osler.evaluate.figures import sigma_figure
-from osler.evaluate.sigma import METRICS, Metric, Outcome, Point, Posed, points
+from osler.evaluate.posed import Posed, read_posed
+from osler.evaluate.sigma import METRICS, Metric, Outcome, Point, points
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.types import Halt, Passage, Question
@@ -151,14 +152,14 @@ def test_questions_are_read_with_their_right_option(tmp_path: Path) -> None:
         '{"question": "为什么？"}\n',
         encoding="utf-8",
     )
-    first, second = studies.read_posed(path)
+    first, second = read_posed(path)
     assert (first.question.id, first.gold, first.question.options) == ("1", "B", ("x", "y"))
     assert (second.gold, second.question.language) == ("", "zh")
     path.write_text('{"question": ""}\n', encoding="utf-8")
     with pytest.raises(BadQuestion, match=r"q\.jsonl:1"):
-        studies.read_posed(path)
+        read_posed(path)
     path.write_text("", encoding="utf-8")
     with pytest.raises(BadQuestion, match="no question"):
-        studies.read_posed(path)
+        read_posed(path)
     with pytest.raises(BadQuestion, match="cannot be read"):
-        studies.read_posed(tmp_path / "none")
+        read_posed(tmp_path / "none")
