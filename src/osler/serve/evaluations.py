@@ -10,9 +10,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 
 from osler.errors import BadRun
+from osler.evaluate.compare import Compared
 from osler.evaluate.intervals import Estimate
+from osler.evaluate.measures import Measure
 from osler.evaluate.plan import PLAN, read
 from osler.evaluate.report import Report
+from osler.evaluate.report.build import Cell, Judged, Printed
 from osler.evaluate.report.told import HEAD, exclusions, facts, verdict
 from osler.serve import wire, wire_eval
 from osler.serve.problems import Refused
@@ -131,65 +134,70 @@ def _told(name: str, report: Report) -> wire_eval.Evaluation:
         head=HEAD,
         strategies=list(report.strategies),
         tasks=list(report.tasks),
-        measures=[
-            wire_eval.EvaluationMeasure(
-                name=m.name,
-                title=m.title,
-                percent=m.percent,
-                means={label: report.macro(label, m.name) for label in report.strategies},
-            )
-            for m in report.measures()
-        ],
-        cells=[
-            wire_eval.EvaluationCell(
-                strategy=cell.strategy,
-                task=cell.task,
-                planned=cell.planned,
-                done=cell.done,
-                failed=cell.failed,
-                missing=cell.missing,
-                figures=_figures(cell.estimates),
-                calibration_error=cell.ece,
-            )
-            for cell in report.cells
-        ],
-        compared=[
-            wire_eval.EvaluationPair(
-                task=one.task,
-                first=one.first,
-                second=one.second,
-                measure=one.measure,
-                change=_figure(one.change),
-                test=one.test,
-                p=one.p,
-                corrected=one.corrected,
-                verdict=verdict(one),
-                unpaired=one.unpaired,
-            )
-            for one in report.compared
-        ],
-        printed=[
-            wire_eval.EvaluationPrinted(
-                place=one.place,
-                task=one.task,
-                strategy=one.strategy,
-                theirs=one.theirs,
-                ours=_figure(one.ours),
-                differs=one.differs,
-            )
-            for one in report.printed
-        ],
-        judged=[
-            wire_eval.EvaluationJudged(
-                form=one.form,
-                judge=one.judge,
-                strategy=one.strategy,
-                task=one.task,
-                figures=_figures(one.estimates),
-                unread=one.unread,
-            )
-            for one in report.judged
-        ],
+        measures=[_measure(report, one) for one in report.measures()],
+        cells=[_cell(one) for one in report.cells],
+        compared=[_pair(one) for one in report.compared],
+        printed=[_printed(one) for one in report.printed],
+        judged=[_judged(one) for one in report.judged],
         left_out=exclusions(report),
         facts=facts(report),
+    )
+
+
+def _measure(report: Report, one: Measure) -> wire_eval.EvaluationMeasure:
+    return wire_eval.EvaluationMeasure(
+        name=one.name,
+        title=one.title,
+        percent=one.percent,
+        means={label: report.macro(label, one.name) for label in report.strategies},
+    )
+
+
+def _cell(one: Cell) -> wire_eval.EvaluationCell:
+    return wire_eval.EvaluationCell(
+        strategy=one.strategy,
+        task=one.task,
+        planned=one.planned,
+        done=one.done,
+        failed=one.failed,
+        missing=one.missing,
+        figures=_figures(one.estimates),
+        calibration_error=one.ece,
+    )
+
+
+def _pair(one: Compared) -> wire_eval.EvaluationPair:
+    return wire_eval.EvaluationPair(
+        task=one.task,
+        first=one.first,
+        second=one.second,
+        measure=one.measure,
+        change=_figure(one.change),
+        test=one.test,
+        p=one.p,
+        corrected=one.corrected,
+        verdict=verdict(one),
+        unpaired=one.unpaired,
+    )
+
+
+def _printed(one: Printed) -> wire_eval.EvaluationPrinted:
+    return wire_eval.EvaluationPrinted(
+        place=one.place,
+        task=one.task,
+        strategy=one.strategy,
+        theirs=one.theirs,
+        ours=_figure(one.ours),
+        differs=one.differs,
+    )
+
+
+def _judged(one: Judged) -> wire_eval.EvaluationJudged:
+    return wire_eval.EvaluationJudged(
+        form=one.form,
+        judge=one.judge,
+        strategy=one.strategy,
+        task=one.task,
+        figures=_figures(one.estimates),
+        unread=one.unread,
     )

@@ -34,7 +34,7 @@ from osler.config import baselines as chosen
 from osler.errors import CapabilityMissing
 from osler.llm.base import Attentive, LanguageModel, Likelihood, Sampling
 from osler.trace import Solver
-from osler.types import GRAPH
+from osler.types import GRAPH, Relevance
 from osler.wiring.parts import CHAINS, Parts
 
 
@@ -53,14 +53,8 @@ def baseline(
             return flare.Flare(
                 kit, method.theta, method.beta, method.query, method.look_ahead, method.rounds
             )
-        case chosen.Dragin():
-            by_attention = dragin.ByAttention(
-                _attentive(model), method.threshold, method.words, method.scaled
-            )
-            return dragin.Dragin(kit, by_attention, method.look_ahead, method.rounds)
-        case chosen.DraginEntropy():
-            by_entropy = dragin.EntropyOnly(method.threshold, method.words)
-            return dragin.Dragin(kit, by_entropy, method.look_ahead, method.rounds)
+        case chosen.Dragin() | chosen.DraginEntropy():
+            return _dragin(method, kit, model)
         case chosen.ChainOfNote():
             return chain_of_note.ChainOfNote(kit)
         case chosen.ChainOfKnowledge():
@@ -86,24 +80,9 @@ def baseline(
         case chosen.SearchR1() | chosen.ZeroSearch() | chosen.StepSearch() | chosen.ReSearch():
             return protocols.Spoken(kit, protocols.SPEECHES[method.kind], method.turns)
         case chosen.HippoRag():
-            return hipporag.HippoRag(
-                kit,
-                parts.relevance,
-                method.depth,
-                method.triples,
-                method.passage_weight,
-                method.damping,
-            )
+            return _hipporag(method, kit, parts.relevance)
         case chosen.PikeRag():
-            return pike_rag.PikeRag(
-                kit,
-                parts.relevance,
-                method.steps,
-                method.proposals,
-                method.atoms,
-                method.likeness,
-                method.candidates,
-            )
+            return _pike_rag(method, kit, parts.relevance)
         case chosen.KagStatic():
             return kag_static.KagStatic(kit, method.tasks)
         case chosen.MedRag():
@@ -124,12 +103,45 @@ def _kit(method: chosen.AnyBaseline, parts: Parts, compose: Composer, sampling: 
     return Kit(parts.model("reader"), parts.retriever(user, sources), compose, sources, k, sampling)
 
 
+def _dragin(method: chosen.Dragin | chosen.DraginEntropy, kit: Kit, model: LanguageModel) -> Solver:
+    sensor: dragin.Sensor
+    if isinstance(method, chosen.DraginEntropy):
+        sensor = dragin.EntropyOnly(method.threshold, method.words)
+    else:
+        attentive = _attentive(model)
+        sensor = dragin.ByAttention(attentive, method.threshold, method.words, method.scaled)
+    return dragin.Dragin(kit, sensor, method.look_ahead, method.rounds)
+
+
 def _attentive(model: LanguageModel) -> Attentive:
     if isinstance(model, Attentive):
         return model
     raise CapabilityMissing(
         f"dragin needs the model's attention, and {model.name} hides it",
         fix='set model.kind = "transformers", or strategy.kind = "dragin-entropy"',
+    )
+
+
+def _hipporag(method: chosen.HippoRag, kit: Kit, relevance: Relevance) -> Solver:
+    return hipporag.HippoRag(
+        kit,
+        relevance,
+        method.depth,
+        method.triples,
+        method.passage_weight,
+        method.damping,
+    )
+
+
+def _pike_rag(method: chosen.PikeRag, kit: Kit, relevance: Relevance) -> Solver:
+    return pike_rag.PikeRag(
+        kit,
+        relevance,
+        method.steps,
+        method.proposals,
+        method.atoms,
+        method.likeness,
+        method.candidates,
     )
 
 
