@@ -16,7 +16,7 @@ from osler.kb.graph.store import Graph
 from osler.omni.dossier import Dossier
 from osler.questions import parse_question
 from osler.runs import EVENTS
-from osler.serve import choices, documents, stream, wire
+from osler.serve import choices, documents, stream, wire, wire_kb
 from osler.serve.keys import Caller
 from osler.serve.problems import Refused
 from osler.serve.state import Site, caller_of, site_of
@@ -171,19 +171,19 @@ async def cancel_run(id: RunId, site: At, caller: Who) -> wire.RunTold:
 
 
 @router.post("/search", tags=["knowledge"])
-async def search(asked: wire.SearchAsked, site: At) -> wire.Searched:
+async def search(asked: wire.SearchAsked, site: At) -> wire_kb.Searched:
     """The passages that these words find."""
     return await found(site, asked)
 
 
-async def found(site: Site, asked: wire.SearchAsked) -> wire.Searched:
+async def found(site: Site, asked: wire.SearchAsked) -> wire_kb.Searched:
     """One search, whichever door it came by."""
     settings = choices.searching(site.settings, asked)
     async with site.searches.pass_through():
         await _present(site, asked.sources)
         hits = await site.shelf.search(settings, asked.query, k=asked.k, sources=asked.sources)
         snapshot = (await site.shelf.knowledge()).kb.snapshot
-    return wire.Searched(
+    return wire_kb.Searched(
         query=asked.query, snapshot=snapshot, hits=[documents.hit(one) for one in hits]
     )
 
@@ -202,7 +202,7 @@ async def get_passage(
     snapshot: Annotated[
         str, Query(max_length=64, description="Only if this is the snapshot that is served.")
     ] = "",
-) -> wire.PassageFound:
+) -> wire_kb.PassageFound:
     """A passage, where it comes from, and what stands around it."""
     return await opened(site, id, context, await snapshot_served(site, snapshot))
 
@@ -221,7 +221,7 @@ async def snapshot_served(site: Site, wanted: str = "") -> str:
     return now
 
 
-async def opened(site: Site, id: str, context: int, snapshot: str) -> wire.PassageFound:
+async def opened(site: Site, id: str, context: int, snapshot: str) -> wire_kb.PassageFound:
     """One passage, whichever door it was asked for at. Raises `UnknownPassage`."""
     kb = (await site.shelf.knowledge()).kb
     try:
@@ -231,7 +231,7 @@ async def opened(site: Site, id: str, context: int, snapshot: str) -> wire.Passa
             raise
         around, origin = (other,), None
     wanted = next(one for one in around if one.id == id)
-    return wire.PassageFound(
+    return wire_kb.PassageFound(
         passage=documents.passage(wanted),
         context=[documents.passage(one) for one in around] if context else [],
         provenance=origin,
@@ -241,18 +241,18 @@ async def opened(site: Site, id: str, context: int, snapshot: str) -> wire.Passa
 
 def _around(
     kb: KnowledgeBase, id: str, context: int
-) -> tuple[tuple[Passage, ...], wire.Provenance | None]:
+) -> tuple[tuple[Passage, ...], wire_kb.Provenance | None]:
     return kb.neighbours(id, context), documents.provenance(kb.provenance(id))
 
 
 @router.get("/sources", tags=["knowledge"])
-async def sources(site: At) -> wire.Sources:
+async def sources(site: At) -> wire_kb.Sources:
     """What there is to search, counted."""
     from osler.wiring import searched
 
     kb = (await site.shelf.knowledge()).kb
     info = await asyncio.to_thread(kb.info)
-    return wire.Sources(
+    return wire_kb.Sources(
         snapshot=info.snapshot,
         searched=list(await asyncio.to_thread(searched, site.settings, kb)),
         sources=[documents.source(one) for one in info.sources],
@@ -260,11 +260,11 @@ async def sources(site: At) -> wire.Sources:
 
 
 @router.get("/kb", tags=["knowledge"])
-async def kb_status(site: At) -> wire.KbStatus:
+async def kb_status(site: At) -> wire_kb.KbStatus:
     """The state of the knowledge base."""
     kb = (await site.shelf.knowledge()).kb
     info = await asyncio.to_thread(kb.info)
-    return wire.KbStatus(
+    return wire_kb.KbStatus(
         snapshot=info.snapshot,
         built=info.built,
         pending=info.pending,
@@ -281,12 +281,12 @@ async def kb_status(site: At) -> wire.KbStatus:
 @router.get("/graph/concepts", tags=["graph"])
 async def find_concepts(
     site: At, term: Annotated[str, Query(min_length=1, max_length=500)]
-) -> wire.ConceptMatches:
+) -> wire_kb.ConceptMatches:
     """The concepts that have this name."""
     graph = await site.shelf.graph()
     matches = await asyncio.to_thread(graph.exact, term) if graph else []
-    return wire.ConceptMatches(
-        term=term, concepts=[wire.ConceptMatch(id=m.concept, name=m.name) for m in matches[:50]]
+    return wire_kb.ConceptMatches(
+        term=term, concepts=[wire_kb.ConceptMatch(id=m.concept, name=m.name) for m in matches[:50]]
     )
 
 
@@ -295,12 +295,14 @@ async def get_concept(
     id: Annotated[str, Path(description="Of a concept, as in DOID:9352.")],
     site: At,
     limit: Annotated[int, Query(ge=1, le=_RELATIONS, description="Relations.")] = _RELATIONS,
-) -> wire.Concept:
+) -> wire_kb.Concept:
     """A concept: names, definitions, one-hop relations."""
     return await concept(site, id, limit)
 
 
-async def concept(site: Site, id: str, limit: int, predicates: Sequence[str] = ()) -> wire.Concept:
+async def concept(
+    site: Site, id: str, limit: int, predicates: Sequence[str] = ()
+) -> wire_kb.Concept:
     """One concept, whichever door it was asked for at, with all its relations or those of some
     predicates. Raises `Refused` (404)."""
     graph = await site.shelf.graph()
@@ -311,7 +313,9 @@ async def concept(site: Site, id: str, limit: int, predicates: Sequence[str] = (
     return told_
 
 
-def _concept(graph: Graph, id: str, limit: int, predicates: Sequence[str]) -> wire.Concept | None:
+def _concept(
+    graph: Graph, id: str, limit: int, predicates: Sequence[str]
+) -> wire_kb.Concept | None:
     known = graph.concept(id)
     if known is None:
         return None

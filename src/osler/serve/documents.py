@@ -8,33 +8,33 @@ from osler import types
 from osler.kb.check import Provenance, SourceInfo
 from osler.kb.graph.items import Concept, Edge
 from osler.omni.dossier import Dossier
-from osler.serve import wire
+from osler.serve import wire, wire_kb
 from osler.serve.stored import Told
 
 
-def passage(given: types.Passage) -> wire.Passage:
-    return wire.Passage(
+def passage(given: types.Passage) -> wire_kb.Passage:
+    return wire_kb.Passage(
         id=given.id,
         source=given.source,
         title=given.title,
         text=given.text,
-        locator=wire.Locator(**asdict(given.locator)),
+        locator=wire_kb.Locator(**asdict(given.locator)),
         licence=given.licence,
         language=given.language,
         illustrative=given.illustrative,
     )
 
 
-def provenance(given: Provenance) -> wire.Provenance:
+def provenance(given: Provenance) -> wire_kb.Provenance:
     told = asdict(given) | {"kinds": list(given.kinds)}
     del told["state"]
     # The path of a file is this machine's affair; its name says enough.
     told["origin"] = given.origin.rpartition("/")[2] if "://" not in given.origin else given.origin
-    return wire.Provenance(**told)
+    return wire_kb.Provenance(**told)
 
 
-def hit(given: types.Hit) -> wire.SearchHit:
-    return wire.SearchHit(rank=given.rank, score=given.score, passage=passage(given.passage))
+def hit(given: types.Hit) -> wire_kb.SearchHit:
+    return wire_kb.SearchHit(rank=given.rank, score=given.score, passage=passage(given.passage))
 
 
 def answer(given: types.Answer) -> wire.Answer:
@@ -134,8 +134,8 @@ def plan(given: Dossier, question: types.Question) -> wire.PlanMade:
     )
 
 
-def source(given: SourceInfo) -> wire.Source:
-    return wire.Source(
+def source(given: SourceInfo) -> wire_kb.Source:
+    return wire_kb.Source(
         source=given.source,
         documents=given.documents,
         passages=given.passages,
@@ -148,15 +148,15 @@ def source(given: SourceInfo) -> wire.Source:
     )
 
 
-def concept(given: Concept, edges: list[Edge]) -> wire.Concept:
-    return wire.Concept(
+def concept(given: Concept, edges: list[Edge]) -> wire_kb.Concept:
+    return wire_kb.Concept(
         id=given.id,
         name=given.name,
         names=list(given.names),
         types=list(given.types),
         definitions=list(given.definitions),
         relations=[
-            wire.ConceptRelation(
+            wire_kb.ConceptRelation(
                 subject=edge.subject,
                 subject_name=edge.subject_name,
                 predicate=edge.predicate,

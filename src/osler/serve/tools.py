@@ -20,7 +20,7 @@ from osler.kag import sandbox
 from osler.kag.formulas import FORMULAS, Choice, Flag, Formula, Number, evaluate
 from osler.kag.sandbox import LONGEST
 from osler.questions import parse_question
-from osler.serve import api, checking, choices, documents, records, wire
+from osler.serve import api, checking, choices, documents, records, wire, wire_kb
 from osler.serve.keys import Caller
 from osler.serve.state import Site
 from osler.serve.stored import told
@@ -57,7 +57,7 @@ class Fetched(BaseModel):
 
 class ConceptsTold(BaseModel):
     term: str
-    concepts: list[wire.Concept]
+    concepts: list[wire_kb.Concept]
 
 
 class Calculation(BaseModel):
@@ -148,7 +148,7 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
         k: Many = 10,
         year_from: Annotated[int, Field(ge=1000, le=9999)] | None = None,
         snapshot: Annotated[str, Field(max_length=64)] = "",
-    ) -> wire.Searched:
+    ) -> wire_kb.Searched:
         """Passages of the knowledge base that these words find, best first; with `snapshot`,
         only if that is the one that is served."""
         site, _ = at(context)
@@ -162,7 +162,7 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
         context: Context[Any, Any],
         passage_id: PassageId,
         context_chunks: Annotated[int, Field(ge=0, le=5)] = 0,
-    ) -> wire.PassageFound:
+    ) -> wire_kb.PassageFound:
         """One passage by its id, with those before and after it in its document."""
         site, _ = at(context)
         return await _opened(site, passage_id, context_chunks)
@@ -216,7 +216,7 @@ def _add_search_and_fetch(mcp: MCPServer[Any], at: At) -> None:
         )
 
 
-async def _opened(site: Site, id: str, around: int) -> wire.PassageFound:
+async def _opened(site: Site, id: str, around: int) -> wire_kb.PassageFound:
     return await api.opened(site, id, around, await api.snapshot_served(site))
 
 

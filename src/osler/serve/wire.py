@@ -1,5 +1,6 @@
 """What crosses the border of the native API: requests that forbid what they do not know, and
-replies with a schema."""
+replies with a schema. What is told of the knowledge base stands in `wire_kb`, and of evaluations
+in `wire_eval`."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from osler.config import STRATEGIES
 from osler.omni.plan import LONGEST
 from osler.questions import LIMIT
 from osler.serve.ledger import STATUSES
+from osler.serve.wire_kb import Passage, Source
 
 NOTICE = (
     "For healthcare professionals and research. Supports, does not replace, clinical judgement."
@@ -97,48 +99,6 @@ class NewRun(_Posed):
     plan: Annotated[list[PlannedQuery], Field(max_length=100)] | None = None
     """A source plan, as `POST /plan` gives it and whoever reads it edits it: omni-rag runs it,
     and nothing else is asked. Empty = no source is needed; absent = the strategy decides."""
-
-
-class Locator(_Out):
-    section: str
-    page: int | None
-    year: int | None
-    url: str
-    code: str
-    kind: str
-
-
-class Passage(_Out):
-    id: str
-    source: str
-    title: str
-    text: str
-    locator: Locator
-    licence: str
-    language: Literal["en", "zh"]
-    illustrative: bool
-    """A sample text: no clinical reference."""
-
-
-class Provenance(_Out):
-    document: str
-    origin: str
-    checksum: str
-    format: str
-    added: int
-    trust: int
-    kinds: list[str]
-    retracted: bool
-    version: int
-
-
-class PassageFound(_Out):
-    passage: Passage
-    context: list[Passage]
-    """Before and after it in its document, itself among them; empty unless asked for."""
-    provenance: Provenance | None
-    """`null` for a passage that is not the knowledge base's own."""
-    snapshot: str
 
 
 class Citation(_Out):
@@ -280,79 +240,6 @@ class SearchAsked(_In):
     ] = []
     trust: Annotated[int, Field(ge=1, le=5, strict=True)] = 1
     retracted: bool = False
-
-
-class SearchHit(_Out):
-    rank: int
-    score: float
-    """Comparable within this search only; higher is better."""
-    passage: Passage
-
-
-class Searched(_Out):
-    query: str
-    snapshot: str
-    hits: list[SearchHit]
-
-
-class Source(_Out):
-    source: str
-    documents: int
-    passages: int
-    files: int
-    licences: list[str]
-    illustrative: int
-    retracted: int
-    trust: dict[str, int]
-    latest: int
-
-
-class Sources(_Out):
-    snapshot: str
-    searched: list[str]
-    """What a question is looked up in where it names no sources."""
-    sources: list[Source]
-
-
-class KbStatus(_Out):
-    snapshot: str
-    built: bool
-    pending: int
-    encoder: str
-    dimension: int
-    documents: int
-    passages: int
-    bytes: int
-    named_snapshots: int
-    graph: bool
-
-
-class ConceptRelation(_Out):
-    subject: str
-    subject_name: str
-    predicate: str
-    object: str
-    object_name: str
-
-
-class Concept(_Out):
-    id: str
-    name: str
-    names: list[str]
-    types: list[str]
-    definitions: list[tuple[str, str]]
-    """Source and text."""
-    relations: list[ConceptRelation]
-
-
-class ConceptMatch(_Out):
-    id: str
-    name: str
-
-
-class ConceptMatches(_Out):
-    term: str
-    concepts: list[ConceptMatch]
 
 
 class ModelTold(_Out):
