@@ -1,0 +1,72 @@
+"""One event stream: the terminal prints it, the log stores it, replay compares it.
+
+An event says what happened, never when: wall-clock times would make two equal
+runs differ. Seconds come from model replies, which are recorded and replayed.
+The wire names (`type`) are those of the native API's event stream.
+"""
+
+from osler.trace.events import (
+    SCHEMA,
+    Answered,
+    Asked,
+    BoundaryChecked,
+    Budget,
+    Calculated,
+    Cautioned,
+    Event,
+    Focused,
+    FormBegun,
+    FormNode,
+    FormSolved,
+    FormsPlanned,
+    HitNote,
+    Noted,
+    PlannedQuery,
+    PlanScored,
+    Popped,
+    Pushed,
+    Retrieved,
+    Searched,
+    SourcesPlanned,
+    Started,
+    StateValued,
+    from_line,
+    read_events,
+    to_line,
+)
+from osler.trace.run import Cancelled, Run, Sink, Solver, Spent
+
+__all__ = [
+    "SCHEMA",
+    "Answered",
+    "Asked",
+    "BoundaryChecked",
+    "Budget",
+    "Calculated",
+    "Cancelled",
+    "Cautioned",
+    "Event",
+    "Focused",
+    "FormBegun",
+    "FormNode",
+    "FormSolved",
+    "FormsPlanned",
+    "HitNote",
+    "Noted",
+    "PlanScored",
+    "PlannedQuery",
+    "Popped",
+    "Pushed",
+    "Retrieved",
+    "Run",
+    "Searched",
+    "Sink",
+    "Solver",
+    "SourcesPlanned",
+    "Spent",
+    "Started",
+    "StateValued",
+    "from_line",
+    "read_events",
+    "to_line",
+]
