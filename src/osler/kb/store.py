@@ -36,6 +36,10 @@ _FRACTION_AND_UNIT = re.compile(r"\.\d+[A-Za-z]")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
+def silent(what: str, done: int, total: int | None) -> None:
+    """The progress of a job that nobody watches."""
+
+
 def check_source(source: str) -> None:
     """Raises `KnowledgeBaseError` for a name that could not stand in a passage's id."""
     if not _SLUG.fullmatch(source):

@@ -24,7 +24,7 @@ from osler.kb.access import Mode
 from osler.kb.extract import store
 from osler.kb.extract.base import Cost, Extractor, Outcome
 from osler.kb.extract.store import Done
-from osler.kb.store import Progress, Scope, by_number, numbered, within
+from osler.kb.store import Progress, Scope, by_number, numbered, silent, within
 from osler.types import Passage, Usage
 
 _PATIENCE = 600.0
@@ -156,7 +156,7 @@ async def run(
     """
     found = await asyncio.to_thread(todo, folder, extractor, scope=scope, again=again)
     wanted = found.numbers[:limit]
-    job = _Job(folder, extractor, len(wanted), again, progress or _silent)
+    job = _Job(folder, extractor, len(wanted), again, progress or silent)
     if isinstance(extractor, Learner):
         await asyncio.to_thread(_learn, folder, extractor, wanted)
     begun = time.perf_counter()
@@ -264,7 +264,3 @@ class _Job:
             seconds,
             left,
         )
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """The progress of a job that nobody watches."""

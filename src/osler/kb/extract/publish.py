@@ -23,7 +23,7 @@ from osler.kb.graph.items import Item as Fact
 from osler.kb.graph.items import Name, Relation, Typed
 from osler.kb.graph.normal import normal
 from osler.kb.graph.store import Graph
-from osler.kb.store import Progress, meta
+from osler.kb.store import Progress, meta, silent
 from osler.text import language_of, one_line
 
 SOURCE = "text/"
@@ -69,7 +69,7 @@ def publish(folder: Path, progress: Progress | None = None) -> Published:
 
     Running it twice changes nothing. Raises `KnowledgeBaseError`.
     """
-    tell = progress or _silent
+    tell = progress or silent
     with access.translated(folder), closing(access.connect(folder)) as db:
         if not store.exists(db):
             return Published()
@@ -369,7 +369,3 @@ _OF_CONCEPT = (
     *(("fused", end) for end in ("member", "head")),
     ("concept", "n"),
 )
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """The progress of a job that nobody watches."""

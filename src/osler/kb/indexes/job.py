@@ -21,7 +21,7 @@ from osler.kb.extract import store as extracted
 from osler.kb.indexes import store
 from osler.kb.indexes.kinds import Kind, entries
 from osler.kb.indexes.store import Cost, Entry, Todo
-from osler.kb.store import Progress, by_number
+from osler.kb.store import Progress, by_number, silent
 from osler.kb.vectors import unit_problem
 from osler.text import language_of
 from osler.types import Passage
@@ -59,7 +59,7 @@ def make(
     Running it twice changes nothing. Blocks. Raises `KnowledgeBaseError`, and `ModelError`
     for vectors that cannot be used.
     """
-    tell = progress or _silent
+    tell = progress or silent
     return [_make(folder, kind, encoder, tell) for kind in dict.fromkeys(kinds)]
 
 
@@ -131,7 +131,3 @@ def _encoded(encoder: Encoder | None, texts: Sequence[str]) -> list[Entry]:
     for n, vector in zip(wanted, vectors, strict=True):
         found[n] = Entry(texts[n], vector)
     return found
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """The progress of a job that nobody watches."""
