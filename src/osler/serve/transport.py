@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any
+from typing import Any, ClassVar
 
 from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -32,94 +32,101 @@ _FULL = (
 _END_SECONDS = 5
 
 
-def protocol(limits: Serve) -> type[HttpToolsProtocol]:
-    """The protocol with these bounds."""
+class Patient(HttpToolsProtocol):
+    """Waits so long for a request and for a reader, and takes so many headers and connections."""
 
-    class Patient(HttpToolsProtocol):
-        _deadline: asyncio.TimerHandle | None = None
-        _unread: asyncio.TimerHandle | None = None
-        _head = 0
-        """Bytes of the address and the headers that were read whole."""
-        _waiting = 0
-        """Bytes since the last request began, while none is there."""
+    bounds: ClassVar[Serve]
+    _deadline: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+    _head = 0
+    """Bytes of the address and the headers that were read whole."""
+    _waiting = 0
+    """Bytes since the last request began, while none is there."""
 
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            if len(self.connections) > limits.connections:
-                transport.write(_FULL)
-                transport.close()
-                return
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > self.bounds.connections:
+            transport.write(_FULL)
+            transport.close()
+            return
+        self._wait_for_request()
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if self._idle:
             self._wait_for_request()
-
-        def data_received(self, data: bytes) -> None:
-            if self.transport.is_closing():
-                return
-            if self._idle:
-                self._wait_for_request()
-            super().data_received(data)
-            if not self._idle:
-                self._cancel()
-            elif self._waiting + len(data) > _HEADER_BYTES and not self.transport.is_closing():
-                self.send_400_response("Headers too long.")  # and still not at an end
-            else:
-                self._waiting += len(data)
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._head = 0
-
-        def on_url(self, url: bytes) -> None:
-            self._count(len(url))
-            super().on_url(url)
-
-        def on_header(self, name: bytes, value: bytes) -> None:
-            self._count(len(name) + len(value))
-            super().on_header(name, value)
-
-        def on_headers_complete(self) -> None:
-            self._waiting = 0
-            super().on_headers_complete()
-
-        def _count(self, more: int) -> None:
-            """Raises `ValueError`, which the parser makes a 400 of."""
-            self._head += more
-            if self._head > _HEADER_BYTES:
-                raise ValueError("headers too long")
-
-        @property
-        def _idle(self) -> bool:
-            """Whether no request is being answered. From its first byte on, a request has
-            so long to bring its headers; its body is timed by the guard."""
-            return self.cycle is None or self.cycle.response_complete
-
-        def _wait_for_request(self) -> None:
-            if self._deadline is None:
-                wait = limits.client_seconds
-                self._deadline = self.loop.call_later(wait, self.transport.abort)
-
-        def _cancel(self) -> None:
-            if self._deadline is not None:
-                self._deadline.cancel()
-                self._deadline = None
-
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            wait = limits.client_seconds
-            self._unread = self.loop.call_later(wait, self.transport.abort)
-
-        def resume_writing(self) -> None:
-            super().resume_writing()
-            if self._unread is not None:
-                self._unread.cancel()
-                self._unread = None
-
-        def connection_lost(self, exc: Exception | None) -> None:
+        super().data_received(data)
+        if not self._idle:
             self._cancel()
-            if self._unread is not None:
-                self._unread.cancel()
-            super().connection_lost(exc)
+        elif self._waiting + len(data) > _HEADER_BYTES and not self.transport.is_closing():
+            self.send_400_response("Headers too long.")  # and still not at an end
+        else:
+            self._waiting += len(data)
 
-    return Patient
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head = 0
+
+    def on_url(self, url: bytes) -> None:
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._waiting = 0
+        super().on_headers_complete()
+
+    def _count(self, more: int) -> None:
+        """Raises `ValueError`, which the parser makes a 400 of."""
+        self._head += more
+        if self._head > _HEADER_BYTES:
+            raise ValueError("headers too long")
+
+    @property
+    def _idle(self) -> bool:
+        """Whether no request is being answered. From its first byte on, a request has
+        so long to bring its headers; its body is timed by the guard."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _wait_for_request(self) -> None:
+        if self._deadline is None:
+            wait = self.bounds.client_seconds
+            self._deadline = self.loop.call_later(wait, self.transport.abort)
+
+    def _cancel(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        wait = self.bounds.client_seconds
+        self._unread = self.loop.call_later(wait, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel()
+        if self._unread is not None:
+            self._unread.cancel()
+        super().connection_lost(exc)
+
+
+def protocol(limits: Serve) -> type[HttpToolsProtocol]:
+    """The protocol with these bounds: a class, of which uvicorn makes one for each connection."""
+
+    class Bounded(Patient):
+        bounds = limits
+
+    return Bounded
 
 
 class Draining(Server):
