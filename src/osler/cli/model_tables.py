@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
-from osler.cli.session import printable
-from osler.cli.tables import checks_page
+from osler.cli.tables import checks_page, table_of, text_of
 
 if TYPE_CHECKING:
     from osler.calibrate import Fitted, FittedTau, Measured
@@ -26,16 +24,16 @@ def doctor_page(report: Report, *, short: bool = False) -> Group:
     wrong = [check for check in report.checks if not short or check.status != "pass"]
     parts: list[RenderableType] = [checks_page(wrong)]
     if report.models and not short:
-        parts += [_text(""), _models_table(report.models)]
-        parts += [_text(""), _strategies_table(report.strategies)]
+        parts += [text_of(""), _models_table(report.models)]
+        parts += [text_of(""), _strategies_table(report.strategies)]
     return Group(*parts)
 
 
 def _models_table(models: Sequence[Ability]) -> Table:
     """A row for each thing a model can do, a column for each model: names are long."""
-    table = _table(("", *(", ".join(ability.roles) for ability in models)))
+    table = table_of(("", *(", ".join(ability.roles) for ability in models)))
     for name, value in _ABILITIES.items():
-        table.add_row(_text(name), *(_text(value(ability)) for ability in models))
+        table.add_row(text_of(name), *(text_of(value(ability)) for ability in models))
     return table
 
 
@@ -61,10 +59,12 @@ def _yes(able: bool) -> str:
 
 
 def _strategies_table(verdicts: Sequence[Verdict]) -> Table:
-    table = _table(("strategy", "", "needs", "why"))
+    table = table_of(("strategy", "", "needs", "why"))
     for verdict in verdicts:
-        status = _text(verdict.status, _STATUS_COLOURS[verdict.status])
-        table.add_row(_text(verdict.strategy), status, _text(verdict.needs), _text(verdict.why))
+        status = text_of(verdict.status, _STATUS_COLOURS[verdict.status])
+        table.add_row(
+            text_of(verdict.strategy), status, text_of(verdict.needs), text_of(verdict.why)
+        )
     return table
 
 
@@ -74,23 +74,23 @@ def calibration_page(measured: Measured, found: Fitted) -> Group:
 
     shares = {"min": 0.0, "10 %": 0.1, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "90 %": 0.9}
     shares["max"] = 1.0
-    table = _table((measured.metric, "questions", "answered", *shares))
+    table = table_of((measured.metric, "questions", "answered", *shares))
     rows: list[tuple[str, Language | None]] = [("en", "en"), ("zh", "zh"), ("all", None)]
     for name, language in rows:
         asked = [v for v in measured.values if language in (None, v.question.language)]
         if known := measured.known(language):
             spread = [f"{quantile_of(known, share):.3g}" for share in shares.values()]
-            table.add_row(*map(_text, (name, str(len(asked)), str(len(known)), *spread)))
+            table.add_row(*map(text_of, (name, str(len(asked)), str(len(known)), *spread)))
     line = (
         f"sigma {found.sigma:g}: {found.quantile:.0%} of {found.n} conclusions of"
         f" {found.model} lie below it"
     )
-    return Group(table, _text(line))
+    return Group(table, text_of(line))
 
 
 def tau_page(points: Sequence[Attempted], found: FittedTau) -> Group:
     """How often the model's own answers are right, by their least probability; then tau."""
-    table = _table(("least probability", "answers", "right"))
+    table = table_of(("least probability", "answers", "right"))
     told = [point for point in points if point.probability is not None]
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         top = low + 0.2
@@ -99,7 +99,7 @@ def tau_page(points: Sequence[Attempted], found: FittedTau) -> Group:
             inside += [p for p in told if p.probability == 1.0]
         right = sum(point.right for point in inside)
         row = (f"{low:.1f} to {top:.1f}", str(len(inside)), str(right))
-        table.add_row(*map(_text, row))
+        table.add_row(*map(text_of, row))
     refused = len(points) - len(told)
     line = (
         f"tau {found.tau:g}: {found.tau_share:.0%} of the answers of {found.tau_model} that reach"
@@ -110,15 +110,4 @@ def tau_page(points: Sequence[Attempted], found: FittedTau) -> Group:
             f"tau 1: no value of {found.tau_model} makes {found.tau_share:.0%} of its answers"
             f" right, so nothing is taken for known ({found.tau_n} of {len(points)} answered)"
         )
-    return Group(table, _text(line))
-
-
-def _table(names: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in names:
-        table.add_column(name)
-    return table
-
-
-def _text(words: str, style: str = "") -> Text:
-    return Text(printable(words), style=style)
+    return Group(table, text_of(line))

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
+
+from osler.cli.tables import table_of
 
 if TYPE_CHECKING:
     from osler.evaluate.attacks import Cell
@@ -19,7 +20,7 @@ _INTERVALS = "In brackets: 95 % intervals (Wilson for shares, bootstrap for mean
 
 def attack_page(cells: Sequence[Cell]) -> Group:
     """Six rows as in the paper's Table 3, with n and intervals."""
-    table = _table(("attack", "noise", "n", "Summary", "Backtrack", "EM", "no call"))
+    table = table_of(("attack", "noise", "n", "Summary", "Backtrack", "EM", "no call"))
     for cell in cells:
         shares = (cell.summary, cell.backtrack, cell.em)
         told = (_share(share) for share in shares)
@@ -29,7 +30,7 @@ def attack_page(cells: Sequence[Cell]) -> Group:
 
 def sigma_page(points: Sequence[Point]) -> Group:
     names = ("state", "sigma", "n", "converged", "budget", "no evidence", "steps", "tokens", "EM")
-    table = _table(names)
+    table = table_of(names)
     for point in points:
         table.add_row(
             point.metric,
@@ -47,10 +48,3 @@ def sigma_page(points: Sequence[Point]) -> Group:
 
 def _share(found: Estimate) -> str:
     return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
-
-
-def _table(names: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in names:
-        table.add_column(name)
-    return table

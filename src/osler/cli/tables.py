@@ -31,18 +31,18 @@ def added_page(added: Added) -> Group:
     )
     if added.kept or added.gone:
         counts += f"; {added.kept:,} documents as before, {added.gone:,} gone"
-    lines: list[RenderableType] = [_text(counts), *_dropped(added.drops)]
-    lines += [_text(f"no parser knows {file}", "yellow") for file in added.unknown]
-    lines += [_text(f"could not be read: {why}", "red") for why in added.failed]
-    lines += [_text(f"no longer there: {file}", "yellow") for file in added.vanished]
+    lines: list[RenderableType] = [text_of(counts), *_dropped(added.drops)]
+    lines += [text_of(f"no parser knows {file}", "yellow") for file in added.unknown]
+    lines += [text_of(f"could not be read: {why}", "red") for why in added.failed]
+    lines += [text_of(f"no longer there: {file}", "yellow") for file in added.vanished]
     if added.vanished:
-        lines.append(_text("their documents stay until `osler kb update --prune`"))
+        lines.append(text_of("their documents stay until `osler kb update --prune`"))
     return Group(*lines)
 
 
 def built_page(built: Built) -> Group:
     return Group(
-        _text(
+        text_of(
             f"{built.passages:,} passages, {built.encoded:,} encoded now"
             f" in {built.seconds:.1f} s; snapshot {built.snapshot}"
         )
@@ -51,28 +51,28 @@ def built_page(built: Built) -> Group:
 
 def pushed_page(pushed: Pushed) -> Group:
     """What lies on the server now, by source."""
-    table = _table(("source", "on the server"), numeric={"on the server"})
+    table = table_of(("source", "on the server"), numeric={"on the server"})
     for source, count in pushed.passages.items():
-        table.add_row(_text(source), _text(f"{count:,}"))
+        table.add_row(text_of(source), text_of(f"{count:,}"))
     done = f"{pushed.sent:,} sent, {pushed.deleted:,} deleted in {pushed.seconds:.1f} s"
-    return Group(table, _text(done))
+    return Group(table, text_of(done))
 
 
 def info_page(info: Info) -> Group:
     """A row for each source; below it, what it dropped and why."""
     head = [
-        _text(f"knowledge base {info.path}"),
-        _text(f"snapshot  {_snapshot(info)}"),
-        _text(f"encoder   {info.encoder or 'none: search by words alone'}"),
+        text_of(f"knowledge base {info.path}"),
+        text_of(f"snapshot  {_snapshot(info)}"),
+        text_of(f"encoder   {info.encoder or 'none: search by words alone'}"),
     ]
     if info.size:
         kept = f", {info.snapshots:,} snapshots" if info.snapshots else ""
-        head.append(_text(f"size      {_size(info.size)}{kept}"))
+        head.append(text_of(f"size      {_size(info.size)}{kept}"))
     if info.pending:
-        head.append(_text(f"pending   {info.pending:,} passages want a vector", "yellow"))
+        head.append(text_of(f"pending   {info.pending:,} passages want a vector", "yellow"))
     if not info.sources:
-        return Group(*head, _text("it is empty; next: osler kb add PATH --source SOURCE"))
-    table = _table(
+        return Group(*head, text_of("it is empty; next: osler kb add PATH --source SOURCE"))
+    table = table_of(
         ("source", "documents", "passages", "words a passage", "languages", "licences", "dropped"),
         numeric={"documents", "passages", "dropped"},
     )
@@ -84,25 +84,25 @@ def info_page(info: Info) -> Group:
 
 def snapshots_page(snapshots: Sequence[Snapshot]) -> RenderableType:
     if not snapshots:
-        return _text("no snapshots yet; next: osler kb snapshot NAME")
-    table = _table(
+        return text_of("no snapshots yet; next: osler kb snapshot NAME")
+    table = table_of(
         ("name", "taken", "documents", "passages", "size", "build"),
         numeric={"documents", "passages", "size"},
     )
     for one in snapshots:
         numbers = (f"{one.documents:,}", f"{one.passages:,}", _size(one.size))
-        table.add_row(*map(_text, (one.name, _when(one.taken), *numbers, one.snapshot or "-")))
+        table.add_row(*map(text_of, (one.name, _when(one.taken), *numbers, one.snapshot or "-")))
     return table
 
 
 def dead_page(letters: Sequence[DeadLetter]) -> RenderableType:
     if not letters:
-        return _text("no dead letters: all that was to be read was read")
-    table = _table(("source", "file", "record", "line", "reason", "when"), cut="file")
+        return text_of("no dead letters: all that was to be read was read")
+    table = table_of(("source", "file", "record", "line", "reason", "when"), cut="file")
     for letter in letters:
         file = f"{letter.path}!{letter.member}" if letter.member else letter.path
         cells = (_some(letter.record), _some(letter.line), letter.reason, _when(letter.at))
-        table.add_row(_text(letter.source), _cut(file), *map(_text, cells))
+        table.add_row(text_of(letter.source), _cut(file), *map(text_of, cells))
     return table
 
 
@@ -111,7 +111,7 @@ def provenance_line(found: Provenance) -> Text:
     parts = [f"from {found.origin}", f"sha256 {found.checksum[:12]}" if found.checksum else ""]
     parts += [f"in since {_when(found.added)}" if found.added else "", f"trust {found.trust}"]
     parts += ["RETRACTED" if found.retracted else "", *found.kinds, found.state]
-    return _text("; ".join(filter(None, parts)), "red" if found.retracted else "dim")
+    return text_of("; ".join(filter(None, parts)), "red" if found.retracted else "dim")
 
 
 def _notes(source: SourceInfo) -> list[Text]:
@@ -129,7 +129,7 @@ def _notes(source: SourceInfo) -> list[Text]:
             f"{name}: paths added {source.origins:,}; latest document {_when(source.latest)};"
             f" trust {tiers}"
         )
-    return [*(_text(note) for note in notes), *_dropped(source.drops, name)]
+    return [*(text_of(note) for note in notes), *_dropped(source.drops, name)]
 
 
 def _when(seconds: int) -> str:
@@ -147,19 +147,19 @@ def _size(count: int) -> str:
 def checks_page(checks: Sequence[Check]) -> Group:
     lines: list[RenderableType] = []
     for check in checks:
-        line = _text(f"{check.status:<5} {check.name}: {check.detail}", _COLOURS[check.status])
+        line = text_of(f"{check.status:<5} {check.name}: {check.detail}", _COLOURS[check.status])
         lines.append(line)
         if check.fix and check.status != "pass":
-            lines.append(_text(f"      {check.fix}"))
+            lines.append(text_of(f"      {check.fix}"))
     return Group(*lines)
 
 
 def runs_page(runs: Sequence[Listed]) -> RenderableType:
     if not runs:
-        return _text("no runs yet")
-    table = _table(("run", "when", "strategy", "halt", "question"), cut="question")
+        return text_of("no runs yet")
+    table = table_of(("run", "when", "strategy", "halt", "question"), cut="question")
     for run in runs:
-        cells = map(_text, (run.id, run.when, run.strategy, run.halt))
+        cells = map(text_of, (run.id, run.when, run.strategy, run.halt))
         table.add_row(*cells, _cut(" ".join(run.question.split())))
     return table
 
@@ -185,15 +185,15 @@ def _source_row(source: SourceInfo) -> Iterable[Text]:
         ", ".join(filter(None, source.licences)),
         f"{sum(source.drops.values()):,}",
     )
-    return map(_text, cells)
+    return map(text_of, cells)
 
 
 def _dropped(drops: Mapping[str, int], source: str = "") -> list[Text]:
     head = f"{source}: " if source else ""
-    return [_text(f"{head}dropped {n:,}: {why}", "yellow") for why, n in drops.items()]
+    return [text_of(f"{head}dropped {n:,}: {why}", "yellow") for why, n in drops.items()]
 
 
-def _table(names: Sequence[str], *, numeric: Collection[str] = (), cut: str = "") -> Table:
+def table_of(names: Sequence[str], *, numeric: Collection[str] = (), cut: str = "") -> Table:
     """Columns as wide as they need; only `cut` gives way where the page is too narrow."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
@@ -202,7 +202,8 @@ def _table(names: Sequence[str], *, numeric: Collection[str] = (), cut: str = ""
     return table
 
 
-def _text(words: str, style: str = "") -> Text:
+def text_of(words: str, style: str = "") -> Text:
+    """A cell or a line, without what a terminal would obey instead of show."""
     return Text(printable(words), style=style)
 
 
