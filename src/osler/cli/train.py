@@ -31,7 +31,7 @@ from osler.cli.session import Json, Quiet, Session, session
 from osler.cli.train_make import agree, card, make_dpo, make_sft
 
 if TYPE_CHECKING:
-    from osler.train.spo.case import Case, Part
+    from osler.train.spo.case import Case
     from osler.wiring.training import Exploring, Judging, Work
 
 app = typer.Typer(no_args_is_help=True)
@@ -76,7 +76,7 @@ def explore(
     from osler.train.spo.job import explored_in
     from osler.wiring import training
 
-    cases = _cases(questions, tasks, data, _part(part), held_out, settings.sampling.seed)
+    cases = _cases(questions, tasks, data, part, held_out, settings.sampling.seed)
     cases = cases[:limit]
     work = training.Exploring(settings, log_dir, tuple(cases), training.by_named(by), queries, jobs)
     if dry_run:
@@ -95,13 +95,15 @@ def _cases(
     questions: Path | None,
     tasks: str | None,
     data: Path | None,
-    part: Part,
+    part: str,
     share: float,
     seed: int,
 ) -> list[Case]:
     from osler.errors import BadConfig
-    from osler.train.spo.case import cases_of, of_part, read_cases
+    from osler.train.named import named
+    from osler.train.spo.case import PARTS, cases_of, of_part, read_cases
 
+    wanted = named(part, PARTS, "part")
     if (questions is None) == (tasks is None):
         raise BadConfig("give either --questions or --tasks")
     if questions is not None:
@@ -111,22 +113,12 @@ def _cases(
 
         words = [word.strip() for word in (tasks or "").split(",") if word.strip()]
         cases = [case for word in words for case in cases_of(read_task(word, data).samples)]
-    found = of_part(cases, part, seed=seed, held_out=share)
+    found = of_part(cases, wanted, seed=seed, held_out=share)
     if not found:
         raise BadConfig(
             f"none of {len(cases)} questions is in the part {part}", fix="change --held-out"
         )
     return found
-
-
-def _part(word: str) -> Part:
-    from osler.errors import BadConfig
-    from osler.train.spo.case import PARTS
-
-    for part in PARTS:
-        if part == word:
-            return part
-    raise BadConfig(f"there is no part {word!r}", fix=f"choose of {', '.join(PARTS)}")
 
 
 @app.command()

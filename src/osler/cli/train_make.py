@@ -20,9 +20,7 @@ from osler.cli.options_train import (
 from osler.cli.session import Json, Quiet, Session, session
 
 if TYPE_CHECKING:
-    from osler.omni.planners.prompting import Form
     from osler.train.record import Kind
-    from osler.train.spo.pairs import Choice
     from osler.train.spo.recipe import Recipe
 
 
@@ -69,11 +67,14 @@ def make_dpo(
 
 def _recipe(log_dir: Path, selection: Selection) -> Recipe:
     from osler.errors import BadConfig
+    from osler.omni.planners.prompting import FORMS
+    from osler.train.named import named
     from osler.train.spo.job import offers_of
+    from osler.train.spo.pairs import CHOICES
     from osler.train.spo.recipe import Recipe
 
-    choice, form = _choice(selection.choice), _form(selection.prompt)
-    offers = offers_of(log_dir)
+    choice = named(selection.choice, CHOICES, "choice")
+    form, offers = named(selection.prompt, FORMS, "prompt"), offers_of(log_dir)
     names = [offer.name for offer in offers]
     left_out = tuple(selection.without_source or ())
     if unknown := [name for name in left_out if name not in names]:
@@ -89,26 +90,6 @@ def _recipe(log_dir: Path, selection: Selection) -> Recipe:
         form=form,
         longest=selection.longest,
     )
-
-
-def _choice(word: str) -> Choice:
-    from osler.errors import BadConfig
-    from osler.train.spo.pairs import CHOICES
-
-    for choice in CHOICES:
-        if choice == word:
-            return choice
-    raise BadConfig(f"there is no choice {word!r}", fix=f"choose of {', '.join(CHOICES)}")
-
-
-def _form(word: str) -> Form:
-    from osler.errors import BadConfig
-    from osler.omni.planners.prompting import FORMS
-
-    for form in FORMS:
-        if form == word:
-            return form
-    raise BadConfig(f"there is no prompt {word!r}", fix=f"choose of {', '.join(FORMS)}")
 
 
 def _make(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, assert_never, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, assert_never, get_args
 
 from osler.config import OmniRag, Settings
 from osler.errors import BadConfig
@@ -18,6 +18,7 @@ from osler.omni.describe import Offer
 from osler.omni.retriever import PlannedRetriever
 from osler.retrieve.relevance import Coverage
 from osler.train.journal import Progress
+from osler.train.named import named
 from osler.train.spo import job
 from osler.train.spo.case import Case
 from osler.train.spo.explore import QUERIES, Expert, Exploration, Explorer
@@ -42,7 +43,6 @@ from osler.wiring.strategies import solver
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
 
-W = TypeVar("W")
 By = Literal["expert", "wording"]
 Judges = Literal["gold", "answer", "gold-or-answer", "model", "likelihood", "improvement", "rerank"]
 JUDGES: tuple[Judges, ...] = get_args(Judges)
@@ -61,24 +61,17 @@ class Work(Protocol):
 
 def by_named(word: str) -> By:
     """Raises `BadConfig`."""
-    return _named(word, get_args(By), "explorer")
+    return named(word, get_args(By), "explorer")
 
 
 def judge_named(word: str) -> Judges:
     """Raises `BadConfig`."""
-    return _named(word, JUDGES, "judge")
+    return named(word, JUDGES, "judge")
 
 
 def unit_named(word: str) -> Unit:
     """Raises `BadConfig`."""
-    return _named(word, get_args(Unit), "unit")
-
-
-def _named(word: str, known: tuple[W, ...], what: str) -> W:
-    for name in known:
-        if name == word:
-            return name
-    raise BadConfig(f"there is no {what} {word!r}", fix=f"choose of {', '.join(map(str, known))}")
+    return named(word, get_args(Unit), "unit")
 
 
 @dataclass(frozen=True)
