@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from osler.errors import BadConfig, ModelMissing
@@ -20,6 +22,7 @@ from osler.train.tune.recipe import OMNI_SFT
 
 pytestmark = pytest.mark.torch
 
+Floats = npt.NDArray[np.float64]
 ASK = [Message("user", "What treats iron deficiency anaemia?")]
 REPLY = "Oral iron, once a day. 口服铁剂。"
 
@@ -87,6 +90,45 @@ def test_transformers_reads_back_what_was_written(
 ) -> None:
     file = write_gguf(base, like, tmp_path / "t.gguf", adapter=adapter, storage="q8_0")
     assert apart(scores(load_pair(file)), scores(load_pair(base, adapter=adapter))) < 0.5
+
+
+def test_a_small_change_of_a_model_in_8_bits_is_kept_in_16_and_lost_in_8(
+    base: Path, like: Path, tmp_path: Path
+) -> None:
+    """What moved by less than half a step of the grid goes back to where it was."""
+    import torch
+
+    grid = write_gguf(base, like, tmp_path / "grid.gguf", storage="q8_0")
+    model = prepare(grid, OMNI_SFT, device="cpu").model
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(1)
+        for name, values in model.named_parameters():
+            if "lora_B" in name:
+                values.normal_(std=2e-5)
+    adapter = tmp_path / "small"
+    model.save_pretrained(adapter, save_embedding_layers=False)
+    kinds: tuple[Storage, ...] = ("f32", "f16", "q8_0")
+    meant, kept, lost = (
+        numbers(write_gguf(grid, grid, tmp_path / f"{kind}.gguf", adapter=adapter, storage=kind))
+        - numbers(grid)
+        for kind in kinds
+    )
+    assert 1e-5 < np.linalg.norm(meant) / np.linalg.norm(numbers(grid)) < 3e-3
+    assert share(kept, meant) == pytest.approx(1, abs=0.05)
+    assert share(lost, meant) < 0.5
+
+
+def numbers(file: Path) -> Floats:
+    import gguf
+
+    tensors = sorted(gguf.GGUFReader(file).tensors, key=lambda tensor: tensor.name)
+    whole = [gguf.quants.dequantize(t.data, t.tensor_type).ravel() for t in tensors]
+    return np.concatenate(whole).astype(np.float64)
+
+
+def share(found: Floats, meant: Floats) -> float:
+    """How much of what was meant is in what was found."""
+    return float(found @ meant / (meant @ meant))
 
 
 def test_a_gguf_file_of_another_model_is_refused(base: Path, tmp_path: Path) -> None:

@@ -51,13 +51,15 @@ def write_gguf(
     target: Path,
     *,
     adapter: Path | None = None,
-    storage: Storage = "q8_0",
+    storage: Storage = "f16",
 ) -> Path:
     """The model, with its adapter merged, as the GGUF file `target`.
 
     `like` is a GGUF file of the same architecture, sizes and vocabulary. `storage` is of the
-    matrices; vectors are float32. `target` appears whole or not at all. Raises `ModelMissing`
-    for a `like` that cannot be read, and `BadConfig` where the two do not fit.
+    matrices; vectors are float32. An adapter changes most numbers by less than a step of q8_0: of
+    a base that was in 8 bits, most of what was learnt is rounded away. `target` appears whole or
+    not at all. Raises `ModelMissing` for a `like` that cannot be read, and `BadConfig` where the
+    two do not fit.
     """
     import gguf
 
