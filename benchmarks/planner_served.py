@@ -4,9 +4,10 @@
 
 FOLDER is the work folder of `benchmarks/train_planner.py`, NAME one of its trained planners. The
 embedded engine plans for `--valid` held-out questions with the grammar on: a plan is valid when it
-was read whole, nothing left out and nothing fallen back on. For the first `--same` of them
-transformers plans too, with the adapter on the base model in 32 bits, greedily and free. Plans are
-the same when source by source their queries are equal as strings.
+was read whole, nothing left out and nothing fallen back on. For the first `--same` of them both
+engines plan greedily and free: the grammar bounds a query's length, and would be what differs.
+transformers has the adapter on the base model in 32 bits. Plans are the same when source by source
+their queries are equal as strings.
 
 Questions are drawn, seeded, from the held-out parts of all four sets, so no training saw them. A
 run that was stopped goes on.
@@ -58,10 +59,12 @@ def held_out(data: Path, count: int, seed: int) -> list[Asked]:
     return drawn[:count]
 
 
-async def embedded(given: argparse.Namespace) -> Planner:
+async def embedded(given: argparse.Namespace, *, free: bool) -> Planner:
     file = given.work / "tuned" / f"{given.name}.gguf"
     chosen = {"kind": "gguf", "path": file, "threads": given.threads, "context": 2048}
     ready = (await wiring.cast(settings_of(given.work, model=chosen), ["planner"]))["planner"]
+    if free:
+        return trained(ready.model, OFFERS, form=given.prompt)
     speaker = Speaker(ready.model, "planner", _greedy(), ready.constrains, system=SYSTEM)
     return Prompting(Proposer(speaker, OFFERS, form=given.prompt, asking=given.asking))
 
@@ -113,24 +116,24 @@ def _read(log: Path) -> list[dict[str, Any]]:
 async def compared(given: argparse.Namespace) -> dict[str, Any]:
     log = given.work / f"served-{given.name}.jsonl"
     asked = held_out(given.data, given.valid, given.seed)
-    ours = await plan_all(await embedded(given), asked, "embedded", log)
-    theirs: dict[str, dict[str, Any]] = {}
-    if both := asked[: given.same]:
-        theirs = await plan_all(await in_transformers(given), both, "transformers", log)
-    ids = [one.question.id for one in asked]
-    return figures(ours, theirs, ids, [one.question.id for one in both])
+    held = await plan_all(await embedded(given, free=False), asked, "embedded, held", log)
+    both = asked[: given.same]
+    ours = await plan_all(await embedded(given, free=True), both, "embedded, free", log)
+    theirs = await plan_all(await in_transformers(given), both, "transformers", log)
+    return figures(held, ours, theirs, [one.question.id for one in asked])
 
 
 def figures(
+    held: dict[str, dict[str, Any]],
     ours: dict[str, dict[str, Any]],
     theirs: dict[str, dict[str, Any]],
     asked: Sequence[str],
-    both: Sequence[str],
 ) -> dict[str, Any]:
+    both = [id for id in asked if id in ours and id in theirs]
     apart = [id for id in both if ours[id]["plan"] != theirs[id]["plan"]]
     return {
         "questions": len(asked),
-        "valid": sum(ours[id]["valid"] for id in asked),
+        "valid": sum(held[id]["valid"] for id in asked),
         "compared": len(both),
         "same": len(both) - len(apart),
         "differ": [(ours[id]["plan"], theirs[id]["plan"]) for id in apart],
