@@ -62,7 +62,8 @@ METHODS: tuple[Method, ...] = (
         ATTENTION,
         "2 a chunk, 4 where knowledge is needed",
         32,
-        "attention in units of its mean over the chunk, released: the sentence; QFS over question and text",
+        "attention in units of its mean over the chunk (released: the sentence); QFS over question"
+        " and text",
     ),
     Method(
         "dragin-entropy",

@@ -63,7 +63,7 @@ def test_a_concept_is_found_by_name_and_leads_to_others(window: Window, place: P
         page.get_by_role("button", name="Concept").click()
         page.get_by_role("link", name="anaphylaxis").click()
         page.get_by_role("heading", name="anaphylaxis").wait_for()
-        assert "过敏性休克" in page.locator("main").inner_text()
+        page.locator("main", has_text="过敏性休克").wait_for()
         assert "A severe reaction." in page.locator("blockquote").inner_text()
         assert page.locator(".relations li").count() == 2
         assert page.locator("main img").count() == 0
