@@ -22,6 +22,7 @@ import random
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,8 @@ async def embedded(given: argparse.Namespace, *, free: bool) -> Planner:
     ready = (await wiring.cast(settings_of(given.work, model=chosen), ["planner"]))["planner"]
     if free:
         return trained(ready.model, OFFERS, form=given.prompt)
-    speaker = Speaker(ready.model, "planner", _greedy(), ready.constrains, system=SYSTEM)
+    greedy = replace(SAMPLING, max_tokens=TOKENS)
+    speaker = Speaker(ready.model, "planner", greedy, ready.constrains, system=SYSTEM)
     return Prompting(Proposer(speaker, OFFERS, form=given.prompt, asking=given.asking))
 
 
@@ -76,12 +78,6 @@ async def in_transformers(given: argparse.Namespace) -> Planner:
     model: LanguageModel = (await wiring.cast(settings, ["planner"]))["planner"].model
     form: Form = given.prompt
     return trained(model, OFFERS, form=form)
-
-
-def _greedy() -> Any:
-    from dataclasses import replace
-
-    return replace(SAMPLING, max_tokens=TOKENS)
 
 
 async def plan_all(

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 
 from osler.config import Settings
 from osler.errors import BadRun, OslerError, UnknownPassage
-from osler.kb.base import KnowledgeBase
+from osler.kb.check import Provenance
 from osler.kb.graph.store import Graph
 from osler.omni.dossier import Dossier
 from osler.questions import parse_question
@@ -21,7 +21,7 @@ from osler.serve.keys import Caller
 from osler.serve.problems import Refused
 from osler.serve.state import Site, caller_of, site_of
 from osler.serve.stored import folder_of, live_run, told
-from osler.types import Passage
+from osler.types import Hit, Passage
 
 At = Annotated[Site, Depends(site_of)]
 Who = Annotated[Caller, Depends(caller_of)]
@@ -178,14 +178,20 @@ async def search(asked: wire.SearchAsked, site: At) -> wire_kb.Searched:
 
 async def found(site: Site, asked: wire.SearchAsked) -> wire_kb.Searched:
     """One search, whichever door it came by."""
+    hits = await hits_of(site, asked)
+    return wire_kb.Searched(
+        query=asked.query,
+        snapshot=await snapshot_served(site),
+        hits=[documents.hit(one) for one in hits],
+    )
+
+
+async def hits_of(site: Site, asked: wire.SearchAsked) -> list[Hit]:
+    """What one search finds. Raises `Refused` (503) where too many search."""
     settings = choices.searching(site.settings, asked)
     async with site.searches.pass_through():
         await _present(site, asked.sources)
-        hits = await site.shelf.search(settings, asked.query, k=asked.k, sources=asked.sources)
-        snapshot = (await site.shelf.knowledge()).kb.snapshot
-    return wire_kb.Searched(
-        query=asked.query, snapshot=snapshot, hits=[documents.hit(one) for one in hits]
-    )
+        return await site.shelf.search(settings, asked.query, k=asked.k, sources=asked.sources)
 
 
 async def _present(site: Site, sources: list[str]) -> None:
@@ -223,26 +229,28 @@ async def snapshot_served(site: Site, wanted: str = "") -> str:
 
 async def opened(site: Site, id: str, context: int, snapshot: str) -> wire_kb.PassageFound:
     """One passage, whichever door it was asked for at. Raises `UnknownPassage`."""
-    kb = (await site.shelf.knowledge()).kb
-    try:
-        around, origin = await asyncio.to_thread(_around, kb, id, context)
-    except UnknownPassage:
-        if (other := await site.shelf.elsewhere(id)) is None:
-            raise
-        around, origin = (other,), None
+    around, origin = await around_of(site, id, context)
     wanted = next(one for one in around if one.id == id)
     return wire_kb.PassageFound(
         passage=documents.passage(wanted),
         context=[documents.passage(one) for one in around] if context else [],
-        provenance=origin,
+        provenance=None if origin is None else documents.provenance(origin),
         snapshot=snapshot,
     )
 
 
-def _around(
-    kb: KnowledgeBase, id: str, context: int
-) -> tuple[tuple[Passage, ...], wire_kb.Provenance | None]:
-    return kb.neighbours(id, context), documents.provenance(kb.provenance(id))
+async def around_of(
+    site: Site, id: str, context: int = 0
+) -> tuple[tuple[Passage, ...], Provenance | None]:
+    """A passage with its neighbours and where it is from; one that is not the knowledge base's
+    stands alone, without an origin. Raises `UnknownPassage`."""
+    kb = (await site.shelf.knowledge()).kb
+    try:
+        return await asyncio.to_thread(lambda: (kb.neighbours(id, context), kb.provenance(id)))
+    except UnknownPassage:
+        if (other := await site.shelf.elsewhere(id)) is None:
+            raise
+        return (other,), None
 
 
 @router.get("/sources", tags=["knowledge"])

@@ -59,7 +59,9 @@ def create(site: Site) -> FastAPI:
             await stack.enter_async_context(mcp.session_manager.run())
             await _warm(site)
             # What is loaded stays: looking through it for garbage stops all requests for 0.1 s.
+            gc.collect()
             gc.freeze()
+            stack.callback(gc.unfreeze)
             yield
 
     guarded = Middleware(

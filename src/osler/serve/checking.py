@@ -10,7 +10,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from pydantic import BaseModel, Field
 
 from osler.answer.verify import Said, Verdict, verify
-from osler.serve import choices, documents, wire
+from osler.serve import api, documents, wire
 from osler.serve.state import Site
 from osler.serve.tooling import At, PassageId, anticipated, read_only
 from osler.text import language_of
@@ -54,7 +54,8 @@ def add(mcp: MCPServer[Any], at: At) -> None:
         """Whether passages state a claim, say otherwise, or neither, with their quotes. Without
         `passage_ids` the claim itself is searched for."""
         site, _ = at(context)
-        hits = await (_named(site, passage_ids) if passage_ids else _found(site, claim))
+        asked = wire.SearchAsked(query=claim, k=_SEARCHED)
+        hits = await (_named(site, passage_ids) if passage_ids else api.hits_of(site, asked))
         found = await asyncio.to_thread(verify, claim, hits, language_of(claim))
         quotes = [_told(one) for one in found.said[:_QUOTES]]
         return ClaimVerified(claim=claim, verdict=found.verdict, quotes=quotes, passages=len(hits))
@@ -62,15 +63,9 @@ def add(mcp: MCPServer[Any], at: At) -> None:
 
 async def _named(site: Site, ids: Sequence[str]) -> list[Hit]:
     """Raises `UnknownPassage`."""
-    kb = (await site.shelf.knowledge()).kb
-    passages = await asyncio.to_thread(lambda: [kb.get(id) for id in dict.fromkeys(ids)])
+    found = [await api.around_of(site, id) for id in dict.fromkeys(ids)]
+    passages = [passage for (passage,), _ in found]
     return [Hit(passage, 0.0, rank, "", "named") for rank, passage in enumerate(passages, 1)]
-
-
-async def _found(site: Site, claim: str) -> list[Hit]:
-    asked = wire.SearchAsked(query=claim, k=_SEARCHED)
-    async with site.searches.pass_through():
-        return await site.shelf.search(choices.searching(site.settings, asked), claim, k=_SEARCHED)
 
 
 def _told(said: Said) -> Bears:

@@ -40,8 +40,10 @@ class Patient(HttpToolsProtocol):
     _unread: asyncio.TimerHandle | None = None
     _head = 0
     """Bytes of the address and the headers that were read whole."""
+    _coming = False
+    """Whether a request has begun whose headers are not all there."""
     _waiting = 0
-    """Bytes since the last request began, while none is there."""
+    """Bytes that came while one was coming."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -59,14 +61,15 @@ class Patient(HttpToolsProtocol):
         super().data_received(data)
         if not self._idle:
             self._cancel()
-        elif self._waiting + len(data) > _HEADER_BYTES and not self.transport.is_closing():
-            self.send_400_response("Headers too long.")  # and still not at an end
-        else:
+        # Only of headers: the rest of a body whose request is answered already is passed over.
+        elif self._coming and not self.transport.is_closing():
             self._waiting += len(data)
+            if self._waiting > _HEADER_BYTES:
+                self.send_400_response("Headers too long.")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._head = 0
+        self._head, self._coming = 0, True
 
     def on_url(self, url: bytes) -> None:
         self._count(len(url))
@@ -77,7 +80,7 @@ class Patient(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._waiting = 0
+        self._waiting, self._coming = 0, False
         super().on_headers_complete()
 
     def _count(self, more: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -77,6 +78,22 @@ def test_a_body_of_ten_megabytes_is_413_whether_or_not_it_says_its_size(
         except httpx2.WriteError:
             # Hung up on before all was sent: as good as the status.
             assert http.get("/healthz").status_code == 200
+
+
+def test_the_rest_of_a_refused_body_is_passed_over_and_the_next_request_answered(
+    place: Place,
+) -> None:
+    """An answer of its own to that rest would be taken for the next request's."""
+    body = b"a" * 1_000_000
+    head = b"POST /api/v1/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", place.port), timeout=10) as sock:
+        sock.sendall(head % len(body))
+        said = sock.recv(65_536)
+        sock.sendall(body)
+        sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        while part := sock.recv(65_536):
+            said += part
+    assert re.findall(rb"HTTP/1\.1 (\d{3})", said) == [b"413", b"200"]
 
 
 @pytest.mark.parametrize("length", ["-1", "abc", "99999999999999999999", "1e3"])
@@ -271,6 +288,7 @@ def test_a_flood_of_headers_is_refused_before_anything_is_done(place: Place) -> 
 def test_what_is_no_http_is_refused_and_harms_nobody(place: Place, sent: bytes) -> None:
     said = raw(place, sent, seconds=1)
     assert said.startswith(b"HTTP/1.1 4") or not said
+    assert b"HTTP/1.1 5" not in said
     assert httpx2.get(f"{place.url}/healthz").status_code == 200
 
 

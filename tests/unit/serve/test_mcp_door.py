@@ -15,6 +15,8 @@ import pytest
 
 from osler.kag.formulas import FORMULAS
 from osler.kb.base import KnowledgeBase
+from osler.serve.keys import new_key
+from osler.serve.ledger import Ledger
 from osler.testing.encoders import HashingEncoder
 from osler.testing.served import Place, filled, serving
 
@@ -60,6 +62,16 @@ BUNDLE = {
 async def talking(place: Place) -> AsyncIterator[Any]:
     async with mcp.Client(f"{place.url}/mcp") as client:
         yield client
+
+
+@asynccontextmanager
+async def talking_with(place: Place, key: str) -> AsyncIterator[Any]:
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http:
+        transport = streamable_http_client(f"{place.url}/mcp", http_client=http)
+        async with mcp.Client(transport) as client:
+            yield client
 
 
 async def test_the_tools_say_that_they_only_read(place: Place) -> None:
@@ -204,6 +216,17 @@ async def test_a_record_is_read_entry_by_entry_where_the_settings_allow_it(home:
     assert read["total"] == 1
 
 
+async def test_where_others_reach_the_server_no_record_is_read_by_anybody(home: Path) -> None:
+    with_a_patient(home)
+    key = new_key(Ledger(home / "serve"), "tester")
+    with serving(home, serve={"patients": True, "host": "0.0.0.0"}) as place:  # noqa: S104
+        async with talking_with(place, key) as client:
+            asked = {"patient": "emr:x", "resource": "Condition"}
+            said = await client.call_tool("read_patient", asked)
+    assert said.is_error
+    assert "on the machine that keeps them" in said.content[0].text
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
@@ -244,21 +267,14 @@ async def test_what_is_out_of_bounds_is_refused_in_words(
 
 
 async def test_over_http_the_tools_want_the_key_that_all_doors_want(home: Path) -> None:
-    from osler.serve.keys import new_key
-
     with serving(home) as place:
         key = new_key(place.site.ledger, "tester", workspace="clinic")
         with pytest.raises(Exception, match=r".") as refused:
             async with mcp.Client(f"{place.url}/mcp") as client:
                 await client.list_tools()
         assert not isinstance(refused.value, AssertionError)
-        headers = {"Authorization": f"Bearer {key}"}
-        async with httpx2.AsyncClient(headers=headers) as http:
-            from mcp.client.streamable_http import streamable_http_client
-
-            transport = streamable_http_client(f"{place.url}/mcp", http_client=http)
-            async with mcp.Client(transport) as client:
-                said = await client.call_tool("answer_question", {"question": "What is first?"})
+        async with talking_with(place, key) as client:
+            said = await client.call_tool("answer_question", {"question": "What is first?"})
         run = said.structured_content["run_id"]
         assert place.site.ledger.run(run).workspace == "clinic"  # type: ignore[union-attr]
 
