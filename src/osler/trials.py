@@ -22,6 +22,7 @@ from osler.evaluate.judged import Form, Judgement, Judging
 from osler.evaluate.judges import Judge
 from osler.evaluate.plan import Entrant, Plan
 from osler.evaluate.runner import Cell, Finished, Keep, Progress, Ready, Runner
+from osler.llm.remembered import Replies
 from osler.llm.tape import Tape
 from osler.trace import Solver
 
@@ -159,15 +160,17 @@ async def run(
     again: bool = True,
     progress: Progress | None = None,
     keep: KeepRun | None = None,
+    replies: Replies | None = None,
 ) -> Plan:
     """Tries what the log folder lacks; `keep`: every run with its tape.
 
+    What `replies` knows is not asked of a model again, under whichever strategy.
     Raises `BadRun` where the folder was made otherwise.
     """
     planning.keep(folder, made.plan)
 
     async def prepare(label: str) -> Ready:
-        ready = await prepared(made.settings[label], keep)
+        ready = await prepared(made.settings[label], keep, replies)
         known = replace(
             made.plan.entrants[label], models=dict(ready.models), snapshot=ready.snapshot
         )
@@ -182,9 +185,13 @@ def _only(plan: Plan, entrant: Entrant) -> Plan:
     return replace(plan, entrants={entrant.label: entrant})
 
 
-async def prepared(settings: Settings, keep: KeepRun | None = None) -> Ready:
+async def prepared(
+    settings: Settings, keep: KeepRun | None = None, replies: Replies | None = None
+) -> Ready:
     """The strategy, with its models and its knowledge base open."""
     parts = await wiring.live(settings)
+    if replies is not None:
+        parts = wiring.remembered(settings, parts, replies)
     solver: Solver = wiring.solver(settings, parts)
 
     def taped(keep: KeepRun) -> tuple[Solver, Keep]:

@@ -2,8 +2,12 @@
 
 import json
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+from osler.evaluate.log import read_records
+from osler.llm.remembered import Replies
 
 Osler = Any
 
@@ -70,6 +74,26 @@ def test_a_run_is_resumed_reported_compared_merged_and_looked_into(
     other = call(*command, "--strategies", "direct", "--seed", "1")
     assert other.returncode == 1
     assert "seed 0, now 1" in other.stderr
+
+
+def test_a_second_log_takes_from_the_file_what_the_model_said_for_the_first(
+    osler: Osler, tmp_path: Path
+) -> None:
+    lines = "\n".join(json.dumps(question) for question in QUESTIONS)
+    (tmp_path / "mine.jsonl").write_text(lines, encoding="utf-8")
+
+    def outcomes(log: str, size: int) -> list[tuple[Any, ...]]:
+        words = ["eval", "run", "--tasks", "medqa-us=mine.jsonl", "--strategies", "cot"]
+        done = osler(*words, "--log-dir", log, "--replies", "said.sqlite", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        with closing(Replies(tmp_path / "said.sqlite")) as replies:
+            assert len(replies) == size
+        records = read_records(tmp_path / log)
+        return sorted((r.sample.id, r.outcome.option, r.outcome.usage) for r in records)
+
+    with_draft_and_three_options = 3 * (1 + 2)
+    first = outcomes("one", with_draft_and_three_options)
+    assert outcomes("two", with_draft_and_three_options) == first
 
 
 def _an_id(log: Path) -> str:

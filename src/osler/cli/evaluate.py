@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,11 +15,12 @@ from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, Session, session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from osler.config import Settings
     from osler.evaluate.experiments import Experiment
     from osler.evaluate.runner import Finished
+    from osler.llm.remembered import Replies
     from osler.llm.tape import Tape
     from osler.trials import KeepRun, Load
     from osler.wiring import Parts
@@ -70,6 +72,10 @@ def run(
     tapes: Annotated[
         bool, typer.Option("--tapes", help="Keep each run with its tape, to be replayed.")
     ] = False,
+    replies: Annotated[
+        Path | None,
+        typer.Option(help="File of replies: what a model said there is not asked of it again."),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -96,14 +102,28 @@ def run(
         seed=seed if seed is not None else (given.seed if given else 0),
         experiment=f"{given.name}: {given.repeats}" if given else "",
     )
-    with progress(here) as report:
+    with progress(here) as report, _replies(replies) as known:
         keep = _keeping(log_dir) if tapes else None
-        asyncio.run(trials.run(made, log_dir, jobs=jobs, again=retry, progress=report, keep=keep))
+        work = trials.run(
+            made, log_dir, jobs=jobs, again=retry, progress=report, keep=keep, replies=known
+        )
+        asyncio.run(work)
     found = summary(log_dir)
     here.show(run_page(found), {"log": str(log_dir), "cells": found, "left_out": left_out})
     here.say(f"next: osler eval report --log-dir {log_dir}")
     if any(cell["failed"] for cell in found):
         raise typer.Exit(PARTIAL)
+
+
+@contextmanager
+def _replies(path: Path | None) -> Iterator[Replies | None]:
+    from osler.llm.remembered import Replies
+
+    if path is None:
+        yield None
+        return
+    with closing(Replies(path)) as found:
+        yield found
 
 
 def _experiment(name: str) -> Experiment:

@@ -120,7 +120,7 @@ class Tape:
         self, kind: Kind, parts: Sequence[Any], reply: Any, failed: OslerError | None = None
     ) -> None:
         """`reply` is `None` for a call that was cut short, or failed."""
-        said, why = _dump(kind, reply), Failed.of(failed) if failed else None
+        said, why = dumped(kind, reply), Failed.of(failed) if failed else None
         self.entries.append(Entry(kind, key_of(kind, parts), plain(kind, parts), said, why))
 
     @contextmanager
@@ -220,7 +220,8 @@ def _adapter(kind: Kind) -> TypeAdapter[Any]:
     return TypeAdapter(shapes[kind])
 
 
-def _dump(kind: Kind, reply: Any) -> Any:
+def dumped(kind: Kind, reply: Any) -> Any:
+    """A reply as plain JSON values; `None` stays `None`."""
     return None if reply is None else _adapter(kind).dump_python(reply, mode="json")
 
 

@@ -25,7 +25,7 @@ from osler.wiring.knowledge import (
     searched,
 )
 from osler.wiring.models import PACKAGED, Ready, cast, encoder, language_model, relevance
-from osler.wiring.parts import Parts, live, no_retriever, recorded, replayed, roles_of
+from osler.wiring.parts import Parts, live, no_retriever, recorded, remembered, replayed, roles_of
 from osler.wiring.planning import planned_by
 from osler.wiring.shelf import Shelf
 from osler.wiring.strategies import (
@@ -65,6 +65,7 @@ __all__ = [
     "planned_by",
     "recorded",
     "relevance",
+    "remembered",
     "replayed",
     "reranked",
     "reranker",

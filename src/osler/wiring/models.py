@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from osler.kb.embed import Encoder
 
 _ENGINES_WORDS = {"grammar": "GBNF", "schema": "JSON schema"}
+
+_SERVES = ("key_file", "timeout_s", "slots", "threads", "writes")
+"""Settings of a model that do not change what it replies."""
 
 PACKAGED = "smollm2-135m-instruct-q8_0"
 
@@ -76,6 +80,20 @@ async def language_model(chosen: Model, section: str = "model") -> Ready:
     if chosen.kind == "transformers":
         return Ready(await asyncio.to_thread(transformers_model, chosen), False, ())
     return Ready(await asyncio.to_thread(_embedded, chosen))
+
+
+def identity(chosen: Model) -> str:
+    """What tells two models apart though they bear one name: settings, and files as they stand."""
+    told = chosen.model_dump(mode="json", exclude=set(_SERVES))
+    folders = [place for place in (chosen.path, chosen.adapter) if place is not None]
+    told["files"] = [
+        (file.name, stat.st_size, stat.st_mtime_ns)
+        for place in folders
+        for file in (sorted(place.rglob("*")) if place.is_dir() else [place])
+        if not file.is_dir()
+        for stat in [file.stat()]
+    ]
+    return json.dumps(told, sort_keys=True)
 
 
 def _embedded(chosen: Model) -> LanguageModel:

@@ -26,6 +26,7 @@ from osler.config.baselines import IMedRag, MedRag
 from osler.errors import BadConfig
 from osler.llm.base import Attentive, LanguageModel, Likelihood
 from osler.llm.recording import RecordingRelevance, RecordingRetriever, recording
+from osler.llm.remembered import Replies, remembering
 from osler.llm.replaying import Player, ReplayingRelevance, ReplayingRetriever, replaying
 from osler.llm.tape import Able, Tape
 from osler.omni.describe import Offer
@@ -35,7 +36,7 @@ from osler.wiring import graphs, tools
 from osler.wiring.forms import FORMS, by_form
 from osler.wiring.hub import reranked, reranker
 from osler.wiring.knowledge import knowledge_base, offers, retriever, searched
-from osler.wiring.models import Ready, cast, encoder, relevance
+from osler.wiring.models import Ready, cast, encoder, identity, relevance
 
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
@@ -144,6 +145,15 @@ def with_knowledge(
         tools.over_graph(settings),
         offers(kb, every) if isinstance(settings.strategy, OmniRag | Unified) else (),
     )
+
+
+def remembered(settings: Settings, parts: Parts, replies: Replies) -> Parts:
+    """The same parts, whose models are not asked again what `replies` knows."""
+    models = {
+        role: replace(ready, model=remembering(ready.model, identity(settings.role(role)), replies))
+        for role, ready in parts.models.items()
+    }
+    return replace(parts, models=models)
 
 
 def recorded(parts: Parts, tape: Tape) -> Parts:
