@@ -106,6 +106,15 @@ def ask(page: Any, question: str = QUESTION) -> None:
     page.get_by_role("heading", name="Answer", exact=True).wait_for()
 
 
+def expect(there: Any) -> Any:
+    """Playwright's assertions about a locator, which wait until they hold: what is drawn a moment
+    after the page says that it is there is no failure. They fail after `PATIENCE`."""
+    from playwright.sync_api import expect as expected
+
+    expected.set_options(timeout=1000 * PATIENCE)
+    return expected(there)
+
+
 def until(page: Any, true: str) -> None:
     """Waits for a JavaScript expression to be true. Playwright's own waiting for one would need an
     `eval`, which the page's policy forbids. Raises `AssertionError` after `PATIENCE`."""

@@ -11,7 +11,7 @@ import httpx2
 
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
-from osler.testing.browsing import QUESTION, ask, many_pages, until, with_samples
+from osler.testing.browsing import QUESTION, ask, expect, many_pages, until, with_samples
 from osler.testing.served import Place, Speaks, asked, events, filled, serving
 
 Window = Callable[..., Any]
@@ -19,13 +19,15 @@ Window = Callable[..., Any]
 
 def test_a_question_is_answered_and_its_citation_opens_the_passage_at_the_quote(page: Any) -> None:
     ask(page)
-    assert "Adrenaline is given first." in page.locator(".answer").inner_text()
+    expect(page.locator(".answer")).to_contain_text(
+        "Adrenaline is given first.", use_inner_text=True
+    )
     page.locator(".cite").first.click()
     dialog = page.get_by_role("dialog")
     dialog.wait_for()
     marked = dialog.locator("mark").inner_text()
     assert marked
-    assert marked in dialog.locator(".passage").inner_text()
+    expect(dialog.locator(".passage")).to_contain_text(marked)
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
 
@@ -36,7 +38,7 @@ def test_a_citation_under_the_pointer_lights_its_card_and_shows_the_quote(page: 
     page.locator(".card.lit").wait_for()
     tip = page.locator(".cited .tip").first
     assert tip.is_visible()
-    assert page.locator(".card.lit .quote").inner_text() in tip.inner_text()
+    expect(tip).to_contain_text(page.locator(".card.lit .quote").inner_text())
     page.locator("h1").hover()
     page.locator(".card.lit").wait_for(state="detached")
     assert not tip.is_visible()
@@ -47,8 +49,8 @@ def test_a_reload_shows_the_same_answer_with_its_citations(page: Any) -> None:
     before = page.locator(".columns").inner_text()
     page.reload()
     page.get_by_role("heading", name="Answer", exact=True).wait_for()
-    assert page.locator(".columns").inner_text() == before
-    assert page.locator(".cite").count() == 2
+    expect(page.locator(".columns")).to_have_text(before, use_inner_text=True)
+    expect(page.locator(".cite")).to_have_count(2)
 
 
 def test_evidence_stands_by_source_and_one_source_can_be_looked_at(page: Any) -> None:
@@ -56,9 +58,9 @@ def test_evidence_stands_by_source_and_one_source_can_be_looked_at(page: Any) ->
     sources = page.locator(".source").count()
     assert sources > 1
     tabs = page.locator(".tabs button")
-    assert tabs.count() == sources + 1
+    expect(tabs).to_have_count(sources + 1)
     tabs.nth(1).click()
-    assert page.locator(".source").count() == 1
+    expect(page.locator(".source")).to_have_count(1)
     page.locator(".card").first.click()
     page.get_by_role("dialog").locator("mark").wait_for()
 
@@ -124,8 +126,8 @@ def test_an_option_that_was_chosen_stands_out(window: Window, home: Path) -> Non
         page.get_by_label("Options to choose from").fill("salbutamol\nadrenaline")
         page.get_by_role("checkbox", name="guideline").check()
         ask(page)
-        assert page.locator(".option").inner_text() == "B. adrenaline"
-        assert page.locator(".options .chosen").inner_text() == "adrenaline"
+        expect(page.locator(".option")).to_have_text("B. adrenaline")
+        expect(page.locator(".options .chosen")).to_have_text("adrenaline")
         page.get_by_text("How it was reached").click()
         searched = page.locator(".timeline > li", has_text="Searches").inner_text()
         assert "guideline: " in searched
@@ -155,7 +157,7 @@ def test_a_run_is_watched_while_it_goes_and_shows_its_answer_by_itself(
         until(page, "Number(document.querySelector('[role=status]').innerText.split(': ')[1]) > 1")
         gate.set()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()
-        assert page.get_by_text("Working").count() == 0
+        expect(page.get_by_text("Working")).to_have_count(0)
 
 
 def test_a_run_that_is_stopped_says_so(window: Window, home: Path) -> None:
@@ -165,7 +167,7 @@ def test_a_run_that_is_stopped_says_so(window: Window, home: Path) -> None:
         page.get_by_role("button", name="Ask", exact=True).click()
         page.get_by_role("button", name="Stop").click()
         page.get_by_role("alert").wait_for()
-        assert page.get_by_role("alert").inner_text() == "It was stopped"
+        expect(page.get_by_role("alert")).to_have_text("It was stopped")
 
 
 def cut(page: Any, seen: list[str], *, away: int = 0) -> None:
@@ -225,7 +227,7 @@ def test_a_question_that_is_refused_says_why(window: Window, place: Place) -> No
     with window(place, expected=["422"]) as page:
         page.get_by_label("A medical question").fill("\x01")
         page.get_by_role("button", name="Ask", exact=True).click()
-        assert "control characters" in page.get_by_role("alert").inner_text()
+        expect(page.get_by_role("alert")).to_contain_text("control characters")
 
 
 def test_a_server_with_keys_asks_for_one(window: Window, home: Path) -> None:
@@ -244,9 +246,9 @@ def test_a_server_with_keys_asks_for_one(window: Window, home: Path) -> None:
 def test_a_sentence_without_a_citation_is_marked(window: Window, home: Path) -> None:
     with serving(home, model=Speaks(reply="It is so.")) as place, window(place) as page:
         ask(page)
-        assert page.locator(".uncited").count() == 1
-        assert page.locator(".cite").count() == 0
-        assert "ungrounded" in page.locator(".answer").inner_text()
+        expect(page.locator(".uncited")).to_have_count(1)
+        expect(page.locator(".cite")).to_have_count(0)
+        expect(page.locator(".answer")).to_contain_text("ungrounded")
 
 
 def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(
@@ -273,8 +275,9 @@ def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(
         with window(place, f"runs/{run}") as page:
             box = page.get_by_role("note", name="Look twice")
             box.wait_for()
-            assert told["text"] in box.inner_text()
-            assert all(f"is {amount} mg once" in box.inner_text() for amount in (5, 50))
+            expect(box).to_contain_text(told["text"])
+            for amount in (5, 50):
+                expect(box).to_contain_text(f"is {amount} mg once")
             box.get_by_role("link").first.click()
             page.locator("main .text", has_text="examplol").first.wait_for()
 
@@ -283,7 +286,7 @@ def test_an_answer_of_ten_thousand_words_is_shown_whole(window: Window, home: Pa
     reply = " ".join(["Adrenaline is given first, into the outer thigh, at once. [1]"] * 1_000)
     with serving(home, model=Speaks(reply=reply)) as place, window(place) as page:
         ask(page)
-        assert page.locator(".cite").count() == 1_000
+        expect(page.locator(".cite")).to_have_count(1_000)
         assert page.locator(".answer").inner_text().count("outer thigh") == 1_000
         page.locator(".cite").last.click()
         page.get_by_role("dialog").wait_for()
@@ -303,6 +306,6 @@ def test_two_hundred_cards_are_shown_and_open(window: Window, home: Path) -> Non
         events(client, run)
         with window(place, f"runs/{run}") as page:
             page.locator(".card").first.wait_for()
-            assert page.locator(".card").count() == 200
+            expect(page.locator(".card")).to_have_count(200)
             page.locator(".card").nth(199).click()
             page.get_by_role("dialog").get_by_text("[200]").wait_for()

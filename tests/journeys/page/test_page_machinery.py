@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from osler.testing.browsing import QUESTION, ask, recorded, until
+from osler.testing.browsing import QUESTION, ask, expect, recorded, until
 from osler.testing.served import Place, asked, events
 
 Window = Callable[..., Any]
@@ -106,30 +106,34 @@ def seek(page: Any, step: int) -> None:
 
 def test_the_film_is_sought_and_shows_the_stack_as_it_was(shown: Any) -> None:
     kept = shown.locator(".frames:not(.gone) li")
-    assert kept.all_inner_texts() == ["Conclusion done", "Thought second", "User_Query q"]
+    expect(kept).to_have_text(["Conclusion done", "Thought second", "User_Query q"])
     seek(shown, 2)
-    assert kept.all_inner_texts() == ["Thought <b>first</b>", "User_Query q"]
+    expect(kept).to_have_text(["Thought <b>first</b>", "User_Query q"])
     shown.get_by_role("slider", name="Step").focus()
     shown.keyboard.press("ArrowLeft")
-    assert kept.all_inner_texts() == ["User_Query q"]
+    expect(kept).to_have_text(["User_Query q"])
 
 
 def test_what_was_popped_stays_in_the_film(shown: Any) -> None:
     seek(shown, 4)
-    assert shown.locator(".frames.gone li").all_inner_texts() == ["taken off: Thought <b>first</b>"]
-    assert "Backtrack: irrelevant" in shown.locator("section[aria-label=Stack] label").inner_text()
+    expect(shown.locator(".frames.gone li")).to_have_text(["taken off: Thought <b>first</b>"])
+    expect(shown.locator("section[aria-label=Stack] label")).to_contain_text(
+        "Backtrack: irrelevant", use_inner_text=True
+    )
 
 
 def test_the_plot_shows_the_values_against_sigma_and_a_point_seeks_the_film(shown: Any) -> None:
-    assert shown.locator("figure circle").count() == 2
-    assert "σ = 10" in shown.locator("figcaption").inner_text()
+    expect(shown.locator("figure circle")).to_have_count(2)
+    expect(shown.locator("figcaption")).to_contain_text("σ = 10")
     first, second = shown.locator("figure circle").all()
     line = float(shown.locator("figure line.sigma").get_attribute("y1"))
     assert float(first.get_attribute("cy")) < line < float(second.get_attribute("cy"))
     first.click()
-    assert "Step 3/7" in shown.locator("section[aria-label=Stack] label").inner_text()
+    expect(shown.locator("section[aria-label=Stack] label")).to_contain_text(
+        "Step 3/7", use_inner_text=True
+    )
     second.click()
-    assert shown.get_by_text("halted").is_visible()
+    shown.get_by_text("halted").wait_for()
 
 
 def test_a_node_of_the_graph_opens_by_key_and_tells_its_step(graph: Any) -> None:
@@ -140,17 +144,17 @@ def test_a_node_of_the_graph_opens_by_key_and_tells_its_step(graph: Any) -> None
     assert "Which drug? → adrenaline" in told
     assert "R(s=d)" in told
     assert "Own knowledge?" in told
-    assert graph.locator(".dag path").count() == 3
+    expect(graph.locator(".dag path")).to_have_count(3)
     assert node.get_attribute("aria-expanded") == "true"
 
 
 def test_a_calculation_shows_its_code_and_its_passages_open(graph: Any) -> None:
     graph.get_by_role("button", name="2 Math").click()
     told = graph.locator(".shown")
-    assert "print(6 * 7)" in told.inner_text()
+    expect(told).to_contain_text("print(6 * 7)")
     told.get_by_role("link", name="guideline:pages#0").click()
     graph.locator(".here").wait_for()
-    assert "thigh" in graph.locator(".here").inner_text()
+    expect(graph.locator(".here")).to_contain_text("thigh")
 
 
 def test_a_source_that_was_down_and_a_warning_are_never_hidden(graph: Any) -> None:
@@ -166,9 +170,9 @@ def test_what_was_found_and_not_used_is_named_and_opens(graph: Any) -> None:
 
 
 def test_the_timeline_opens_an_event_as_it_is_stored(shown: Any) -> None:
-    assert shown.locator(".timeline > li").count() == len(FILM) + 1
+    expect(shown.locator(".timeline > li")).to_have_count(len(FILM) + 1)
     shown.locator(".timeline summary").nth(1).click()
-    assert '"text": "<b>first</b>"' in shown.locator(".timeline pre").inner_text()
+    expect(shown.locator(".timeline pre")).to_contain_text('"text": "<b>first</b>"')
 
 
 def test_a_replay_goes_from_the_first_event_to_the_last(
@@ -179,8 +183,8 @@ def test_a_replay_goes_from_the_first_event_to_the_last(
         page.get_by_text(f"Event {len(FILM) + 1}/{len(FILM) + 1}").wait_for()
         page.get_by_role("button", name="Play").wait_for()
         page.get_by_role("slider", name="Replay").fill("2")
-        assert page.locator(".frames li").count() == 2
-        assert page.locator("figure").count() == 0
+        expect(page.locator(".frames li")).to_have_count(2)
+        expect(page.locator("figure")).to_have_count(0)
         page.get_by_role("button", name="Play").click()
         page.get_by_role("button", name="Pause").click()
 
@@ -193,7 +197,7 @@ def test_runs_are_listed_filtered_opened_and_replayed(page: Any, place: Place) -
     page.get_by_label("Filter").fill("seven")
     link = page.get_by_role("link", name="What is given first in case seven?")
     link.wait_for()
-    assert page.locator(".runs li").count() == 1
+    expect(page.locator(".runs li")).to_have_count(1)
     page.locator(".runs").get_by_role("link", name="Replay").click()
     page.get_by_text("Replay: Event").wait_for()
     page.go_back()
@@ -213,9 +217,9 @@ def test_two_runs_stand_side_by_side_and_what_both_found_is_marked(page: Any, pl
     page.get_by_role("checkbox").nth(1).check()
     page.get_by_role("link", name="Side by side").click()
     page.locator(".pair .answer").nth(1).wait_for()
-    assert page.locator(".pair > article").count() == 2
-    assert page.locator("h1").inner_text() == "Which drug comes first, one?"
-    assert page.locator(".both").count() == 2
+    expect(page.locator(".pair > article")).to_have_count(2)
+    expect(page.locator("h1")).to_have_text("Which drug comes first, one?")
+    expect(page.locator(".both")).to_have_count(2)
     page.reload()
     page.locator(".pair .answer").nth(1).wait_for()
     page.locator(".pair .cite").last.click()
@@ -227,14 +231,14 @@ def test_the_report_to_print_has_the_same_answer_and_no_script(page: Any) -> Non
     page.get_by_role("link", name="Report to print").click()
     page.wait_for_url("**/report.html")
     assert "Adrenaline is given first." in page.content()
-    assert page.locator("script").count() == 0
+    expect(page.locator("script")).to_have_count(0)
 
 
 def test_on_paper_there_are_the_answer_and_its_evidence_and_no_controls(page: Any) -> None:
     ask(page)
     page.emulate_media(media="print")
-    assert page.locator(".answer .said").is_visible()
-    assert page.locator(".card .quote").first.is_visible()
+    page.locator(".answer .said").wait_for()
+    page.locator(".card .quote").first.wait_for()
     for gone in ("header", "footer", ".answer button.plain"):
         assert not page.locator(gone).first.is_visible()
 
@@ -253,11 +257,11 @@ def test_a_run_of_five_thousand_events_is_shown(window: Window, place: Place) ->
     with window(place, f"runs/{id}") as page:
         page.get_by_text("How it was reached").click()
         page.get_by_role("heading", name="Timeline: 5004").wait_for()
-        assert page.locator(".timeline > li").count() == 200
+        expect(page.locator(".timeline > li")).to_have_count(200)
         page.get_by_role("button", name="Show earlier events: 4804").click()
         until(page, "document.querySelectorAll('.timeline > li').length === 700")
 
 
 def test_a_run_that_is_not_there_says_so(window: Window, place: Place) -> None:
     with window(place, "runs/20260101-000000-ffffffffffff", expected=["404"]) as page:
-        assert "there is no run" in page.get_by_role("alert").inner_text()
+        expect(page.get_by_role("alert")).to_contain_text("there is no run")
