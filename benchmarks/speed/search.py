@@ -3,7 +3,7 @@
     python benchmarks/speed/search.py FOLDER [PASSAGES] [--engine edge|sqlite] [--far]
 
 Builds a knowledge base of PASSAGES (default 1,000,000) in FOLDER through the ordinary doors, or
-uses the one that is there, then measures in a fresh process: hybrid search (both rankings 100
+uses the one that is there, then measures in a fresh process: hybrid search (both rankings 64
 deep, 10 passages read) without and with the encoding of the query, recall@10 of the vectors
 against exact search, memory of process and workers, disk, and 8 clients at once.
 

@@ -104,7 +104,7 @@ def test_a_named_file_takes_the_place_of_the_one_in_the_folder(tmp_path: Path) -
     (tmp_path / "osler.toml").write_text("[retrieve]\nk = 3\ndepth = 30")
     (tmp_path / "other.toml").write_text("[retrieve]\nk = 4")
     found = load({}, cwd=tmp_path, env={}, file=Path("other.toml"))
-    assert (found.settings.retrieve.k, found.settings.retrieve.depth) == (4, 100)
+    assert (found.settings.retrieve.k, found.settings.retrieve.depth) == (4, 64)
 
 
 def test_a_named_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
@@ -368,7 +368,7 @@ def test_what_is_shown_can_be_loaded_again(tmp_path: Path) -> None:
 def test_every_value_is_shown_with_its_origin(tmp_path: Path) -> None:
     shown = dump(loaded(tmp_path, "[retrieve]\nk = 3"), origin=True)
     assert f"k = 3  # {tmp_path / 'osler.toml'}:2" in shown
-    assert "depth = 100  # default" in shown
+    assert "depth = 64  # default" in shown
     # A role is shown only when it has a model of its own.
     assert set(tomllib.loads(shown)) == set(Settings.model_fields) - {"roles"}
 

@@ -102,7 +102,7 @@ class Retrieve(Section):
     dense_weight: Real = Field(default=1.0, ge=0, le=100, description="Weight of the vector index.")
     lexical_weight: Real = Field(default=0.7, ge=0, le=100, description="Weight of the word index.")
     depth: Whole = Field(
-        default=100, ge=1, le=10_000, description="Candidates that each index hands to the fusion."
+        default=64, ge=1, le=10_000, description="Candidates that each index hands to the fusion."
     )
     year_from: Year = Field(
         default=None, description='Only documents from this year on, or "none".'

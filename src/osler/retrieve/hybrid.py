@@ -42,8 +42,9 @@ class Hybrid:
     lexical_weight: float = 0.7
     constant: float = 10.0
     """The `k` of the fusion formula."""
-    depth: int = 100
-    """How many hits of each ranking are fused."""
+    depth: int = 64
+    """How many hits of each ranking are fused. A hundred changed no figure above by more than
+    .002 and took 1.12 times as long."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         return await asyncio.to_thread(self._search, query, k)

@@ -23,7 +23,7 @@ class Fusion:
     dense_weight: float = 1.0
     lexical_weight: float = 0.7
     constant: float = 10.0
-    depth: int = 100
+    depth: int = 64
 
 
 def over(

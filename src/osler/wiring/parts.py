@@ -205,11 +205,12 @@ def replayed(
 
 
 def _as_fused(settings: Settings) -> Settings:
-    """MedRAG fuses the word index and the vector index alike, with a constant of its own."""
+    """MedRAG fuses the word index and the vector index alike, with a constant of its own, and
+    each to a hundred hits (`RetrievalSystem.retrieve` of its program)."""
     method = settings.strategy
     if not isinstance(method, MedRag | IMedRag):
         return settings
-    fusion = {"rrf_k": method.rrf_k, "dense_weight": 1.0, "lexical_weight": 1.0}
+    fusion = {"rrf_k": method.rrf_k, "dense_weight": 1.0, "lexical_weight": 1.0, "depth": 100}
     return settings.model_copy(update={"retrieve": settings.retrieve.model_copy(update=fusion)})
 
 
