@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby, zip_longest
 from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from osler.errors import BadRun
 from osler.evaluate.sample import Sample
 from osler.tcrag.monitor import sureness
-from osler.trace import Asked, FormSolved, Retrieved, Run, StateValued
+from osler.trace import Asked, Event, FormSolved, Retrieved, Run, Searched, StateValued
 from osler.types import Evidence, Solution, Usage
 
 Status = Literal["done", "failed"]
@@ -57,7 +58,7 @@ class Outcome:
     statements: tuple[Said, ...] = ()
     evidence: tuple[Cited, ...] = ()
     retrieved: tuple[str, ...] = ()
-    """Ids of the passages that were found, in the order in which they were first found."""
+    """See `found_of`."""
     prompts: tuple[str, ...] = ()
     """Identities of the wordings that were used."""
     confidence: float | None = None
@@ -101,7 +102,6 @@ class Record:
 def outcome_of(solution: Solution, run: Run) -> Outcome:
     """What a report needs of a finished run."""
     answer = solution.answer
-    found = (note.passage for e in run.events if isinstance(e, Retrieved) for note in e.hits)
     asked = {e.prompt for e in run.events if isinstance(e, Asked) and "@" in e.prompt}
     return Outcome(
         answer.option,
@@ -111,11 +111,26 @@ def outcome_of(solution: Solution, run: Run) -> Outcome:
         solution.why,
         tuple(Said(s.text, s.cites) for s in answer.statements),
         tuple(map(_cited, answer.evidence)),
-        tuple(dict.fromkeys(found)),
+        found_of(run.events),
         tuple(sorted(asked)),
         confidence_of(run),
         run.usage,
     )
+
+
+def found_of(events: Iterable[Event]) -> tuple[str, ...]:
+    """Ids of the passages that were found, in the order in which they were first found.
+
+    Searches that were made together, as those of one source plan, take turns rank by rank:
+    which of them stands first in the trace says nothing about its passages.
+    """
+    done = (e for e in events if not isinstance(e, Searched))
+    found: dict[str, None] = {}
+    for is_search, group in groupby(done, key=lambda e: isinstance(e, Retrieved)):
+        if is_search:
+            lists = [[note.passage for note in e.hits] for e in group if isinstance(e, Retrieved)]
+            found |= dict.fromkeys(p for row in zip_longest(*lists) for p in row if p is not None)
+    return tuple(found)
 
 
 def confidence_of(run: Run) -> float | None:
