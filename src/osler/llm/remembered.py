@@ -51,18 +51,25 @@ class Replies:
             self._db = sqlite3.connect(
                 path, timeout=_WAIT, isolation_level=None, check_same_thread=False
             )
-            (found,) = self._db.execute("PRAGMA user_version").fetchone()
-            tables = self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        if found != _SCHEMA and (found or tables):
-            raise BadRun(f"{path} is no file of replies", fix="name another file, or none yet")
-        with self._told():
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")  # a lost reply is asked for again
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
-                " WITHOUT ROWID"
-            )
-            self._db.execute(f"PRAGMA user_version={_SCHEMA}")
+        try:
+            with self._told():
+                self._prepare()
+        except BadRun:
+            self._db.close()
+            raise
+
+    def _prepare(self) -> None:
+        (schema,) = self._db.execute("PRAGMA user_version").fetchone()
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if schema != _SCHEMA and (schema or tables):
+            raise BadRun(f"{self._path} is no file of replies", fix="name another file")
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")  # a lost reply is asked for again
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
+            " WITHOUT ROWID"
+        )
+        self._db.execute(f"PRAGMA user_version={_SCHEMA}")
 
     def known(self, kind: Kind, asked: Sequence[Any]) -> Any:
         """The reply to the same request, or `None`."""
