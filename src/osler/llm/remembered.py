@@ -65,11 +65,13 @@ class Replies:
             raise BadRun(f"{self._path} is no file of replies", fix="name another file")
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")  # a lost reply is asked for again
-        self._db.execute(
-            "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
-            " WITHOUT ROWID"
-        )
-        self._db.execute(f"PRAGMA user_version={_SCHEMA}")
+        with self._db:  # whoever else opens it now sees table and version, or neither
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
+                " WITHOUT ROWID"
+            )
+            self._db.execute(f"PRAGMA user_version={_SCHEMA}")
 
     def known(self, kind: Kind, asked: Sequence[Any]) -> Any:
         """The reply to the same request, or `None`."""

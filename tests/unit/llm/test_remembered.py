@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -90,6 +91,15 @@ async def test_two_processes_share_a_file(tmp_path: Path) -> None:
         await scorer(ScriptedModel(["said"]), one).complete(ASKED, Sampling())
         found = await scorer(ScriptedModel([]), two).complete(ASKED, Sampling())
     assert found.text == "said"
+
+
+def test_several_may_make_the_file_at_once(tmp_path: Path) -> None:
+    def made(_: int) -> int:
+        with closing(Replies(tmp_path / "r")) as replies:
+            return len(replies)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(made, range(40))) == [0] * 40
 
 
 def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
