@@ -85,6 +85,11 @@ class Unified(Section):
     per_source: Whole = Field(
         default=5, ge=1, le=200, description="Passages of one source in one search, at most."
     )
+    order: Literal["plan", "coverage"] = Field(
+        default="plan",
+        description="Which k passages of a planned search are read: plan, the first of each query"
+        " in turn; coverage, those that hold the most of what is looked for.",
+    )
     rounds: Whole = Field(
         default=8, ge=1, le=100, description="Plans that reflexion and serts try."
     )

@@ -13,7 +13,7 @@ from osler.omni.solver import proposed
 from osler.retrieve.lookup import Found, look_up
 from osler.tcrag.tools import KG_FORM, PLANNED_RAG, Call, Observed, failed, listed
 from osler.trace import Run
-from osler.types import GRAPH, Language, Question
+from osler.types import GRAPH, Hit, Language, Question, Relevance
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,27 @@ class PlannedSearch:
     retriever: PlannedRetriever
     per_source: int = 5
     """Passages of one source, at most."""
+    coverage: Relevance | None = None
+    """Of what is looked for by a passage; `None`: the first of each query in turn."""
 
     async def find(self, words: str, language: Language, run: Run, *, k: int) -> Found:
-        """At most `k` passages of all sources that were planned, the first of each query first.
+        """At most `k` passages of all sources that were planned, best first.
 
         `failed` tells why there are none where sources were down. Raises `Spent`.
         """
         asked = Question("search", words, language=language)
         proposal = await proposed(self.planner, asked, run)
         found = await self.retriever.gather(proposal.plan, run, known=proposal.found)
-        hits = evidence(found, self.per_source)[:k]
+        hits = (await self._ordered(words, evidence(found, self.per_source)))[:k]
         return Found(hits, "" if hits else "; ".join(missing(found)))
+
+    async def _ordered(self, words: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+        """Equal ones stay as the plan has them."""
+        if self.coverage is None or not hits:
+            return hits
+        scores = await self.coverage.relevance(words, [hit.passage.text for hit in hits])
+        best = sorted(range(len(hits)), key=lambda i: -scores[i])
+        return tuple(hits[i] for i in best)
 
 
 @dataclass(frozen=True)

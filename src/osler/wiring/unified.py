@@ -105,7 +105,8 @@ def _search(
         return None
     found = planned_retriever(parts, parts.sources, chosen.query_k)
     planner = source_planner(settings, planning_of(chosen), parts, found, sampling)
-    return PlannedSearch(planner, found, chosen.per_source)
+    coverage = parts.coverage if chosen.order == "coverage" else None
+    return PlannedSearch(planner, found, chosen.per_source, coverage)
 
 
 def _machine(

@@ -1,0 +1,56 @@
+"""Which passages of a planned search are read when not all of them are."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from osler.omni.plan import Query, SourcePlan
+from osler.omni.planners.base import Proposal
+from osler.omni.retriever import PlannedRetriever
+from osler.retrieve.relevance import Overlap
+from osler.testing.scripted import ScriptedRetriever
+from osler.trace import Run
+from osler.types import Passage, Question, Relevance
+from osler.unified.search import PlannedSearch
+
+WORDS = "adrenaline for anaphylaxis"
+TEXTS = {
+    "book": ("Iron is a metal.", "Anaphylaxis comes at once."),
+    "guideline": ("Tea is a drink.",),
+    "research": ("Adrenaline is given for anaphylaxis.", "Adrenaline is a hormone."),
+}
+
+
+@dataclass(frozen=True)
+class EverySource:
+    async def plan(self, question: Question, run: Run) -> Proposal:
+        return Proposal(SourcePlan.of([Query.of(name, question.text) for name in TEXTS]))
+
+
+def search(coverage: Relevance | None) -> PlannedSearch:
+    sources = {
+        name: ScriptedRetriever(
+            {"": [Passage(f"{name}:{n}", text, name, "") for n, text in enumerate(texts)]}
+        )
+        for name, texts in TEXTS.items()
+    }
+    return PlannedSearch(EverySource(), PlannedRetriever(sources), coverage=coverage)
+
+
+async def read(coverage: Relevance | None, k: int) -> list[str]:
+    found = await search(coverage).find(WORDS, "en", Run("r"), k=k)
+    return [hit.passage.id for hit in found.hits]
+
+
+async def test_in_the_plans_order_the_first_sources_are_all_that_is_read() -> None:
+    assert await read(None, 2) == ["book:0", "guideline:0"]
+
+
+async def test_by_coverage_the_passages_that_hold_what_is_looked_for_are_read() -> None:
+    assert await read(Overlap(), 2) == ["research:0", "book:1"]
+
+
+@pytest.mark.parametrize("coverage", [None, Overlap()])
+async def test_either_order_loses_nothing_where_all_is_read(coverage: Relevance | None) -> None:
+    assert len(await read(coverage, 10)) == sum(map(len, TEXTS.values()))
+    assert set(await read(coverage, 10)) == set(await read(None, 10))
