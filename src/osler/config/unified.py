@@ -86,9 +86,9 @@ class Unified(Section):
         default=5, ge=1, le=200, description="Passages of one source in one search, at most."
     )
     order: Literal["plan", "coverage"] = Field(
-        default="plan",
-        description="Which k passages of a planned search are read: plan, the first of each query"
-        " in turn; coverage, those that hold the most of what is looked for.",
+        default="coverage",
+        description="Which k passages of a planned search are read: those that hold the most of"
+        " what is looked for; or, plan, the first of each query in turn.",
     )
     rounds: Whole = Field(
         default=8, ge=1, le=100, description="Plans that reflexion and serts try."
