@@ -91,9 +91,9 @@ def test_a_second_log_takes_from_the_file_what_the_model_said_for_the_first(
         records = read_records(tmp_path / log)
         return sorted((r.sample.id, r.outcome.option, r.outcome.usage) for r in records)
 
-    with_draft_and_three_options = 3 * (1 + 2)
-    first = outcomes("one", with_draft_and_three_options)
-    assert outcomes("two", with_draft_and_three_options) == first
+    requests = len(QUESTIONS) * (1 + 2)  # a draft, and each option weighed
+    first = outcomes("one", requests)
+    assert outcomes("two", requests) == first
 
 
 def _an_id(log: Path) -> str:

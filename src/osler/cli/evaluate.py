@@ -15,7 +15,7 @@ from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, Session, session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from osler.config import Settings
     from osler.evaluate.experiments import Experiment
@@ -90,9 +90,7 @@ def run(
 
     given = _experiment(experiment) if experiment else None
     wanted = given.labels if given and not strategies else _words(strategies, "--strategies")
-    labels, left_out = trials.labels_of(wanted, _loader(here))
-    for kind, reason in left_out.items():
-        here.say(f"left out: {kind}, {reason}")
+    labels, left_out = _labels(here, wanted)
     made = trials.trial(
         given.tasks if given and not tasks else _words(tasks, "--tasks"),
         labels,
@@ -113,6 +111,16 @@ def run(
     here.say(f"next: osler eval report --log-dir {log_dir}")
     if any(cell["failed"] for cell in found):
         raise typer.Exit(PARTIAL)
+
+
+def _labels(here: Session, wanted: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The strategies' labels, and who is not in `all` and why, which is said."""
+    from osler import trials
+
+    labels, left_out = trials.labels_of(wanted, _loader(here))
+    for kind, reason in left_out.items():
+        here.say(f"left out: {kind}, {reason}")
+    return labels, left_out
 
 
 @contextmanager

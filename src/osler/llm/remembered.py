@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from osler.errors import BadRun
 from osler.llm.base import (
@@ -32,6 +32,8 @@ from osler.llm.base import (
 )
 from osler.llm.tape import Kind, context_of, decoding, dumped, key_of, loaded
 
+T = TypeVar("T")
+
 _SCHEMA = 1
 _WAIT = 60.0
 """Seconds that one process waits for another's write."""
@@ -39,6 +41,9 @@ _WAIT = 60.0
 
 class Replies:
     """A file of replies (SQLite); several processes may use it at once.
+
+    Looked into and written to where it is asked, in no thread: a call of a model takes a
+    thousand times as long.
 
     Raises `BadRun` for a file that is something else, or cannot be written.
     """
@@ -59,12 +64,11 @@ class Replies:
             raise
 
     def _prepare(self) -> None:
-        (schema,) = self._db.execute("PRAGMA user_version").fetchone()
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        schema, tables = self._db.execute(  # in one statement: another may be making the file
+            "SELECT user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version"
+        ).fetchone()
         if schema != _SCHEMA and (schema or tables):
             raise BadRun(f"{self._path} is no file of replies", fix="name another file")
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=NORMAL")  # a lost reply is asked for again
         with self._db:  # whoever else opens it now sees table and version, or neither
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute(
@@ -80,6 +84,15 @@ class Replies:
                 "SELECT reply FROM replies WHERE key = ?", (self._key(kind, asked),)
             ).fetchone()
         return None if row is None else loaded(kind, json.loads(row[0]))
+
+    async def once(self, kind: Kind, asked: Sequence[Any], work: Callable[[], Awaitable[T]]) -> T:
+        """The reply to the same request, else what `work` brings, which is kept."""
+        known: T | None = self.known(kind, asked)
+        if known is not None:
+            return known
+        reply = await work()
+        self.keep(kind, asked, reply)
+        return reply
 
     def keep(self, kind: Kind, asked: Sequence[Any], reply: Any) -> None:
         """Where two processes asked at once, the first reply stays."""
@@ -126,12 +139,9 @@ class RememberingModel:
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         asked = (self.identity, tuple(messages), decoding(sampling))
-        known: Completion | None = self.replies.known("complete", asked)
-        if known is not None:
-            return known
-        reply = await self.model.complete(messages, sampling)
-        self.replies.keep("complete", asked, reply)
-        return reply
+        return await self.replies.once(
+            "complete", asked, lambda: self.model.complete(messages, sampling)
+        )
 
 
 @dataclass(frozen=True)
@@ -167,12 +177,9 @@ class RememberingAttentive(RememberingScorer):
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
         asked = (self.identity, context_of(context), text)
-        known: Attended | None = self.replies.known("attend", asked)
-        if known is not None:
-            return known
-        reply = await self.attentive.attend(context, text)
-        self.replies.keep("attend", asked, reply)
-        return reply
+        return await self.replies.once(
+            "attend", asked, lambda: self.attentive.attend(context, text)
+        )
 
 
 def remembering(model: LanguageModel, identity: str, replies: Replies) -> RememberingModel:

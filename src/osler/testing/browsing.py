@@ -106,13 +106,31 @@ def ask(page: Any, question: str = QUESTION) -> None:
     page.get_by_role("heading", name="Answer", exact=True).wait_for()
 
 
-def expect(there: Any) -> Any:
-    """Playwright's assertions about a locator, which wait until they hold: what is drawn a moment
-    after the page says that it is there is no failure. They fail after `PATIENCE`."""
-    from playwright.sync_api import expect as expected
+def says(there: Any, text: str) -> None:
+    """Waits until the one element there shows the text, among other things.
 
-    expected.set_options(timeout=1000 * PATIENCE)
-    return expected(there)
+    What is drawn a moment after the page says that it is there is no failure. Like `reads`
+    and `counts` it fails after `PATIENCE`.
+    """
+    _expected(there).to_contain_text(text, use_inner_text=True)
+
+
+def reads(there: Any, text: Any) -> None:
+    """Waits until what is there shows this text and nothing else: a string, a pattern, or one
+    for each of several elements."""
+    _expected(there).to_have_text(text, use_inner_text=True)
+
+
+def counts(there: Any, number: int) -> None:
+    """Waits until so many are there. That none is there is asserted, not waited for."""
+    _expected(there).to_have_count(number)
+
+
+def _expected(there: Any) -> Any:
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=1000 * PATIENCE)
+    return expect(there)
 
 
 def until(page: Any, true: str) -> None:

@@ -11,7 +11,16 @@ import httpx2
 
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
-from osler.testing.browsing import QUESTION, ask, expect, many_pages, until, with_samples
+from osler.testing.browsing import (
+    QUESTION,
+    ask,
+    counts,
+    many_pages,
+    reads,
+    says,
+    until,
+    with_samples,
+)
 from osler.testing.served import Place, Speaks, asked, events, filled, serving
 
 Window = Callable[..., Any]
@@ -19,15 +28,13 @@ Window = Callable[..., Any]
 
 def test_a_question_is_answered_and_its_citation_opens_the_passage_at_the_quote(page: Any) -> None:
     ask(page)
-    expect(page.locator(".answer")).to_contain_text(
-        "Adrenaline is given first.", use_inner_text=True
-    )
+    says(page.locator(".answer"), "Adrenaline is given first.")
     page.locator(".cite").first.click()
     dialog = page.get_by_role("dialog")
     dialog.wait_for()
     marked = dialog.locator("mark").inner_text()
     assert marked
-    expect(dialog.locator(".passage")).to_contain_text(marked)
+    says(dialog.locator(".passage"), marked)
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
 
@@ -38,7 +45,7 @@ def test_a_citation_under_the_pointer_lights_its_card_and_shows_the_quote(page: 
     page.locator(".card.lit").wait_for()
     tip = page.locator(".cited .tip").first
     assert tip.is_visible()
-    expect(tip).to_contain_text(page.locator(".card.lit .quote").inner_text())
+    says(tip, page.locator(".card.lit .quote").inner_text())
     page.locator("h1").hover()
     page.locator(".card.lit").wait_for(state="detached")
     assert not tip.is_visible()
@@ -49,8 +56,8 @@ def test_a_reload_shows_the_same_answer_with_its_citations(page: Any) -> None:
     before = page.locator(".columns").inner_text()
     page.reload()
     page.get_by_role("heading", name="Answer", exact=True).wait_for()
-    expect(page.locator(".columns")).to_have_text(before, use_inner_text=True)
-    expect(page.locator(".cite")).to_have_count(2)
+    reads(page.locator(".columns"), before)
+    counts(page.locator(".cite"), 2)
 
 
 def test_evidence_stands_by_source_and_one_source_can_be_looked_at(page: Any) -> None:
@@ -58,9 +65,9 @@ def test_evidence_stands_by_source_and_one_source_can_be_looked_at(page: Any) ->
     sources = page.locator(".source").count()
     assert sources > 1
     tabs = page.locator(".tabs button")
-    expect(tabs).to_have_count(sources + 1)
+    counts(tabs, sources + 1)
     tabs.nth(1).click()
-    expect(page.locator(".source")).to_have_count(1)
+    counts(page.locator(".source"), 1)
     page.locator(".card").first.click()
     page.get_by_role("dialog").locator("mark").wait_for()
 
@@ -126,8 +133,8 @@ def test_an_option_that_was_chosen_stands_out(window: Window, home: Path) -> Non
         page.get_by_label("Options to choose from").fill("salbutamol\nadrenaline")
         page.get_by_role("checkbox", name="guideline").check()
         ask(page)
-        expect(page.locator(".option")).to_have_text("B. adrenaline")
-        expect(page.locator(".options .chosen")).to_have_text("adrenaline")
+        reads(page.locator(".option"), "B. adrenaline")
+        reads(page.locator(".options .chosen"), "adrenaline")
         page.get_by_text("How it was reached").click()
         searched = page.locator(".timeline > li", has_text="Searches").inner_text()
         assert "guideline: " in searched
@@ -157,7 +164,7 @@ def test_a_run_is_watched_while_it_goes_and_shows_its_answer_by_itself(
         until(page, "Number(document.querySelector('[role=status]').innerText.split(': ')[1]) > 1")
         gate.set()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()
-        expect(page.get_by_text("Working")).to_have_count(0)
+        assert page.get_by_text("Working").count() == 0
 
 
 def test_a_run_that_is_stopped_says_so(window: Window, home: Path) -> None:
@@ -167,7 +174,7 @@ def test_a_run_that_is_stopped_says_so(window: Window, home: Path) -> None:
         page.get_by_role("button", name="Ask", exact=True).click()
         page.get_by_role("button", name="Stop").click()
         page.get_by_role("alert").wait_for()
-        expect(page.get_by_role("alert")).to_have_text("It was stopped")
+        reads(page.get_by_role("alert"), "It was stopped")
 
 
 def cut(page: Any, seen: list[str], *, away: int = 0) -> None:
@@ -227,7 +234,7 @@ def test_a_question_that_is_refused_says_why(window: Window, place: Place) -> No
     with window(place, expected=["422"]) as page:
         page.get_by_label("A medical question").fill("\x01")
         page.get_by_role("button", name="Ask", exact=True).click()
-        expect(page.get_by_role("alert")).to_contain_text("control characters")
+        says(page.get_by_role("alert"), "control characters")
 
 
 def test_a_server_with_keys_asks_for_one(window: Window, home: Path) -> None:
@@ -246,9 +253,9 @@ def test_a_server_with_keys_asks_for_one(window: Window, home: Path) -> None:
 def test_a_sentence_without_a_citation_is_marked(window: Window, home: Path) -> None:
     with serving(home, model=Speaks(reply="It is so.")) as place, window(place) as page:
         ask(page)
-        expect(page.locator(".uncited")).to_have_count(1)
-        expect(page.locator(".cite")).to_have_count(0)
-        expect(page.locator(".answer")).to_contain_text("ungrounded")
+        counts(page.locator(".uncited"), 1)
+        assert page.locator(".cite").count() == 0
+        says(page.locator(".answer"), "ungrounded")
 
 
 def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(
@@ -275,9 +282,9 @@ def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(
         with window(place, f"runs/{run}") as page:
             box = page.get_by_role("note", name="Look twice")
             box.wait_for()
-            expect(box).to_contain_text(told["text"])
+            says(box, told["text"])
             for amount in (5, 50):
-                expect(box).to_contain_text(f"is {amount} mg once")
+                says(box, f"is {amount} mg once")
             box.get_by_role("link").first.click()
             page.locator("main .text", has_text="examplol").first.wait_for()
 
@@ -286,7 +293,7 @@ def test_an_answer_of_ten_thousand_words_is_shown_whole(window: Window, home: Pa
     reply = " ".join(["Adrenaline is given first, into the outer thigh, at once. [1]"] * 1_000)
     with serving(home, model=Speaks(reply=reply)) as place, window(place) as page:
         ask(page)
-        expect(page.locator(".cite")).to_have_count(1_000)
+        counts(page.locator(".cite"), 1_000)
         assert page.locator(".answer").inner_text().count("outer thigh") == 1_000
         page.locator(".cite").last.click()
         page.get_by_role("dialog").wait_for()
@@ -306,6 +313,6 @@ def test_two_hundred_cards_are_shown_and_open(window: Window, home: Path) -> Non
         events(client, run)
         with window(place, f"runs/{run}") as page:
             page.locator(".card").first.wait_for()
-            expect(page.locator(".card")).to_have_count(200)
+            counts(page.locator(".card"), 200)
             page.locator(".card").nth(199).click()
             page.get_by_role("dialog").get_by_text("[200]").wait_for()

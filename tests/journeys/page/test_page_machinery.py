@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from osler.testing.browsing import QUESTION, ask, expect, recorded, until
+from osler.testing.browsing import QUESTION, ask, counts, reads, recorded, says, until
 from osler.testing.served import Place, asked, events
 
 Window = Callable[..., Any]
@@ -106,32 +106,28 @@ def seek(page: Any, step: int) -> None:
 
 def test_the_film_is_sought_and_shows_the_stack_as_it_was(shown: Any) -> None:
     kept = shown.locator(".frames:not(.gone) li")
-    expect(kept).to_have_text(["Conclusion done", "Thought second", "User_Query q"])
+    reads(kept, ["Conclusion done", "Thought second", "User_Query q"])
     seek(shown, 2)
-    expect(kept).to_have_text(["Thought <b>first</b>", "User_Query q"])
+    reads(kept, ["Thought <b>first</b>", "User_Query q"])
     shown.get_by_role("slider", name="Step").focus()
     shown.keyboard.press("ArrowLeft")
-    expect(kept).to_have_text(["User_Query q"])
+    reads(kept, ["User_Query q"])
 
 
 def test_what_was_popped_stays_in_the_film(shown: Any) -> None:
     seek(shown, 4)
-    expect(shown.locator(".frames.gone li")).to_have_text(["taken off: Thought <b>first</b>"])
-    expect(shown.locator("section[aria-label=Stack] label")).to_contain_text(
-        "Backtrack: irrelevant", use_inner_text=True
-    )
+    reads(shown.locator(".frames.gone li"), ["taken off: Thought <b>first</b>"])
+    says(shown.locator("section[aria-label=Stack] label"), "Backtrack: irrelevant")
 
 
 def test_the_plot_shows_the_values_against_sigma_and_a_point_seeks_the_film(shown: Any) -> None:
-    expect(shown.locator("figure circle")).to_have_count(2)
-    expect(shown.locator("figcaption")).to_contain_text("σ = 10")
+    counts(shown.locator("figure circle"), 2)
+    says(shown.locator("figcaption"), "σ = 10")
     first, second = shown.locator("figure circle").all()
     line = float(shown.locator("figure line.sigma").get_attribute("y1"))
     assert float(first.get_attribute("cy")) < line < float(second.get_attribute("cy"))
     first.click()
-    expect(shown.locator("section[aria-label=Stack] label")).to_contain_text(
-        "Step 3/7", use_inner_text=True
-    )
+    says(shown.locator("section[aria-label=Stack] label"), "Step 3/7")
     second.click()
     shown.get_by_text("halted").wait_for()
 
@@ -144,17 +140,17 @@ def test_a_node_of_the_graph_opens_by_key_and_tells_its_step(graph: Any) -> None
     assert "Which drug? → adrenaline" in told
     assert "R(s=d)" in told
     assert "Own knowledge?" in told
-    expect(graph.locator(".dag path")).to_have_count(3)
+    counts(graph.locator(".dag path"), 3)
     assert node.get_attribute("aria-expanded") == "true"
 
 
 def test_a_calculation_shows_its_code_and_its_passages_open(graph: Any) -> None:
     graph.get_by_role("button", name="2 Math").click()
     told = graph.locator(".shown")
-    expect(told).to_contain_text("print(6 * 7)")
+    says(told, "print(6 * 7)")
     told.get_by_role("link", name="guideline:pages#0").click()
     graph.locator(".here").wait_for()
-    expect(graph.locator(".here")).to_contain_text("thigh")
+    says(graph.locator(".here"), "thigh")
 
 
 def test_a_source_that_was_down_and_a_warning_are_never_hidden(graph: Any) -> None:
@@ -170,9 +166,9 @@ def test_what_was_found_and_not_used_is_named_and_opens(graph: Any) -> None:
 
 
 def test_the_timeline_opens_an_event_as_it_is_stored(shown: Any) -> None:
-    expect(shown.locator(".timeline > li")).to_have_count(len(FILM) + 1)
+    counts(shown.locator(".timeline > li"), len(FILM) + 1)
     shown.locator(".timeline summary").nth(1).click()
-    expect(shown.locator(".timeline pre")).to_contain_text('"text": "<b>first</b>"')
+    says(shown.locator(".timeline pre"), '"text": "<b>first</b>"')
 
 
 def test_a_replay_goes_from_the_first_event_to_the_last(
@@ -183,8 +179,8 @@ def test_a_replay_goes_from_the_first_event_to_the_last(
         page.get_by_text(f"Event {len(FILM) + 1}/{len(FILM) + 1}").wait_for()
         page.get_by_role("button", name="Play").wait_for()
         page.get_by_role("slider", name="Replay").fill("2")
-        expect(page.locator(".frames li")).to_have_count(2)
-        expect(page.locator("figure")).to_have_count(0)
+        counts(page.locator(".frames li"), 2)
+        assert page.locator("figure").count() == 0
         page.get_by_role("button", name="Play").click()
         page.get_by_role("button", name="Pause").click()
 
@@ -197,7 +193,7 @@ def test_runs_are_listed_filtered_opened_and_replayed(page: Any, place: Place) -
     page.get_by_label("Filter").fill("seven")
     link = page.get_by_role("link", name="What is given first in case seven?")
     link.wait_for()
-    expect(page.locator(".runs li")).to_have_count(1)
+    counts(page.locator(".runs li"), 1)
     page.locator(".runs").get_by_role("link", name="Replay").click()
     page.get_by_text("Replay: Event").wait_for()
     page.go_back()
@@ -217,9 +213,9 @@ def test_two_runs_stand_side_by_side_and_what_both_found_is_marked(page: Any, pl
     page.get_by_role("checkbox").nth(1).check()
     page.get_by_role("link", name="Side by side").click()
     page.locator(".pair .answer").nth(1).wait_for()
-    expect(page.locator(".pair > article")).to_have_count(2)
-    expect(page.locator("h1")).to_have_text("Which drug comes first, one?")
-    expect(page.locator(".both")).to_have_count(2)
+    counts(page.locator(".pair > article"), 2)
+    reads(page.locator("h1"), "Which drug comes first, one?")
+    counts(page.locator(".both"), 2)
     page.reload()
     page.locator(".pair .answer").nth(1).wait_for()
     page.locator(".pair .cite").last.click()
@@ -231,7 +227,7 @@ def test_the_report_to_print_has_the_same_answer_and_no_script(page: Any) -> Non
     page.get_by_role("link", name="Report to print").click()
     page.wait_for_url("**/report.html")
     assert "Adrenaline is given first." in page.content()
-    expect(page.locator("script")).to_have_count(0)
+    assert page.locator("script").count() == 0
 
 
 def test_on_paper_there_are_the_answer_and_its_evidence_and_no_controls(page: Any) -> None:
@@ -257,11 +253,11 @@ def test_a_run_of_five_thousand_events_is_shown(window: Window, place: Place) ->
     with window(place, f"runs/{id}") as page:
         page.get_by_text("How it was reached").click()
         page.get_by_role("heading", name="Timeline: 5004").wait_for()
-        expect(page.locator(".timeline > li")).to_have_count(200)
+        counts(page.locator(".timeline > li"), 200)
         page.get_by_role("button", name="Show earlier events: 4804").click()
         until(page, "document.querySelectorAll('.timeline > li').length === 700")
 
 
 def test_a_run_that_is_not_there_says_so(window: Window, place: Place) -> None:
     with window(place, "runs/20260101-000000-ffffffffffff", expected=["404"]) as page:
-        expect(page.get_by_role("alert")).to_contain_text("there is no run")
+        says(page.get_by_role("alert"), "there is no run")

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from hypothesis import given
@@ -94,12 +95,18 @@ async def test_two_processes_share_a_file(tmp_path: Path) -> None:
 
 
 def test_several_may_make_the_file_at_once(tmp_path: Path) -> None:
-    def made(_: int) -> int:
-        with closing(Replies(tmp_path / "r")) as replies:
-            return len(replies)
+    start = Barrier(8, timeout=60)
+
+    def made(_: int) -> list[int]:
+        counted = []
+        for name in range(100):
+            start.wait()
+            with closing(Replies(tmp_path / str(name))) as replies:
+                counted.append(len(replies))
+        return counted
 
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(made, range(40))) == [0] * 40
+        assert list(pool.map(made, range(8))) == [[0] * 100] * 8
 
 
 def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
