@@ -213,7 +213,7 @@ def _parts(kb: KnowledgeBase, queries: Floats, texts: list[str]) -> None:
     numbers: list[list[int]] = []
 
     def engine(i: int) -> None:
-        dense, _ = kb.rankings(texts[i].split(), queries[i], encoder=Synthetic.identity, k=100)
+        dense, _ = kb.rankings(texts[i].split(), queries[i], encoder=Synthetic.identity, k=64)
         numbers.append([number for number, _ in dense[:10]])
 
     def read(i: int) -> None:

@@ -1,6 +1,5 @@
 """Snapshots: a copy is whole or not there, and the way back is one step for every reader."""
 
-import json
 import os
 import signal
 import sqlite3
@@ -16,15 +15,7 @@ from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
 from osler.kb import access
 from osler.kb.base import KnowledgeBase
 from osler.testing.encoders import HashingEncoder
-
-
-def corpus(path: Path, count: int, word: str = "iron") -> Path:
-    rows = [
-        {"id": f"{word}{i}", "title": f"Title {i}", "content": f"Text {i} on {word}."}
-        for i in range(count)
-    ]
-    path.write_text("\n".join(json.dumps({**row, "contents": ""}) for row in rows) + "\n")
-    return path
+from osler.testing.stores import corpus
 
 
 @pytest.fixture

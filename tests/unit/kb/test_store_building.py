@@ -2,7 +2,6 @@
 
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,6 +21,7 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.embed import Kind
 from osler.kb.vectors import Floats
 from osler.testing.encoders import HashingEncoder
+from osler.testing.stores import corpus
 from osler.text import words
 from osler.types import Language
 
@@ -39,32 +39,11 @@ class Bent(HashingEncoder):
         return doubled
 
 
-def corpus(path: Path, count: int, word: str = "iron") -> Path:
-    rows = [
-        {
-            "id": f"{word}{i}",
-            "title": f"Title {i}",
-            "content": f"Text {i} on {word}.",
-            "contents": "",
-        }
-        for i in range(count)
-    ]
-    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
-    return path
-
-
 @pytest.fixture
 def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.create(tmp_path / "kb") as made:
         made.add([corpus(tmp_path / "iron.jsonl", 20)], source="book")
         yield made
-
-
-def change(kb: KnowledgeBase, sql: str) -> None:
-    """Damage from outside."""
-    with sqlite3.connect(kb.path / access.FILE) as db:
-        db.execute(sql)
-    db.close()
 
 
 # Building

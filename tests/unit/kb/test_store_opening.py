@@ -1,6 +1,5 @@
 """Opening: what is refused and why, what cannot be found, and what damage looks like."""
 
-import json
 import os
 import shutil
 import sqlite3
@@ -21,20 +20,7 @@ from osler.errors import (
 from osler.kb import access
 from osler.kb.base import KnowledgeBase
 from osler.testing.encoders import HashingEncoder
-
-
-def corpus(path: Path, count: int, word: str = "iron") -> Path:
-    rows = [
-        {
-            "id": f"{word}{i}",
-            "title": f"Title {i}",
-            "content": f"Text {i} on {word}.",
-            "contents": "",
-        }
-        for i in range(count)
-    ]
-    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
-    return path
+from osler.testing.stores import change, corpus
 
 
 @pytest.fixture
@@ -42,13 +28,6 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.create(tmp_path / "kb") as made:
         made.add([corpus(tmp_path / "iron.jsonl", 20)], source="book")
         yield made
-
-
-def change(kb: KnowledgeBase, sql: str) -> None:
-    """Damage from outside."""
-    with sqlite3.connect(kb.path / access.FILE) as db:
-        db.execute(sql)
-    db.close()
 
 
 # Opening

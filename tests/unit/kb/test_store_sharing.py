@@ -1,6 +1,5 @@
 """Several builds at a time: each batch once, and a dead builder's batch by another."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.embed import Kind
 from osler.kb.vectors import Floats
 from osler.testing.encoders import HashingEncoder
+from osler.testing.stores import corpus
 
 
 class Watched(HashingEncoder):
@@ -32,15 +32,6 @@ class Watched(HashingEncoder):
             self._gate.wait(timeout=20)
         self.texts += texts
         return super().encode(texts, kind=kind)
-
-
-def corpus(path: Path, count: int) -> Path:
-    rows = [
-        {"id": f"d{i}", "title": f"Title {i}", "content": f"Text {i} on iron.", "contents": ""}
-        for i in range(count)
-    ]
-    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
-    return path
 
 
 @pytest.fixture

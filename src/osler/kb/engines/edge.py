@@ -28,7 +28,7 @@ from osler.kb.engines.base import Filter, Ranking, merged, shelves
 from osler.kb.engines.generation import Current
 from osler.kb.vectors import Floats
 
-VERSION = f"1/{sparse.VERSION}"
+VERSION = f"2/{sparse.VERSION}"
 """Of the layout and of the words' vectors: an index of another version is made anew."""
 
 _STOP_S = 5.0
