@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from osler import wiring
-from osler.baselines.table import ATTENTION, METHODS_BY_KIND
+from osler.baselines.table import ATTENTION, CHAINS, METHODS_BY_KIND
 from osler.config import STRATEGIES, Settings, presets
 from osler.errors import BadConfig
 from osler.evaluate import plan as planning
@@ -25,6 +25,7 @@ from osler.evaluate.runner import Cell, Finished, Keep, Progress, Ready, Runner
 from osler.llm.remembered import Replies
 from osler.llm.tape import Tape
 from osler.trace import Solver
+from osler.wiring import graphs
 
 KeepRun = Callable[[Settings, wiring.Parts, Tape, Finished], str]
 """Keeps a finished run with its tape; returns its name below `runs/` of the log folder."""
@@ -89,9 +90,16 @@ def labels_of(words: Sequence[str], load: Load) -> tuple[list[str], dict[str, st
 
 
 def _unmet(kind: str, settings: Settings) -> str:
-    needs = METHODS_BY_KIND[kind].needs if kind in METHODS_BY_KIND else ""
-    shows = settings.model.kind == "transformers"
-    return f"it needs the model's {needs}" if needs == ATTENTION and not shows else ""
+    needs = _needs(kind)
+    if needs == ATTENTION and settings.role("reader").kind != "transformers":
+        return f"it needs the model's {needs}"
+    if needs == CHAINS and not graphs.exists(settings):
+        return "it needs a concept graph, and the knowledge base has none"
+    return ""
+
+
+def _needs(kind: str) -> str:
+    return METHODS_BY_KIND[kind].needs if kind in METHODS_BY_KIND else ""
 
 
 def read_task(word: str, folder: Path | None) -> Loaded:
@@ -134,6 +142,9 @@ def trial(
 ) -> Trial:
     """Everything is read and checked before the first sample is tried."""
     settings = {label: strategy_settings(label, load) for label in labels}
+    for found in settings.values():
+        if _needs(found.strategy.kind) == CHAINS:
+            graphs.require(found)
     entrants = {
         label: planning.entrant(label, found.model_dump(mode="json"))
         for label, found in settings.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -94,18 +95,35 @@ def test_an_address_in_a_strategy_keeps_its_colons(tmp_path: Path) -> None:
     assert found.role("planner").kind == "packaged"
 
 
-def test_all_stands_for_every_strategy_that_the_model_can_serve(tmp_path: Path) -> None:
-    def of_folder(flags: Mapping[str, object], preset: str | None) -> Settings:
-        return load(flags, cwd=tmp_path, env={}, preset=preset).settings
+def test_all_stands_for_every_strategy_that_model_and_knowledge_base_can_serve(
+    osler: Any, folder: Path
+) -> None:
+    def here(flags: Mapping[str, object], preset: str | None) -> Settings:
+        return load(flags, cwd=folder, env=os.environ, preset=preset).settings
 
-    labels, left_out = labels_of(["rag", "all:answer.candidates=1"], of_folder)
+    labels, left_out = labels_of(["rag", "all:answer.candidates=1"], here)
     assert labels[0] == "rag"
-    assert {label.partition(":")[0] for label in labels} == STRATEGIES.keys() - {"dragin"}
-    assert len(labels) == len(STRATEGIES)  # "rag" under both settings
-    assert left_out == {"dragin": "it needs the model's attention (transformers)"}
-    shown = {"model.kind": "transformers", "model.path": tmp_path}
-    everyone, _ = labels_of(["all"], lambda flags, preset: of_folder({**flags, **shown}, preset))
+    assert {label.partition(":")[0] for label in labels} == STRATEGIES.keys() - {"dragin", "hykge"}
+    assert len(labels) == len(STRATEGIES) - 1  # "rag" under both settings
+    assert left_out == {
+        "dragin": "it needs the model's attention (transformers)",
+        "hykge": "it needs a concept graph, and the knowledge base has none",
+    }
+    (folder / "ours.obo").write_text("[Term]\nid: DOID:1\nname: fever\n", encoding="utf-8")
+    assert osler("kb", "graph", "add", "ours.obo").exit_code == 0
+    shown = {"model.kind": "transformers", "model.path": folder}
+    everyone, _ = labels_of(["all"], lambda flags, preset: here({**flags, **shown}, preset))
     assert set(everyone) == STRATEGIES.keys()
+
+
+def test_a_strategy_whose_graph_is_missing_is_refused_before_any_other_is_tried(
+    osler: Any, questions: Path
+) -> None:
+    tried = ("--tasks", f"medqa-us={questions}", "--strategies", "direct,hykge", "--log-dir", "log")
+    done = osler("eval", "run", *tried)
+    assert done.exit_code == 3
+    assert "hykge needs a concept graph" in done.stderr
+    assert not Path("log").exists()
 
 
 def test_an_experiment_of_another_command_says_which(osler: Any, folder: Path) -> None:
