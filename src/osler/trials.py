@@ -31,6 +31,14 @@ KeepRun = Callable[[Settings, wiring.Parts, Tape, Finished], str]
 """Keeps a finished run with its tape; returns its name below `runs/` of the log folder."""
 ALL = "all"
 """Stands for every strategy, with what follows it for each: "all:answer.candidates=1"."""
+_LACKS = {
+    ATTENTION: (
+        f"the model's {ATTENTION}",
+        'set model.kind = "transformers", or take dragin-entropy',
+    ),
+    CHAINS: ("a concept graph, and the knowledge base has none", "`osler kb graph add` one"),
+}
+"""What a method may need that is not there, in words, and how to get it."""
 Load = Callable[[Mapping[str, object], str | None], Settings]
 """Flags by dotted key, and a preset or `None` → the settings in force."""
 
@@ -82,24 +90,20 @@ def labels_of(words: Sequence[str], load: Load) -> tuple[list[str], dict[str, st
             continue
         for kind in STRATEGIES:
             label = f"{kind}{colon}{settings}"
-            if reason := _unmet(kind, strategy_settings(label, load)):
-                left_out[kind] = reason
+            if needs := _unmet(strategy_settings(label, load)):
+                left_out[kind] = f"it needs {_LACKS[needs][0]}"
             else:
                 labels.append(label)
     return list(dict.fromkeys(labels)), left_out
 
 
-def _unmet(kind: str, settings: Settings) -> str:
-    needs = _needs(kind)
+def _unmet(settings: Settings) -> str:
+    """What the strategy needs and has not: a key of `_LACKS`, or empty."""
+    method = METHODS_BY_KIND.get(settings.strategy.kind)
+    needs = method.needs if method else ""
     if needs == ATTENTION and settings.role("reader").kind != "transformers":
-        return f"it needs the model's {needs}"
-    if needs == CHAINS and not graphs.exists(settings):
-        return "it needs a concept graph, and the knowledge base has none"
-    return ""
-
-
-def _needs(kind: str) -> str:
-    return METHODS_BY_KIND[kind].needs if kind in METHODS_BY_KIND else ""
+        return needs
+    return needs if needs == CHAINS and not graphs.exists(settings) else ""
 
 
 def read_task(word: str, folder: Path | None) -> Loaded:
@@ -142,9 +146,10 @@ def trial(
 ) -> Trial:
     """Everything is read and checked before the first sample is tried."""
     settings = {label: strategy_settings(label, load) for label in labels}
-    for found in settings.values():
-        if _needs(found.strategy.kind) == CHAINS:
-            graphs.require(found)
+    for label, found in settings.items():
+        if needs := _unmet(found):
+            lacks, fix = _LACKS[needs]
+            raise BadConfig(f"{label} needs {lacks}", fix=fix)
     entrants = {
         label: planning.entrant(label, found.model_dump(mode="json"))
         for label, found in settings.items()

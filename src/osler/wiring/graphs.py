@@ -21,15 +21,6 @@ def exists(settings: Settings) -> bool:
     return (settings.kb.path / FILE).exists()
 
 
-def require(settings: Settings) -> None:
-    """Raises `BadConfig` without a graph."""
-    if not exists(settings):
-        raise BadConfig(
-            f"{settings.strategy.kind} needs a concept graph, and the knowledge base has none",
-            fix="`osler kb graph add` it",
-        )
-
-
 def graph_of(settings: Settings) -> Graph | None:
     """The graph in the folder of the knowledge base; `None` without one."""
     from osler.kb.graph.store import Graph
@@ -47,13 +38,15 @@ def recogniser_of(graph: Graph) -> Recogniser | None:
 
 def chains(settings: Settings) -> Retriever:
     """What finds reasoning chains (HyKGE). Raises `BadConfig` without a graph."""
-    from osler.kb.graph.store import Graph
     from osler.retrieve.graph_chains import ChainRetriever
 
-    require(settings)
-    method = settings.strategy
+    graph, method = graph_of(settings), settings.strategy
+    if graph is None:
+        raise BadConfig(
+            "hykge needs a concept graph, and the knowledge base has none",
+            fix="`osler kb graph add` it",
+        )
     hops = method.hops if isinstance(method, HyKge) else 3
-    graph = Graph.open(settings.kb.path)
     return ChainRetriever(graph, hops=hops, recogniser=recogniser_of(graph))
 
 

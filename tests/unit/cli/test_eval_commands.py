@@ -116,13 +116,18 @@ def test_all_stands_for_every_strategy_that_model_and_knowledge_base_can_serve(
     assert set(everyone) == STRATEGIES.keys()
 
 
-def test_a_strategy_whose_graph_is_missing_is_refused_before_any_other_is_tried(
-    osler: Any, questions: Path
+@pytest.mark.parametrize(
+    ("strategy", "needs"),
+    [("hykge", "hykge needs a concept graph"), ("dragin", "dragin needs the model's attention")],
+)
+def test_a_strategy_that_cannot_run_is_refused_before_any_other_is_tried(
+    osler: Any, questions: Path, strategy: str, needs: str
 ) -> None:
-    tried = ("--tasks", f"medqa-us={questions}", "--strategies", "direct,hykge", "--log-dir", "log")
+    names = f"direct,{strategy}"
+    tried = ("--tasks", f"medqa-us={questions}", "--strategies", names, "--log-dir", "log")
     done = osler("eval", "run", *tried)
     assert done.exit_code == 3
-    assert "hykge needs a concept graph" in done.stderr
+    assert needs in done.stderr
     assert not Path("log").exists()
 
 

@@ -17,9 +17,8 @@ EF, OVERSAMPLING = 112, 1.0
 """Breadth of the graph search, at least, and how many candidates per hit are compared again
 by their exact vectors.
 
-On a million vectors (benchmarks/speed/search.py) this found .986 of the ten nearest in 0.7 to
-0.9 ms with a breadth of 128, and a breadth of 256 with twice as many compared .990 in 1.2 ms. 112
-finds what 128 does in 0.87 of its processor time; 96 finds .003 less."""
+On a million vectors (benchmarks/speed/search.py) this finds .986 of the ten nearest, a breadth of
+128 .989 in 1.14 times the processor time."""
 
 LEAST_PIECE, MOST_PIECES = 100_000, 8
 """A shard is searched in pieces, each by a thread of its own. A search by words looks at every
