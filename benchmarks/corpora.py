@@ -19,8 +19,8 @@ from pathlib import Path
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.chunk import passages
-from osler.kb.discover import discover, read
-from osler.kb.records import Deleted, Document, Drop
+from osler.sources.discover import discover, read
+from osler.sources.records import Deleted, Document, Drop
 from osler.types import EMR
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"

@@ -42,13 +42,13 @@ from corpora import DATA
 
 from osler.evaluate.metrics.extracted import Hits, hits
 from osler.kb.chunk import passages
-from osler.kb.discover import discover, read
 from osler.kb.extract.base import Extractor, Outcome
 from osler.kb.extract.dictionary import DictionaryExtractor
 from osler.kb.extract.items import UNANCHORED, Item
 from osler.kb.extract.model import ModelExtractor
-from osler.kb.records import Document, Drop
 from osler.llm.base import LanguageModel, Sampling
+from osler.sources.discover import discover, read
+from osler.sources.records import Document, Drop
 from osler.types import Passage
 
 _SHORTEST = 200

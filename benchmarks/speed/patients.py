@@ -16,10 +16,10 @@ from pathlib import Path
 from statistics import median
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.emr.codes import icd
-from osler.kb.emr.similar import Cohort
-from osler.kb.emr.telling import Profile
 from osler.retrieve.patients import Patients
+from osler.sources.patients.codes import icd
+from osler.sources.patients.patient_document import Profile
+from osler.sources.patients.similar import Cohort
 
 SEARCHES = 100
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.kb.chunk import chunk, passages
-from osler.kb.records import Document, Section
+from osler.sources.records import Document, Section
 
 # Storable text only: a parser's `clean` removes lone surrogates before this.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=400) | st.lists(

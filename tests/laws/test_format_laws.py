@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from osler.errors import MalformedSource
 from osler.kb.chunk import passages
-from osler.kb.formats import FOLDER_PARSERS, PARSERS, FolderParser, sniff
-from osler.kb.formats.fhir import Fhir
-from osler.kb.records import Document, Drop, Parser, Record
+from osler.sources.formats import FOLDER_PARSERS, PARSERS, FolderParser, sniff
+from osler.sources.formats.fhir import Fhir
+from osler.sources.records import Document, Drop, Parser, Record
 from osler.text import clean
 
 PIECES = [

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from osler.kb.emr.codes import Code, System, lineage
-from osler.kb.emr.similar import Cohort
-from osler.kb.emr.telling import Profile
+from osler.sources.patients.codes import Code, System, lineage
+from osler.sources.patients.patient_document import Profile
+from osler.sources.patients.similar import Cohort
 
 CODES = [
     *(Code(System.ICD9, v) for v in ("250.00", "250.02", "401.9", "428.0", "V58.61", "038.9")),

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.kb.chunk import passages
-from osler.kb.emr.codes import Code, System
-from osler.kb.emr.entries import entries
-from osler.kb.emr.patient import Encounter, Fact, Kind, Patient
-from osler.kb.emr.telling import document_of, profile_of
+from osler.sources.patients.codes import Code, System
+from osler.sources.patients.entries import entries
+from osler.sources.patients.patient import Encounter, Fact, Kind, Patient
+from osler.sources.patients.patient_document import document_of, profile_of
 
 codes = st.builds(
     Code,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from osler.kb.formats.trim import Trimmed
+from osler.sources.formats.trim import Trimmed
 
 NAMES = ("ReferenceList", "AuthorList")
 TAGS = st.sampled_from([*NAMES, "ReferenceLists", "Author", "Title"])

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.kb.chunk import Chunking, Unit, chunk, passages
-from osler.kb.records import Document, Section
 from osler.kb.windows import token_count, windows
+from osler.sources.records import Document, Section
 from osler.types import WEB
 
 PIECES = [

@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from osler.kb.emr.codes import Code, Level, System, icd
-from osler.kb.emr.crosswalk import Crosswalk, Mapping
-from osler.kb.emr.similar import Cohort, Match
-from osler.kb.emr.telling import Profile
+from osler.sources.patients.codes import Code, Level, System, icd
+from osler.sources.patients.crosswalk import Crosswalk, Mapping
+from osler.sources.patients.patient_document import Profile
+from osler.sources.patients.similar import Cohort, Match
 
 A = Profile("a", frozenset({icd("4019", "9")}), 60, "female")
 B = Profile("b", frozenset({icd("4019", "9"), icd("4280", "9")}), 80, "male")

@@ -4,8 +4,8 @@ import pytest
 
 from osler.config import STRATEGIES, Settings
 from osler.kb.chunk import passages
-from osler.kb.records import Document, Section
 from osler.llm.base import Sampling
+from osler.sources.records import Document, Section
 from osler.types import SOURCES
 
 

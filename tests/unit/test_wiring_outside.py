@@ -13,13 +13,13 @@ import pytest
 from osler.config import Settings
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
-from osler.kb.emr.codes import System
-from osler.kb.web.engines import Bing, SearXNG
-from osler.kb.web.eutils import EUtils
-from osler.kb.web.mediawiki import MediaWiki
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.web import Online, Together
+from osler.sources.online.eutils import EUtils
+from osler.sources.online.mediawiki import MediaWiki
+from osler.sources.online.web_search import Bing, SearXNG
+from osler.sources.patients.codes import System
 from osler.testing.encoders import HashingEncoder
 from osler.types import BOOK, EMR, RESEARCH, WEB, WIKI
 from osler.wiring import outside, retriever, searched

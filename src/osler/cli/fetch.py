@@ -13,7 +13,7 @@ from osler.cli.session import Json, Quiet, session
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from osler.kb.fetch.recipes import Recipe
+    from osler.sources.download.recipes import Recipe
 
 
 def fetch(
@@ -36,13 +36,13 @@ def fetch(
 ) -> None:
     """Download a corpus or an ontology. What was interrupted goes on where it stopped."""
     here = session(context, as_json=as_json, quiet=quiet)
-    from osler.kb.fetch.recipes import recipe, recipes
+    from osler.sources.download.recipes import recipe, recipes
 
     if name is None:
         every = list(recipes().values())
         here.show(_list(every), [each.model_dump(mode="json") for each in every])
         return
-    from osler.kb.fetch.job import Job
+    from osler.sources.download.job import Job
 
     chosen = recipe(name)
     folder = to or here.settings().home / "fetched" / name

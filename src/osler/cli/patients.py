@@ -12,8 +12,8 @@ from osler.cli.session import ABSTAINED, Json, session
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from osler.kb.emr.telling import Profile
     from osler.retrieve.patients import Found, Patients
+    from osler.sources.patients.patient_document import Profile
 
 
 def patients(
@@ -64,9 +64,9 @@ def _profile(
     from dataclasses import replace
 
     from osler.errors import BadQuestion
-    from osler.kb.emr.codes import parse
-    from osler.kb.emr.patient import grouped
-    from osler.kb.emr.telling import Profile
+    from osler.sources.patients.codes import parse
+    from osler.sources.patients.patient import grouped
+    from osler.sources.patients.patient_document import Profile
 
     if sex is not None and sex not in {"female", "male", "other"}:
         raise BadQuestion(f"--sex {sex!r} is none", fix="use female, male or other")
@@ -86,10 +86,10 @@ def _profile(
 
 def _read(held: Patients, path: Path) -> Profile:
     """Of the first patient in the file; else of the codes and names in its text."""
-    from osler.kb.discover import discover, read
-    from osler.kb.emr.telling import profile_of
-    from osler.kb.formats.reading import decoded
-    from osler.kb.records import Document, Drop
+    from osler.sources.discover import discover, read
+    from osler.sources.formats.reading import decoded
+    from osler.sources.patients.patient_document import profile_of
+    from osler.sources.records import Document, Drop
 
     for found in discover([path]):
         for record in () if isinstance(found, Drop) else read(found):

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from osler.errors import KnowledgeBaseError
-from osler.kb.discover import Found, FoundFile, FoundFolder, read
-from osler.kb.formats import FolderParser, by_name
-from osler.kb.formats.containers import open_file
 from osler.kb.prepare import How, Outcome, prepare_batch
-from osler.kb.records import Parser, Record, SourceFile
+from osler.sources.discover import Found, FoundFile, FoundFolder, read
+from osler.sources.formats import FolderParser, by_name
+from osler.sources.formats.containers import open_file
+from osler.sources.records import Parser, Record, SourceFile
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

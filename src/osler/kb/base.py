@@ -14,7 +14,6 @@ from osler.kb import access, building, filed, index, ingest, schema, snapshots
 from osler.kb.check import Info
 from osler.kb.chunk import chunking
 from osler.kb.engines.base import Choice
-from osler.kb.formats.osler_jsonl import OslerJsonl, sources_of
 from osler.kb.graph.files import FILE as GRAPH_FILE
 from osler.kb.index import Built
 from osler.kb.ingest import Added, Care
@@ -22,6 +21,7 @@ from osler.kb.prepare import How
 from osler.kb.reading import Reading
 from osler.kb.snapshots import Snapshot
 from osler.kb.store import Progress, check_source, set_meta, silent
+from osler.sources.formats.osler_jsonl import OslerJsonl, sources_of
 
 if TYPE_CHECKING:
     from osler.kb.bulk import Runner

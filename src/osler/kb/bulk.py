@@ -30,12 +30,12 @@ import numpy as np
 from osler.errors import BadConfig, KnowledgeBaseError
 from osler.kb import aside, filed
 from osler.kb.access import transaction
-from osler.kb.discover import Found, discover
-from osler.kb.formats import by_name
 from osler.kb.leases import encode_batch
 from osler.kb.prepare import How, Outcome, prepare_batch
-from osler.kb.records import Drop
 from osler.kb.store import Progress, indexed_text, meta, numbered
+from osler.sources.discover import Found, discover
+from osler.sources.formats import by_name
+from osler.sources.records import Drop
 from osler.types import Passage
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import Literal
 from semantic_text_splitter import TextSplitter
 
 from osler.errors import BadConfig
-from osler.kb.records import Document, Section
 from osler.kb.windows import windows
+from osler.sources.records import Document, Section
 from osler.types import WEB, Locator, Passage
 
 LIMIT = 1000

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from osler.kb.access import transaction
-from osler.kb.emr.discreet import place
-from osler.kb.records import Drop
+from osler.sources.patients.pseudonymize import place
+from osler.sources.records import Drop
 
 DUPLICATE, UNKNOWN = "duplicate document id", "unknown format"
 DOUBLE = "same title and text as another document"

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from osler.errors import BadConfig, KnowledgeBaseError
-from osler.kb.formats.osler_jsonl import HEADER, VERSION
 from osler.kb.store import Progress, meta
+from osler.sources.formats.osler_jsonl import HEADER, VERSION
 
 Form = Literal["jsonl", "parquet"]
 Line = dict[str, Any]

@@ -12,10 +12,10 @@ from pathlib import Path
 from osler.errors import KnowledgeBaseError
 from osler.kb import dropped
 from osler.kb.access import transaction
-from osler.kb.emr.discreet import place
 from osler.kb.prepare import How
-from osler.kb.records import Drop
 from osler.kb.store import delete_documents
+from osler.sources.patients.pseudonymize import place
+from osler.sources.records import Drop
 
 RACY = 2 * 10**9
 """Nanoseconds. A file written so shortly before it was read may have changed since

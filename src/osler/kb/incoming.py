@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from osler.kb import dropped, filed
 from osler.kb.prepare import Outcome, Prepared
-from osler.kb.records import Deleted, Drop
 from osler.kb.store import delete_documents, source_token
+from osler.sources.records import Deleted, Drop
 
 _FLUSH = 512
 _BY_ID = (

@@ -20,12 +20,12 @@ from osler.errors import KnowledgeBaseError
 from osler.kb import aside, dropped, filed
 from osler.kb.access import transaction
 from osler.kb.chunk import OMNI
-from osler.kb.discover import Found, FoundFile, FoundFolder, discover, fingerprint
-from osler.kb.emr.discreet import place
 from osler.kb.incoming import Incoming
 from osler.kb.prepare import How, Outcome, Prepared
-from osler.kb.records import Drop
 from osler.kb.store import Progress, set_meta
+from osler.sources.discover import Found, FoundFile, FoundFolder, discover, fingerprint
+from osler.sources.patients.pseudonymize import place
+from osler.sources.records import Drop
 
 READER = "2"
 """Raised when parsers read what they could not read before: dead letters are then tried again."""

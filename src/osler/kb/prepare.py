@@ -13,8 +13,8 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from osler.kb.chunk import OMNI, chunking, passages
-from osler.kb.records import Deleted, Document, Drop, Record
 from osler.kb.store import index_tokens, size_of, trust_of
+from osler.sources.records import Deleted, Document, Drop, Record
 from osler.types import Passage
 
 EMPTY = "no text"

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 from osler.errors import BadQuestion
 from osler.kb.base import KnowledgeBase
-from osler.kb.emr import codes
-from osler.kb.emr.codes import Code, System
-from osler.kb.emr.crosswalk import Crosswalk
-from osler.kb.emr.patient import OLDEST
-from osler.kb.emr.similar import Cohort, Similar
-from osler.kb.emr.telling import Profile, coded_lines, profile_of
 from osler.retrieve.hits import available
+from osler.sources.patients import codes
+from osler.sources.patients.codes import Code, System
+from osler.sources.patients.crosswalk import Crosswalk
+from osler.sources.patients.patient import OLDEST
+from osler.sources.patients.patient_document import Profile, coded_lines, profile_of
+from osler.sources.patients.similar import Cohort, Similar
 from osler.text import words
 from osler.types import EMR, Hit, Passage, Retriever
 

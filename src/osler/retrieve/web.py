@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from osler.kb.chunk import passages
-from osler.kb.records import Document
-from osler.kb.web.engine import Engine
-from osler.kb.web.net import Net
 from osler.lanes import together
 from osler.retrieve.fuse import rrf
 from osler.retrieve.relevance import Overlap
+from osler.sources.online.base import Engine
+from osler.sources.online.client import Net
+from osler.sources.records import Document
 from osler.types import Hit, Passage, Retriever
 
 

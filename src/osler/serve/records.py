@@ -15,9 +15,9 @@ from pydantic import BaseModel, Field
 
 from osler.errors import UnknownPassage
 from osler.kb.base import KnowledgeBase
-from osler.kb.emr.entries import Entry, Resource, entries
 from osler.serve.keys import is_loopback
 from osler.serve.tooling import At, PassageId, anticipated, caller_of, read_only
+from osler.sources.patients.entries import Entry, Resource, entries
 from osler.types import EMR
 
 FieldName = Literal["text", "display", "code", "says", "at", "section"]

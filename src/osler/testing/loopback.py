@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from osler.kb.web.cache import Cache
-from osler.kb.web.net import Bounds, Net
+from osler.sources.online.cache import Cache
+from osler.sources.online.client import Bounds, Net
 
 HOSTS = frozenset({"en.wiki.test", "zh.wiki.test", "ncbi.test", "searx.test", "bing.test"})
 START = 1_700_000_000.0

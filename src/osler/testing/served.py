@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from uvicorn import Config
 
 from osler.config import Settings
 from osler.kb.base import KnowledgeBase
@@ -26,6 +27,7 @@ from osler.serve.state import Page, Site
 from osler.serve.transport import Draining, listening, server
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import tokens_of
+from osler.testing.waiting import Gate
 from osler.types import Usage
 from osler.wiring import Ready, Shelf
 
@@ -42,12 +44,13 @@ TEXTS = {
 
 @dataclass
 class Speaks:
-    """A model that always says the same, after `wait_s`, or once the gate is open."""
+    """A model that always says the same, once the gate is open where there is one."""
 
     reply: str = REPLY
-    wait_s: float = 0.0
     name: str = "speaks"
-    gate: threading.Event | None = None
+    gate: Gate | None = None
+    called: threading.Event = field(default_factory=threading.Event)
+    """Set by the first call; a test that waits for another clears it."""
     asked: int = 0
     stopped: int = 0
     """Calls that were cancelled."""
@@ -56,11 +59,10 @@ class Speaks:
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         self.asked += 1
         self.seen.append(messages[-1].content)
+        self.called.set()
         try:
-            # The test opens the gate from another thread, which no asyncio.Event allows.
-            while self.gate is not None and not self.gate.is_set():  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
-            await asyncio.sleep(self.wait_s)
+            if self.gate is not None:
+                await self.gate.passed()
         except asyncio.CancelledError:
             self.stopped += 1
             raise
@@ -70,6 +72,29 @@ class Speaks:
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
         tokens = tokens_of(text, 0.9)
         return Scored(tokens, Usage(calls=1, scored_tokens=len(tokens)))
+
+
+class Connections(set[Any]):
+    """Those that are open, by whose number another thread can wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed = threading.Condition()
+
+    def add(self, one: Any) -> None:
+        with self._changed:
+            super().add(one)
+            self._changed.notify_all()
+
+    def discard(self, one: Any) -> None:
+        with self._changed:
+            super().discard(one)
+            self._changed.notify_all()
+
+    def come_to(self, number: int, timeout: float = 20.0) -> bool:
+        """Whether there are so many within `timeout` seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self) == number, timeout)
 
 
 @dataclass
@@ -82,6 +107,16 @@ class Place:
     server: Draining
     model: Speaks
     thread: threading.Thread
+    connections: Connections
+
+    def settle(self, timeout: float = 20.0) -> None:
+        """Returns when each run that was begun is put away."""
+        for live in list(self.site.desk._live.values()):
+            if (task := live.task) is not None:
+                done = threading.Event()
+                told = _setting(done)
+                task.get_loop().call_soon_threadsafe(task.add_done_callback, told)
+                assert done.wait(timeout), f"the run {live.id} does not end"
 
     def stop(self) -> None:
         """As a SIGTERM does it: what runs may end first."""
@@ -135,20 +170,42 @@ def serving(
     made = site(settings, page, shelf=shelf)
     sock = listening("127.0.0.1", 0)
     port = sock.getsockname()[1]
-    running = server(create(made), made)
+    up = threading.Event()
+    running = _Telling(server(create(made), made).config, made, up)
+    running.server_state.connections = connections = Connections()
     thread = threading.Thread(target=running.run, args=([sock],))
     thread.start()
     try:
-        until = time.monotonic() + 20
-        while not running.started and thread.is_alive() and time.monotonic() < until:
-            time.sleep(0.005)
+        assert up.wait(20), "the server did not start"
         assert running.started, "the server did not start"
-        yield Place(f"http://127.0.0.1:{port}", port, made, running, speaks, thread)
+        yield Place(f"http://127.0.0.1:{port}", port, made, running, speaks, thread, connections)
     finally:
         running.should_exit = True
         thread.join(30)
         sock.close()
         assert not thread.is_alive(), "the server did not stop"
+
+
+class _Telling(Draining):
+    """Tells when it takes requests, or has given up."""
+
+    def __init__(self, config: Config, site: Site, up: threading.Event) -> None:
+        super().__init__(config, site)
+        self._up = up
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            super().run(sockets)
+        finally:
+            self._up.set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._up.set()
+
+
+def _setting(done: threading.Event) -> Callable[[asyncio.Task[None]], None]:
+    return lambda _: done.set()
 
 
 class _Everyone(dict[Any, Ready]):

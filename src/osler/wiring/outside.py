@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from osler.config import Settings
 from osler.errors import BadConfig
-from osler.kb.emr.codes import System
-from osler.kb.emr.crosswalk import Crosswalk
-from osler.kb.web.cache import Cache
 from osler.retrieve.patients import Patients
+from osler.sources.online.cache import Cache
+from osler.sources.patients.codes import System
+from osler.sources.patients.crosswalk import Crosswalk
 from osler.types import RESEARCH, WEB, WIKI, Passage
 
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
-    from osler.kb.web.engine import Engine
-    from osler.kb.web.net import Net
     from osler.retrieve.web import Online
+    from osler.sources.online.base import Engine
+    from osler.sources.online.client import Net
 
 _DOCUMENTS = 5
 """Documents that an engine outside is asked for."""
@@ -57,7 +57,7 @@ def online(settings: Settings, wanted: tuple[str, ...]) -> list[Online]:
 
 def net(settings: Settings) -> Net:
     """The way out, with its cache in home."""
-    from osler.kb.web.net import Bounds, Net
+    from osler.sources.online.client import Bounds, Net
 
     chosen = settings.net
     return Net(
@@ -80,16 +80,16 @@ def kept(settings: Settings, id: str) -> Passage | None:
 
 def _engine(settings: Settings, line: Net, source: str) -> Engine:
     if source == WIKI:
-        from osler.kb.web.mediawiki import MediaWiki
+        from osler.sources.online.mediawiki import MediaWiki
 
         return MediaWiki(line, settings.pedia.url, settings.pedia.whole)
     if source == RESEARCH:
-        from osler.kb.web.eutils import EUtils
+        from osler.sources.online.eutils import EUtils
 
         chosen = settings.pubmed
         email = chosen.email or os.environ.get("NCBI_EMAIL", "")
         return EUtils(line, email, _key(chosen.key_file, "NCBI_API_KEY"), chosen.url)
-    from osler.kb.web.engines import Bing, SearXNG
+    from osler.sources.online.web_search import Bing, SearXNG
 
     if settings.web.kind == "bing":
         key = _key(settings.web.key_file, "") or ""

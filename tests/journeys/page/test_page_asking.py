@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from osler.testing.browsing import (
     with_samples,
 )
 from osler.testing.served import Place, Speaks, asked, events, filled, serving
+from osler.testing.waiting import Gate
 
 Window = Callable[..., Any]
 
@@ -155,7 +155,7 @@ def test_questions_of_the_sample_texts_are_offered_and_fill_the_form(
 def test_a_run_is_watched_while_it_goes_and_shows_its_answer_by_itself(
     window: Window, home: Path
 ) -> None:
-    gate = threading.Event()
+    gate = Gate()
     with serving(home, model=Speaks(gate=gate)) as place, window(place) as page:
         page.get_by_label("A medical question").fill(QUESTION)
         page.get_by_role("button", name="Ask", exact=True).click()
@@ -168,7 +168,7 @@ def test_a_run_is_watched_while_it_goes_and_shows_its_answer_by_itself(
 
 
 def test_a_run_that_is_stopped_says_so(window: Window, home: Path) -> None:
-    model = Speaks(gate=threading.Event())
+    model = Speaks(gate=Gate())
     with serving(home, model=model) as place, window(place) as page:
         page.get_by_label("A medical question").fill(QUESTION)
         page.get_by_role("button", name="Ask", exact=True).click()
@@ -196,7 +196,7 @@ def cut(page: Any, seen: list[str], *, away: int = 0) -> None:
 def test_a_stream_that_ends_in_mid_run_is_read_on_from_the_last_event(
     window: Window, home: Path
 ) -> None:
-    gate = threading.Event()
+    gate = Gate()
     seen: list[str] = []
     with serving(home, model=Speaks(gate=gate)) as place, window(place) as page:
         cut(page, seen)
@@ -211,7 +211,7 @@ def test_a_stream_that_ends_in_mid_run_is_read_on_from_the_last_event(
 
 
 def test_a_lost_connection_is_said_and_tried_again(window: Window, home: Path) -> None:
-    gate = threading.Event()
+    gate = Gate()
     seen: list[str] = []
     refused = "ERR_FAILED"
     with (

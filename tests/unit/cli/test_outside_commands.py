@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from osler.kb.web.cache import Cache
+from osler.sources.online.cache import Cache
 from osler.types import Locator, Passage
 
 PATIENTS = {

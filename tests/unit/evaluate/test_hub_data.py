@@ -15,7 +15,7 @@ import pytest
 
 from osler.errors import BadConfig
 from osler.evaluate.datasets.hub import HubFile, hub_file, parse_hub
-from osler.kb.fetch.download import FetchFailed, SumMismatch
+from osler.sources.download.transfer import FetchFailed, SumMismatch
 from osler.trials import read_task
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from osler.kb.chunk import Chunk, chunk, passages
-from osler.kb.records import Document, Section
+from osler.sources.records import Document, Section
 
 SENTENCE = "Blood pressure is measured twice. "
 

@@ -10,8 +10,8 @@ import pytest
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
 from osler.kb.chunk import KAG, OMNI, TC_RAG, Chunking, chunk, chunking, passages
-from osler.kb.records import Document, Section
 from osler.kb.windows import token_count, windows
+from osler.sources.records import Document, Section
 
 SENTENCE = "Blood pressure is measured twice. "
 CHINESE = "患者血压升高，应当复查两次。"

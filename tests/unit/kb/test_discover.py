@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, MalformedSource
-from osler.kb.discover import FoundFile, FoundFolder, discover, fingerprint, read
-from osler.kb.formats import FOLDER_PARSERS, PARSERS, by_name, containers, sniff
-from osler.kb.records import Document, Drop, Record, SourceFile
+from osler.sources.discover import FoundFile, FoundFolder, discover, fingerprint, read
+from osler.sources.formats import FOLDER_PARSERS, PARSERS, by_name, containers, sniff
+from osler.sources.records import Document, Drop, Record, SourceFile
 
 NOTE = b"# Gout\n\nA joint disease.\n"
 MEDLINE = b"PMID- 1\nTI  - Title.\nAB  - Text.\n\nPMID- 2\nAB  - Text.\n"

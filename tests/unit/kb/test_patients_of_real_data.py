@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.emr.codes import System
-from osler.kb.emr.patient import Kind, Patient
-from osler.kb.emr.similar import Cohort
-from osler.kb.emr.telling import document_of, profile_of
-from osler.kb.formats.clif import Clif
-from osler.kb.formats.cohort import TablesOfPatients
-from osler.kb.formats.eicu import Eicu
-from osler.kb.formats.mimic import Mimic
-from osler.kb.formats.mimic_ed import MimicEd
-from osler.kb.formats.omop import Omop
-from osler.kb.formats.synthea import Synthea
+from osler.sources.formats.clif import Clif
+from osler.sources.formats.cohort import TablesOfPatients
+from osler.sources.formats.eicu import Eicu
+from osler.sources.formats.mimic import Mimic
+from osler.sources.formats.mimic_ed import MimicEd
+from osler.sources.formats.omop import Omop
+from osler.sources.formats.synthea import Synthea
+from osler.sources.patients.codes import System
+from osler.sources.patients.patient import Kind, Patient
+from osler.sources.patients.patient_document import document_of, profile_of
+from osler.sources.patients.similar import Cohort
 from osler.types import EMR
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "D_emr"

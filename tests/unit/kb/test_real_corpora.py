@@ -19,8 +19,8 @@ from xml.etree import ElementTree
 import pytest
 
 from osler.kb.chunk import passages
-from osler.kb.discover import discover, read
-from osler.kb.records import Document, Drop
+from osler.sources.discover import discover, read
+from osler.sources.records import Document, Drop
 
 TESTS, DOUBLE = "test questions or judgements, not evidence", "double in the file"
 REPOSITORY = Path(__file__).resolve().parents[3]

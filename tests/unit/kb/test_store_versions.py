@@ -7,9 +7,9 @@ from typing import BinaryIO
 
 import pytest
 
-from osler.kb import formats
 from osler.kb.base import KnowledgeBase
-from osler.kb.records import Deleted, Document, Record, Section
+from osler.sources import formats
+from osler.sources.records import Deleted, Document, Record, Section
 from osler.testing.encoders import HashingEncoder
 
 

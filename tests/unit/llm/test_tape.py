@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun, ModelError, OslerError, SourceUnavailable, TapeMiss
-from osler.kb.web.guard import Refused
 from osler.llm.base import (
     Completion,
     CutShort,
@@ -30,6 +29,7 @@ from osler.llm.replaying import (
 )
 from osler.llm.tape import Able, Tape
 from osler.retrieve.relevance import Overlap
+from osler.sources.online.address_guard import Refused
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.types import Hit, Passage, Relevance, Retriever
 

@@ -9,10 +9,10 @@ import pytest
 
 from osler.errors import SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.kb.emr.codes import icd
 from osler.kb.engines.base import Filter
 from osler.retrieve.lexical import Lexical
 from osler.retrieve.patients import Patients, SimilarPatients, profile_in
+from osler.sources.patients.codes import icd
 from osler.testing.conformance import RetrieverKit
 from osler.types import EMR, Retriever
 

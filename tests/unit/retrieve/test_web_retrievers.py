@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.kb.records import Document, Section
-from osler.kb.web.mediawiki import MediaWiki
 from osler.retrieve.web import Online, Together
+from osler.sources.online.mediawiki import MediaWiki
+from osler.sources.records import Document, Section
 from osler.testing.conformance import RetrieverKit
 from osler.testing.loopback import Asked, Lines, Server, said, serving
 from osler.types import WIKI, Hit, Passage, Retriever

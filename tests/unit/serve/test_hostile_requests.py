@@ -308,10 +308,7 @@ def test_two_hundred_slow_clients_are_cut_off_and_keep_nobody_out(home: Path) ->
         assert {bytes(part[:12]) for part in said} <= {b"", b"HTTP/1.1 408"}
         for sock in slow:
             sock.close()
-        until = time.monotonic() + 10
-        while place.server.server_state.connections and time.monotonic() < until:
-            time.sleep(0.05)
-        assert not place.server.server_state.connections
+        assert place.connections.come_to(0)
 
 
 def test_a_reader_that_reads_nothing_is_cut_off(home: Path) -> None:
@@ -319,29 +316,26 @@ def test_a_reader_that_reads_nothing_is_cut_off(home: Path) -> None:
         with httpx2.Client(base_url=place.url) as client:
             run = asked(client)
             events(client, run)
+        assert place.connections.come_to(0)
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         sock.connect(("127.0.0.1", place.port))
         path = f"/api/v1/runs/{run}/events"
         sock.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode() * 400)
-        until = time.monotonic() + 15
-        while place.server.server_state.connections and time.monotonic() < until:
-            time.sleep(0.05)
-        assert not place.server.server_state.connections
+        assert place.connections.come_to(1)
+        assert place.connections.come_to(0)
         sock.close()
 
 
 def test_more_connections_than_there_are_places_get_503(home: Path) -> None:
     with serving(home, serve={"connections": 5}) as place:
         held = [socket.create_connection(("127.0.0.1", place.port)) for _ in range(5)]
-        time.sleep(0.2)
+        assert place.connections.come_to(5)
         said = raw(place, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", seconds=5)
         assert said.startswith(b"HTTP/1.1 503")
         assert b"Retry-After: 1" in said
         assert json.loads(said.partition(b"\r\n\r\n")[2])["code"] == "full"
         for sock in held:
             sock.close()
-        until = time.monotonic() + 5
-        while place.server.server_state.connections and time.monotonic() < until:
-            time.sleep(0.02)
+        assert place.connections.come_to(0)
         assert httpx2.get(f"{place.url}/healthz").status_code == 200

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-import time
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from osler.llm.base import Message, Sampling
 from osler.llm.openai import Endpoint, connect
 from osler.testing.served import Place, Speaks, serving
+from osler.testing.waiting import Gate
 
 openai = pytest.importorskip("openai")
 
@@ -145,27 +145,26 @@ def test_what_was_not_read_of_a_conversation_is_said(client: Any) -> None:
 
 
 def test_a_client_that_hangs_up_stops_the_run(home: Path) -> None:
-    model = Speaks(gate=threading.Event())
+    model = Speaks(gate=Gate())
     with serving(home, model=model) as place:
-        body = {"model": "osler/rag", "messages": QUESTION}
         for streamed in (True, False):
-            before = model.asked
-            with pytest.raises(httpx2.TimeoutException):
-                httpx2.post(
-                    f"{place.url}/v1/chat/completions",
-                    json={**body, "stream": streamed},
-                    timeout=2.0,
+            model.called.clear()
+            body = json.dumps({"model": "osler/rag", "messages": QUESTION, "stream": streamed})
+            with socket.create_connection(("127.0.0.1", place.port), timeout=20) as client:
+                client.sendall(
+                    b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                    b"Content-Type: application/json\r\n"
+                    + f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
                 )
-            assert model.asked == before + 1
-            until = time.monotonic() + 5
-            while place.site.desk.unfinished and time.monotonic() < until:
-                time.sleep(0.01)
+                assert model.called.wait(20)
+                assert place.site.desk.unfinished == 1
+            place.settle(timeout=5)
             assert place.site.desk.unfinished == 0
-        assert model.stopped == 2
+        assert (model.asked, model.stopped) == (2, 2)
 
 
 def test_a_run_that_fails_is_an_error_in_openai_s_form_streamed_or_not(home: Path) -> None:
-    with serving(home, model=Speaks(wait_s=5), serve={"run_seconds": 0.1}) as place:
+    with serving(home, model=Speaks(gate=Gate()), serve={"run_seconds": 0.1}) as place:
         url = f"{place.url}/v1/chat/completions"
         body = {"model": "osler/rag", "messages": QUESTION}
         reply = httpx2.post(url, json=body)

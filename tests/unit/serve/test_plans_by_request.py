@@ -10,6 +10,7 @@ import pytest
 
 from osler import runs
 from osler.testing.served import Place, Speaks, events, filled, serving
+from osler.testing.waiting import Gate
 
 ASKED = {"question": "What is given first in anaphylaxis?"}
 REPLY = (
@@ -116,7 +117,7 @@ def test_a_budget_that_ends_before_there_is_a_plan_is_told(home: Path) -> None:
 
 def test_planning_takes_a_place_like_a_run(home: Path) -> None:
     filled(home)
-    gate = threading.Event()
+    gate = Gate()
     model = Speaks(reply=REPLY, gate=gate)
     with (
         serving(home, model=model, serve={"caller_runs": 1}) as place,
@@ -130,8 +131,7 @@ def test_planning_takes_a_place_like_a_run(home: Path) -> None:
 
         first = threading.Thread(target=plan)
         first.start()
-        while not model.asked:
-            pass
+        assert model.called.wait(20)
         refused = client.post("/api/v1/plan", json=body)
         assert (refused.status_code, refused.json()["code"]) == (429, "too_many_runs")
         gate.set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,17 @@ import httpx2
 import pytest
 
 from osler.testing.served import Place, Speaks, asked, events, serving
+from osler.testing.waiting import Gate
 from osler.trace import read_events, to_line
 
 HOSTILE = "<script>alert(1)</script> What is given first? \u202e\u200b"
 
 
-def until(client: httpx2.Client, run: str, *statuses: str) -> dict[str, Any]:
-    """The run, once it has one of these statuses."""
-    for _ in range(1_000):
-        told: dict[str, Any] = client.get(f"/api/v1/runs/{run}").json()
-        if told["status"] in statuses:
-            return told
-        time.sleep(0.005)
-    raise AssertionError(told)
+def ended(place: Place, client: httpx2.Client, run: str) -> dict[str, Any]:
+    """The run, once it is put away."""
+    place.settle()
+    told: dict[str, Any] = client.get(f"/api/v1/runs/{run}").json()
+    return told
 
 
 def test_a_run_streams_its_events_in_order_and_ends_with_the_answer(http: httpx2.Client) -> None:
@@ -65,8 +62,8 @@ def test_a_reload_after_a_restart_shows_the_same_to_the_last_byte(home: Path) ->
     with serving(home) as place, httpx2.Client(base_url=place.url) as client:
         run = asked(client)
         stream = events(client, run)
-        until(client, run, "finished")
-        before = client.get(f"/api/v1/runs/{run}").json()
+        before = ended(place, client, run)
+        assert before["status"] == "finished"
     with serving(home) as place, httpx2.Client(base_url=place.url) as client:
         after = client.get(f"/api/v1/runs/{run}").json()
         assert events(client, run) == stream
@@ -90,11 +87,10 @@ def test_what_was_streamed_is_what_was_kept(place: Place, http: httpx2.Client) -
 
 
 def test_cancelling_stops_the_model_call_within_a_second(home: Path) -> None:
-    model = Speaks(gate=threading.Event())
+    model = Speaks(gate=Gate())
     with serving(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
         run = asked(client)
-        while not model.asked:
-            time.sleep(0.005)
+        assert model.called.wait(20)
         began = time.monotonic()
         told = client.post(f"/api/v1/runs/{run}/cancel").json()
         assert time.monotonic() - began < 1
@@ -108,7 +104,7 @@ def test_cancelling_stops_the_model_call_within_a_second(home: Path) -> None:
 def test_who_watches_a_run_that_waits_for_its_turn_is_told_so_outside_the_numbers(
     home: Path,
 ) -> None:
-    model = Speaks(gate=threading.Event())
+    model = Speaks(gate=Gate())
     with (
         serving(home, model=model, serve={"runs": 1}) as place,
         httpx2.Client(base_url=place.url) as client,
@@ -127,11 +123,10 @@ def test_who_watches_a_run_that_waits_for_its_turn_is_told_so_outside_the_number
 
 
 def test_a_cancelled_run_is_still_told_after_a_restart(home: Path) -> None:
-    model = Speaks(gate=threading.Event())
+    model = Speaks(gate=Gate())
     with serving(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
         run = asked(client)
-        while not model.asked:
-            time.sleep(0.005)
+        assert model.called.wait(20)
         told = client.post(f"/api/v1/runs/{run}/cancel").json()
         stream = events(client, run)
     with serving(home) as place, httpx2.Client(base_url=place.url) as client:
@@ -142,12 +137,13 @@ def test_a_cancelled_run_is_still_told_after_a_restart(home: Path) -> None:
 
 
 def test_a_run_over_its_time_fails_and_says_so(home: Path) -> None:
-    model = Speaks(wait_s=5)
+    model = Speaks(gate=Gate())
     with (
         serving(home, model=model, serve={"run_seconds": 0.1}) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
-        told = until(client, asked(client), "failed")
+        told = ended(place, client, asked(client))
+        assert told["status"] == "failed"
         assert told["error"] == {"code": "timeout", "detail": "over 0.1 seconds"}
         assert model.stopped == 1
 
@@ -155,7 +151,7 @@ def test_a_run_over_its_time_fails_and_says_so(home: Path) -> None:
 def test_a_server_that_died_leaves_a_run_that_says_it_was_interrupted(home: Path) -> None:
     with serving(home) as place, httpx2.Client(base_url=place.url) as client:
         run = asked(client)
-        until(client, run, "finished")
+        assert ended(place, client, run)["status"] == "finished"
         place.site.ledger._db.execute("UPDATE run SET status = 'running' WHERE id = ?", (run,))
         place.site.ledger._db.execute(
             "INSERT INTO run SELECT '20200101-000000-000000000000', workspace, caller, created,"
@@ -196,7 +192,6 @@ def test_a_limit_narrows_the_server_s_and_never_widens_it(home: Path) -> None:
 def test_what_a_question_brings_in_stays_text_in_the_report(http: httpx2.Client) -> None:
     run = asked(http, HOSTILE)
     events(http, run)
-    until(http, run, "finished")
     reply = http.get(f"/runs/{run}/report.html")
     assert reply.status_code == 200
     assert "<script" not in reply.text
@@ -216,25 +211,32 @@ def test_a_run_that_is_not_there_is_404_at_every_route(http: httpx2.Client, id: 
 async def test_two_hundred_runs_at_once_lose_reorder_and_double_nothing(home: Path) -> None:
     limits = {"runs": 200, "caller_runs": 400}
     bounds = httpx2.Limits(max_connections=400)
-    with serving(home, model=Speaks(wait_s=0.01), serve=limits) as place:
+    gate = Gate()
+    with serving(home, model=Speaks(gate=gate), serve=limits) as place:
         async with httpx2.AsyncClient(base_url=place.url, timeout=60, limits=bounds) as client:
-            streams = await asyncio.gather(*(streamed(client, n) for n in range(200)))
+            runs = await asyncio.gather(*(begun(client, n) for n in range(200)))
+            assert place.site.desk.unfinished == 200
+            gate.set()
+            streams = await asyncio.gather(*(streamed(client, run) for run in runs))
     assert len({tuple(name for _, name, _ in stream) for stream in streams}) == 1
     for n, stream in enumerate(streams):
         assert [number for number, _, _ in stream] == list(range(1, len(stream) + 1))
         assert stream[0][2]["question"]["text"] == f"What is given first in case {n}?"
 
 
-async def streamed(client: httpx2.AsyncClient, n: int) -> list[tuple[int, str, Any]]:
+async def begun(client: httpx2.AsyncClient, n: int) -> str:
     question = {"question": f"What is given first in case {n}?"}
-    run = (await client.post("/api/v1/runs", json=question)).json()["run_id"]
+    return str((await client.post("/api/v1/runs", json=question)).json()["run_id"])
+
+
+async def streamed(client: httpx2.AsyncClient, run: str) -> list[tuple[int, str, Any]]:
     text = (await client.get(f"/api/v1/runs/{run}/events")).text
     blocks = [block.split("\n") for block in text.split("\n\n") if block.startswith("id: ")]
     return [(int(id[4:]), name[7:], json.loads(data[6:])) for id, name, data in blocks]
 
 
 def test_a_stream_that_is_silent_says_that_it_lives(home: Path) -> None:
-    gate = threading.Event()
+    gate = Gate()
     with (
         serving(home, model=Speaks(gate=gate), serve={"ping_seconds": 0.02}) as place,
         httpx2.Client(base_url=place.url) as client,

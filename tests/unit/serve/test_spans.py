@@ -67,9 +67,10 @@ def test_with_content_the_question_and_the_answer_are_told(home: Path) -> None:
 
 def test_a_run_that_fails_ends_its_span_as_an_error(home: Path) -> None:
     from osler.testing.served import Speaks
+    from osler.testing.waiting import Gate
 
     limits = {"run_seconds": 0.2}
-    run = spans_of(home, content=False, model=Speaks(wait_s=9), serve=limits)[-1]
+    run = spans_of(home, content=False, model=Speaks(gate=Gate()), serve=limits)[-1]
     assert run.attributes["osler.status"] == "failed"
     assert run.status.description == "timeout"
 

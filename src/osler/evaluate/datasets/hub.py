@@ -24,7 +24,7 @@ from urllib.parse import quote
 import httpx2
 
 from osler.errors import BadConfig
-from osler.kb.fetch.download import Fetcher, FetchFailed, Remote, SumMismatch
+from osler.sources.download.transfer import Fetcher, FetchFailed, Remote, SumMismatch
 
 PREFIX = "hub:"
 HUB = "https://huggingface.co"

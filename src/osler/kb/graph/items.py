@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from osler.kb.records import Drop
+from osler.sources.records import Drop
 
 Direction = Literal["out", "in", "both"]
 

@@ -19,7 +19,7 @@ from osler.kb.graph.items import (
     Typed,
 )
 from osler.kb.graph.normal import normal
-from osler.kb.records import Drop
+from osler.sources.records import Drop
 from osler.text import one_line
 
 _BATCH = 20_000

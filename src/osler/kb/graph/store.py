@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.errors import UnknownPassage
-from osler.kb.formats.wire import names_line
 from osler.kb.graph import arrays as stored
 from osler.kb.graph import files, load, rows
 from osler.kb.graph.derive import derive
 from osler.kb.graph.items import Added, Concept, Direction, Edge, Info, Match, Stream
 from osler.kb.graph.normal import normal
 from osler.kb.graph.wording import Chain, Step, mark, verbalise
+from osler.sources.formats.concept_text import names_line
 from osler.text import clean, language_of
 from osler.types import GRAPH, Locator, Passage
 

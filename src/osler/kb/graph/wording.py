@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from osler.errors import MalformedOutput
-from osler.kb.formats.wire import Triple
+from osler.sources.formats.concept_text import Triple
 
 
 def mark(subject: str, predicate: str, object_: str) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.emr.codes import Code, System, icd
-from osler.kb.emr.crosswalk import Crosswalk, Translation, common
+from osler.sources.patients.codes import Code, System, icd
+from osler.sources.patients.crosswalk import Crosswalk, Translation, common
 
 ICD = Path(__file__).resolve().parents[5] / "shared" / "data" / "C_graphs" / "icd"
 

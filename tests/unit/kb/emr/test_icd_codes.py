@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadQuestion
-from osler.kb.emr.codes import Code, Level, System, found_in, icd, lineage, parse, version_of
+from osler.sources.patients.codes import (
+    Code,
+    Level,
+    System,
+    found_in,
+    icd,
+    lineage,
+    parse,
+    version_of,
+)
 
 ICD = Path(__file__).resolve().parents[5] / "shared" / "data" / "C_graphs" / "icd"
 

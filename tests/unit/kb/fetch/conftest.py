@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from osler.kb.fetch.download import Fetcher, Patience
+from osler.sources.download.transfer import Fetcher, Patience
 
 
 @dataclass

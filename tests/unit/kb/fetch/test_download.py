@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pytest
 
-from osler.kb.fetch.download import Fetcher, FetchFailed, Remote, SumMismatch
+from osler.sources.download.transfer import Fetcher, FetchFailed, Remote, SumMismatch
 
 BODY = bytes(range(256)) * 40
 """10,240 bytes."""

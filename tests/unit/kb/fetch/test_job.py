@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig
-from osler.kb.fetch.download import FetchFailed, Patience
-from osler.kb.fetch.job import Job, LicenceNotAccepted
-from osler.kb.fetch.recipes import Recipe, recipe, recipes
+from osler.sources.download.job import Job, LicenceNotAccepted
+from osler.sources.download.recipes import Recipe, recipe, recipes
+from osler.sources.download.transfer import FetchFailed, Patience
 from osler.types import ALL_SOURCES
 
 PATIENT = Patience(retries=2, seconds=5.0)

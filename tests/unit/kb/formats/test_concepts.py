@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.formats.containers import Unreadable
-from osler.kb.formats.obo import Obo
-from osler.kb.formats.rrf import Rrf
-from osler.kb.formats.wire import concept_sections
-from osler.kb.records import Document, Drop, Record, Section
+from osler.sources.formats.concept_text import concept_sections
+from osler.sources.formats.containers import Unreadable
+from osler.sources.formats.obo import Obo
+from osler.sources.formats.rrf import Rrf
+from osler.sources.records import Document, Drop, Record, Section
 
 
 def conso(cui: str, name: str, *, lat: str = "ENG", pref: bool = True, suppress: str = "N") -> str:

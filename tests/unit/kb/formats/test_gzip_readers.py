@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.kb.formats.containers import Unreadable, open_file
+from osler.sources.formats.containers import Unreadable, open_file
 
 TEXT = random.Random(1).randbytes(40_000) + b"aspirin " * 40_000
 WHOLE = gzip.compress(TEXT)

@@ -6,8 +6,8 @@ from io import BytesIO
 
 import pytest
 
-from osler.kb.formats.jats import Jats
-from osler.kb.records import Document, Drop, Record
+from osler.sources.formats.jats import Jats
+from osler.sources.records import Document, Drop, Record
 
 META = """<article-meta><article-id pub-id-type="pmid">11</article-id>
 <article-id pub-id-type="pmc">222</article-id><article-id pub-id-type="doi">10.1/x</article-id>

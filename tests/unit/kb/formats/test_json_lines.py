@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.formats import sniff
-from osler.kb.formats.guideline_jsonl import GuidelineJsonl
-from osler.kb.formats.json_lines import first_keys, items, objects
-from osler.kb.formats.medrag_jsonl import MedragJsonl
-from osler.kb.formats.wikiextractor import Wikiextractor
-from osler.kb.records import Document, Drop, Parser, Record, Section
+from osler.sources.formats import sniff
+from osler.sources.formats.guideline_jsonl import GuidelineJsonl
+from osler.sources.formats.json_lines import first_keys, items, objects
+from osler.sources.formats.medrag_jsonl import MedragJsonl
+from osler.sources.formats.wikiextractor import Wikiextractor
+from osler.sources.records import Document, Drop, Parser, Record, Section
 
 
 def parse(parser: Parser, *records: dict[str, Any]) -> list[Record]:

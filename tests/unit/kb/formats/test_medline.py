@@ -7,8 +7,8 @@ from io import BytesIO
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.formats.medline import Medline
-from osler.kb.records import Document, Drop, Record, Section
+from osler.sources.formats.medline import Medline
+from osler.sources.records import Document, Drop, Record, Section
 
 ONE = b"""
 PMID- 12230038

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from osler.kb.formats.licences import licence_of
-from osler.kb.formats.noise import is_apparatus, is_noise, without_noise
-from osler.kb.records import Section
+from osler.sources.formats.licences import licence_of
+from osler.sources.formats.noise import is_apparatus, is_noise, without_noise
+from osler.sources.records import Section
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from io import BytesIO
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.formats import reading
-from osler.kb.formats.html import Html
-from osler.kb.formats.markdown import Markdown
-from osler.kb.formats.medquad_xml import MedquadXml
-from osler.kb.formats.plain import Plain
-from osler.kb.records import Document, Drop, Parser, Section
+from osler.sources.formats import reading
+from osler.sources.formats.html import Html
+from osler.sources.formats.markdown import Markdown
+from osler.sources.formats.medquad_xml import MedquadXml
+from osler.sources.formats.plain import Plain
+from osler.sources.records import Document, Drop, Parser, Section
 
 
 def one(parser: Parser, text: str | bytes, name: str) -> Document:

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from osler.kb.emr.codes import Code, System, icd
-from osler.kb.emr.patient import OLDEST, Encounter, Kind, Lab, Patient
-from osler.kb.formats import by_name, sniff_folder
-from osler.kb.formats.clif import Clif
-from osler.kb.formats.cohort import TablesOfPatients
-from osler.kb.formats.eicu import Eicu
-from osler.kb.formats.mimic import Mimic
-from osler.kb.formats.mimic_ed import MimicEd
-from osler.kb.formats.omop import Omop
-from osler.kb.formats.synthea import Synthea
-from osler.kb.records import Document, Drop
+from osler.sources.formats import by_name, sniff_folder
+from osler.sources.formats.clif import Clif
+from osler.sources.formats.cohort import TablesOfPatients
+from osler.sources.formats.eicu import Eicu
+from osler.sources.formats.mimic import Mimic
+from osler.sources.formats.mimic_ed import MimicEd
+from osler.sources.formats.omop import Omop
+from osler.sources.formats.synthea import Synthea
+from osler.sources.patients.codes import Code, System, icd
+from osler.sources.patients.patient import OLDEST, Encounter, Kind, Lab, Patient
+from osler.sources.records import Document, Drop
 
 
 def write(folder: Path, tables: dict[str, str]) -> Path:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.emr.codes import dotted
-from osler.kb.emr.patient import age_between, age_text
-from osler.kb.formats.fhir import Fhir
-from osler.kb.formats.mimic import Mimic
-from osler.kb.records import Document, Drop, Record, Section
+from osler.sources.formats.fhir import Fhir
+from osler.sources.formats.mimic import Mimic
+from osler.sources.patients.codes import dotted
+from osler.sources.patients.patient import age_between, age_text
+from osler.sources.records import Document, Drop, Record, Section
 
 PATIENT = {
     "resourceType": "Patient",

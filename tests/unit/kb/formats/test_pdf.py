@@ -9,9 +9,9 @@ from io import BytesIO
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.formats.containers import Unreadable
-from osler.kb.formats.pdf import Pdf
-from osler.kb.records import Document, Drop, Record
+from osler.sources.formats.containers import Unreadable
+from osler.sources.formats.pdf import Pdf
+from osler.sources.records import Document, Drop, Record
 
 Lines = list[str]
 

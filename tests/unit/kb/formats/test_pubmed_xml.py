@@ -7,8 +7,8 @@ from io import BytesIO
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.formats.pubmed_xml import PubmedXml, most_telling
-from osler.kb.records import Deleted, Document, Drop, Record, Section
+from osler.sources.formats.pubmed_xml import PubmedXml, most_telling
+from osler.sources.records import Deleted, Document, Drop, Record, Section
 
 HEAD = b"""<?xml version="1.0"?>
 <!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2025//EN"

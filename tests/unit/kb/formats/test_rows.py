@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.discover import discover, read
-from osler.kb.formats import sniff
-from osler.kb.formats.containers import Unreadable
-from osler.kb.formats.csv_rows import CsvRows
-from osler.kb.formats.extras import require
-from osler.kb.formats.json_records import JsonRecords
-from osler.kb.formats.rows import record_of
-from osler.kb.records import Document, Drop, Record, Section
+from osler.sources.discover import discover, read
+from osler.sources.formats import sniff
+from osler.sources.formats.containers import Unreadable
+from osler.sources.formats.csv_rows import CsvRows
+from osler.sources.formats.extras import require
+from osler.sources.formats.json_records import JsonRecords
+from osler.sources.formats.rows import record_of
+from osler.sources.records import Document, Drop, Record, Section
 
 DIALOGUES = (
     "department,title,ask,answer\n"

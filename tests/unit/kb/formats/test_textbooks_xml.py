@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.discover import discover, read
-from osler.kb.formats.cnxml import Cnxml
-from osler.kb.formats.ngc_xml import NgcXml
-from osler.kb.records import Document, Drop
+from osler.sources.discover import discover, read
+from osler.sources.formats.cnxml import Cnxml
+from osler.sources.formats.ngc_xml import NgcXml
+from osler.sources.records import Document, Drop
 
 MODULE = """<document xmlns="http://cnx.rice.edu/cnxml"><title>Gout</title>
 <metadata xmlns:md="http://cnx.rice.edu/mdml"><md:title>Gout</md:title>

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.formats.kilt import Kilt
-from osler.kb.formats.mediawiki import Mediawiki
-from osler.kb.formats.wiki_api import WikiApi
-from osler.kb.formats.wikitext import plain_wikitext
-from osler.kb.records import Document, Drop, Record, Section
+from osler.sources.formats.kilt import Kilt
+from osler.sources.formats.mediawiki import Mediawiki
+from osler.sources.formats.wiki_api import WikiApi
+from osler.sources.formats.wikitext import plain_wikitext
+from osler.sources.records import Document, Drop, Record, Section
 
 
 @pytest.mark.parametrize(

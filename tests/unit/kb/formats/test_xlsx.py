@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
-from osler.kb.formats import xlsx
-from osler.kb.formats.containers import Unreadable
-from osler.kb.formats.xlsx import Xlsx
-from osler.kb.records import Document, Drop, Record
+from osler.sources.formats import xlsx
+from osler.sources.formats.containers import Unreadable
+from osler.sources.formats.xlsx import Xlsx
+from osler.sources.records import Document, Drop, Record
 
 openpyxl = pytest.importorskip("openpyxl", reason="the extra `xlsx` is not installed")
 

@@ -15,7 +15,7 @@ from osler.kb.graph.curies import curie, of
 from osler.kb.graph.formats import IMPORTERS, read
 from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
 from osler.kb.graph.store import Graph
-from osler.kb.records import Drop
+from osler.sources.records import Drop
 
 
 def taken(tmp_path: Path, name: str, data: str | bytes) -> list[Item]:

@@ -12,7 +12,7 @@ from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseMissing, UnknownPas
 from osler.kb.graph.chains import between, nearest, outward
 from osler.kb.graph.items import Definition, Mapping, Name, Relation, Stream, Typed
 from osler.kb.graph.store import Graph
-from osler.kb.records import Drop
+from osler.sources.records import Drop
 
 FACTS = (
     Relation("T:1", "treats", "T:2", "SRC", "PMID:1", "f:1"),

@@ -12,7 +12,7 @@ from osler.kb.graph.formats import read
 from osler.kb.graph.formats.umls import Umls
 from osler.kb.graph.items import Added
 from osler.kb.graph.store import Graph
-from osler.kb.records import Drop
+from osler.sources.records import Drop
 
 DATA = Path(__file__).resolve().parents[4].parent / "shared" / "data"
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.kb.web.engines import PAGE, WORDS, Bing, SearXNG
-from osler.kb.web.eutils import EUtils
-from osler.kb.web.mediawiki import MediaWiki
-from osler.kb.web.net import Bounds
+from osler.sources.online.client import Bounds
+from osler.sources.online.eutils import EUtils
+from osler.sources.online.mediawiki import MediaWiki
+from osler.sources.online.web_search import PAGE, WORDS, Bing, SearXNG
 from osler.testing.loopback import Asked, Lines, said, serving
 
 DAY = ", retrieved 2023-11-14"

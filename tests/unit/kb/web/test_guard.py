@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.kb.web.guard import Guarded, Refused, is_public, resolved
+from osler.sources.online.address_guard import Guarded, Refused, is_public, resolved
 from osler.testing.loopback import Asked, Lines, moved, said, serving
 
 
@@ -100,7 +100,7 @@ async def test_what_is_called_is_the_address_that_was_checked(lines: Lines) -> N
 async def test_other_schemes_logins_and_literal_private_addresses_are_refused(
     url: str, lines: Lines
 ) -> None:
-    from osler.kb.web.net import Call
+    from osler.sources.online.client import Call
 
     with pytest.raises(SourceUnavailable):
         await lines().get(Call(url))
@@ -118,7 +118,7 @@ async def test_other_schemes_logins_and_literal_private_addresses_are_refused(
     ],
 )
 async def test_a_redirect_is_checked_like_a_call(target: str, lines: Lines) -> None:
-    from osler.kb.web.net import Call
+    from osler.sources.online.client import Call
 
     async with serving(lambda asked: moved(target)) as server:
         with pytest.raises(SourceUnavailable):

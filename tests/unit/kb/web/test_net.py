@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.kb.web.cache import Cache, Reply
-from osler.kb.web.net import Answered, Bounds, Bucket, Call, Net, Offline
+from osler.sources.online.cache import Cache, Reply
+from osler.sources.online.client import Answered, Bounds, Bucket, Call, Net, Offline
 from osler.testing.loopback import START, Asked, Lines, Time, moved, said, serving
 from osler.types import Locator, Passage
 

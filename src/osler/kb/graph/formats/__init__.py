@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from osler.errors import BadConfig, MalformedSource
-from osler.kb.formats.containers import open_file
 from osler.kb.graph.formats.about import About
 from osler.kb.graph.formats.base import Importer
 from osler.kb.graph.formats.chinese import Cmekg, EntityList, KagNodes
@@ -27,7 +26,8 @@ from osler.kb.graph.formats.tables import (
 from osler.kb.graph.formats.umls import Umls
 from osler.kb.graph.formats.zh_disease import ZhDisease
 from osler.kb.graph.items import Item
-from osler.kb.records import Drop
+from osler.sources.formats.containers import open_file
+from osler.sources.records import Drop
 
 IMPORTERS: tuple[Importer, ...] = (
     Umls(),

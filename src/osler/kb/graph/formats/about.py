@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from osler.kb.formats.reading import plain_head
 from osler.kb.graph.items import Item
-from osler.kb.records import Drop
+from osler.sources.formats.reading import plain_head
+from osler.sources.records import Drop
 
 _BEGINNINGS = (
     b"metaedge\tabbreviation\t",  # Hetionet

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 from osler.errors import MalformedSource
-from osler.kb.formats.containers import open_file
-from osler.kb.formats.reading import decoded
 from osler.kb.graph.items import Item
-from osler.kb.records import Drop
+from osler.sources.formats.containers import open_file
+from osler.sources.formats.reading import decoded
+from osler.sources.records import Drop
 
 
 class Importer(Protocol):

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from osler.kb.emr.codes import dotted
-from osler.kb.formats.containers import open_file
-from osler.kb.formats.reading import plain_head
 from osler.kb.graph.formats.base import table
 from osler.kb.graph.items import Item, Mapping, Name, Relation
-from osler.kb.records import Drop
+from osler.sources.formats.containers import open_file
+from osler.sources.formats.reading import plain_head
+from osler.sources.patients.codes import dotted
+from osler.sources.records import Drop
 
 _CMS = re.compile(rb"([0-9EV]\d{2,4}|\d{2,4}) {1,3}[^\s,|]")
 _CODE_10 = re.compile(rb'[A-TV-Z]\d[0-9A-Z]{1,5},"')

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from lxml import etree
 
-from osler.kb.formats.containers import open_file
-from osler.kb.formats.safe_xml import elements, root_tag, text_of
 from osler.kb.graph.formats.base import table
 from osler.kb.graph.items import Definition, Item, Name, Relation, Typed
-from osler.kb.records import Drop
+from osler.sources.formats.containers import open_file
+from osler.sources.formats.safe_xml import elements, root_tag, text_of
+from osler.sources.records import Drop
 
 
 class Mesh:

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import MalformedSource
-from osler.kb.formats.containers import open_file
-
-# The line reader of the parser that makes passages of the same files.
-from osler.kb.formats.obo import Tags, _definition, _first, _name, _quoted, _stanzas
-from osler.kb.formats.reading import decoded, extension, plain_head, whole
 from osler.kb.graph import curies
 from osler.kb.graph.formats.base import table
 from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
-from osler.kb.records import Drop
+from osler.sources.formats.containers import open_file
+
+# The line reader of the parser that makes passages of the same files.
+from osler.sources.formats.obo import Tags, _definition, _first, _name, _quoted, _stanzas
+from osler.sources.formats.reading import decoded, extension, plain_head, whole
+from osler.sources.records import Drop
 from osler.text import language_of
 
 _SCOPE = re.compile(r'"\s+(EXACT|NARROW|BROAD|RELATED)')

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from lxml import etree
 
-from osler.kb.formats.containers import open_file
-from osler.kb.formats.safe_xml import elements, root_tag, text_of
 from osler.kb.graph import curies
 from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
-from osler.kb.records import Drop
+from osler.sources.formats.containers import open_file
+from osler.sources.formats.safe_xml import elements, root_tag, text_of
+from osler.sources.records import Drop
 from osler.text import language_of
 
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"

@@ -1,6 +1,6 @@
 """UMLS Metathesaurus, a folder of RRF tables, row by row in constant memory.
 
-Unlike the reader of passages (`osler.kb.formats.rrf`) it keeps concepts that have
+Unlike the reader of passages (`osler.sources.formats.rrf`) it keeps concepts that have
 neither a definition nor a relation: their names are still worth linking to.
 """
 
@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from osler.errors import MalformedSource
-from osler.kb.formats.containers import open_file
-
-# The same law of the same tables; two copies could come apart.
-from osler.kb.formats.rrf import _LANGUAGES, _REL, _foreign_vocabularies
-from osler.kb.formats.scratch import table_in
 from osler.kb.graph.curies import curie
 from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
-from osler.kb.records import Drop
+from osler.sources.formats.containers import open_file
+
+# The same law of the same tables; two copies could come apart.
+from osler.sources.formats.rrf import _LANGUAGES, _REL, _foreign_vocabularies
+from osler.sources.formats.scratch import table_in
+from osler.sources.records import Drop
 
 _CODED = frozenset({"MSH", "HPO", "NCI", "OMIM", "MONDO", "DO", "SNOMEDCT_US"})
 """Vocabularies whose codes are identifiers that other graphs use."""

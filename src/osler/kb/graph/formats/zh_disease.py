@@ -8,11 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from osler.kb.formats.containers import open_file
-from osler.kb.formats.reading import plain_head
 from osler.kb.graph.formats.base import text_lines
 from osler.kb.graph.items import Definition, Item, Name, Relation, Typed
-from osler.kb.records import Drop
+from osler.sources.formats.containers import open_file
+from osler.sources.formats.reading import plain_head
+from osler.sources.records import Drop
 from osler.text import language_of, one_line
 
 SOURCE = "QASystemOnMedicalKG"

@@ -1,0 +1,245 @@
+"""A whole recipe: its files are found, there is room for them, they are fetched two at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+
+from osler.errors import BadConfig, OslerError
+from osler.sources.download.recipes import Recipe
+from osler.sources.download.transfer import Fetcher, FetchFailed, Patience, Progress, Remote, Sleep
+from osler.sources.online.client import AGENT
+
+AT_ONCE = 2
+_HREF = re.compile(r"""href\s*=\s*["']([^"'?#]+)["']""", re.IGNORECASE)
+_ROOM = 1.05
+"""Of what is needed, so that a full disk is not the end of everything else on it."""
+
+
+class LicenceNotAccepted(BadConfig):
+    """The licence was shown and not accepted."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What a recipe gave."""
+
+    recipe: Recipe
+    folder: Path
+    files: tuple[Path, ...]
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """One recipe to one folder."""
+
+    recipe: Recipe
+    folder: Path
+    mirror: str = ""
+    """Takes the place of the recipe's base; the paths under it are the same."""
+    only: int | None = None
+    """The first files of a listing, at most."""
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    patience: Patience = field(default_factory=Patience)
+    sleep: Sleep = time.sleep
+    room: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free
+
+    def run(self, *, accepted: bool, progress: Progress | None = None) -> Fetched:
+        """All files, whole and checked; those that are there are only checked.
+
+        Raises `LicenceNotAccepted`, `BadConfig` (a key that is not set, instructions only) and
+        `FetchFailed`. Whatever fails, what was fetched stays, and the next run goes on.
+        """
+        recipe = self.recipe
+        if recipe.listing == "none":
+            raise BadConfig(f"{recipe.name} is not fetched: {recipe.note}", fix=recipe.licence_url)
+        if not accepted:
+            raise LicenceNotAccepted(
+                f"{recipe.title}: {recipe.licence} ({recipe.licence_url})",
+                fix="read it, and run the command again with --accept-licence",
+            )
+        key = self._key()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with httpx2.Client(headers={"User-Agent": AGENT}) as client:
+            fetcher = Fetcher(client, self.patience, self.sleep)
+            remotes = self._remotes(fetcher, key)[: self.only]
+            self._check_room(remotes)
+            paths = self._fetch_all(fetcher, remotes, progress)
+        return Fetched(recipe, self.folder, tuple(paths), sum(p.stat().st_size for p in paths))
+
+    @property
+    def base(self) -> str:
+        return f"{(self.mirror or self.recipe.base).rstrip('/')}/"
+
+    def _key(self) -> str:
+        name = self.recipe.key
+        key = self.environment.get(name, "").strip() if name else ""
+        if name and not key:
+            raise BadConfig(
+                f"{self.recipe.name} needs a key of your own: {self.recipe.note}",
+                fix=f"set the environment variable {name}",
+            )
+        return key
+
+    def _remotes(self, fetcher: Fetcher, key: str) -> list[Remote]:
+        recipe = self.recipe
+        match recipe.listing:
+            case "index":
+                found = self._of_index(fetcher)
+            case "hub":
+                found = self._of_hub(fetcher)
+            case "releases":
+                found = self._of_releases(fetcher)
+            case _:
+                found = [Remote(self.base + path, _name(path)) for path in recipe.files]
+        if not found:
+            raise FetchFailed(
+                f"{recipe.name}: no file of the form {recipe.pattern} is listed",
+                fix="name a copy with --mirror, or tell us that the publisher has changed it",
+            )
+        return [self._with_key(self._with_sum(remote), key) for remote in found]
+
+    def _of_index(self, fetcher: Fetcher) -> list[Remote]:
+        place = self.base + self.recipe.folder
+        names = sorted(
+            {
+                name
+                for link in _HREF.findall(fetcher.text(place))
+                if re.fullmatch(self.recipe.pattern, name := _name(link))
+            }
+        )
+        return [Remote(place + name, name) for name in names]
+
+    def _of_hub(self, fetcher: Fetcher) -> list[Remote]:
+        """The hub lists a thousand files a page, and tells where the next one is."""
+        recipe, found = self.recipe, list[Remote]()
+        top = recipe.pattern.partition("/")[0]
+        listing = httpx2.URL(f"{self.base}api/datasets/{recipe.folder}/tree/main/{top}")
+        page: httpx2.URL | None = listing
+        while page is not None:
+            response = fetcher.page(str(page))
+            for each in _objects(response.text):
+                path = str(each.get("path", ""))
+                if each.get("type") == "file" and re.fullmatch(recipe.pattern, path):
+                    found.append(self._on_hub(path, each))
+            onward = response.links.get("next", {}).get("url", "")
+            # Of the address only the query: a mirror may still name the hub itself.
+            page = listing.copy_with(query=httpx2.URL(onward).query) if onward else None
+        return found
+
+    def _on_hub(self, path: str, told: dict[str, Any]) -> Remote:
+        lfs, size = told.get("lfs"), told.get("size")
+        sum_ = str(lfs.get("oid", "")).removeprefix("sha256:") if isinstance(lfs, dict) else ""
+        return Remote(
+            f"{self.base}datasets/{self.recipe.folder}/resolve/main/{quote(path)}",
+            _name(path),
+            size if isinstance(size, int) else None,
+            "sha256" if sum_ else None,
+            sum_,
+        )
+
+    def _of_releases(self, fetcher: Fetcher) -> list[Remote]:
+        for each in _objects(fetcher.text(self.base + self.recipe.folder)):
+            url = str(each.get("downloadUrl", ""))
+            if re.fullmatch(self.recipe.pattern, url):
+                through = f"{self.base}{self.recipe.through}?url={quote(url, safe=':/')}"
+                return [Remote(through, _name(url))]
+        return []
+
+    def _with_sum(self, remote: Remote) -> Remote:
+        match self.recipe.check:
+            case "md5-beside":
+                return replace(remote, algorithm="md5", sum_url=f"{remote.url}.md5")
+            case "md5-list":
+                return replace(remote, algorithm="md5", sum_url=self.base + self.recipe.sums)
+            case _:
+                return remote
+
+    def _with_key(self, remote: Remote, key: str) -> Remote:
+        if self.recipe.key_login:
+            user, _, password = key.partition(":")
+            return replace(remote, login=(user, password))
+        if key and self.recipe.key_parameter:
+            return replace(remote, secret={self.recipe.key_parameter: key})
+        return remote
+
+    def _check_room(self, remotes: list[Remote]) -> None:
+        """By the sizes that the listing tells, else by the recipe's."""
+        sizes = [remote.size for remote in remotes]
+        if all(size is not None for size in sizes):
+            needed = sum(size or 0 for size in sizes)
+        else:
+            needed = self.recipe.bytes if self.only is None else 0
+        there = sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file())
+        free = self.room(self.folder)
+        if max(0, needed - there) * _ROOM > free:
+            raise FetchFailed(
+                f"{self.recipe.name} needs about {_size(needed - there)},"
+                f" and {self.folder} has room for {_size(free)}",
+                fix="free some disk space, or name another folder with --to",
+            )
+
+    def _fetch_all(
+        self, fetcher: Fetcher, remotes: list[Remote], progress: Progress | None
+    ) -> list[Path]:
+        """After a failure no other file is begun; those that are under way come to their end."""
+        failed, stopped = threading.Event(), threading.Event()
+
+        def seen(name: str, done: int, total: int | None) -> None:
+            if stopped.is_set():
+                raise FetchFailed(f"{name}: stopped")
+            if progress:
+                progress(name, done, total)
+
+        def one(remote: Remote) -> Path:
+            if failed.is_set() or stopped.is_set():
+                raise FetchFailed(f"{remote.name}: not begun, because another file failed")
+            try:
+                return fetcher.fetch(remote, self.folder, seen)
+            except OslerError:
+                failed.set()
+                raise
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            futures = [pool.submit(one, remote) for remote in remotes]
+            try:
+                return [future.result() for future in futures]
+            except OslerError:
+                raise
+            except BaseException:
+                stopped.set()  # Ctrl-C must not wait for the file that is under way
+                raise
+
+
+def _objects(text: str) -> list[dict[str, Any]]:
+    try:
+        told = json.loads(text)
+    except ValueError as error:
+        raise FetchFailed("the listing is no JSON") from error
+    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+
+
+def _name(path: str) -> str:
+    """A file's name out of an address; never a folder, never hidden."""
+    name = PurePosixPath(path).name
+    if re.fullmatch(r"(?:master|main)", name):  # an archive of a repository's branch
+        parts = PurePosixPath(path).parts
+        name = f"{parts[1] if len(parts) > 1 else 'archive'}.zip"
+    return re.sub(r"[^\w.-]", "-", name).lstrip(".") or "file"
+
+
+def _size(number: int) -> str:
+    return f"{number / 1e9:,.1f} GB" if number >= 1e8 else f"{number / 1e6:,.1f} MB"

@@ -1,0 +1,71 @@
+"""What can be fetched: the recipes of the package, as data."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from osler.errors import BadConfig
+
+Listing = Literal["files", "index", "hub", "releases", "none"]
+Check = Literal["none", "md5-beside", "md5-list", "hub"]
+
+
+class Recipe(BaseModel):
+    """One download. Immutable; `recipes.toml` says what the fields hold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    title: str
+    source: str = Field(description="Source that `kb add` should put it under.")
+    base: str = Field(description="Address that `--mirror` takes the place of.")
+    listing: Listing = "files"
+    files: tuple[str, ...] = Field(default=(), description="Paths under the base.")
+    folder: str = Field(default="", description="Path under the base of an index, or in a hub.")
+    pattern: str = Field(
+        default="", description="Of the files of a listing, as a regular expression."
+    )
+    check: Check = "none"
+    sums: str = Field(default="", description='Path of the list of sums, with check = "md5-list".')
+    key: str = Field(default="", description="Environment variable that holds the key.")
+    key_parameter: str = Field(default="", description='Of the address; "" = none is sent so.')
+    key_login: bool = Field(default=False, description="The key is USER:PASSWORD of HTTP Basic.")
+    through: str = Field(default="", description="Address that takes `url=` and the key.")
+    licence: str
+    licence_url: str
+    bytes: int = Field(ge=0, description="About how much; 0 = not known.")
+    confirmed: str = Field(description='When the address was last seen to be right; "unconfirmed".')
+    format: str = Field(default="", description="For `kb add --format`; empty = told by itself.")
+    use: str = Field(default="", description="What it is for, where it is not for `kb add`.")
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Recipe:
+        if self.listing == "files" and not self.files:
+            raise ValueError("a list of files is empty")
+        if self.listing in {"index", "hub", "releases"} and not self.pattern:
+            raise ValueError("a listing needs a pattern")
+        if self.check == "md5-list" and not self.sums:
+            raise ValueError("a list of sums needs its path")
+        return self
+
+
+@cache
+def recipes() -> dict[str, Recipe]:
+    """By name, in the order of the file."""
+    text = (files("osler.sources.download") / "recipes.toml").read_text(encoding="utf-8")
+    return {name: Recipe(name=name, **told) for name, told in tomllib.loads(text).items()}
+
+
+def recipe(name: str) -> Recipe:
+    """Raises `BadConfig`, with the names, for one that is not there."""
+    try:
+        return recipes()[name]
+    except KeyError:
+        known = ", ".join(recipes())
+        raise BadConfig(f"there is no recipe {name!r}", fix=f"use one of {known}") from None

@@ -1,0 +1,175 @@
+"""OpenStax textbooks: CNXML modules, named and ordered by the collection beside them.
+
+A module is a document. Where a `*.collection.xml` lies beside it, or in the added folder,
+the document bears the book's title, and its heading paths begin with unit and chapter;
+chapters are numbered as the book numbers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from osler.sources.formats.licences import licence_of
+from osler.sources.formats.reading import id_of
+from osler.sources.formats.safe_xml import elements, root_tag, text_of
+from osler.sources.formats.tree import Element, Grammar, child, descendant, local, sections_of_tree
+from osler.sources.records import Document, Drop, Record, Section
+from osler.text import language_of
+
+_COLLECTION = ".collection.xml"
+_NAMED = {"table": "Table", "figure": "Figure", "example": "Example"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a module stands in a book."""
+
+    book: str
+    path: tuple[str, ...]
+    """Unit and chapter, outermost first."""
+    licence: str
+
+
+@dataclass
+class _Book:
+    """What is known of a book while its table of contents is walked."""
+
+    title: str
+    slug: str
+    licence: str
+    places: dict[str, Place] = field(default_factory=dict)
+    chapters: int = 0
+
+    def walk(self, content: Element, path: tuple[str, ...]) -> None:
+        for part in content:
+            if local(part) == "module":
+                name = part.get("document") or ""
+                self.places.setdefault(name, Place(self.title, path, self.licence))
+            elif local(part) == "subcollection":
+                self._enter(part, path)
+
+    def _enter(self, part: Element, path: tuple[str, ...]) -> None:
+        inner, title = child(part, "content"), text_of(child(part, "title"))
+        if inner is None:
+            return
+        is_unit = any(local(below) == "subcollection" for below in inner)
+        if not is_unit:
+            self.chapters += 1
+            title = f"Chapter {self.chapters}: {title}" if title else f"Chapter {self.chapters}"
+        self.walk(inner, (*path, title) if title else path)
+
+
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+class Cnxml:
+    name = "cnxml"
+
+    def __init__(self, books: Sequence[_Book] = ()) -> None:
+        self._books = books
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return root_tag(head) == "document" and b"cnx.rice.edu/cnxml" in head
+
+    def is_companion(self, name: str) -> bool:
+        """Whether a file of this name tells about modules and holds no text itself."""
+        return name.lower().endswith(_COLLECTION)
+
+    def with_companions(self, paths: Sequence[Path]) -> Cnxml:
+        """The same parser, knowing these books. Raises `MalformedSource` for a bad one."""
+        return Cnxml([book for path in paths for book in _books(path)])
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        for module in elements(stream, name, ("{*}document",)):
+            yield self._record(module, name)
+
+    def _record(self, module: Element, name: str) -> Record:
+        metadata = child(module, "metadata")
+        identifier = text_of(child(metadata, "content-id")) or module.get("id") or ""
+        title = text_of(child(metadata, "title")) or text_of(child(module, "title"))
+        place = self._place(identifier, name)
+        path = (*place.path, title) if place and title else ()
+        content = child(module, "content")
+        sections = () if content is None else sections_of_tree(content, _grammar(module), path)
+        if not sections:
+            return Drop(name, "no text")
+        licence = child(metadata, "license")
+        return Document(
+            # The same module can stand in several books, and in one archive of them.
+            id=id_of(name).removesuffix("-index"),
+            title=place.book if place else title or identifier or id_of(name),
+            sections=(*sections, *_glossary(module, path)),
+            language=language_of(" ".join(section.text for section in sections[:20])),
+            code=identifier,
+            kind="textbook",
+            licence=(place.licence if place else "")
+            or licence_of("" if licence is None else licence.get("url") or text_of(licence)),
+        )
+
+    def _place(self, identifier: str, name: str) -> Place | None:
+        """The module's place; of several books, in the one whose name stands in its path."""
+        found = [book for book in self._books if identifier in book.places]
+        parts = PurePosixPath(name.replace("!", "/")).parts
+        found.sort(key=lambda book: book.slug not in parts)
+        return found[0].places[identifier] if found else None
+
+
+def _books(path: Path) -> Iterator[_Book]:
+    with path.open("rb") as stream:
+        for collection in elements(stream, path.name, ("{*}collection",)):
+            metadata = child(collection, "metadata")
+            licence = child(metadata, "license")
+            book = _Book(
+                title=text_of(child(metadata, "title")),
+                slug=text_of(child(metadata, "slug")),
+                licence=licence_of("" if licence is None else licence.get("url") or ""),
+            )
+            content = child(collection, "content")
+            if content is not None:
+                book.walk(content, ())
+            yield book
+
+
+def _grammar(module: Element) -> Grammar:
+    kinds = {e.get("id"): _NAMED[local(e)] for e in module.iter() if local(e) in _NAMED}
+
+    def instead(element: Element) -> str | None:
+        """A cross-reference without words of its own: what it points to."""
+        if local(element) != "link" or len(element) or (element.text or "").strip():
+            return None
+        return _pointed_at(element, kinds)
+
+    return Grammar(
+        sections=_listed("section note"),
+        title="title",
+        blocks=_listed(
+            "para title table tgroup thead tbody row figure caption note exercise problem solution"
+            " equation example quote code"
+        ),
+        left_out=_listed("image media iframe colspec spanspec metadata annotation"),
+        before={"item": "\n- ", "entry": " | ", "newline": " ", "definition": "\n- "},
+        instead=instead,
+    )
+
+
+def _pointed_at(link: Element, kinds: Mapping[str | None, str]) -> str:
+    return kinds.get(link.get("target-id"), "")
+
+
+def _glossary(module: Element, path: tuple[str, ...]) -> Iterator[Section]:
+    entries = []
+    for definition in module.iter("{*}definition"):
+        if local(definition.getparent()) != "glossary":  # type: ignore[arg-type]
+            continue
+        term, meaning = (
+            text_of(child(definition, "term")),
+            text_of(descendant(definition, "meaning")),
+        )
+        if term and meaning:
+            entries.append(f"- {term}: {meaning}")
+    if entries:
+        yield Section("\n".join(entries), (*path, "Glossary"))

@@ -1,0 +1,97 @@
+"""CSV and TSV with a header that names text, or questions and answers; UTF-8 or GB18030."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from osler.sources.formats.reading import extension, id_of, lines_of, plain_head
+from osler.sources.formats.rows import is_corpus, record_of
+from osler.sources.records import Drop, Record
+from osler.text import is_cjk
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+class CsvRows:
+    name = "csv"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return extension(name) in _DELIMITERS and is_corpus(header(name, head))
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        """Memory holds one row. A row that cannot be read is a drop and the next is read."""
+        rows = _Rows(stream, name)
+        names = next(rows, None)
+        if isinstance(names, list):
+            base = id_of(name)
+            for row in rows:
+                where = f"{name}:{rows.line}"
+                if isinstance(row, str):
+                    yield Drop(where, row)
+                elif row:
+                    yield record_of(
+                        dict(zip(names, row, strict=False)), where, f"{base}-{rows.line}"
+                    )
+
+
+def header(name: str, head: bytes) -> list[str]:
+    """The names in the first line of `head`; none where it is no table."""
+    line, has_end, _ = plain_head(head).partition(b"\n")
+    if not has_end or b"\0" in line:
+        return []
+    try:
+        text = line.decode(_encoding(line))
+    except UnicodeDecodeError:
+        return []
+    delimiter = _DELIMITERS.get(extension(name), ",")
+    try:
+        return next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _encoding(data: bytes) -> str:
+    """UTF-8 where the bytes are that, up to a character cut at their end; else GB18030."""
+    try:
+        data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if error.start < len(data) - 3:
+            return "gb18030"
+    return "utf-8-sig"
+
+
+class _Rows(Iterator["list[str] | str"]):
+    """Each row, or in words what is wrong with it; the line that it began on."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self.line = 0
+        self._read = 0
+        self._problem = ""
+        self._encoding = ""
+        self._lines = lines_of(stream, name)
+        self._reader = csv.reader(self._decoded(), delimiter=_DELIMITERS.get(extension(name), ","))
+
+    def __next__(self) -> list[str] | str:
+        self.line, self._problem = self._read + 1, ""
+        try:
+            row = next(self._reader)
+        except csv.Error:  # a quotation that never ends, or a field of more than 128 KiB
+            return "malformed row"
+        return self._problem or row
+
+    def _decoded(self) -> Iterator[str]:
+        for line in self._lines:
+            self._read += 1
+            if not line.isascii() and not self._encoding:
+                self._encoding = _encoding(line)
+            try:
+                text = line.decode(self._encoding or "utf-8-sig")
+            except UnicodeDecodeError:
+                self._problem = "not UTF-8" if self._encoding == "utf-8-sig" else "not GB18030"
+                text = line.decode("ascii", "replace")
+            if self._encoding == "gb18030" and not any(map(is_cjk, text)) and not line.isascii():
+                # GB18030 gives a meaning to nearly any bytes: believed only where it is Chinese.
+                self._problem = "neither UTF-8 nor GB18030"
+            yield text.replace("\0", "")

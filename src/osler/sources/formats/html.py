@@ -1,0 +1,203 @@
+"""Web pages: what a reader reads, without menus, scripts and what is hidden from the eye."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import lxml.html
+from lxml import etree
+
+from osler.errors import MalformedSource
+from osler.sources.formats.headings import Outline
+from osler.sources.formats.reading import (
+    decoded,
+    extension,
+    id_of,
+    plain_head,
+    stem,
+    whole,
+    year_in,
+)
+from osler.sources.records import Document, Drop, Record, Section
+from osler.text import clean, language_of, one_line
+
+
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LEFT_OUT = _listed(
+    "script style noscript template nav header footer aside form button select iframe object"
+    " embed svg canvas dialog menu"
+)
+_BLOCKS = _listed(
+    "p div section article main ul ol dl dt dd table tr thead tbody caption blockquote pre figure"
+    " figcaption hr"
+)
+_LEVELS = {f"h{level}": level for level in range(1, 7)}
+_BEFORE = {"br": "\n", "li": "\n- ", "td": " | ", "th": " | "}
+_HIDDEN = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|font-size\s*:\s*0(?![.\d])"
+)
+_DATES = _listed(
+    "citation_publication_date citation_date article:published_time dc.date dc.date.issued"
+    " dcterms.date dcterms.issued datepublished date pubdate"
+)
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{2,20})""", re.IGNORECASE)
+# What browsers read these names as.
+_WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "us-ascii": "cp1252"}
+_MOST_TAGS = 1_000_000
+_SPACES = re.compile(r"\s+")
+_ROW_START = re.compile(r"^ \| ", re.MULTILINE)
+
+
+class Html:
+    name = "html"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        begin = plain_head(head)[:200].lower()
+        return extension(name) in {".html", ".htm", ".xhtml"} or begin.startswith(
+            (b"<!doctype html", b"<html")
+        )
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        data = whole(stream, name)
+        if data.count(b"<") > _MOST_TAGS:  # a tree takes many times the room of its text
+            raise MalformedSource(
+                f"{name} has more than {_MOST_TAGS:,} tags", fix="split it into pages"
+            )
+        page = _page(_text(data, name))
+        sections = () if page is None else _sections(_main(page))
+        if page is None or not sections:
+            yield Drop(name, "no text")
+            return
+        yield Document(
+            id=id_of(name),
+            title=_title(page) or stem(name),
+            sections=sections,
+            language=language_of(" ".join(section.text for section in sections)),
+            year=_year(page),
+            url=_url(page),
+        )
+
+
+def fragment_sections(fragment: str) -> tuple[Section, ...]:
+    """The text of a piece of a page under its own headings."""
+    page = _page(f"<div>{fragment}</div>")
+    return () if page is None else _sections(_main(page))
+
+
+def _text(data: bytes, name: str) -> str:
+    """The page in the encoding that it declares, or failing that as any other text."""
+    declared = _CHARSET.search(data[:4096])
+    charset = declared[1].decode("ascii").lower() if declared else "utf-8"
+    try:
+        return data.decode(_WIDER.get(charset, charset))
+    except (UnicodeDecodeError, LookupError):
+        return decoded(data, name)
+
+
+def _page(text: str) -> etree._Element | None:
+    parser = lxml.html.HTMLParser(
+        encoding="utf-8", no_network=True, huge_tree=False, remove_comments=True, remove_pis=True
+    )
+    try:
+        page = lxml.html.document_fromstring(clean(text).encode(), parser=parser)
+    except etree.ParserError:  # nothing but white space or comments
+        return None
+    for element in list(page.iter()):
+        if element.tag in _LEFT_OUT or _is_hidden(element):
+            _remove(element)
+    return page
+
+
+def _is_hidden(element: etree._Element) -> bool:
+    return (
+        element.get("hidden") is not None
+        or element.get("aria-hidden") == "true"
+        or _HIDDEN.search((element.get("style") or "").lower()) is not None
+    )
+
+
+def _remove(element: etree._Element) -> None:
+    """Takes an element out and leaves the text that follows it."""
+    parent, before = element.getparent(), element.getprevious()
+    if parent is None:
+        element.clear()
+        return
+    if before is not None:
+        before.tail = (before.tail or "") + (element.tail or "")
+    else:
+        parent.text = (parent.text or "") + (element.tail or "")
+    parent.remove(element)
+
+
+def _main(page: etree._Element) -> etree._Element:
+    for path in (".//main", ".//*[@role='main']", ".//article"):
+        found = page.findall(path)
+        if len(found) == 1:
+            return found[0]
+    body = page.find("body")
+    return page if body is None else body
+
+
+def _sections(root: etree._Element) -> tuple[Section, ...]:
+    sections: list[Section] = []
+    outline, pieces = Outline(), list[str]()
+    has_title = False
+
+    def close() -> None:
+        if text := clean(_ROW_START.sub("", "".join(pieces))):
+            sections.append(Section(text, outline.path))
+        pieces.clear()
+
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        level = _LEVELS.get(element.tag, 0)
+        if event == "start":
+            if level:
+                close()
+            pieces.append(_BEFORE.get(element.tag, "\n" if element.tag in _BLOCKS else ""))
+            pieces.append(_SPACES.sub(" ", element.text or ""))
+            continue
+        if level:
+            heading = one_line("".join(pieces))
+            pieces.clear()
+            outline.enter(level, heading if level > 1 or has_title else "")
+            has_title = has_title or level == 1
+        pieces.append("\n" if element.tag in _BLOCKS else "")
+        if element is not root:
+            pieces.append(_SPACES.sub(" ", element.tail or ""))
+    close()
+    return tuple(sections)
+
+
+def _title(page: etree._Element) -> str:
+    meta = _meta(page)
+    heading = page.find(".//h1")
+    return (
+        one_line(page.findtext(".//title") or "")
+        or one_line(meta.get("og:title", ""))
+        or (one_line("".join(map(str, heading.itertext()))) if heading is not None else "")
+    )
+
+
+def _meta(page: etree._Element) -> dict[str, str]:
+    return {
+        (tag.get("name") or tag.get("property") or tag.get("itemprop") or "").lower(): content
+        for tag in page.iter("meta")
+        if (content := tag.get("content"))
+    }
+
+
+def _year(page: etree._Element) -> int | None:
+    years = (year_in(content) for name, content in _meta(page).items() if name in _DATES)
+    return next((year for year in years if year), None)
+
+
+def _url(page: etree._Element) -> str:
+    for link in page.iter("link"):
+        if link.get("rel") == "canonical":
+            return clean(link.get("href") or "")
+    return clean(_meta(page).get("og:url", ""))

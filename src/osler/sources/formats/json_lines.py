@@ -1,0 +1,166 @@
+"""JSON Lines and large JSON documents, an object at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from osler.errors import MalformedSource
+from osler.sources.formats.reading import plain_head
+from osler.sources.records import Drop
+from osler.text import clean
+
+LONGEST = 16 * 2**20
+"""Bytes of one line or one array item; more is a fault, not a record."""
+
+_DECODER = json.JSONDecoder()
+_STEP = 2**16
+
+Object = dict[str, Any]
+"""A JSON object; its values are checked where they are read (`text_in`)."""
+
+
+def objects(stream: BinaryIO, name: str) -> Iterator[tuple[str, Object] | Drop]:
+    """Each line's object with its place ("file:17"), or the reason why it has none."""
+    number = 0
+    while line := stream.readline(LONGEST + 1):
+        number += 1
+        where = f"{name}:{number}"
+        if len(line) > LONGEST:
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(LONGEST)
+            yield Drop(where, "line too long")
+        elif plain_head(line):
+            yield _object(line, where)
+
+
+def _object(line: bytes, where: str) -> tuple[str, Object] | Drop:
+    try:
+        value = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return Drop(where, "not UTF-8")
+    except (ValueError, RecursionError):
+        return Drop(where, "not JSON")
+    return (where, value) if isinstance(value, dict) else Drop(where, "not a JSON object")
+
+
+def text_in(record: Object, key: str) -> str:
+    """The cleaned text of a field; a number as text; "" for anything else or nothing."""
+    value = record.get(key)
+    if isinstance(value, str):
+        return clean(value)
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def first_keys(head: bytes) -> frozenset[str]:
+    """Keys of the object that `head` begins, as far as it reaches."""
+    text = plain_head(head).decode("utf-8", errors="ignore")
+    keys: set[str] = set()
+    place = 1
+    try:
+        while text[:1] == "{":
+            key, place = _DECODER.raw_decode(text, _skip(text, place, ","))
+            keys.add(key)
+            _, place = _DECODER.raw_decode(text, _skip(text, place, ":"))
+    except (ValueError, TypeError, RecursionError):  # the head ends, or it is no object
+        pass
+    return frozenset(keys)
+
+
+def items(stream: BinaryIO, key: str, name: str) -> Iterator[Any]:
+    """The items of the array at top-level `key` of one JSON object, one after the other.
+
+    Memory holds one item. Raises `MalformedSource` where the JSON breaks off.
+    """
+    window = _Window(stream, name)
+    window.expect("{")
+    while not window.skip("}"):
+        found = window.value()
+        window.expect(":")
+        if found == key and window.skip("["):
+            while not window.skip("]"):
+                yield window.value()
+                window.skip(",")
+        else:
+            window.value()
+        window.skip(",")
+
+
+def array_items(stream: BinaryIO, name: str) -> Iterator[Any]:
+    """The items of a document that is one array, as `items`."""
+    window = _Window(stream, name)
+    window.expect("[")
+    while not window.skip("]"):
+        yield window.value()
+        window.skip(",")
+
+
+class _Window:
+    """The stretch of a JSON document that is being read."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream, self._name = stream, name
+        self._text, self._place, self._tail = "", 0, b""
+        self._ended = False
+
+    def skip(self, char: str) -> bool:
+        """Whether `char` comes next; it is then passed."""
+        self._to_visible()
+        if not self._text.startswith(char, self._place):
+            return False
+        self._place += 1
+        return True
+
+    def expect(self, char: str) -> None:
+        if not self.skip(char):
+            raise self._broken(f"expected {char!r}")
+
+    def value(self) -> Any:
+        self._to_visible()
+        step = _STEP
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._place)
+            except RecursionError:
+                raise self._broken("nested too deeply") from None
+            except ValueError as error:
+                if self._ended:
+                    raise self._broken(str(error)) from error
+            else:
+                # A number at the window's end may go on beyond it.
+                if end < len(self._text) or self._ended:
+                    self._place = end
+                    return value
+            self._more(step)
+            step *= 2
+
+    def _to_visible(self) -> None:
+        self._place = _skip(self._text, self._place, "")
+        while self._place == len(self._text) and not self._ended:
+            self._more(_STEP)
+            self._place = _skip(self._text, self._place, "")
+
+    def _more(self, step: int) -> None:
+        data = self._stream.read(step)
+        self._ended = not data
+        whole = self._tail + data
+        try:
+            text, self._tail = whole.decode("utf-8"), b""
+        except UnicodeDecodeError as error:
+            if self._ended or len(whole) - error.start > 3:
+                raise self._broken("not UTF-8") from error
+            text, self._tail = whole[: error.start].decode("utf-8"), whole[error.start :]
+        self._text = self._text[self._place :] + text
+        self._place = 0
+        if len(self._text) > LONGEST:
+            raise self._broken("one value is larger than 16 MiB")
+
+    def _broken(self, why: str) -> MalformedSource:
+        return MalformedSource(f"{self._name} is not a JSON document: {why}", fix="fetch it again")
+
+
+def _skip(text: str, place: int, also: str) -> int:
+    while place < len(text) and text[place] in f" \t\r\n\ufeff{also}":
+        place += 1
+    return place

@@ -1,0 +1,172 @@
+"""Markdown, with a chapter path for each section and embedded HTML read as text.
+
+Fenced code stays as it is written. Links, emphasis and kramdown attributes lose
+their marks, so that a quotation reads like the page.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from osler.sources.formats.headings import Heading, sections_of
+from osler.sources.formats.noise import without_noise
+from osler.sources.formats.reading import decoded, extension, id_of, stem, whole, year_in
+from osler.sources.records import Document, Drop, Record, Section
+from osler.text import clean, language_of, one_line
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_FIELD = re.compile(r"^(title|date|year)[ \t]*:[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
+
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_BREAK = re.compile(
+    r"</?(?:p|div|br|hr|tr|li|ul|ol|dl|dt|dd|table|thead|tbody|h[1-6]|blockquote|figure"
+    r"|figcaption|section|caption)\b[^<>]{0,2000}>",
+    re.IGNORECASE,
+)
+_CELL = re.compile(r"</t[dh]\s*>\s*<t[dh]\b[^<>]{0,2000}>", re.IGNORECASE)
+_TAG = re.compile(r"</?[A-Za-z][\w:.-]{0,40}(?:\s[^<>]{0,2000})?/?>")
+_KRAMDOWN = re.compile(r"\{:[^{}\n]{0,1000}\}|^\^[ \t]*$", re.MULTILINE)
+
+_IN_BRACKETS = r"((?:\\.|[^\[\]\\\n]|\[[^\[\]\n]{0,200}\]){0,2000})"
+_TARGET = r"""\(\s*<?([^()\s<>]{0,2000})>?(?:\s+(?:"[^"]{0,4000}"|'[^']{0,4000}'))?\s*\)"""
+# "([link](#fig-1))": a cross-reference that a converter could not name says nothing.
+_BLIND_REFERENCE = re.compile(r"\[\\\[link\\\]\]\(#[^()\s]{0,500}\)")
+_IMAGE_OR_LINK = re.compile(rf"!?\[{_IN_BRACKETS}\]{_TARGET}")
+_ENTRY = re.compile(
+    rf"\s*(?:\d{{1,4}}\.|[-*+])\s+(?:\{{:[^{{}}]{{0,200}}\}}\s*)?[^\[\]]{{0,40}}\[{_IN_BRACKETS}\]{_TARGET}\s*"
+)
+_FEWEST_ENTRIES = 10
+_STRONG = re.compile(r"(\*\*|__)(?=\S)([^\n]{1,400}?)(?<=\S)\1")
+_EMPHASIS = re.compile(r"(?<![\w*])\*(?![\s*])([^*\n]{1,400})(?<![\s*])\*(?![\w*])")
+_ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|>~<])")
+
+
+class Markdown:
+    name = "markdown"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return extension(name) in {".md", ".markdown", ".mdown"}
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        text = clean(decoded(whole(stream, name), name))
+        front, text = _front_matter(text)
+        if _is_contents(text):
+            yield Drop(name, "table of contents")
+            return
+        sections, gone = without_noise(markdown_sections(text))
+        if gone:
+            yield Drop(f"{name}: {gone} lines", "addresses and references left out")
+        if not sections:
+            yield Drop(name, "no text")
+            return
+        yield Document(
+            id=id_of(name),
+            title=first_title(text) or front.get("title") or stem(name),
+            sections=sections,
+            language=language_of(text),
+            year=year_in(front.get("date", "") or front.get("year", "")),
+        )
+
+
+def _is_contents(text: str) -> bool:
+    """Whether a page is little but a list of links to others (GitBook's SUMMARY.md)."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    entries = sum(_ENTRY.fullmatch(line) is not None for line in lines)
+    return entries >= _FEWEST_ENTRIES and entries * 5 >= len(lines) * 4
+
+
+def markdown_sections(text: str) -> tuple[Section, ...]:
+    """Sections under their headings; the first heading of level 1 is the title, not a path."""
+    outline = _Headings()
+    return sections_of(text, outline.heading_of, _plain)
+
+
+def first_title(text: str) -> str:
+    """The first heading of level 1, or ""."""
+    outline = _Headings()
+    for line in text.split("\n"):
+        outline.heading_of(line)
+        if outline.title:
+            return outline.title
+    return ""
+
+
+class _Headings:
+    """Tells heading lines from others; remembers the fence that is open and the title."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self._fence = ""
+
+    def heading_of(self, line: str) -> Heading | None:
+        if _toggles(line, self._fence):
+            self._fence = "" if self._fence else _mark(line)
+            return None
+        found = None if self._fence else _ATX.fullmatch(line)
+        if found is None:
+            return None
+        level, heading = len(found[1]), one_line(_plain(found[2] or ""))
+        if level == 1 and not self.title:
+            self.title, heading = heading, ""
+        return level, heading
+
+
+def _mark(line: str) -> str:
+    found = _FENCE.match(line)
+    return found[1] if found else ""
+
+
+def _toggles(line: str, fence: str) -> bool:
+    """Whether a line opens a fence, or closes the one that is open."""
+    mark = _mark(line)
+    return mark.startswith(fence) and (not fence or line.strip() == mark) if mark else False
+
+
+def _front_matter(text: str) -> tuple[dict[str, str], str]:
+    found = _FRONT_MATTER.match(text)
+    if found is None:
+        return {}, text
+    fields = {
+        key.lower(): value.strip().strip("\"'") for key, value in _FRONT_FIELD.findall(found[1])
+    }
+    return fields, text[found.end() :]
+
+
+def _plain(text: str) -> str:
+    """A section's lines without marks, its fenced code apart."""
+    parts: list[str] = []
+    prose, fence = list[str](), ""
+    for line in text.split("\n"):
+        if _toggles(line, fence):
+            fence = "" if fence else _mark(line)
+            parts += [*_prose(prose), line]
+        elif fence:
+            parts.append(line)
+        else:
+            prose.append(line)
+    return clean("\n".join([*parts, *_prose(prose)]))
+
+
+def _prose(lines: list[str]) -> list[str]:
+    """The lines that were gathered, without marks; empties `lines`."""
+    text = _unmarked(_without_html("\n".join(lines))) if lines else None
+    lines.clear()
+    return [] if text is None else [text]
+
+
+def _without_html(text: str) -> str:
+    text = _KRAMDOWN.sub("", _COMMENT.sub("", text))
+    text = _BREAK.sub("\n", _CELL.sub(" | ", text))
+    return html.unescape(_TAG.sub("", text))
+
+
+def _unmarked(text: str) -> str:
+    text = _IMAGE_OR_LINK.sub(r"\1", _BLIND_REFERENCE.sub("", text))
+    text = _IMAGE_OR_LINK.sub(r"\1", text)  # once more for a link around an image
+    text = _EMPHASIS.sub(r"\1", _STRONG.sub(r"\2", text))
+    return _ESCAPED.sub(r"\1", text)

@@ -1,0 +1,86 @@
+"""PubMed's tagged text format (MEDLINE): `PMID- `, `TI  - `, `AB  - `."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from osler.errors import MalformedSource
+from osler.sources.formats.pubmed_xml import RETRACTED, most_telling, url_of
+from osler.sources.formats.reading import lines_of, plain_head, year_in
+from osler.sources.records import Document, Drop, Record, Section
+from osler.text import language_of, one_line
+
+_FIELD = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
+_CONTINUATION = "      "
+
+Fields = dict[str, list[str]]
+
+
+class Medline:
+    name = "medline"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return plain_head(head).startswith((b"PMID- ", b"PMID - "))
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        for number, fields in _fields(stream, name):
+            yield _record(fields, f"{name}:{number}")
+
+
+def _fields(stream: BinaryIO, name: str) -> Iterator[tuple[int, Fields]]:
+    """Each record's fields with the number of the line that it begins on."""
+    fields: Fields = {}
+    begin, tag = 1, ""
+    for number, line in enumerate(_lines(stream, name), start=1):
+        found = _FIELD.match(line)
+        if found and found[1] == "PMID" and fields:
+            yield begin, fields
+            fields = {}
+        if found:
+            tag = found[1]
+            begin = begin if fields else number
+            fields.setdefault(tag, []).append(found[2])
+        elif line.startswith(_CONTINUATION) and fields:
+            fields[tag][-1] += " " + line.strip()
+    if fields:
+        yield begin, fields
+
+
+def _lines(stream: BinaryIO, name: str) -> Iterator[str]:
+    for line in lines_of(stream, name):
+        try:
+            yield line.decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise MalformedSource(
+                f"{name} is not UTF-8 text", fix=f"iconv -t utf-8 {name} and add that"
+            ) from error
+
+
+def _record(fields: Fields, place: str) -> Record:
+    def first(tag: str) -> str:
+        return one_line(fields.get(tag, [""])[0])
+
+    pmid, title, abstract = first("PMID"), first("TI") or first("BTI"), first("AB")
+    where = f"{place}: PMID {pmid}"
+    if not (pmid.isascii() and pmid.isdigit()):
+        return Drop(where, "no PMID")
+    if not title:
+        return Drop(where, "no title")
+    kinds = tuple(filter(None, map(one_line, fields.get("PT", []))))
+    return Document(
+        id=pmid,
+        title=title,
+        # As in PubMed XML: without an abstract the title is the text.
+        sections=(Section(abstract or title),),
+        language=language_of(abstract or title),
+        year=year_in(first("DP")),
+        url=url_of(pmid),
+        code=f"PMID:{pmid}",
+        kind=most_telling(kinds),
+        kinds=kinds,
+        # RIN names the notice of its retraction.
+        retracted=RETRACTED in kinds or "RIN" in fields,
+        version=1,
+    )

@@ -1,0 +1,82 @@
+"""What Omni-RAG §3.1 filters out of its books: addresses, references, citations.
+
+Whole sections and whole lines go, never a part of a sentence: a quotation must read as
+its page does. A line goes only when it is nothing but an address or an entry of a list
+of references; a sentence that names a study or a web site stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from osler.sources.records import Section
+from osler.text import clean
+
+_APPARATUS = re.compile(
+    r"(?:\W|\d)*+(?:(?:selected |key |additional |suggested )?(?:references?|bibliography"
+    r"|citations?|literature cited|works cited|(?:further )?readings?|external links?"
+    r"|see also|footnotes?|end ?notes?|sources?|web ?sites?|publications"
+    r"|references and notes|notes and references)"
+    r"|参考文献|参考资料|引用文献|外部链接|外部連結|延伸阅读|延伸閱讀|参见|參見|参看|注释|註釋)(?:\W|\d)*+",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(
+    r"[<(\[\"']*(?:(?:https?|ftp)://\S+|www\.\S+|10\.\d{4,9}/\S+|doi:\S+)", re.IGNORECASE
+)
+_ABOUT_ADDRESS = re.compile(
+    r"\W*(?:available|at|from|retrieved|accessed|doi|url|source|see|on|and|网址|来源|链接|\d{1,4}"
+    r"|jan\w*|feb\w*|mar\w*|apr\w*|may|june?|july?|aug\w*|sep\w*|oct\w*|nov\w*|dec\w*)?\W*",
+    re.IGNORECASE,
+)
+# "12. Smith J, Jones A. Title. Lancet 2003;361:12-34." and the Chinese form with [J], [M].
+# Possessive, so that no line costs more than its length times a constant.
+_NUMBER = r"\s*+(?:\[\d{1,3}\]|\(\d{1,3}\)|\d{1,3}[.)]|[-•*])?+\s*+"
+_NAME = r"[A-Z][\w'’-]++(?: [A-Z][\w'’-]++)?,? (?:[A-Z]\.?[ -]?){1,3}+(?![a-z])"
+_AUTHORS = rf"{_NAME}(?:(?:[,;]| and| &)? ?(?:et al\.?|{_NAME}))*+"
+_AUTHORS_END = r"(?:(?<=\.)|(?<=\. )|(?= ?[,;:(.]))"
+_PLACE = (
+    r"(?:(?:19|20)\d\d[a-z]?\)?(?: [A-Z][a-z]{2,8}(?: \d{1,2})?)?; ?\d"  # 2003 Jan 4;361
+    r"|\b\d{1,4}(?: ?\(\d[\w-]{0,8}\))? ?: ?e?\d"  # 361(2):12
+    r"|\bdoi\b|\b10\.\d{4,9}/)"
+)
+_ENTRY = re.compile(rf"{_NUMBER}{_AUTHORS}{_AUTHORS_END}[^\n]{{10,600}}?{_PLACE}")
+_ENTRY_ZH = re.compile(r"\s*\[\d{1,3}\][^\n]{4,300}?\[[JMCDPNRS](?:/OL)?\]")
+_LONGEST_LINE = 1200
+
+
+def is_apparatus(heading: str) -> bool:
+    """Whether a heading announces a list of references, links or notes."""
+    return len(heading) < 60 and _APPARATUS.fullmatch(heading) is not None
+
+
+def is_noise(line: str) -> bool:
+    """Whether a line is only an address or an entry of a list of references."""
+    if len(line) > _LONGEST_LINE:
+        return False
+    return _is_address(line) or any(kind.match(line) for kind in (_ENTRY, _ENTRY_ZH))
+
+
+def _is_address(line: str) -> bool:
+    if "/" not in line and "www." not in line:
+        return False
+    rest = [word for word in line.split() if _ADDRESS.match(word) is None]
+    return len(rest) < len(line.split()) and all(map(_ABOUT_ADDRESS.fullmatch, rest))
+
+
+def without_noise(sections: Iterable[Section]) -> tuple[tuple[Section, ...], int]:
+    """The sections without apparatus, and how many lines were left out."""
+    kept: list[Section] = []
+    gone = 0
+    for section in sections:
+        lines = section.text.split("\n")
+        if any(map(is_apparatus, section.path)):
+            gone += sum(bool(line.strip()) for line in lines)
+            continue
+        stay = [line for line in lines if not is_noise(line)]
+        gone += len(lines) - len(stay)
+        if len(stay) == len(lines):
+            kept.append(section)
+        elif text := clean("\n".join(stay)):
+            kept.append(Section(text, section.path, section.page))
+    return tuple(kept), gone

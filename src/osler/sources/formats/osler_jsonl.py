@@ -1,0 +1,137 @@
+"""What `osler kb export` writes: a line for each passage, after one that says what it is.
+
+Passages of one document stand together, in order. Each becomes a section of its own, so
+that it comes out of the chunker as it went in, under the same id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+from pydantic import BaseModel, Field, ValidationError
+
+from osler.errors import MalformedSource
+from osler.sources.formats.containers import open_file
+from osler.sources.formats.json_lines import LONGEST, objects
+from osler.sources.records import Document, Drop, Record, Section
+from osler.text import clean, one_line, slug
+from osler.types import Language
+
+HEADER, VERSION = "osler-passages", 1
+
+
+class _Line(BaseModel):
+    """A passage. What a newer version of Osler adds is ignored."""
+
+    source: str
+    document: str
+    title: str
+    text: str
+    section: str = ""
+    page: int | None = None
+    year: int | None = None
+    url: str = ""
+    code: str = ""
+    kind: str = ""
+    licence: str = ""
+    language: Language = "en"
+    illustrative: bool = False
+    kinds: tuple[str, ...] = ()
+    retracted: bool = False
+    trust: Annotated[int, Field(ge=1, le=5)] | None = None
+    version: int = 0
+    origin: str = ""
+    checksum: str = ""
+
+
+class _Header(BaseModel):
+    version: Annotated[int, Field(alias=HEADER)]
+    sources: tuple[str, ...]
+
+
+class OslerJsonl:
+    name = "osler-jsonl"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return head.startswith(f'{{"{HEADER}":'.encode())
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        _header(stream.readline(LONGEST), name)
+        lines: list[_Line] = []
+        for found in objects(stream, name):
+            line = found if isinstance(found, Drop) else _line(*found)
+            if isinstance(line, Drop):
+                yield line
+                continue
+            if lines and (line.source, line.document) != (lines[0].source, lines[0].document):
+                yield _document(lines)
+                lines = []
+            lines.append(line)
+        if lines:
+            yield _document(lines)
+
+
+def sources_of(path: Path) -> tuple[str, ...]:
+    """The sources whose passages an export holds; empty for a file of another kind.
+
+    Raises `MalformedSource` for a file that breaks off.
+    """
+    if path.is_dir():
+        return ()
+    with open_file(path) as stream:
+        if not OslerJsonl().matches(path.name, stream.peek(4096)[:4096]):
+            return ()
+        return _header(stream.readline(LONGEST), path.name).sources
+
+
+def _header(line: bytes, name: str) -> _Header:
+    try:
+        header = _Header.model_validate_json(line)
+    except ValidationError as error:
+        raise MalformedSource(
+            f"{name} does not begin as an export of Osler does", fix="export it again"
+        ) from error
+    if header.version > VERSION:
+        raise MalformedSource(
+            f"{name} was exported by a newer version of Osler", fix="upgrade Osler"
+        )
+    return header
+
+
+def _line(where: str, value: dict[str, object]) -> _Line | Drop:
+    number = int(where.rpartition(":")[2]) + 1  # the header is the first line
+    try:
+        line = _Line.model_validate(value)
+    except ValidationError:
+        return Drop(where, "malformed row", number)
+    if slug(line.document) != line.document:
+        return Drop(where, "no id", number)
+    return line
+
+
+def _document(lines: list[_Line]) -> Document:
+    first = lines[0]
+    return Document(
+        id=first.document,
+        title=one_line(first.title),
+        sections=tuple(
+            Section(clean(line.text), (one_line(line.section),) if line.section else (), line.page)
+            for line in lines
+        ),
+        language=first.language,
+        year=first.year,
+        url=one_line(first.url),
+        code=one_line(first.code),
+        kind=one_line(first.kind),
+        licence=one_line(first.licence),
+        illustrative=first.illustrative,
+        kinds=tuple(map(one_line, first.kinds)),
+        retracted=first.retracted,
+        trust=first.trust,
+        version=first.version,
+        origin=one_line(first.origin),
+        checksum=one_line(first.checksum),
+        source=first.source,
+    )

@@ -1,0 +1,65 @@
+"""Parquet with columns of text (Wikipedia dumps and other corpora). Needs the extra `parquet`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from osler.errors import MalformedSource
+from osler.sources.formats.extras import require
+from osler.sources.formats.headings import sections_of
+from osler.sources.formats.noise import without_noise
+from osler.sources.formats.reading import id_of, on_disk
+from osler.sources.formats.rows import is_corpus, record_of, wanted
+from osler.sources.formats.wikiextractor import heading
+from osler.sources.records import Document, Drop, Record
+
+_ROWS = 64
+"""Rows in memory at a time; an article has up to 2 MB."""
+
+
+class Parquet:
+    name = "parquet"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return head.startswith(b"PAR1")
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        require("pyarrow", "parquet", name)
+        # The table of contents stands at the end of the file.
+        with on_disk(stream, ".parquet") as path:
+            yield from _records(path, name)
+
+
+def _records(path: Path, name: str) -> Iterator[Record]:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    base, number = id_of(name), 0
+    try:
+        with ParquetFile(path, pre_buffer=False, buffer_size=2**16) as file:
+            names = file.schema_arrow.names
+            if not is_corpus(names):
+                yield Drop(name, "no column of text")
+                return
+            for batch in file.iter_batches(batch_size=_ROWS, columns=wanted(names)):
+                for row in batch.to_pylist():
+                    number += 1
+                    record = record_of(row, f"{name}: row {number}", f"{base}-{number}")
+                    yield _with_headings(record) if isinstance(record, Document) else record
+    except (ArrowException, OSError, ValueError) as error:
+        raise MalformedSource(
+            f"{name} is not a whole Parquet file: {error}", fix="fetch it again"
+        ) from error
+
+
+def _with_headings(document: Document) -> Document:
+    """Heading lines of a wiki ("== Causes ==") become paths."""
+    from dataclasses import replace
+
+    (section,) = document.sections
+    if section.path or "\n==" not in f"\n{section.text}":
+        return document
+    sections, _ = without_noise(sections_of(section.text, heading))
+    return replace(document, sections=sections) if sections else document

@@ -1,0 +1,210 @@
+"""PDF with a text layer, page by page, so that a citation names its page. Needs the extra `pdf`.
+
+Lines that stand at the top or the bottom of most pages (running heads, page numbers) are
+left out, and so are addresses and lists of references (Omni-RAG §3.1). The bookmarks, where
+there are any, are the heading paths. A page without text (a scan) is a drop, and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from osler.errors import MalformedSource
+from osler.sources.formats.containers import Unreadable
+from osler.sources.formats.extras import require
+from osler.sources.formats.headings import Outline
+from osler.sources.formats.noise import is_apparatus, without_noise
+from osler.sources.formats.plain import unwrapped
+from osler.sources.formats.reading import id_of, on_disk, stem, year_in
+from osler.sources.records import Document, Drop, Record, Section
+from osler.text import clean, language_of, one_line
+
+_MOST_PAGES = 20_000
+_MOST_TEXT = 64 * 2**20
+"""Characters of one document; more than any book has."""
+_MOST_BOOKMARKS = 20_000
+_EDGE_LINES = 3
+_FEWEST_REPEATS = 3
+_SHARE = 0.4
+"""A line at the edge is furniture when it stands on this share of the pages."""
+_DIGITS = re.compile(r"\d+|(?<![^\W\d_])[ivxlc]+(?![^\W\d_])")
+_CITED = re.compile(r"(?:19|20)\d\d\b|\bet al\b|\bdoi\b|\d+\s*[:(]\s*\d+|\[[JM]\]", re.IGNORECASE)
+_SHARE_CITED = 0.25
+"""Of the lines of a list of references; an entry takes two or three."""
+_JOINED = re.compile("[\ufffe\x02]\\s*")
+"""PDFium's mark of a hyphen at a line's end that is no part of the word."""
+_PASSWORD = 4  # FPDF_ERR_PASSWORD
+
+Page = tuple[int, list[str]]
+"""Number from 1, and lines."""
+
+
+class Pdf:
+    name = "pdf"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return head[:1024].find(b"%PDF-") >= 0
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        require("pypdfium2", "pdf", name)
+        with on_disk(stream, ".pdf") as path:
+            yield from _records(path, name)
+
+
+def _records(path: Path, name: str) -> Iterator[Record]:
+    import pypdfium2
+
+    try:
+        pdf = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        # For a file without pages PDFium names the last error of any file before it.
+        if error.err_code == _PASSWORD and _says_encrypted(path):
+            raise Unreadable(name, "encrypted", fix="save it without a password") from error
+        raise MalformedSource(
+            f"{name} is not a PDF that can be opened", fix="fetch it again"
+        ) from error
+    try:
+        yield from _of_document(pdf, name)
+    finally:
+        pdf.close()
+
+
+def _says_encrypted(path: Path) -> bool:
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        return content.find(b"/Encrypt") >= 0
+
+
+def _of_document(pdf: Any, name: str) -> Iterator[Record]:
+    pages: list[Page] = []
+    total = 0
+    for number, lines in _pages(pdf, name):
+        if isinstance(lines, Drop):
+            yield lines
+            continue
+        total += sum(map(len, lines))
+        if total > _MOST_TEXT:
+            raise MalformedSource(
+                f"{name} holds more than {_MOST_TEXT // 2**20} million characters",
+                fix="split it into volumes",
+            )
+        pages.append((number, lines))
+    paths, about = _paths(pdf), pdf.get_metadata_dict()
+    sections, gone = without_noise(_sections(_without_furniture(pages), paths))
+    if gone:
+        yield Drop(f"{name}: {gone} lines", "addresses and references left out")
+    if not sections:
+        yield Drop(name, "no text")
+        return
+    yield Document(
+        id=id_of(name),
+        title=_title(one_line(about.get("Title", "")), name),
+        sections=sections,
+        language=language_of(" ".join(section.text for section in sections[:20])),
+        year=year_in(about.get("CreationDate", "")[2:6]),
+    )
+
+
+def _pages(pdf: Any, name: str) -> Iterator[tuple[int, list[str] | Drop]]:
+    import pypdfium2
+
+    count = len(pdf)
+    for number in range(1, min(count, _MOST_PAGES) + 1):
+        where = f"{name}: p. {number}"
+        try:
+            page = pdf[number - 1]
+        except pypdfium2.PdfiumError:
+            yield number, Drop(where, "unreadable page")
+            continue
+        try:
+            text = _text(page)
+        except pypdfium2.PdfiumError:
+            yield number, Drop(where, "unreadable page")
+        else:
+            lines = text.split("\n") if text else []
+            yield number, lines or Drop(where, "page without text")
+        finally:
+            page.close()
+    if count > _MOST_PAGES:
+        yield count, Drop(f"{name}: p. {_MOST_PAGES + 1} to {count}", "too many pages")
+
+
+def _text(page: Any) -> str:
+    layer = page.get_textpage()
+    try:
+        return clean(_JOINED.sub("", layer.get_text_range()))
+    finally:
+        layer.close()
+
+
+def _without_furniture(pages: list[Page]) -> Iterator[Page]:
+    """The pages without lines that repeat at their edges, whatever numbers stand in them."""
+    seen = Counter(key for _, lines in pages for key in set(map(_key, _edges(lines))))
+    often = max(_FEWEST_REPEATS, _SHARE * len(pages))
+    for number, lines in pages:
+        top, bottom = 0, len(lines)
+        while top < min(_EDGE_LINES, bottom) and seen[_key(lines[top])] >= often:
+            top += 1
+        while (
+            bottom > max(top, len(lines) - _EDGE_LINES) and seen[_key(lines[bottom - 1])] >= often
+        ):
+            bottom -= 1
+        yield number, lines[top:bottom]
+
+
+def _edges(lines: list[str]) -> list[str]:
+    return [*lines[:_EDGE_LINES], *lines[-_EDGE_LINES:]]
+
+
+def _key(line: str) -> str:
+    return _DIGITS.sub("#", one_line(line).casefold())
+
+
+def _sections(pages: Iterator[Page], paths: dict[int, tuple[str, ...]]) -> Iterator[Section]:
+    """One a page, so that the page of every passage is known."""
+    path: tuple[str, ...] = ()
+    in_references = False
+    for number, lines in pages:
+        path = paths.get(number, path)
+        in_references = in_references and _are_references(lines)
+        end = 0 if in_references else _references_begin(lines)
+        in_references = in_references or end < len(lines)
+        if text := clean(unwrapped("\n".join(lines[:end]))):
+            yield Section(text, path, number)
+
+
+def _references_begin(lines: list[str]) -> int:
+    """The line of their heading; a table of contents names them too, but lists none."""
+    for place, line in enumerate(lines):
+        if is_apparatus(line) and _are_references(lines[place + 1 :]):
+            return place
+    return len(lines)
+
+
+def _are_references(lines: list[str]) -> bool:
+    cited = sum(_CITED.search(line) is not None for line in lines)
+    return cited >= max(2, _SHARE_CITED * len(lines))
+
+
+def _paths(pdf: Any) -> dict[int, tuple[str, ...]]:
+    """The bookmark that is open on each page where one begins."""
+    outline, found = Outline(), dict[int, tuple[str, ...]]()
+    for number, item in enumerate(pdf.get_toc()):
+        if number == _MOST_BOOKMARKS:
+            break
+        target = item.get_dest()
+        index = target.get_index() if target is not None else None
+        outline.enter(item.level + 1, one_line(item.get_title()))
+        if index is not None:
+            found[index + 1] = outline.path
+    return found
+
+
+def _title(title: str, name: str) -> str:
+    """Its own, unless that is what a program wrote ("Microsoft Word - draft3.doc")."""
+    is_made = title.lower().startswith(("microsoft", "untitled")) or "." in title[-5:-2]
+    return stem(name) if not title or is_made else title

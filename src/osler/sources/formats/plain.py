@@ -1,0 +1,102 @@
+"""Plain text: a file is a document, its paragraphs are one section.
+
+The transcriptions of Chinese classics mark their headings, <目录> for a part and
+<篇名> for a chapter; where these stand they become heading paths, the book's own name
+(书名：) becomes the title, and the marks before a chapter's text (内容：, 属性：, \\x) go.
+Addresses and lists of references are left out (Omni-RAG §3.1) and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from osler.sources.formats.headings import Heading, sections_of
+from osler.sources.formats.noise import without_noise
+from osler.sources.formats.reading import decoded, extension, id_of, plain_head, stem, whole
+from osler.sources.records import Document, Drop, Record
+from osler.text import clean, is_cjk, language_of, one_line
+
+_SENTENCE_END = re.compile(r"[\w)\"”][.!?](?:\s|$)|[。！？；]")
+_MARKUP = re.compile(rb"[{\[]|<[!?/A-Za-z]")
+_CLASSIC = {"<目录>": 1, "<篇名>": 2}
+_CHAPTER = re.compile(r"^<(?:篇名|目录)>", re.MULTILINE)
+_BOOK = re.compile(r"^书名：(.{1,60})$", re.MULTILINE)
+_MARKS = re.compile(r"^(?:内容|属性)：|\\x", re.MULTILINE)
+_NARROWEST = 25
+"""Characters of a line that may have been wrapped to a width; a shorter one ended by itself."""
+
+
+class Plain:
+    name = "plain"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        """A .txt file of sentences: lists, tables, markup and JSON are not plain text."""
+        if extension(name) not in {".txt", ".text"} or b"\0" in head:
+            return False
+        return _MARKUP.match(plain_head(head)) is None and _is_prose(head)
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        text = unwrapped(clean(decoded(whole(stream, name), name)))
+        if is_classic := _CHAPTER.search(text) is not None:
+            text = _MARKS.sub("", text)
+        sections, gone = without_noise(sections_of(text, _heading))
+        if gone:
+            yield Drop(f"{name}: {gone} lines", "addresses and references left out")
+        if not sections:
+            yield Drop(name, "no text")
+            return
+        yield Document(
+            id=id_of(name),
+            title=(_book(text) if is_classic else "") or stem(name),
+            sections=sections,
+            language=language_of(text),
+        )
+
+
+def _is_prose(head: bytes) -> bool:
+    """Whether at least a fifth of the lines hold the end of a sentence, and most no columns."""
+    for encoding in ("utf-8", "gb18030"):
+        text = head.decode(encoding, errors="ignore")
+        lines = [line for raw in text.splitlines() if (line := raw.strip())]
+        columns = sum(line.count("\t") + line.count("|") for line in lines)
+        ends = sum(_SENTENCE_END.search(line) is not None for line in lines)
+        if ends and ends * 5 >= len(lines) > columns:
+            return True
+    return False
+
+
+def _heading(line: str) -> Heading | None:
+    mark = line[:4]
+    return (_CLASSIC[mark], one_line(line[4:])) if mark in _CLASSIC else None
+
+
+def _book(text: str) -> str:
+    found = _BOOK.search(text)
+    return one_line(found[1]) if found else ""
+
+
+def unwrapped(text: str) -> str:
+    """Lines that were broken to a width within a sentence, made whole again."""
+    lines: list[str] = []
+    last = ""
+    for line in text.split("\n"):
+        joint = _joint(last, line)
+        if joint is None:
+            lines.append(line)
+        else:
+            lines[-1] += joint + line
+        last = line
+    return "\n".join(lines)
+
+
+def _joint(before: str, after: str) -> str | None:
+    """What stood where a line was wrapped: a space, in Chinese nothing; `None`: a real end."""
+    if len(before) < _NARROWEST or not after or before[-1] in ".!?:;。！？：；":
+        return None
+    if after[0].islower() or after[0] == "(":
+        return " "
+    ends, begins = is_cjk(before[-1]), is_cjk(after[0])
+    is_chinese = (ends or before[-1] in "，、") and (begins or after[0] in "，、。；")
+    return "" if is_chinese else None

@@ -1,0 +1,156 @@
+"""PubMed: the baseline, its updates and E-utilities answers (PubmedArticleSet XML).
+
+Omni-RAG §3.1 keeps the records with a valid title and abstract. One without an
+abstract is kept here too, its title as its text: it can be found and cited, and
+says no more than its title does. One without a title is a drop.
+
+An update holds records anew, whole, and names those that are taken back
+(DeleteCitation): these are `Deleted`. A retracted article stays, marked as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, cast
+
+from lxml import etree
+
+from osler.sources.formats.reading import year_in
+from osler.sources.formats.safe_xml import elements, root_tag, text_of
+from osler.sources.formats.trim import Trimmed
+from osler.sources.records import Deleted, Document, Drop, Record, Section
+from osler.text import language_of
+
+_DELETIONS = ("DeleteCitation", "DeleteDocument")
+_RECORDS = ("PubmedArticle", "PubmedBookArticle", *_DELETIONS)
+_UNREAD = ("PubmedData", "AuthorList", "MeshHeadingList")
+RETRACTED = "Retracted Publication"
+_NOT_A_TITLE = frozenset({"", "[Not Available].", "[Not Available]"})
+_UNLABELLED = frozenset({"", "UNLABELLED", "UNASSIGNED"})
+
+# NLM gives the types in alphabetical order. The study design tells most about how far
+# a finding carries, so it goes before; what says nothing about it comes last. Before all
+# goes that it was taken back.
+_TELLING = (
+    RETRACTED,
+    "Retraction of Publication",
+    "Retraction Notice",
+    "Expression of Concern",
+    "Meta-Analysis",
+    "Systematic Review",
+    "Practice Guideline",
+    "Guideline",
+    "Randomized Controlled Trial",
+    "Controlled Clinical Trial",
+    "Clinical Trial, Phase IV",
+    "Clinical Trial, Phase III",
+    "Clinical Trial, Phase II",
+    "Clinical Trial, Phase I",
+    "Clinical Trial",
+    "Observational Study",
+    "Review",
+    "Case Reports",
+)
+_TELLS_NOTHING = ("Journal Article", "English Abstract", "Research Support", "Video-Audio Media")
+
+
+def url_of(pmid: str) -> str:
+    return f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/"
+
+
+def most_telling(types: Iterable[str]) -> str:
+    """The publication type that says most about the kind of study; "" for none."""
+    kinds = [kind for kind in types if kind]
+    for kind in _TELLING:
+        if kind in kinds:
+            return kind
+    informative = [kind for kind in kinds if not kind.startswith(_TELLS_NOTHING)]
+    return (informative or kinds or [""])[0]
+
+
+class PubmedXml:
+    name = "pubmed-xml"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return root_tag(head) in {"PubmedArticleSet", "PubmedBookArticleSet"}
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        trimmed = cast(BinaryIO, Trimmed(stream, _UNREAD))
+        for element in elements(trimmed, name, _RECORDS):
+            if element.tag not in _DELETIONS:
+                yield _record(element, name)
+                continue
+            for pmid in map(text_of, element.iterfind("PMID")):
+                where = f"{name}: PMID {pmid}"
+                yield Deleted(pmid, where) if _is_pmid(pmid) else Drop(where, "no PMID")
+
+
+def _record(element: etree._Element, name: str) -> Record:
+    book = element.find("BookDocument")
+    citation = book if book is not None else element.find("MedlineCitation")
+    if citation is None:
+        return Drop(name, "no citation")
+    element_of_pmid = citation.find("PMID")
+    pmid = text_of(element_of_pmid)
+    where = f"{name}: PMID {pmid}"
+    if element_of_pmid is None or not _is_pmid(pmid):
+        return Drop(where, "no PMID")
+    article = book if book is not None else citation.find("Article")
+    title = _title(article)
+    if article is None or title in _NOT_A_TITLE:
+        return Drop(where, "no title")
+    text = _abstract(article) or title
+    kinds = tuple(filter(None, map(text_of, article.iter("PublicationType"))))
+    return Document(
+        id=pmid,
+        title=title,
+        sections=(Section(text),),
+        # Of the words that are here: a Chinese article's record holds an English abstract.
+        language=language_of(text),
+        year=_year(article),
+        url=url_of(pmid),
+        code=f"PMID:{pmid}",
+        kind=most_telling(kinds),
+        kinds=kinds,
+        retracted=RETRACTED in kinds or _is_retracted(citation),
+        version=_version(element_of_pmid),
+    )
+
+
+def _is_pmid(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _is_retracted(citation: etree._Element) -> bool:
+    """Whether it names the notice of its retraction."""
+    links = citation.iterfind("CommentsCorrectionsList/CommentsCorrections")
+    return any(link.get("RefType") == "RetractionIn" for link in links)
+
+
+def _version(pmid: etree._Element) -> int:
+    """From 1. A revised record keeps its number; it then comes in a later file."""
+    version = pmid.get("Version") or ""
+    return int(version) if version.isascii() and version.isdigit() and len(version) < 6 else 1
+
+
+def _title(article: etree._Element | None) -> str:
+    if article is None:
+        return ""
+    return text_of(article.find("ArticleTitle")) or text_of(article.find("Book/BookTitle"))
+
+
+def _abstract(article: etree._Element) -> str:
+    """The whole abstract, so that a passage is not a lone sentence; labels stay in it."""
+    return "\n".join(filter(None, map(_part, article.iterfind("Abstract/AbstractText"))))
+
+
+def _part(part: etree._Element) -> str:
+    text, label = text_of(part), (part.get("Label") or "").strip()
+    return f"{label}: {text}" if text and label.upper() not in _UNLABELLED else text
+
+
+def _year(article: etree._Element) -> int | None:
+    for place in ("Journal/JournalIssue/PubDate", "Book/PubDate", "ArticleDate"):
+        if year := year_in(text_of(article.find(place))):
+            return year
+    return None

@@ -1,0 +1,62 @@
+"""What every engine outside looks like, and how their replies are read."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from osler.errors import SourceUnavailable
+from osler.sources.online.cache import Reply
+from osler.sources.records import Document
+
+
+class Engine(Protocol):
+    """Something outside that can be searched."""
+
+    @property
+    def name(self) -> str:
+        """For messages and as the finder of hits: "wikipedia", "pubmed", "searxng"."""
+        ...
+
+    async def find(self, query: str, *, k: int) -> list[Document]:
+        """At most `k` documents, in the engine's order; [] when it knows none.
+
+        Raises `SourceUnavailable` when it cannot be asked, or answers what is no answer.
+        """
+        ...
+
+
+def json_of(reply: Reply, name: str) -> dict[str, Any]:
+    """The object in the reply. Raises `SourceUnavailable` for anything else."""
+    try:
+        told = json.loads(reply.body)
+    except (ValueError, RecursionError) as error:
+        raise broken(name, "no JSON") from error
+    if not isinstance(told, dict):
+        raise broken(name, "no JSON object")
+    return told
+
+
+def dated(kind: str, at: float) -> str:
+    """The kind of a document with the day on which it was fetched."""
+    day = datetime.fromtimestamp(at, UTC).date().isoformat()
+    return f"{kind}, retrieved {day}" if kind else f"retrieved {day}"
+
+
+def broken(name: str, what: str) -> SourceUnavailable:
+    return SourceUnavailable(f"{name} sends {what}", fix="check the address in the settings")
+
+
+def text_at(value: Any, *path: str) -> str:
+    """The text or number at a path of keys, as text; "" where there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def list_at(value: Any, *path: str) -> list[dict[str, Any]]:
+    """The objects in the list at a path of keys."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

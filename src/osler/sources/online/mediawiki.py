@@ -1,0 +1,116 @@
+"""Wikipedia, or any MediaWiki with the extension TextExtracts: full-text search with texts.
+
+One query does both: `generator=search` finds the pages and `prop=extracts` gives their text
+(https://www.mediawiki.org/wiki/API:Query, Extension:TextExtracts). Introductions come twenty at a
+time, whole pages one at a time; what is left is asked for with the `continue` of the reply.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from io import BytesIO
+from typing import Any
+
+from osler.sources.formats.wikiextractor import Wikiextractor
+from osler.sources.online.base import broken, dated, json_of, list_at, text_at
+from osler.sources.online.client import Bucket, Call, Net
+from osler.sources.records import Document
+from osler.text import language_of
+
+_MOST = 20
+"""Extracts of one reply, at most (`exlimit`)."""
+
+
+@dataclass(frozen=True)
+class MediaWiki:
+    """`Engine` over the wiki of the query's language."""
+
+    net: Net
+    url: str = "https://{language}.wikipedia.org/w/api.php"
+    """`{language}` is en or zh, whichever the query is written in."""
+    whole: bool = False
+    """Whole pages instead of introductions; one call a page."""
+    licence: str = "CC BY-SA 4.0"
+    name: str = "wikipedia"
+    _bucket: Bucket = field(init=False)
+
+    def __post_init__(self) -> None:
+        # The API asks for calls one after another, not for a rate; five a second is modest.
+        object.__setattr__(self, "_bucket", self.net.bucket(5.0))
+
+    async def find(self, query: str, *, k: int) -> list[Document]:
+        language = language_of(query)
+        if not query.strip() or k < 1:
+            return []
+        pages, at = await self._pages(query, language, min(k, _MOST))
+        made = (self._document(page, language, at) for page in pages)
+        return [document for document in made if document is not None][:k]
+
+    async def _pages(self, query: str, language: str, k: int) -> tuple[list[dict[str, Any]], float]:
+        """Pages with their texts, as the search ranks them, and when they were fetched."""
+        found: dict[str, dict[str, Any]] = {}
+        going_on: dict[str, str] = {}
+        for _ in range(k + 2):
+            reply, at = await self._ask({**self._params(query, language, k), **going_on}, language)
+            for page in list_at(reply, "query", "pages"):
+                known = found.setdefault(text_at(page, "pageid"), {})
+                known.update({key: value for key, value in page.items() if value not in ("", None)})
+            onward = reply.get("continue")
+            # What goes on with the search alone is more pages than were asked for.
+            if not isinstance(onward, dict) or "excontinue" not in onward:
+                break
+            going_on = {key: str(value) for key, value in onward.items()}
+        ranked = sorted(found.values(), key=lambda page: int(text_at(page, "index") or 10**6))
+        return ranked, at
+
+    def _params(self, query: str, language: str, k: int) -> dict[str, str]:
+        params = {
+            "action": "query",
+            "format": "json",
+            "formatversion": "2",
+            "maxlag": "5",
+            "redirects": "1",
+            "generator": "search",
+            "gsrsearch": query[:300],
+            "gsrlimit": str(k),
+            "gsrnamespace": "0",
+            "prop": "extracts|info|pageprops",
+            "ppprop": "disambiguation",
+            "inprop": "url",
+            "explaintext": "1",
+            "exsectionformat": "wiki",
+            "exlimit": "1" if self.whole else "max",
+        }
+        if not self.whole:
+            params["exintro"] = "1"
+        if language == "zh":
+            params["converttitles"] = "1"
+            params["variant"] = "zh-cn"
+        return params
+
+    async def _ask(self, params: dict[str, str], language: str) -> tuple[dict[str, Any], float]:
+        call = Call(self.url.format(language=language), params)
+        reply = await self.net.get(call, bucket=self._bucket)
+        told = json_of(reply, self.name)
+        if "error" in told:
+            code, words = text_at(told, "error", "code"), text_at(told, "error", "info")
+            raise broken(self.name, f"an error: {code}: {words[:200]}")
+        return told, reply.at
+
+    def _document(self, page: dict[str, Any], language: str, at: float) -> Document | None:
+        """`None` for a page without text and for one that only lists what a name may mean."""
+        text, number = text_at(page, "extract"), text_at(page, "pageid")
+        is_list = "disambiguation" in (page.get("pageprops") or {})
+        if not (text.strip() and number) or is_list or "missing" in page:
+            return None
+        told = {
+            "id": f"{self.name}-{language}-{number}",
+            "title": text_at(page, "title"),
+            "url": text_at(page, "canonicalurl") or text_at(page, "fullurl"),
+            "text": text,
+        }
+        record = next(Wikiextractor().parse(BytesIO(json.dumps(told).encode()), self.name), None)
+        if not isinstance(record, Document):
+            return None
+        return replace(record, kind=dated("Encyclopaedia article", at), licence=self.licence)

@@ -1,0 +1,221 @@
+"""A patient as a document, and a document's codes, age and sex back again.
+
+The two are inverse as far as patients are compared: `profile_of` reads from the passages of
+`document_of(patient)` exactly the patient's diagnoses, age and sex. So the knowledge base keeps
+one form of a patient, the one that can be read and cited, and no second one beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from osler.sources.patients.codes import Code, System
+from osler.sources.patients.patient import OLDEST, Encounter, Fact, Kind, Lab, Patient, age_text
+from osler.sources.records import Document, Section
+from osler.text import one_line
+from osler.types import Passage
+
+_WORDS = 200
+"""Characters of a display, at most: a line must fit into a passage, whole."""
+_SUMMARY = 900
+"""Characters of a summary; a passage has 1,000."""
+
+_BY_STAY = (Kind.DIAGNOSIS, Kind.PROCEDURE, Kind.MEDICATION)
+_BY_LIFE = (
+    Kind.CONDITION,
+    Kind.MEDICATION,
+    Kind.OBSERVATION,
+    Kind.ALLERGY,
+    Kind.PROCEDURE,
+)
+LABS = "Laboratory"
+_COMPARED = frozenset({Kind.DIAGNOSIS.value, Kind.CONDITION.value})
+
+_SYSTEMS = "|".join(re.escape(system.value) for system in sorted(System, key=len, reverse=True))
+LINE = re.compile(
+    rf"- (?:(?P<words>.*) \[(?P<system>{_SYSTEMS}) (?P<code>[^\s\]]+)\]"
+    rf"|(?P<bare>{_SYSTEMS}) (?P<only>[^\s:,]+))(?:(?:: .*)?(?:, at age .*)?)?"
+)
+_FORGED = re.compile(rf"\[(?=(?:{_SYSTEMS}) )")
+"""What in the words of a fact would read as its code."""
+_ROUND = str.maketrans("[]", "()")
+_TITLE = re.compile(r"Patient, (?P<sex>.+), age (?P<age>\d+|90 or over|unknown)")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What of a patient is compared."""
+
+    id: str
+    codes: frozenset[Code] = frozenset()
+    age: int | None = None
+    sex: str = ""
+    """ "" = not known."""
+
+
+def document_of(patient: Patient) -> Document:
+    """The patient told in sections; the first is a summary of at most one passage."""
+    who = f"{patient.sex or 'sex unknown'}, age {age_text(patient.age)}"
+    told = _by_stay(patient) if patient.by_stay else _by_life(patient)
+    return Document(
+        id=patient.id,
+        title=f"Patient, {who}",
+        sections=(Section(_summary(patient, who)), *told),
+        code=patient.code,
+        kind="Synthetic patient" if patient.synthetic else "Patient",
+        illustrative=patient.synthetic,
+    )
+
+
+def profile_of(id: str, passages: Iterable[Passage | Section], title: str) -> Profile:
+    """The inverse of `document_of` in what is compared."""
+    return Profile(id, frozenset(code for code, _ in coded_lines(passages)), *_who(title))
+
+
+def coded_lines(passages: Iterable[Passage | Section]) -> Iterator[tuple[Code, str]]:
+    """Every diagnosis that the passages of a patient tell, with its words."""
+    for passage in passages:
+        if isinstance(passage, Section):
+            heading = passage.path[-1] if passage.path else ""
+        else:
+            heading = passage.locator.section.rpartition(" > ")[2]
+        if heading not in _COMPARED:
+            continue
+        for line in passage.text.splitlines():
+            if match := LINE.fullmatch(line.strip()):
+                system, value = match["system"] or match["bare"], match["code"] or match["only"]
+                yield Code(System(system), value), match["words"] or ""
+
+
+def line_of(fact: Fact) -> str:
+    """ "Asthma [SNOMED CT 195967001]: active"; "" when the fact has neither words nor code.
+
+    Words that would read as a code of their own are changed so that they do not.
+    """
+    words = one_line(fact.words)[:_WORDS].strip()
+    says = _FORGED.sub("(", one_line(fact.says)[:_WORDS])
+    label = f"{words} [{fact.code}]" if words and fact.code else words or str(fact.code or "")
+    line = f"{label}: {says}" if label and says else label
+    if fact.code is None and LINE.fullmatch(f"- {line}"):
+        line = f"({line.translate(_ROUND)})"
+    return line
+
+
+def _who(title: str) -> tuple[int | None, str]:
+    match = _TITLE.fullmatch(title)
+    if match is None:
+        return None, ""
+    told = match["age"]
+    age = int(told) if told.isdecimal() else OLDEST if told == "90 or over" else None
+    return age, "" if match["sex"] == "sex unknown" else match["sex"]
+
+
+def _summary(patient: Patient, who: str) -> str:
+    latest = patient.stay if patient.by_stay else "entry"
+    lines = [f"Patient: {who} at the latest {latest}."]
+    if patient.by_stay and len(patient.encounters) > 1:
+        last = max((each.day or 0 for each in patient.encounters), default=0)
+        span = f" within {last:,} days" if last else ""
+        lines[0] += f" {len(patient.encounters)} {patient.stay}s{span}."
+    if patient.died:
+        lines[0] += " Died."
+    if patient.synthetic:
+        lines[0] += " Synthetic: the record of nobody."
+    if main := _main(patient):
+        lines.append(_cut("Main diagnoses: ", main))
+    return "\n".join(lines)
+
+
+def _main(patient: Patient) -> list[str]:
+    """Diagnoses, the most often given first, then those ranked highest."""
+    wanted = [f for f in patient.facts if f.kind in (Kind.DIAGNOSIS, Kind.CONDITION)]
+    labels = [(f, (one_line(f.words)[:_WORDS].strip() or str(f.code or ""))) for f in wanted]
+    often = Counter(label for _, label in labels if label)
+    rank: dict[str, int] = {}
+    for fact, label in labels:
+        rank[label] = min(rank.get(label, 10**6), fact.order or 10**6)
+    return sorted(often, key=lambda label: (-often[label], rank[label], label))
+
+
+def _cut(opening: str, items: Sequence[str]) -> str:
+    text, left = opening, len(items)
+    for item in items:
+        if len(text) + len(item) > _SUMMARY:
+            break
+        text += ("" if text == opening else "; ") + item
+        left -= 1
+    return f"{text}; and {left} more." if left else f"{text}."
+
+
+def _by_stay(patient: Patient) -> Iterator[Section]:
+    name = patient.stay.capitalize()
+    for encounter in patient.encounters:
+        path = (f"{name} {encounter.number}",)
+        yield Section(_stay(encounter, name), path)
+        facts = [fact for fact in patient.facts if fact.encounter == encounter.number]
+        yield from _lists(facts, _BY_STAY, path)
+        labs = [lab for lab in patient.labs if lab.encounter == encounter.number]
+        if labs:
+            yield Section("\n".join(f"- {_lab(lab)}" for lab in labs), (*path, LABS))
+    loose = [fact for fact in patient.facts if fact.encounter is None]
+    yield from _lists(loose, tuple(Kind), ())
+
+
+def _by_life(patient: Patient) -> Iterator[Section]:
+    facts = [replace(fact, encounter=None) for fact in patient.facts]
+    facts.sort(key=lambda fact: (fact.age is not None, fact.age or 0))
+    latest = {(f.words, f.code): f for f in facts if f.kind is Kind.OBSERVATION}
+    told = [f for f in facts if f.kind is not Kind.OBSERVATION]
+    yield from _lists([*told, *latest.values()], _BY_LIFE, ())
+    if patient.labs:
+        yield Section("\n".join(f"- {_lab(lab)}" for lab in _merged(patient.labs)), (LABS,))
+
+
+def _merged(labs: Iterable[Lab]) -> Iterator[Lab]:
+    """Of all encounters together; the last value is that of the last encounter with one."""
+    by_name: dict[tuple[str, str], list[Lab]] = {}
+    for lab in sorted(labs, key=lambda lab: lab.encounter or 0):
+        by_name.setdefault((lab.name, lab.unit), []).append(lab)
+    for (name, unit), group in sorted(by_name.items()):
+        low, high = min(lab.low for lab in group), max(lab.high for lab in group)
+        yield Lab(name, unit, sum(lab.count for lab in group), low, high, group[-1].last)
+
+
+def _lists(
+    facts: Sequence[Fact], kinds: Sequence[Kind], path: tuple[str, ...]
+) -> Iterator[Section]:
+    for kind in kinds:
+        lines: dict[str, None] = {}
+        for fact in facts:
+            if fact.kind is kind and (line := line_of(fact)):
+                is_told = fact.age is not None and fact.encounter is None
+                at = f", at age {age_text(fact.age)}" if is_told else ""
+                lines[f"- {line}{at}"] = None
+        if lines:
+            yield Section("\n".join(lines), (*path, kind.value))
+
+
+def _stay(encounter: Encounter, name: str) -> str:
+    about = [f"age {age_text(encounter.age)}", encounter.kind.lower()]
+    about.append(f"for {encounter.reason[:_WORDS]}" * bool(encounter.reason))
+    if encounter.day:
+        about.append(f"{encounter.day:,} days after the first")
+    if encounter.days:
+        about.append(f"{encounter.days} day{'s' * (encounter.days != 1)} long")
+    about.append("died in hospital" * encounter.died)
+    return f"{name}: {', '.join(filter(None, about))}."
+
+
+def _lab(lab: Lab) -> str:
+    unit = f" {lab.unit}" if lab.unit else ""
+    if lab.count == 1:
+        return f"{lab.name}: {_number(lab.last)}{unit}"
+    between = f"{_number(lab.low)} to {_number(lab.high)} in {lab.count} values"
+    return f"{lab.name}: last {_number(lab.last)}{unit}, {between}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
