@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.chunk import passages
+from osler.kb.ingest.chunk import passages
 from osler.sources.discover import discover, read
 from osler.sources.records import Deleted, Document, Drop
 from osler.types import EMR

@@ -41,11 +41,11 @@ import annotated
 from corpora import DATA
 
 from osler.evaluate.metrics.extracted import Hits, hits
-from osler.kb.chunk import passages
 from osler.kb.extract.base import Extractor, Outcome
 from osler.kb.extract.dictionary import DictionaryExtractor
 from osler.kb.extract.items import UNANCHORED, Item
 from osler.kb.extract.model import ModelExtractor
+from osler.kb.ingest.chunk import passages
 from osler.llm.base import LanguageModel, Sampling
 from osler.sources.discover import discover, read
 from osler.sources.records import Document, Drop

@@ -29,7 +29,7 @@ from osler import wiring
 from osler.config import Settings
 from osler.evaluate.intervals import difference, mean
 from osler.kb.base import KnowledgeBase
-from osler.kb.embed import Encoder
+from osler.kb.encoders.base import Encoder
 from osler.kb.extract import job as extraction
 from osler.kb.extract import publish
 from osler.kb.extract.dictionary import DictionaryExtractor

@@ -31,7 +31,7 @@ from osler.kb.base import KnowledgeBase
 from osler.testing.encoders import HashingEncoder
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
 
 KINDS = ("add", "update", "build", "snapshot")
 _ENDING = ".jsonl"
@@ -83,7 +83,7 @@ def _rows(number: int, sizes: Sizes, version: int) -> Iterator[str]:
 
 def encoder(real: bool) -> Encoder:
     if real:
-        from osler.kb.embed import MiniLM
+        from osler.kb.encoders.base import MiniLM
 
         return MiniLM(threads=1)
     return HashingEncoder()

@@ -37,7 +37,7 @@ from osler.evaluate.datasets.qrels import read_qrels
 from osler.evaluate.intervals import Estimate, mean
 from osler.evaluate.metrics.retrieval import ndcg, recall_at, reciprocal_rank
 from osler.kb.base import KnowledgeBase
-from osler.kb.embed import Encoder
+from osler.kb.encoders.base import Encoder
 from osler.retrieve.dense import Dense
 from osler.retrieve.lexical import Lexical
 from osler.types import Hit, Retriever

@@ -71,8 +71,8 @@ def child(kb_path: Path, data: Path) -> None:
 
 
 def encode(kb_path: Path) -> None:
-    from osler.kb.embed import MiniLM
-    from osler.kb.store import indexed_text
+    from osler.kb.encoders.base import MiniLM
+    from osler.kb.store.passages import indexed_text
 
     encoder = MiniLM()
     with KnowledgeBase.open(kb_path) as kb:

@@ -34,10 +34,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from osler.kb import access
 from osler.kb.base import KnowledgeBase
-from osler.kb.embed import Kind, MiniLM
-from osler.kb.engines.base import Choice, Filter
+from osler.kb.encoders.base import Kind, MiniLM
+from osler.kb.search.base import Choice, Filter
+from osler.kb.store import access
 from osler.retrieve.hybrid import Hybrid
 from osler.types import Language
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.kb.chunk import chunk, passages
+from osler.kb.ingest.chunk import chunk, passages
 from osler.sources.records import Document, Section
 
 # Storable text only: a parser's `clean` removes lone surrogates before this.

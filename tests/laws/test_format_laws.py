@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.errors import MalformedSource
-from osler.kb.chunk import passages
+from osler.kb.ingest.chunk import passages
 from osler.sources.formats import FOLDER_PARSERS, PARSERS, FolderParser, sniff
 from osler.sources.formats.fhir import Fhir
 from osler.sources.records import Document, Drop, Parser, Record

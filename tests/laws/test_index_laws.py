@@ -6,7 +6,7 @@ from contextlib import closing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.kb.store import tokens_of
+from osler.kb.store.passages import tokens_of
 from osler.text import words
 
 PIECES = st.sampled_from(

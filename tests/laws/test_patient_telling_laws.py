@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.kb.chunk import passages
+from osler.kb.ingest.chunk import passages
 from osler.sources.patients.codes import Code, System
 from osler.sources.patients.entries import entries
 from osler.sources.patients.patient import Encounter, Fact, Kind, Patient

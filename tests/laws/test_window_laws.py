@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.kb.chunk import Chunking, Unit, chunk, passages
-from osler.kb.windows import token_count, windows
+from osler.kb.ingest.chunk import Chunking, Unit, chunk, passages
+from osler.kb.ingest.windows import token_count, windows
 from osler.sources.records import Document, Section
 from osler.types import WEB
 

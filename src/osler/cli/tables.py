@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from osler.doctor import Check
     from osler.kb.base import Added, Built, Info
     from osler.kb.check import Provenance, SourceInfo
-    from osler.kb.dropped import DeadLetter
-    from osler.kb.engines.push import Pushed
-    from osler.kb.snapshots import Snapshot
+    from osler.kb.ingest.rejects import DeadLetter
+    from osler.kb.search.push import Pushed
+    from osler.kb.store.snapshots import Snapshot
 
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
     from osler.train.journal import Stage
     from osler.train.spo.explore import Explored
     from osler.train.spo.judge import Judged

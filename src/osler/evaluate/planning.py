@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from osler.evaluate.metrics import several
-from osler.kb.embed import Encoder
+from osler.kb.encoders.base import Encoder
 from osler.omni.plan import SourcePlan
 from osler.text import is_cjk
 from osler.trace import Asked, Event

@@ -10,23 +10,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from osler.errors import KnowledgeBaseError
-from osler.kb import access, building, filed, index, ingest, schema, snapshots
 from osler.kb.check import Info
-from osler.kb.chunk import chunking
-from osler.kb.engines.base import Choice
 from osler.kb.graph.files import FILE as GRAPH_FILE
-from osler.kb.index import Built
-from osler.kb.ingest import Added, Care
-from osler.kb.prepare import How
-from osler.kb.reading import Reading
-from osler.kb.snapshots import Snapshot
-from osler.kb.store import Progress, check_source, set_meta, silent
+from osler.kb.index import build as index
+from osler.kb.index import coordination
+from osler.kb.index.build import Built
+from osler.kb.ingest import file_table, files
+from osler.kb.ingest.chunk import chunking
+from osler.kb.ingest.files import Added, Care
+from osler.kb.ingest.prepare import How
+from osler.kb.reader import Reading
+from osler.kb.search.base import Choice
+from osler.kb.store import access, schema, snapshots
+from osler.kb.store.passages import Progress, check_source, set_meta, silent
+from osler.kb.store.snapshots import Snapshot
 from osler.sources.formats.osler_jsonl import OslerJsonl, sources_of
 
 if TYPE_CHECKING:
-    from osler.kb.bulk import Runner
-    from osler.kb.embed import Encoder
-    from osler.kb.engines.push import Pushed
+    from osler.kb.encoders.base import Encoder
+    from osler.kb.ingest.bulk import Runner
+    from osler.kb.search.push import Pushed
 
 __all__ = ["Added", "Built", "Info", "KnowledgeBase", "Progress"]
 
@@ -80,8 +83,8 @@ class KnowledgeBase(Reading):
         documents that changed are replaced. The paths are remembered, with these terms, for
         `update`. `fmt` names the format instead of finding it out; `licence` holds where a
         document states none; `illustrative` marks all as samples; `trust` (1 least, to 5)
-        stands in place of the source's own (`osler.kb.store.trust_of`); `chunk` says how texts
-        are cut (`osler.kb.chunk.chunking`): added again with another, a file is cut anew.
+        stands in place of the source's own (`osler.kb.store.passages.trust_of`); `chunk` says how texts
+        are cut (`osler.kb.ingest.chunk.chunking`): added again with another, a file is cut anew.
         The workers of `runner` read the files; without one, this process and another do.
         Raises `BadConfig` for a bad way of cutting, `KnowledgeBaseError` for a bad source name
         or while another process writes.
@@ -93,12 +96,12 @@ class KnowledgeBase(Reading):
         named, told = list(paths), progress or silent
         with self._writing(progress) as db:
             if runner is None:
-                return ingest.add(db, named, how, told)
-            from osler.kb import bulk
+                return files.add(db, named, how, told)
+            from osler.kb.ingest import bulk
 
             with bulk.spool(self.path) as folder:
                 outcomes = bulk.prepare(db, named, how, folder, runner, told)
-                return ingest.add(db, named, how, told, outcomes)
+                return files.add(db, named, how, told, outcomes)
 
     def add_export(
         self,
@@ -119,8 +122,8 @@ class KnowledgeBase(Reading):
         with self._writing(progress) as db:
             for path, source in each:
                 how = How(source, OslerJsonl.name, licence, trust=trust, only=True)
-                added.append(ingest.add(db, [path], how, progress or silent))
-        return ingest.together(added)
+                added.append(files.add(db, [path], how, progress or silent))
+        return files.together(added)
 
     def update(
         self,
@@ -141,7 +144,7 @@ class KnowledgeBase(Reading):
         """
         with self._writing(progress) as db:
             care = Care(checksum=checksum, retry=retry, prune=prune)
-            return ingest.update(db, source, care, progress or silent)
+            return files.update(db, source, care, progress or silent)
 
     def build(
         self,
@@ -169,8 +172,8 @@ class KnowledgeBase(Reading):
                 db, encoder, rebuild=False, progress=told, batch=batch, beside=beside
             )
 
-        return building.build(
-            building.Site(self.path, self.wait, told),
+        return coordination.build(
+            coordination.Site(self.path, self.wait, told),
             finish,
             encoder,
             rebuild=rebuild,
@@ -190,7 +193,7 @@ class KnowledgeBase(Reading):
         The folder must be one that all workers see. Raises what `build` raises, and
         `KnowledgeBaseError` for a batch of which worker after worker dies.
         """
-        from osler.kb import bulk
+        from osler.kb.ingest import bulk
 
         encoder, told = make(), progress or silent
         with self._writing(progress) as db, bulk.spool(self.path) as folder:
@@ -210,7 +213,7 @@ class KnowledgeBase(Reading):
         `KnowledgeBaseMismatch` for collections of another encoder unless `rebuild`
         replaces them, and `KnowledgeBaseError` for a server that fails.
         """
-        from osler.kb.engines import push, remote
+        from osler.kb.search import push, remote
 
         self.require_built(None)
         with (
@@ -228,7 +231,7 @@ class KnowledgeBase(Reading):
         there is no such thing.
         """
         with self._writing(None) as db, access.transaction(db):
-            gone = filed.remove(db, source, document)
+            gone = file_table.remove(db, source, document)
             set_meta(db, built="")
         return gone
 

@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from osler.kb import dropped, index
-from osler.kb.store import meta
-from osler.kb.vectors import unit_problem
+from osler.kb.index import build
+from osler.kb.ingest import rejects
+from osler.kb.search.vectors import unit_problem
+from osler.kb.store.passages import meta
 from osler.types import Language
 
 
@@ -110,8 +111,8 @@ def info(db: sqlite3.Connection, path: Path) -> Info:
         encoder=meta(db, "encoder"),
         dimension=int(meta(db, "dimension") or 0),
         snapshot=meta(db, "snapshot"),
-        built=index.is_built(db),
-        pending=index.pending(db),
+        built=build.is_built(db),
+        pending=build.pending(db),
         size=sum(file.stat().st_size for file in path.glob("*") if file.is_file()),
         snapshots=len(list((path / "snapshots").glob("*.sqlite"))),
     )
@@ -143,7 +144,7 @@ def provenance(db: sqlite3.Connection, id: str) -> Provenance:
         kinds=tuple(kinds.split("\n")) if kinds else (),
         retracted=bool(retracted),
         version=version,
-        state="indexed" if index.is_begun(db) and not waits else "stored",
+        state="indexed" if build.is_begun(db) and not waits else "stored",
     )
 
 
@@ -161,7 +162,7 @@ def _sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
         " FROM passage GROUP BY source, language, licence ORDER BY source, language, licence"
     ).fetchall()
     stored = _stored(db, documents)
-    failed = Counter(letter.source for letter in dropped.dead(db, None))
+    failed = Counter(letter.source for letter in rejects.dead(db, None))
     for (name,) in names:
         groups = [group for group in passages if group[0] == name]
         yield SourceInfo(
@@ -182,7 +183,7 @@ def _sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
 
 def _stored(db: sqlite3.Connection, documents: dict[str, int]) -> dict[str, int]:
     """By source, the documents that no build has finished."""
-    if not index.is_begun(db):
+    if not build.is_begun(db):
         return documents
     rows = db.execute(
         "SELECT source, count(DISTINCT document) FROM passage WHERE language IN"
@@ -261,7 +262,7 @@ def _orphans(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _bad_lexical(db: sqlite3.Connection) -> Iterator[str]:
-    if differing := index.lexical_differs(db):
+    if differing := build.lexical_differs(db):
         yield f"{differing:,} passages are not in both store and full-text index"
 
 
@@ -284,11 +285,11 @@ def _bad_vectors(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _bad_build(db: sqlite3.Connection) -> Iterator[str]:
-    missing = index.pending(db)
-    if not index.is_built(db):
-        yield f"it is not built: {missing:,} of {index.count(db):,} passages want a vector"
+    missing = build.pending(db)
+    if not build.is_built(db):
+        yield f"it is not built: {missing:,} of {build.count(db):,} passages want a vector"
         return
     if missing:
         yield f"{missing:,} passages have no vector"
-    if (now := index.snapshot_of(db)) != (then := meta(db, "snapshot")):
+    if (now := build.snapshot_of(db)) != (then := meta(db, "snapshot")):
         yield f"its passages changed since it was built: snapshot {now} instead of {then}"

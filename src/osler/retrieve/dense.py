@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines.base import EVERYTHING, Filter
+from osler.kb.search.base import EVERYTHING, Filter
 from osler.retrieve.hits import available, hits
 from osler.text import language_of
 from osler.types import Hit
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
 
 
 @dataclass(frozen=True)

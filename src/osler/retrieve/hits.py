@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.kb.store import Scope
+from osler.kb.store.passages import Scope
 from osler.types import Hit, Passage
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines.base import EVERYTHING, Filter, Ranking
+from osler.kb.search.base import EVERYTHING, Filter, Ranking
 from osler.retrieve.fuse import rrf
 from osler.retrieve.hits import available
 from osler.retrieve.words import terms
@@ -15,7 +15,7 @@ from osler.text import language_of
 from osler.types import Hit, Passage
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines.base import EVERYTHING, Filter, Ranking
 from osler.kb.graph.lookup import Lookup
 from osler.kb.graph.normal import normal
 from osler.kb.graph.store import Graph
 from osler.kb.indexes.kinds import Kind
 from osler.kb.indexes.web import Web, Webs
+from osler.kb.search.base import EVERYTHING, Filter, Ranking
 from osler.retrieve.fuse import rrf
 from osler.retrieve.hits import available
 from osler.retrieve.names import names_in
@@ -29,8 +29,8 @@ from osler.text import language_of
 from osler.types import Hit
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Encoder
-    from osler.kb.vectors import Floats
+    from osler.kb.encoders.base import Encoder
+    from osler.kb.search.vectors import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines.base import EVERYTHING, Filter
+from osler.kb.search.base import EVERYTHING, Filter
 from osler.retrieve.hits import available, hits
 from osler.retrieve.words import terms
 from osler.types import Hit

@@ -12,7 +12,7 @@ from osler.text import is_cjk, language_of
 from osler.types import Language, Relevance
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines.base import EVERYTHING, Filter
+from osler.kb.search.base import EVERYTHING, Filter
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.lexical import Lexical
 from osler.types import EMR, Retriever
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from osler.kb.chunk import passages
+from osler.kb.ingest.chunk import passages
 from osler.lanes import together
 from osler.retrieve.fuse import rrf
 from osler.retrieve.relevance import Overlap

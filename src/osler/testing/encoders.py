@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from osler.types import Language
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Kind, Vectors
+    from osler.kb.encoders.base import Kind, Vectors
 
 _WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
 

@@ -6,8 +6,8 @@ import json
 import sqlite3
 from pathlib import Path
 
-from osler.kb import access
 from osler.kb.base import KnowledgeBase
+from osler.kb.store import access
 
 
 def corpus(path: Path, count: int, word: str = "iron", *, more: str = "") -> Path:

@@ -13,7 +13,7 @@ from osler.types import EMR, GRAPH, Relevance, Retriever
 from osler.wiring.keys import server_key
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
     from osler.llm.door import Door
     from osler.llm.hub import Weights
 
@@ -35,11 +35,11 @@ def encoder_of(chosen: Embedder) -> Encoder:
     """The configured encoder; one with weights of its own loads them now. Raises `ModelError`."""
     match chosen.kind:
         case "packaged":
-            from osler.kb.embed import MiniLM
+            from osler.kb.encoders.base import MiniLM
 
             return MiniLM()
         case "openai":
-            from osler.kb.served_encoder import OpenAIEncoder
+            from osler.kb.encoders.served import OpenAIEncoder
 
             return OpenAIEncoder(
                 _door(chosen, "embedder"),
@@ -50,7 +50,7 @@ def encoder_of(chosen: Embedder) -> Encoder:
         case "hub":
             return _hub_encoder(chosen)
         case "medcpt":
-            from osler.kb import medcpt
+            from osler.kb.encoders import medcpt
 
             return medcpt.medcpt(
                 _weights(chosen.path, medcpt.QUERY, chosen.revision),
@@ -63,7 +63,7 @@ def encoder_of(chosen: Embedder) -> Encoder:
 
 
 def _hub_encoder(chosen: Embedder) -> Encoder:
-    from osler.kb.hub_encoder import HubEncoder, Side
+    from osler.kb.encoders.hub import HubEncoder, Side
 
     asked = _weights(chosen.path, chosen.name, chosen.revision)
     read = asked

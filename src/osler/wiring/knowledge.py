@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal
 from osler.config import Settings
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.kb.base import Built, KnowledgeBase, Progress
-from osler.kb.engines.base import Choice, Filter
 from osler.kb.graph.extras import has_rapidfuzz
 from osler.kb.indexes.kinds import KINDS
+from osler.kb.search.base import Choice, Filter
 from osler.omni.describe import Offer
 from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.indexed import Indexed, Named
@@ -28,8 +28,8 @@ from osler.wiring.keys import server_key
 from osler.wiring.models import encoder
 
 if TYPE_CHECKING:
-    from osler.kb.bulk import Runner
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
+    from osler.kb.ingest.bulk import Runner
 
 _SAMPLE_LICENCE = "Apache-2.0"
 _TITLES = 3
@@ -63,7 +63,7 @@ def within(settings: Settings, sources: tuple[str, ...]) -> Filter:
 
 def runner(on: Literal["processes", "ray"], workers: int | None) -> Runner:
     """Who does bulk work: so many workers, or one a core. RAY_ADDRESS names a cluster."""
-    from osler.kb.bulk import OnRay, Processes
+    from osler.kb.ingest.bulk import OnRay, Processes
 
     count = workers or os.cpu_count() or 1
     return Processes(count) if on == "processes" else OnRay(count, os.environ.get("RAY_ADDRESS"))

@@ -16,7 +16,7 @@ from osler.wiring.hub import encoder_of, transformers_model
 from osler.wiring.keys import server_key
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
 
 _ENGINES_WORDS = {"grammar": "GBNF", "schema": "JSON schema"}
 

@@ -40,7 +40,7 @@ from osler.wiring.models import Ready, cast, encoder, identity, relevance
 
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
 CHAINS = "chains"
 """The user of a retriever that finds reasoning chains, not passages."""
 

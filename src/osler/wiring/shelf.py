@@ -22,7 +22,7 @@ from osler.wiring.models import Ready, cast, encoder
 from osler.wiring.parts import Parts, roles_of, searches, with_knowledge, without_knowledge
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
     from osler.kb.graph.store import Graph
 
 _SEARCHERS = 32

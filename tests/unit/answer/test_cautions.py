@@ -17,7 +17,7 @@ from osler.answer.written import Written
 from osler.cli.document import report_document
 from osler.cli.page import render_page
 from osler.cli.render import Report, page, short
-from osler.kb.prepare import How, Prepared, prepare
+from osler.kb.ingest.prepare import How, Prepared, prepare
 from osler.serve import documents
 from osler.sources.records import Document, Section
 from osler.trace import Cautioned, Run

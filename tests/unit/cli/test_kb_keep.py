@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from osler.kb import access
+from osler.kb.store import access
 
 TEXTS = {"gout.md": "# Gout\n\nUrate crystals form.\n", "scurvy.md": "# Scurvy\n\nVitamin C.\n"}
 

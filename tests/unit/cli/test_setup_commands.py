@@ -11,7 +11,7 @@ import pytest
 from osler import doctor
 from osler.config import Settings, template
 from osler.doctor import Check, Report
-from osler.kb import embed
+from osler.kb.encoders import base
 from osler.llm import quantise, weights
 
 
@@ -79,7 +79,7 @@ def test_a_failed_check_ends_with_1_and_says_how_to_mend_it(osler: Any, found: l
 def test_models_are_fetched_and_named(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "fetch", lambda *, progress: [Path("a.gguf")])
     monkeypatch.setattr(quantise, "default_gguf", lambda: Path("a.q8.gguf"))
-    monkeypatch.setattr(embed, "MiniLM", lambda: None)
+    monkeypatch.setattr(base, "MiniLM", lambda: None)
     assert osler("download-models").stdout == "a.gguf\na.q8.gguf\n"
     document = json.loads(osler("download-models", "--json").stdout)
     assert document == {"files": ["a.gguf", "a.q8.gguf"]}

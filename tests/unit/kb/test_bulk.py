@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig, KnowledgeBaseError, ModelError
-from osler.kb import access, bulk
 from osler.kb.base import KnowledgeBase
-from osler.kb.bulk import OnRay, Processes, Runner
+from osler.kb.ingest import bulk
+from osler.kb.ingest.bulk import OnRay, Processes, Runner
+from osler.kb.store import access
 from osler.testing.encoders import HashingEncoder
 from osler.types import Passage
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osler.kb.chunk import Chunk, chunk, passages
+from osler.kb.ingest.chunk import Chunk, chunk, passages
 from osler.sources.records import Document, Section
 
 SENTENCE = "Blood pressure is measured twice. "

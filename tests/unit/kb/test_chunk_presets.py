@@ -9,8 +9,8 @@ import pytest
 
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
-from osler.kb.chunk import KAG, OMNI, TC_RAG, Chunking, chunk, chunking, passages
-from osler.kb.windows import token_count, windows
+from osler.kb.ingest.chunk import KAG, OMNI, TC_RAG, Chunking, chunk, chunking, passages
+from osler.kb.ingest.windows import token_count, windows
 from osler.sources.records import Document, Section
 
 SENTENCE = "Blood pressure is measured twice. "

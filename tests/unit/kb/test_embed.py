@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from osler.errors import ModelError, ModelMissing
-from osler.kb.embed import Encoder, MiniLM, build
-from osler.kb.minilm import float32_graph, int8_graph, read_safetensors
+from osler.kb.encoders.base import Encoder, MiniLM, build
+from osler.kb.encoders.minilm import float32_graph, int8_graph, read_safetensors
 from osler.llm.weights import MINILM, MINILM_TOKENIZER, fetch
 
 Floats = NDArray[np.float32]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, KnowledgeBaseError, MalformedSource
-from osler.kb import access
 from osler.kb.base import KnowledgeBase
+from osler.kb.store import access
 from osler.testing.encoders import HashingEncoder
 
 LONG = " ".join(f"Sentence {i} on anaemia, iron and 铁." for i in range(200))
@@ -132,7 +132,7 @@ def test_an_export_that_cannot_be_written_leaves_what_was_there(
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("osler.kb.export._ROWS", 1)
+        patch.setattr("osler.kb.store.export._ROWS", 1)
         with pytest.raises(KeyboardInterrupt):
             kb.export(target, progress=interrupt)
     assert target.read_text() == "before"

@@ -12,9 +12,9 @@ import pytest
 
 from osler.errors import ModelError, ModelMissing
 from osler.kb.base import KnowledgeBase
-from osler.kb.hub_encoder import HubEncoder, Pooling, Side
-from osler.kb.medcpt import LONGEST_QUERY, medcpt
-from osler.kb.vectors import unit_problem
+from osler.kb.encoders.hub import HubEncoder, Pooling, Side
+from osler.kb.encoders.medcpt import LONGEST_QUERY, medcpt
+from osler.kb.search.vectors import unit_problem
 from osler.testing.tiny import save_tiny_bert, tiny_word_pieces
 
 pytestmark = pytest.mark.torch

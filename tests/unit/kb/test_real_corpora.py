@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from osler.kb.chunk import passages
+from osler.kb.ingest.chunk import passages
 from osler.sources.discover import discover, read
 from osler.sources.records import Document, Drop
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from osler.errors import ModelError, ModelMissing, ModelUnreachable
-from osler.kb.served_encoder import OpenAIEncoder
-from osler.kb.vectors import unit_problem
+from osler.kb.encoders.served import OpenAIEncoder
+from osler.kb.search.vectors import unit_problem
 from osler.llm.door import Clock, Door, Endpoint, KeyRefused
 from osler.llm.quantise import default_gguf
 from osler.testing.post_server import Asked, Said, serving

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
-from osler.kb import access
 from osler.kb.base import KnowledgeBase
+from osler.kb.store import access
 from osler.testing.encoders import HashingEncoder
 from osler.testing.stores import corpus
 
@@ -87,7 +87,9 @@ def test_snapshots_are_listed_the_oldest_first(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for moment, name in enumerate(("b", "a", "c")):
-        monkeypatch.setattr("osler.kb.snapshots.time.time", lambda moment=moment: 1000.0 + moment)
+        monkeypatch.setattr(
+            "osler.kb.store.snapshots.time.time", lambda moment=moment: 1000.0 + moment
+        )
         kb.take_snapshot(name)
     assert [(one.name, one.taken) for one in kb.snapshots()] == [
         ("b", 1000),

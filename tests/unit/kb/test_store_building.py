@@ -16,10 +16,10 @@ from osler.errors import (
     KnowledgeBaseUnbuilt,
     ModelError,
 )
-from osler.kb import access, schema
 from osler.kb.base import KnowledgeBase
-from osler.kb.embed import Kind
-from osler.kb.vectors import Floats
+from osler.kb.encoders.base import Kind
+from osler.kb.search.vectors import Floats
+from osler.kb.store import access, schema
 from osler.testing.encoders import HashingEncoder
 from osler.testing.stores import corpus
 from osler.text import words

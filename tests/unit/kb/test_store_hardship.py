@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import KnowledgeBaseError
-from osler.kb import access
 from osler.kb.base import KnowledgeBase
+from osler.kb.store import access
 from osler.testing.encoders import HashingEncoder
 from osler.testing.stores import corpus
 
@@ -130,10 +130,10 @@ def test_a_half_written_copy_of_a_knowledge_base_is_named(
 def test_when_the_second_process_dies_nothing_of_the_file_stays(
     kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from osler.kb import aside
+    from osler.kb.ingest import reader_process
 
-    monkeypatch.setattr(aside, "WORTH", 1)
-    monkeypatch.setattr(aside, "_CHILD", "import os; os.kill(os.getpid(), 9) # {path!r}")
+    monkeypatch.setattr(reader_process, "WORTH", 1)
+    monkeypatch.setattr(reader_process, "_CHILD", "import os; os.kill(os.getpid(), 9) # {path!r}")
     many = corpus(tmp_path / "many.jsonl", 300, more=TEXT)
     with pytest.raises(KnowledgeBaseError, match=r"ended before the file did"):
         kb.add([many], source="wiki")
@@ -145,14 +145,14 @@ def test_when_the_second_process_dies_nothing_of_the_file_stays(
 def test_a_file_read_in_a_second_process_gives_the_same(
     kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from osler.kb import aside
+    from osler.kb.ingest import reader_process
 
     many = corpus(tmp_path / "many.jsonl", 600, more=TEXT)
     with many.open("a") as file:
         file.write("{broken\n")
     snapshots = []
     for name, worth in (("one", 1 << 40), ("two", 1)):
-        monkeypatch.setattr(aside, "WORTH", worth)
+        monkeypatch.setattr(reader_process, "WORTH", worth)
         with KnowledgeBase.create(tmp_path / name) as other:
             added = other.add([many], source="wiki")
             assert (added.documents, added.drops) == (600, {"not JSON": 1})
@@ -165,9 +165,9 @@ def test_a_truncated_file_is_a_failure_in_a_second_process_too(
 ) -> None:
     import gzip
 
-    from osler.kb import aside
+    from osler.kb.ingest import reader_process
 
-    monkeypatch.setattr(aside, "WORTH", 1)
+    monkeypatch.setattr(reader_process, "WORTH", 1)
     whole = gzip.compress(corpus(tmp_path / "many.jsonl", 3000, more=TEXT).read_bytes())
     (tmp_path / "cut.jsonl.gz").write_bytes(whole[: len(whole) // 2])
     added = kb.add([tmp_path / "cut.jsonl.gz"], source="wiki")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from osler.kb import access, migrate, schema
 from osler.kb.base import KnowledgeBase
-from osler.kb.prepare import mark_of
+from osler.kb.ingest.prepare import mark_of
+from osler.kb.store import access, migrate, schema
 from osler.testing.encoders import HashingEncoder
 from osler.text import words
 

@@ -17,8 +17,8 @@ from osler.errors import (
     KnowledgeBaseMissing,
     UnknownPassage,
 )
-from osler.kb import access
 from osler.kb.base import KnowledgeBase
+from osler.kb.store import access
 from osler.testing.encoders import HashingEncoder
 from osler.testing.stores import change, corpus
 

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseMismatch
-from osler.kb import access, index, leases
 from osler.kb.base import KnowledgeBase
-from osler.kb.embed import Kind
-from osler.kb.vectors import Floats
+from osler.kb.encoders.base import Kind
+from osler.kb.index import build as index
+from osler.kb.index import leases
+from osler.kb.search.vectors import Floats
+from osler.kb.store import access
 from osler.testing.encoders import HashingEncoder
 from osler.testing.stores import corpus
 
@@ -159,7 +161,7 @@ def test_another_encoder_does_not_join(kb: KnowledgeBase, monkeypatch: pytest.Mo
     class Other(HashingEncoder):
         identity = "other-64"
 
-    monkeypatch.setattr("osler.kb.building._PATIENCE", 0.2)
+    monkeypatch.setattr("osler.kb.index.coordination._PATIENCE", 0.2)
     with access.writing(kb.path) as db:
         index.begin(db, HashingEncoder(), rebuild=False)
     with access.locked(kb.path, access.Mode.TOGETHER), pytest.raises(KnowledgeBaseBusy):

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from osler.errors import KnowledgeBaseError
-from osler.kb import ingest
 from osler.kb.base import KnowledgeBase
+from osler.kb.ingest import files
 from osler.testing.encoders import HashingEncoder
 
 OLD = 1_600_000_000
@@ -56,7 +56,7 @@ def test_an_update_of_what_did_not_change_opens_no_file(
     def refuse(*_: Any) -> str:
         raise AssertionError("a file was read")
 
-    monkeypatch.setattr(ingest, "fingerprint", refuse)
+    monkeypatch.setattr(files, "fingerprint", refuse)
     monkeypatch.setattr("osler.sources.discover.open_file", refuse)
     updated = kb.update()
     assert (updated.files, updated.unchanged, updated.documents) == (0, 2, 0)
@@ -251,7 +251,7 @@ def test_another_reader_tries_dead_letters_again(
     file.write_text(jsonl(file, gout="Urate.").read_text() + "{broken\n")
     os.utime(file, (OLD, OLD))
     kb.add([file], source="book")
-    monkeypatch.setattr(ingest, "READER", "next")
+    monkeypatch.setattr(files, "READER", "next")
     assert kb.update().files == 1
     assert kb.update().files == 0
 

@@ -11,7 +11,6 @@ import pytest
 
 from osler.errors import SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines.base import Filter
 from osler.kb.extract import job, publish
 from osler.kb.extract.base import Cost, Outcome
 from osler.kb.extract.dictionary import DictionaryExtractor
@@ -19,6 +18,7 @@ from osler.kb.extract.items import Entity, Found, Point
 from osler.kb.graph.extras import has_rapidfuzz
 from osler.kb.indexes import job as indexing
 from osler.kb.indexes.kinds import KINDS, Kind
+from osler.kb.search.base import Filter
 from osler.retrieve.indexed import Indexed, Named, Weights
 from osler.retrieve.sources import Fusion
 from osler.testing.conformance import RetrieverKit

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from osler.errors import KnowledgeBaseMismatch, ModelMissing, SourceUnavailable
-from osler.kb import access
 from osler.kb.base import KnowledgeBase
-from osler.kb.embed import Kind, MiniLM
-from osler.kb.engines.base import Filter
-from osler.kb.lexicon import MOST_TERMS, rarest
-from osler.kb.vectors import Floats
+from osler.kb.encoders.base import Kind, MiniLM
+from osler.kb.search.base import Filter
+from osler.kb.search.lexicon import MOST_TERMS, rarest
+from osler.kb.search.vectors import Floats
+from osler.kb.store import access
 from osler.retrieve.dense import Dense
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.lexical import Lexical

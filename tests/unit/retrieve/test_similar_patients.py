@@ -9,7 +9,7 @@ import pytest
 
 from osler.errors import SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines.base import Filter
+from osler.kb.search.base import Filter
 from osler.retrieve.lexical import Lexical
 from osler.retrieve.patients import Patients, SimilarPatients, profile_in
 from osler.sources.patients.codes import icd

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.kb.embed import Encoder
+from osler.kb.encoders.base import Encoder
 from osler.testing.encoders import HashingEncoder
 
 ENCODER: Encoder = HashingEncoder()

@@ -19,12 +19,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from osler.kb import access
-from osler.kb.access import Mode
 from osler.kb.extract import store
 from osler.kb.extract.base import Cost, Extractor, Outcome
 from osler.kb.extract.store import Done
-from osler.kb.store import Progress, Scope, by_number, numbered, silent, within
+from osler.kb.store import access
+from osler.kb.store.access import Mode
+from osler.kb.store.passages import Progress, Scope, by_number, numbered, silent, within
 from osler.types import Passage, Usage
 
 _PATIENCE = 600.0

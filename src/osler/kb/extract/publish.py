@@ -15,7 +15,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from osler.kb import access
 from osler.kb.extract import items, names, store
 from osler.kb.extract.items import Entity, Item
 from osler.kb.graph import files, load
@@ -23,7 +22,8 @@ from osler.kb.graph.items import Item as Fact
 from osler.kb.graph.items import Name, Relation, Typed
 from osler.kb.graph.normal import normal
 from osler.kb.graph.store import Graph
-from osler.kb.store import Progress, meta, silent
+from osler.kb.store import access
+from osler.kb.store.passages import Progress, meta, silent
 from osler.text import language_of, one_line
 
 SOURCE = "text/"

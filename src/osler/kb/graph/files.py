@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseMissing
-from osler.kb.access import WAIT, locked, translated
+from osler.kb.store.access import WAIT, locked, translated
 
 FILE = "graph.sqlite"
 SCHEMA = "1"

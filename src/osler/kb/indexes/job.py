@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from osler.errors import ModelError
-from osler.kb import access
-from osler.kb.access import Mode
 from osler.kb.extract import store as extracted
 from osler.kb.indexes import store
 from osler.kb.indexes.kinds import Kind, entries
 from osler.kb.indexes.store import Cost, Entry, Todo
-from osler.kb.store import Progress, by_number, silent
-from osler.kb.vectors import unit_problem
+from osler.kb.search.vectors import unit_problem
+from osler.kb.store import access
+from osler.kb.store.access import Mode
+from osler.kb.store.passages import Progress, by_number, silent
 from osler.text import language_of
 from osler.types import Passage
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Encoder
+    from osler.kb.encoders.base import Encoder
 
 _PATIENCE = 600.0
 """Seconds that a finished batch waits for a process that adds texts."""

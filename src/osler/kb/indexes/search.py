@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
-from osler.kb import access, lexicon, vectors
-from osler.kb.engines.base import Filter, Ranking, passing
-from osler.kb.engines.exact import allowed_by
 from osler.kb.indexes import store
 from osler.kb.indexes.kinds import Kind
-from osler.kb.store import meta
-from osler.kb.vectors import Floats, Vectors
+from osler.kb.search import lexicon, vectors
+from osler.kb.search.base import Filter, Ranking, passing
+from osler.kb.search.exact import allowed_by
+from osler.kb.search.vectors import Floats, Vectors
+from osler.kb.store import access
+from osler.kb.store.passages import meta
 
 
 @dataclass

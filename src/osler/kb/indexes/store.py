@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from osler.kb.extract import store as extracted
 from osler.kb.indexes.kinds import KINDS, VERSION, Kind
-from osler.kb.store import source_token, tokens_of
-from osler.kb.vectors import Floats
+from osler.kb.search.vectors import Floats
+from osler.kb.store.passages import source_token, tokens_of
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS index_kind(

@@ -18,9 +18,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.kb import access
-from osler.kb.engines.base import Filter, Ranking, passing
-from osler.kb.engines.exact import allowed_by
 from osler.kb.extract import publish
 from osler.kb.extract import store as extracted
 from osler.kb.extract.patterns import TOGETHER
@@ -31,8 +28,11 @@ from osler.kb.graph.link import Dictionary
 from osler.kb.graph.normal import LONGEST, normal, spans
 from osler.kb.graph.store import Graph
 from osler.kb.indexes.canon import Claim, Classes, classes, concept
-from osler.kb.store import Scope, meta
-from osler.kb.store import within as in_scope
+from osler.kb.search.base import Filter, Ranking, passing
+from osler.kb.search.exact import allowed_by
+from osler.kb.store import access
+from osler.kb.store.passages import Scope, meta
+from osler.kb.store.passages import within as in_scope
 from osler.text import is_cjk
 
 _SHORTEST = 3

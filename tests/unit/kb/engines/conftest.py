@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from osler.kb import access
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines.base import Choice
-from osler.kb.store import set_meta
+from osler.kb.search.base import Choice
+from osler.kb.store import access
+from osler.kb.store.passages import set_meta
 from osler.testing.encoders import HashingEncoder
 
 TEXTS = {

@@ -21,11 +21,11 @@ from osler.errors import (
     KnowledgeBaseUnbuilt,
     SourceUnavailable,
 )
-from osler.kb import engines
+from osler.kb import search
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines import edge as edge_module
-from osler.kb.engines import edge_sync, generation
-from osler.kb.engines.base import Choice
+from osler.kb.search import edge as edge_module
+from osler.kb.search import edge_sync, generation
+from osler.kb.search.base import Choice
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.lexical import Lexical
 from osler.retrieve.sources import over
@@ -114,7 +114,7 @@ def test_workers_end_with_the_process_that_was_killed(edge: KnowledgeBase) -> No
         "import sys, time\n"
         "from pathlib import Path\n"
         "from osler.kb.base import KnowledgeBase\n"
-        "from osler.kb.engines.base import Choice\n"
+        "from osler.kb.search.base import Choice\n"
         "kb = KnowledgeBase.open(Path(sys.argv[1]), Choice('edge'))\n"
         "kb.by_words(['iron'], k=1)\n"
         "print(Path('/proc/self/task').joinpath(str(__import__('os').getpid()), 'children')"
@@ -327,12 +327,12 @@ async def test_auto_makes_the_index_from_a_size_on_and_takes_it_away_below(
         kb.build(HashingEncoder())
         assert not (folder / "edge").exists()
         assert await ids(kb)
-        monkeypatch.setattr(engines, "EDGE_FROM", 5)
+        monkeypatch.setattr(search, "EDGE_FROM", 5)
         kb.build(HashingEncoder())
         assert (folder / "edge").exists()
         assert await ids(kb)
         assert len(workers()) == 1
-        monkeypatch.setattr(engines, "EDGE_FROM", 5_000)
+        monkeypatch.setattr(search, "EDGE_FROM", 5_000)
         kb.build(HashingEncoder())
         assert not (folder / "edge").exists()
         assert await ids(kb)

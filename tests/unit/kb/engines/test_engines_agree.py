@@ -10,14 +10,14 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 import pytest
 
-from osler.kb import access
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines import push
-from osler.kb.engines.base import Choice, Engine, Filter, Ranking
-from osler.kb.engines.edge import Edge
-from osler.kb.engines.exact import Exact
-from osler.kb.engines.remote import Remote, numbers_of
-from osler.kb.vectors import Floats
+from osler.kb.search import push
+from osler.kb.search.base import Choice, Engine, Filter, Ranking
+from osler.kb.search.edge import Edge
+from osler.kb.search.exact import Exact
+from osler.kb.search.remote import Remote, numbers_of
+from osler.kb.search.vectors import Floats
+from osler.kb.store import access
 from osler.retrieve.words import terms
 from osler.testing.encoders import HashingEncoder
 

@@ -14,8 +14,8 @@ from osler.errors import (
     SourceUnavailable,
 )
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines import push, remote
-from osler.kb.engines.base import Choice, Filter
+from osler.kb.search import push, remote
+from osler.kb.search.base import Choice, Filter
 from osler.retrieve.hybrid import Hybrid
 from osler.testing.encoders import HashingEncoder
 

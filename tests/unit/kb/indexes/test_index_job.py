@@ -12,13 +12,13 @@ import pytest
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt, ModelError
 from osler.kb.base import KnowledgeBase
-from osler.kb.engines.base import EVERYTHING, Filter
 from osler.kb.indexes import job
 from osler.kb.indexes.kinds import KINDS
+from osler.kb.search.base import EVERYTHING, Filter
 from osler.testing.encoders import HashingEncoder
 
 if TYPE_CHECKING:
-    from osler.kb.embed import Kind, Vectors
+    from osler.kb.encoders.base import Kind, Vectors
 
 Put = Callable[[dict[str, str]], None]
 

@@ -1,0 +1,169 @@
+"""Texts to vectors: the `Encoder` Protocol, and the encoder that works offline.
+
+Encoders are synchronous and busy; a coroutine calls them by `asyncio.to_thread`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from osler.errors import ModelError
+from osler.kb.encoders.minilm import (
+    DIMENSION,
+    MAX_TOKENS,
+    float32_graph,
+    int8_graph,
+    read_safetensors,
+)
+from osler.llm.cache import derived
+from osler.llm.weights import MINILM, MINILM_TOKENIZER, locate
+from osler.types import Language
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors: TypeAlias = NDArray[np.float32]
+
+Kind = Literal["query", "passage"]
+
+
+class Encoder(Protocol):
+    """Texts in, one vector each: near in meaning is near in cosine."""
+
+    @property
+    def identity(self) -> str:
+        """Model, revision and precision. A knowledge base refuses an encoder of another one."""
+        ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def languages(self) -> frozenset[Language]:
+        """Languages it was made for; of others the vectors mean nothing."""
+        ...
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Float32 of shape (texts, dimension), in order, each of length 1.
+
+        `kind` tells the encoders that treat questions and passages differently which it is.
+        """
+        ...
+
+
+_GRAPH_NAME = "all-MiniLM-L6-v2.int8-1.onnx"
+"""Raise the number, here and in `identity`, with each change to what the graph computes."""
+_LEAST_COSINE = 0.98
+_CHECK = (
+    "What is the first-line treatment of iron deficiency anaemia in pregnancy?",
+    "Anaphylaxis is treated with intramuscular adrenaline into the outer thigh.",
+    "Metformin is stopped when the estimated glomerular filtration rate falls below 30.",
+    "BRCA1",
+    "The patient, a 63-year-old woman, came with three days of fever, a productive cough and"
+    " pain on breathing in. Her pulse was 112 a minute, her blood pressure 98 over 60 mmHg, and"
+    " the chest film showed consolidation of the right lower lobe.",
+    "Where can I read more about living with Addison disease?",
+    "Warfarin lengthens the prothrombin time; vitamin K reverses it.",
+    "The train to the coast leaves at noon and takes two hours.",
+    "HLA-B*57:01 is tested for before abacavir, as carriers may have a severe reaction to it.",
+    "fever",
+)
+
+
+class MiniLM:
+    """all-MiniLM-L6-v2 on the CPU, 8-bit: an `Encoder` for English.
+
+    A text is read by itself, up to 256 tokens, so its vector does not depend on what is
+    encoded with it. One object may be used from several threads.
+    """
+
+    identity = f"all-MiniLM-L6-v2@{MINILM.sha256[:12]}/int8-1"
+    dimension = DIMENSION
+    languages: frozenset[Language] = frozenset({"en"})
+
+    def __init__(self, *, threads: int | None = None, cache: Path | None = None) -> None:
+        """From the cache, where the graph is made the first time, in seconds.
+
+        `threads` work on one text; by default one fewer than there are cores. Raises
+        `ModelMissing` when the weights are not there, and `ModelError` when the 8-bit
+        graph does not agree with the float32 one on this machine.
+        """
+        tokenizer = locate(MINILM_TOKENIZER, cache=cache)
+
+        def make(draft: Path) -> None:
+            build(locate(MINILM, cache=cache), tokenizer, draft)
+
+        graph = derived(_GRAPH_NAME, make, cache=cache)
+        self._session = _session(graph, threads or max(1, (os.cpu_count() or 2) - 1))
+        self._tokenizer = _WordPieces(tokenizer)
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """The model treats queries and passages alike."""
+        return _encode(self._session, self._tokenizer, texts)
+
+
+def build(weights: Path, tokenizer: Path, target: Path) -> None:
+    """Writes the 8-bit graph to `target` if it agrees with the float32 one on ten texts.
+
+    Raises `ModelError` when it does not.
+    """
+    tensors = read_safetensors(weights)
+    small = int8_graph(tensors)
+    words = _WordPieces(tokenizer)
+    exact = _encode(_session(float32_graph(tensors), 1), words, _CHECK)
+    rounded = _encode(_session(small, 1), words, _CHECK)
+    worst = float((exact * rounded).sum(axis=1).min())
+    if not worst >= _LEAST_COSINE:
+        raise ModelError(
+            f"the 8-bit encoder strays from the exact one on this machine:"
+            f" cosine {worst:.3f}, at least {_LEAST_COSINE} is needed",
+            fix="use another encoder, or another version of onnxruntime",
+        )
+    target.write_bytes(small)
+
+
+def _session(graph: Path | bytes, threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    # Waiting threads would spin on cores that the language model needs.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    source = graph if isinstance(graph, bytes) else str(graph)
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+class _WordPieces:
+    """BERT's word pieces of a text, between [CLS] and [SEP], up to `MAX_TOKENS`."""
+
+    def __init__(self, path: Path) -> None:
+        from kitoken import Kitoken
+
+        definition = json.loads(path.read_bytes())
+        # The file cuts and pads to 128 tokens; this encoder reads up to 256 and pads nothing.
+        definition |= {"truncation": None, "padding": None}
+        self._pieces = Kitoken.from_tokenizers(json.dumps(definition).encode())
+        vocabulary = definition["model"]["vocab"]
+        self._first, self._last = vocabulary["[CLS]"], vocabulary["[SEP]"]
+
+    def ids(self, text: str) -> list[int]:
+        pieces = list(self._pieces.encode(text, True))[: MAX_TOKENS - 2]
+        return [self._first, *pieces, self._last]
+
+
+def _encode(session: Any, words: _WordPieces, texts: Sequence[str]) -> Vectors:
+    import numpy as np
+
+    vectors = np.empty((len(texts), DIMENSION), np.float32)
+    for row, text in enumerate(texts):
+        ids = np.array([words.ids(text)], np.int64)
+        (vectors[row],) = session.run(None, {"ids": ids})[0]
+    return vectors

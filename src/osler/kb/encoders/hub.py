@@ -1,0 +1,158 @@
+"""Encoders from the hub or from a folder, by transformers (the extra `train`).
+
+Questions and passages may have a model each, as MedCPT's do (Jin et al. 2023, which
+Omni-RAG §3.1 and §5.1.2 use). Vectors are scaled to length 1 here, so that an inner product
+is a cosine.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from osler.errors import ModelError
+from osler.llm.hub import (
+    Device,
+    Dtype,
+    Weights,
+    fingerprint,
+    libraries,
+    named,
+    open_model,
+    open_tokenizer,
+)
+from osler.types import Language
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Kind, Vectors
+
+Pooling = Literal["cls", "mean", "last"]
+_BATCH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """How one kind of text is read."""
+
+    weights: Weights
+    longest: int = 512
+    """Tokens; what is longer is cut."""
+    prefix: str = ""
+    titled: bool = False
+    """The first line is a title, and title and rest go in as a pair of texts."""
+
+
+class HubEncoder:
+    """`Encoder` on one model, or on one for questions and one for passages."""
+
+    def __init__(
+        self,
+        query: Side,
+        passage: Side,
+        *,
+        pooling: Pooling,
+        languages: frozenset[Language],
+        dtype: Dtype = "float32",
+        device: Device = "auto",
+        batch: int = _BATCH,
+    ) -> None:
+        """Loads the weights. Raises as `osler.llm.hub.load_pair`."""
+        same = query.weights == passage.weights
+        asked = _Loaded(query.weights, dtype, device)
+        read = asked if same else _Loaded(passage.weights, dtype, device)
+        if asked.dimension != read.dimension:
+            raise ModelError(
+                f"{named(query.weights)} gives {asked.dimension} numbers and"
+                f" {named(passage.weights)} {read.dimension}: they are no pair"
+            )
+        self._sides: dict[Kind, tuple[Side, _Loaded]] = {
+            "query": (query, asked),
+            "passage": (passage, read),
+        }
+        self._pooling: Pooling = pooling
+        self._batch = batch
+        self.languages = languages
+        self.dimension = asked.dimension
+        self.identity = _identity(query, passage, pooling, dtype)
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        import numpy as np
+
+        side, model = self._sides[kind]
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        # Texts of like length side by side: less padding.
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        for at in range(0, len(order), self._batch):
+            rows = order[at : at + self._batch]
+            vectors[rows] = model.pooled([texts[i] for i in rows], side, self._pooling)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.isfinite(vectors).all() or not (norms > 0).all():
+            raise ModelError(f"{self.identity}: a vector is zero or not finite")
+        unit: Vectors = vectors / norms
+        return unit
+
+
+class _Loaded:
+    """One model and its tokenizer, to be used from any thread."""
+
+    def __init__(self, weights: Weights, dtype: Dtype, device: Device) -> None:
+        self._model = open_model("AutoModel", weights, dtype=dtype, device=device)
+        self._tokenizer = open_tokenizer(weights)
+        # A tokenizer keeps its padding in itself.
+        self._tokenising = threading.Lock()
+        self.dimension = int(self._model.config.hidden_size)
+
+    def pooled(self, texts: Sequence[str], side: Side, pooling: Pooling) -> Any:
+        torch, _ = libraries()
+        with self._tokenising:
+            inputs = self._tokenizer(
+                *_columns(texts, side),
+                padding=True,
+                truncation=True,
+                max_length=side.longest,
+                padding_side="right",
+                return_tensors="pt",
+            )
+        inputs = inputs.to(self._model.device)
+        with torch.no_grad():
+            states = self._model(**inputs).last_hidden_state
+        return _POOLS[pooling](states.float(), inputs["attention_mask"]).cpu().numpy()
+
+
+def _columns(texts: Sequence[str], side: Side) -> tuple[list[str], ...]:
+    if not side.titled:
+        return ([side.prefix + text for text in texts],)
+    parts = [text.partition("\n") if "\n" in text else ("", "", text) for text in texts]
+    return [side.prefix + title for title, _, _ in parts], [rest for _, _, rest in parts]
+
+
+def _first(states: Any, mask: Any) -> Any:
+    return states[:, 0]
+
+
+def _mean(states: Any, mask: Any) -> Any:
+    seen = mask[..., None].to(states.dtype)
+    return (states * seen).sum(1) / seen.sum(1).clamp(min=1)
+
+
+def _last(states: Any, mask: Any) -> Any:
+    torch, _ = libraries()
+    rows = torch.arange(len(states), device=states.device)
+    return states[rows, mask.sum(1) - 1]
+
+
+_POOLS = {"cls": _first, "mean": _mean, "last": _last}
+
+
+def _identity(query: Side, passage: Side, pooling: Pooling, dtype: Dtype) -> str:
+    """Of all that the vectors depend on."""
+    sides = [query] if query == passage else [query, passage]
+    told = "|".join(
+        f"{named(s.weights).split('@')[0]}@{fingerprint(s.weights)}:{s.longest}"
+        + (":titled" if s.titled else "")
+        + (f":{s.prefix!r}" if s.prefix else "")
+        for s in sides
+    )
+    return f"{told}/{pooling}/{dtype}"

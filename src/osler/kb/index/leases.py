@@ -1,0 +1,108 @@
+"""Several builds at a time share the work: each claims a batch of passages for a while.
+
+A claim is a row that expires, so that the work of a process that died is done by another.
+Doing a batch twice would do no harm, as equal texts get equal vectors; it is only waste.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from osler.errors import ModelError
+from osler.kb.search.vectors import Floats, unit_problem
+from osler.kb.store.access import transaction
+from osler.kb.store.passages import Progress, indexed_text, meta, numbered
+from osler.types import Passage
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Encoder
+
+LEASE = 600.0
+"""Seconds after which a batch is free again; one batch must not take longer."""
+
+Batch = list[tuple[int, Passage]]
+
+
+def encode_batch(encoder: Encoder, passages: Sequence[Passage]) -> Floats:
+    """The passages' vectors, in order. Pure, so that any process or machine may do it.
+
+    Raises `ModelError` for vectors that are not finite, of length 1 and of the encoder's
+    dimension.
+    """
+    vectors = encoder.encode([indexed_text(passage) for passage in passages], kind="passage")
+    if problem := unit_problem(vectors, (len(passages), encoder.dimension)):
+        raise ModelError(f"encoder {encoder.identity} gave vectors {problem}")
+    return vectors
+
+
+def share(
+    db: sqlite3.Connection,
+    encoder: Encoder,
+    *,
+    progress: Progress,
+    total: int,
+    batch: int,
+    lease: float = LEASE,
+) -> int:
+    """Encodes what nobody else has claimed, batch by batch; returns how many vectors it wrote.
+
+    `total` is what wants a vector now, whoever makes it.
+    """
+    worker, done = f"{os.getpid()}-{uuid.uuid4().hex[:8]}", 0
+    progress("encode", 0, total)
+    for rows in _claims(db, worker, batch, lease):
+        vectors = encode_batch(encoder, [passage for _, passage in rows])
+        done += _store(db, worker, rows, vectors)
+        progress("encode", done, total)
+    return done
+
+
+def clear(db: sqlite3.Connection) -> None:
+    """Frees every batch; for who knows that nobody else is building."""
+    if db.execute("SELECT 1 FROM lease LIMIT 1").fetchone():
+        with transaction(db):
+            db.execute("DELETE FROM lease")
+
+
+def _claims(db: sqlite3.Connection, worker: str, size: int, lease: float) -> Iterator[Batch]:
+    last = 0
+    while rows := _claim(db, worker, last, size, lease):
+        yield rows
+        last = rows[-1][0]
+
+
+# A claim that ends later than a lease from now was made before the clock was set back.
+_FREE = (
+    "SELECT * FROM passage WHERE number > ? AND language IN (SELECT value FROM json_each(?))"
+    " AND number NOT IN (SELECT passage FROM vector)"
+    " AND number NOT IN (SELECT passage FROM lease WHERE expires BETWEEN ? AND ?)"
+    " ORDER BY number LIMIT ?"
+)
+
+
+def _claim(db: sqlite3.Connection, worker: str, last: int, size: int, lease: float) -> Batch:
+    languages = json.dumps(meta(db, "languages").split())
+    with transaction(db):
+        now = time.time()
+        rows = list(numbered(db, _FREE, (last, languages, now, now + lease, size)))
+        db.executemany(
+            "INSERT OR REPLACE INTO lease VALUES (?, ?, ?)",
+            [(number, worker, now + lease) for number, _ in rows],
+        )
+    return rows
+
+
+def _store(db: sqlite3.Connection, worker: str, rows: Batch, vectors: Floats) -> int:
+    with transaction(db):
+        done = db.executemany(
+            "INSERT OR IGNORE INTO vector VALUES (?, ?)",
+            [(number, vector.tobytes()) for (number, _), vector in zip(rows, vectors, strict=True)],
+        ).rowcount
+        db.execute("DELETE FROM lease WHERE worker = ?", (worker,))
+    return done

@@ -1,0 +1,366 @@
+"""Files into the store: each wholly or not at all, each record counted or dropped with a reason.
+
+What was added is remembered with its terms. Adding it again, or `update`, reads what
+changed, keeps the documents that stayed as they were, and finds what is gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+
+from osler.errors import KnowledgeBaseError
+from osler.kb.ingest import file_table, reader_process, rejects
+from osler.kb.ingest.chunk import OMNI
+from osler.kb.ingest.document_upsert import Incoming
+from osler.kb.ingest.prepare import How, Outcome, Prepared
+from osler.kb.store.access import transaction
+from osler.kb.store.passages import Progress, set_meta
+from osler.sources.discover import Found, FoundFile, FoundFolder, discover, fingerprint
+from osler.sources.patients.pseudonymize import place
+from osler.sources.records import Drop
+
+READER = "2"
+"""Raised when parsers read what they could not read before: dead letters are then tried again."""
+
+_REPORT_EVERY = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What `add` or `update` did."""
+
+    files: int
+    """Read now, to their end; each member of an archive is one."""
+    unchanged: int
+    """Skipped: their content is there already."""
+    documents: int
+    """New, or with other passages than before."""
+    passages: int
+    drops: dict[str, int]
+    """Files and records that became no document, by reason, most frequent first."""
+    unknown: tuple[str, ...]
+    """Files that no parser knows; nothing of them was read."""
+    failed: tuple[str, ...]
+    """Files that could not be read to their end, each with why. What they held before stays."""
+    kept: int = 0
+    """Documents of changed files that stayed as they were, with their vectors."""
+    gone: int = 0
+    """Documents that were taken out: withdrawn, replaced by a newer version, no longer there."""
+    vanished: tuple[str, ...] = ()
+    """Files that are no longer where they were; their documents stay unless they are pruned."""
+
+
+@dataclass
+class _Tally:
+    """Counts of one file, or of all."""
+
+    files: int = 0
+    unchanged: int = 0
+    documents: int = 0
+    passages: int = 0
+    kept: int = 0
+    gone: int = 0
+    drops: Counter[str] = field(default_factory=Counter)
+    unknown: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    vanished: list[str] = field(default_factory=list)
+
+    def drop(self, drop: Drop) -> None:
+        self.drops[drop.reason] += 1
+        if drop.reason == rejects.UNKNOWN:
+            self.unknown.append(drop.where)
+        if drop.reason in rejects.BROKEN:
+            self.failed.append(f"{drop.where}: {drop.reason}")
+
+    def take(self, file: _Tally) -> None:
+        self.files += 1
+        self.documents += file.documents
+        self.passages += file.passages
+        self.kept += file.kept
+        self.gone += file.gone
+        self.drops += file.drops
+
+    def added(self) -> Added:
+        return Added(
+            files=self.files,
+            unchanged=self.unchanged,
+            documents=self.documents,
+            passages=self.passages,
+            drops=dict(self.drops.most_common()),
+            unknown=tuple(self.unknown),
+            failed=tuple(self.failed),
+            kept=self.kept,
+            gone=self.gone,
+            vanished=tuple(self.vanished),
+        )
+
+
+def together(parts: Sequence[Added]) -> Added:
+    """The sum of several."""
+    total = _Tally()
+    for part in parts:
+        total.files += part.files
+        total.unchanged += part.unchanged
+        total.documents += part.documents
+        total.passages += part.passages
+        total.kept += part.kept
+        total.gone += part.gone
+        total.drops.update(part.drops)
+        total.unknown += part.unknown
+        total.failed += part.failed
+        total.vanished += part.vanished
+    return total.added()
+
+
+class _Broken(Exception):
+    """A file broke off: what was read of it must not stay."""
+
+    def __init__(self, drop: Drop) -> None:
+        super().__init__(drop.reason)
+        self.drop = drop
+
+
+Outcomes = Callable[[Found, How], Iterator[list[Outcome]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """How closely to look, and what to do with what is gone."""
+
+    checksum: bool = False
+    """Compare contents, even where size and time are those of the last reading."""
+    retry: bool = False
+    """Read files with dead letters again, also those that this version has read."""
+    prune: bool = False
+    """Take out the documents of files that are gone."""
+    by_hand: bool = False
+    """The user names the files: documents that were taken out by hand come back."""
+    outcomes: Outcomes = reader_process.outcomes
+    """Who reads and prepares a file."""
+
+
+def add(
+    db: sqlite3.Connection,
+    paths: Sequence[Path],
+    how: How,
+    progress: Progress,
+    outcomes: Outcomes = reader_process.outcomes,
+) -> Added:
+    """See `KnowledgeBase.add`."""
+    discover(paths, fmt=how.fmt)  # a bad path or format is told before anything is written
+    tally = _Tally()
+    for path in paths:
+        root, other_terms = file_table.note_root(db, _named(path), how)
+        _bring_back(db, root)
+        care = Care(checksum=other_terms, by_hand=True, outcomes=outcomes)
+        _read_root(db, root, care, tally, progress)
+    return tally.added()
+
+
+def update(db: sqlite3.Connection, source: str | None, care: Care, progress: Progress) -> Added:
+    """See `KnowledgeBase.update`."""
+    roots, tally = file_table.roots(db, source), _Tally()
+    if not roots:
+        raise KnowledgeBaseError(
+            f"nothing was added to {source}" if source else "nothing was added yet",
+            fix="run `osler kb add PATH --source SOURCE`",
+        )
+    file_table.retry(db, source, READER, all=care.retry)
+    for root in roots:
+        if root.path.exists():
+            _read_root(db, root, care, tally, progress)
+        else:
+            _note_vanished(db, root, set(), care, tally)
+    _read_reconsidered(db, roots, care, tally, progress)
+    return tally.added()
+
+
+def _named(path: Path) -> Path:
+    path = Path(os.path.abspath(path))
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise KnowledgeBaseError(
+            f"the name of {str(path)!r} is not text", fix="rename it, then add it"
+        ) from error
+    return path
+
+
+def _bring_back(db: sqlite3.Connection, root: file_table.Root) -> None:
+    with transaction(db):
+        db.execute(
+            "UPDATE file SET complete = 0 WHERE root = ?"
+            " AND id IN (SELECT file FROM dropped WHERE reason = ?)",
+            (root.id, rejects.REMOVED),
+        )
+
+
+def _read_reconsidered(
+    db: sqlite3.Connection,
+    roots: Sequence[file_table.Root],
+    care: Care,
+    tally: _Tally,
+    progress: Progress,
+) -> None:
+    """Documents that had given way to one that went now come in; what is left waits its turn."""
+    waiting = (
+        "SELECT 1 FROM file WHERE root = ? AND NOT complete AND id NOT IN"
+        " (SELECT file FROM dropped WHERE reason IN (SELECT value FROM json_each(?)))"
+    )
+    broken = "[" + ",".join(f'"{reason}"' for reason in sorted(rejects.BROKEN)) + "]"
+    for root in roots:
+        if root.path.exists() and db.execute(waiting, (root.id, broken)).fetchone():
+            again = _Tally()
+            _read_root(db, root, replace(care, checksum=False), again, progress)
+            tally.files += again.files
+            tally.documents += again.documents
+            tally.passages += again.passages
+
+
+def _read_root(
+    db: sqlite3.Connection, root: file_table.Root, care: Care, tally: _Tally, progress: Progress
+) -> None:
+    """Everything below one path that was added."""
+    seen = _queue(db, root, care)
+    content = _checksums(db, root.how.source, care)
+
+    def settled(path: Path) -> bool:
+        if care.checksum or not file_table.is_settled(db, root, path):
+            return False
+        tally.unchanged += 1
+        return True
+
+    found = discover([root.path], fmt=root.how.fmt, settled=settled)
+    for number, item in enumerate(found):
+        progress("files", number, None)
+        if isinstance(item, Drop):
+            rejects.note_passed_over(db, root.how.source, item)
+            tally.drop(item)
+            continue
+        entry = _entry(item, root, content)
+        if file_table.is_known(db, entry):
+            tally.unchanged += 1
+            continue
+        try:
+            tally.take(_read_file(db, item, entry, root.how, care, progress))
+        except _Broken as broken:
+            file_table.note_broken(db, entry, broken.drop)
+            tally.drop(broken.drop)
+    with transaction(db):
+        file_table.unqueue(db, root)
+    _note_vanished(db, root, seen, care, tally)
+
+
+def _queue(db: sqlite3.Connection, root: file_table.Root, care: Care) -> set[str]:
+    """Writes down every file that waits, so that what a kill interrupts is known; all files."""
+    seen: set[str] = set()
+
+    def queue(path: Path) -> bool:
+        seen.add(place(root.how.source, str(path)))
+        if care.checksum or not file_table.is_settled(db, root, path):
+            file_table.queue(db, root, path)
+        return True
+
+    with transaction(db):
+        for item in discover([root.path], fmt=root.how.fmt, settled=queue):
+            if isinstance(item, FoundFolder):
+                queue(item.file.path)
+    return seen
+
+
+def _checksums(
+    db: sqlite3.Connection, source: str, care: Care
+) -> Callable[[Path, file_table.Stamp], str]:
+    @lru_cache(maxsize=1)  # an archive is hashed once for all its members
+    def checksum(path: Path, stamp: file_table.Stamp) -> str:
+        known = "" if care.checksum else file_table.known_checksum(db, source, path, stamp)
+        return known or fingerprint(path)
+
+    return checksum
+
+
+def _entry(
+    item: Found, root: file_table.Root, content: Callable[[Path, file_table.Stamp], str]
+) -> file_table.Entry:
+    file, name, how = item.file, item.parser.name, root.how
+    stamp = file_table.stamp_of(file.path)
+    checksum = content(file.path, stamp)
+    terms = [checksum, file.member, name, how.licence, str(how.illustrative)]
+    disk, member = place(how.source, str(file.path)), place(how.source, file.member)
+    # What the first version did not know is left out where it says nothing: it knew files so.
+    terms += [] if how.trust is None else [str(how.trust)]
+    terms += ["only"] if how.only else []
+    terms += [] if how.chunk == OMNI.name else [how.chunk]
+    terms += [item.beside] if isinstance(item, FoundFile) and item.beside else []
+    return file_table.Entry(
+        root=root.id,
+        source=how.source,
+        path=f"{disk}!{member}" if member else disk,
+        member=member,
+        fingerprint=hashlib.sha256("\n".join(terms).encode()).hexdigest(),
+        format=name,
+        checksum=checksum,
+        stamp=stamp,
+    )
+
+
+def _read_file(
+    db: sqlite3.Connection,
+    item: Found,
+    entry: file_table.Entry,
+    how: How,
+    care: Care,
+    progress: Progress,
+) -> _Tally:
+    """Reads one file in one transaction; it takes the place of what the path held before."""
+    tally = _Tally()
+    with transaction(db):
+        incoming = Incoming(db, entry, item.name, READER, by_hand=care.by_hand)
+        for record, outcome in enumerate(chain.from_iterable(care.outcomes(item, how)), 1):
+            result = incoming.take(outcome, record)
+            if isinstance(result, Drop):
+                if result.reason in rejects.BROKEN:
+                    raise _Broken(result)
+                tally.drop(result)
+            elif isinstance(outcome, Prepared):
+                _count(tally, result, progress)
+        tally.gone = incoming.end()
+        if tally.documents or tally.gone or incoming.changed:
+            set_meta(db, built="")
+    return tally
+
+
+def _count(tally: _Tally, passages: int, progress: Progress) -> None:
+    if not passages:
+        tally.kept += 1
+        return
+    tally.documents += 1
+    tally.passages += passages
+    if tally.documents % _REPORT_EVERY == 0:
+        progress("documents", tally.documents, None)
+
+
+def _note_vanished(
+    db: sqlite3.Connection, root: file_table.Root, seen: set[str], care: Care, tally: _Tally
+) -> None:
+    rows = db.execute("SELECT id, path, member FROM file WHERE root = ?", (root.id,)).fetchall()
+    gone = [
+        (id, path)
+        for id, path, member in rows
+        if (disk := path.removesuffix(f"!{member}") if member else path) not in seen
+        and not Path(disk).exists()
+    ]
+    if gone and care.prune:
+        with transaction(db):
+            tally.gone += file_table.prune(db, [id for id, _ in gone])
+            set_meta(db, built="")
+    else:
+        tally.vanished += [path for _, path in gone]

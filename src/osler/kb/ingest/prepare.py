@@ -1,0 +1,163 @@
+"""A document made ready for the store: pure work on values, for any process or machine.
+
+`prepare_batch` is what a distributed job maps over its batches: it needs no knowledge
+base, and equal documents give equal rows with equal ids, however often and wherever it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import NamedTuple
+from unicodedata import normalize
+
+from osler.kb.ingest.chunk import OMNI, chunking, passages
+from osler.kb.store.passages import index_tokens, size_of, trust_of
+from osler.sources.records import Deleted, Document, Drop, Record
+from osler.types import Passage
+
+EMPTY = "no text"
+RETRACTED = "Retracted Publication"
+"""As PubMed names the type."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """Under which name and terms files are added."""
+
+    source: str
+    fmt: str | None = None
+    licence: str = ""
+    illustrative: bool = False
+    trust: int | None = None
+    """1 (least) to 5; `None` = that of the source."""
+    only: bool = False
+    """Of an export, take only the documents that came from this source."""
+    chunk: str = OMNI.name
+    """How texts are cut, see `osler.kb.ingest.chunk.chunking`."""
+
+
+class Row(NamedTuple):
+    """A passage in the order of its table's columns, and what its indexes need."""
+
+    id: str
+    text: str
+    source: str
+    title: str
+    section: str
+    page: int | None
+    year: int | None
+    url: str
+    code: str
+    kind: str
+    licence: str
+    language: str
+    illustrative: bool
+    size: int
+    tokens: str
+
+
+class Prepared(NamedTuple):
+    """A document and its passages, ready to be written."""
+
+    source: str
+    id: str
+    title: str
+    year: int | None
+    lang: str
+    kinds: str
+    retracted: bool
+    trust: int
+    version: int
+    origin: str
+    checksum: str
+    mark: bytes
+    """Equal for documents with the same title and words."""
+    digest: bytes
+    """Equal for documents whose passages are equal in everything."""
+    rows: tuple[Row, ...]
+
+
+Outcome = Prepared | Deleted | Drop
+
+
+def prepare_batch(records: Iterable[Record], how: How) -> list[Outcome]:
+    """Each record ready for the store, in order. Pure: no file, no clock, no chance."""
+    return [prepare(record, how) for record in records if not _is_foreign(record, how)]
+
+
+def _is_foreign(record: Record, how: How) -> bool:
+    return how.only and isinstance(record, Document) and record.source != how.source
+
+
+def prepare(record: Record, how: How) -> Outcome:
+    """A document's rows, or why it gives none; other records as they are."""
+    if not isinstance(record, Document):
+        return record
+    if how.illustrative:
+        # Identifiers of sample texts are invented: an address made of one leads nowhere.
+        record = replace(record, illustrative=True, url="")
+    if record.retracted and "retracted" not in record.kind.casefold():
+        # A passage says what it is by its kind; the types that its publisher gave stay in `kinds`.
+        kinds = record.kinds or tuple(filter(None, [record.kind]))
+        record = replace(record, kind=RETRACTED, kinds=kinds)
+    rows = tuple(map(_row, passages(record, how.source, how.licence, chunking(how.chunk))))
+    return _prepared(record, how, rows) if rows else Drop(record.id, EMPTY)
+
+
+def _row(passage: Passage) -> Row:
+    at = passage.locator
+    return Row(
+        id=passage.id,
+        text=passage.text,
+        source=passage.source,
+        title=passage.title,
+        section=at.section,
+        page=at.page,
+        year=at.year,
+        url=at.url,
+        code=at.code,
+        kind=at.kind,
+        licence=passage.licence,
+        language=passage.language,
+        illustrative=passage.illustrative,
+        size=size_of(passage.text, passage.language),
+        tokens=index_tokens(passage),
+    )
+
+
+def _prepared(document: Document, how: How, rows: tuple[Row, ...]) -> Prepared:
+    trust = how.trust if document.trust is None else document.trust
+    return Prepared(
+        source=how.source,
+        id=document.id,
+        title=document.title,
+        year=document.year,
+        lang=document.language,
+        kinds="\n".join(document.kinds or filter(None, [document.kind])),
+        retracted=document.retracted,
+        trust=trust_of(how.source) if trust is None else trust,
+        version=document.version,
+        origin=document.origin,
+        checksum=document.checksum,
+        mark=mark_of(document.title, [row.text for row in rows]),
+        digest=_digest(rows),
+        rows=rows,
+    )
+
+
+def _digest(rows: Iterable[Row]) -> bytes:
+    """Of all columns but the words, which follow from the others."""
+    whole = "\x1e".join("\x1f".join(map(str, row[:-1])) for row in rows)
+    return blake2b(whole.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def mark_of(title: str, texts: Sequence[str]) -> bytes:
+    """A hash that is equal for equal title and words, whatever their case and white space."""
+    whole = "\n".join((title, *texts))
+    if whole.isascii():
+        folded = "".join(whole.split()).lower()
+    else:
+        folded = "".join(normalize("NFKC", whole).split()).casefold()
+    return blake2b(folded.encode(errors="surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,275 @@
+"""A knowledge base as it is read and searched; what writes is `osler.kb.base`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from osler.errors import UnknownPassage
+from osler.kb import check, search
+from osler.kb.check import Info, Provenance
+from osler.kb.extract import store as extracted
+from osler.kb.extract.store import Account, Anchored
+from osler.kb.graph.files import FILE as GRAPH_FILE
+from osler.kb.index import build
+from osler.kb.indexes import store as indexes
+from osler.kb.indexes.search import Entries
+from osler.kb.indexes.web import Webs
+from osler.kb.ingest import rejects
+from osler.kb.ingest.rejects import DeadLetter
+from osler.kb.search import lexicon
+from osler.kb.search.base import EVERYTHING, TIES, Choice, Filter, Ranking
+from osler.kb.store import access, snapshots
+from osler.kb.store import export as exporting
+from osler.kb.store.export import Exported, Form
+from osler.kb.store.passages import Progress, by_number, meta, numbered, silent
+from osler.kb.store.snapshots import Snapshot
+from osler.types import Passage
+
+if TYPE_CHECKING:
+    from osler.kb.search.vectors import Floats
+
+Scored = tuple[Passage, float]
+_SOURCES = """
+WITH RECURSIVE held(source) AS (
+  SELECT min(source) FROM document
+  UNION ALL SELECT (SELECT min(source) FROM document WHERE source > held.source)
+  FROM held WHERE held.source IS NOT NULL)
+SELECT source FROM held WHERE source IS NOT NULL"""
+"""One step in the index for each source, where DISTINCT reads a row for each document: every
+search asks for them."""
+
+
+class Reading:
+    """The half of a `KnowledgeBase` that reads and searches; it takes no lock."""
+
+    def __init__(self, path: Path, engine: Choice = Choice()) -> None:  # noqa: B008 - frozen
+        """Use `KnowledgeBase.create` or `open`."""
+        self.path = path
+        self._readers = access.Readers(path)
+        self._engines = search.Engines(path, self._readers, engine)
+        self.entries = Entries(self._readers)
+        """The indexes over what was extracted."""
+        self.webs = Webs(path, self._readers)
+        """The graph of names and chunks."""
+
+    def close(self) -> None:
+        self._engines.close()
+        self.webs.close()
+        self._readers.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def export(
+        self,
+        path: Path,
+        *,
+        form: Form | None = None,
+        source: str | None = None,
+        since: datetime | None = None,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Writes every passage with its provenance; the file is whole or not there.
+
+        `form` is told by the name's ending where it is not given; only of one `source`, and
+        only of documents that came in at or after `since`. JSON Lines may be added again,
+        under the same ids. Raises `BadConfig` for an unknown ending or without the extra
+        `parquet`, `KnowledgeBaseError` when it cannot be written.
+        """
+        chosen = exporting.form_of(path, form)
+        first = 0 if since is None else int(since.timestamp())
+        with self._readers.borrow() as db, access.still(db):
+            return exporting.export(
+                db, path, chosen, source=source, since=first, progress=progress or silent
+            )
+
+    def dead_letters(self, source: str | None = None) -> list[DeadLetter]:
+        """What was to be read and could not be, the latest first."""
+        with self._readers.borrow() as db, access.still(db):
+            return list(rejects.dead(db, source))
+
+    def provenance(self, id: str) -> Provenance:
+        """Where the passage's document comes from. Raises `UnknownPassage` as `get` does."""
+        self.get(id)
+        with self._readers.borrow() as db:
+            return check.provenance(db, id)
+
+    def snapshots(self) -> list[Snapshot]:
+        """All named copies, the oldest first."""
+        return snapshots.listed(self.path)
+
+    @property
+    def snapshot(self) -> str:
+        """Names the passages and the encoder of the last build; empty before the first."""
+        with self._readers.borrow() as db:
+            return meta(db, "snapshot")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Those that hold a document, in alphabetical order."""
+        with self._readers.borrow() as db:
+            return tuple(row[0] for row in db.execute(_SOURCES))
+
+    def lacking(self, sources: Iterable[str]) -> tuple[str, ...]:
+        """Those of `sources` that hold no document."""
+        held = "SELECT 1 FROM document WHERE source = ? LIMIT 1"
+        with self._readers.borrow() as db:
+            return tuple(name for name in sources if not db.execute(held, (name,)).fetchone())
+
+    def require_built(self, encoder: str | None) -> None:
+        """Raises unless it can be searched with the encoder of this identity.
+
+        `None` = with whatever encoder, or by words alone. Raises `KnowledgeBaseUnbuilt`
+        ("12 of 240 passages are not indexed") and `KnowledgeBaseMismatch` (another encoder).
+        """
+        with self._readers.borrow() as db:
+            build.require(db, encoder)
+        self._engines.require()
+
+    def get(self, id: str) -> Passage:
+        """Raises `UnknownPassage`, whose `fix` names the nearest ids that exist."""
+        (passage,) = self.neighbours(id, 0)
+        return passage
+
+    def neighbours(self, id: str, n: int = 1) -> tuple[Passage, ...]:
+        """The passage with the `n` before and the `n` after it in its document, in order.
+
+        Raises `UnknownPassage` as `get` does.
+        """
+        id = id.encode(
+            errors="replace"
+        ).decode()  # half a character, from a shell in another coding
+        with self._readers.borrow() as db:
+            row = db.execute("SELECT document, n FROM passage WHERE id = ?", (id,)).fetchone()
+            if row is None:
+                raise UnknownPassage(f"there is no passage {id!r}", fix=_nearest_ids(db, id))
+            document, place = row
+            around = "SELECT * FROM passage WHERE document = ? AND n BETWEEN ? AND ? ORDER BY n"
+            near = numbered(db, around, (document, place - n, place + n))
+            return tuple(passage for _, passage in near)
+
+    def documents(self, source: str) -> Iterator[tuple[Passage, ...]]:
+        """The passages of each document of a source, in order; memory holds one document."""
+        with self._readers.borrow() as db, access.still(db):
+            every = "SELECT * FROM passage WHERE source = ? ORDER BY document, n"
+            passages = (passage for _, passage in numbered(db, every, (source,)))
+            for _, group in groupby(passages, key=lambda passage: passage.id.rpartition("#")[0]):
+                yield tuple(group)
+
+    def info(self) -> Info:
+        with self._readers.borrow() as db, access.still(db):
+            return check.info(db, self.path)
+
+    def verify(self) -> list[str]:
+        """Every problem found, in words; empty when all is well. Reads everything."""
+        with self._readers.borrow() as db, access.still(db):
+            found = [*check.verify(db), *extracted.problems(db), *indexes.problems(db)]
+            if (self.path / GRAPH_FILE).is_file():
+                from osler.kb.extract import publish
+
+                found += publish.problems(self.path, db)
+        return [*found, *self._engines.problems()]
+
+    def extracted(self, id: str) -> list[Anchored]:
+        """What was extracted from a passage (`osler.kb.extract`), in the order of its runs.
+
+        Raises `UnknownPassage` as `get` does.
+        """
+        self.get(id)
+        with self._readers.borrow() as db:
+            return extracted.of_passage(db, id)
+
+    def extractions(self) -> list[Account]:
+        """What each extractor has done so far, and what it cost."""
+        with self._readers.borrow() as db, access.still(db):
+            return extracted.accounts(db)
+
+    # Searching: `osler.retrieve` puts the `Retriever` Protocol over these
+
+    def by_words(
+        self, terms: Sequence[str], *, k: int, within: Filter = EVERYTHING
+    ) -> list[Scored]:
+        """The `k` best by BM25 among passages with any of `terms`; equal ones by id."""
+        return self._scored(self._engines.words().by_words(terms, k=k + TIES, within=within))[:k]
+
+    def by_vector(
+        self, query: Floats, *, encoder: str, k: int, within: Filter = EVERYTHING
+    ) -> list[Scored]:
+        """The `k` best by inner product; equal ones by id; none at zero or below.
+
+        Raises `KnowledgeBaseMismatch` when the vectors are of another encoder than `encoder`:
+        they may have been made anew since this knowledge base was opened.
+        """
+        engine = self._engines.vectors(encoder)
+        return self._scored(engine.by_vector(query, k=k, within=within))
+
+    def rankings(
+        self,
+        terms: Sequence[str],
+        query: Floats | None,
+        *,
+        encoder: str,
+        k: int,
+        within: Filter = EVERYTHING,
+    ) -> tuple[Ranking, Ranking]:
+        """Passage numbers by vector and by words, in one request, for a fusion; see `passages`.
+
+        Without `query` the first is empty. Raises what `by_vector` raises.
+        """
+        engine = self._engines.vectors(encoder)
+        if query is None:
+            return [], engine.by_words(terms, k=k, within=within)
+        return engine.by_both(terms, query, k=k, within=within)
+
+    def ranking(self, terms: Sequence[str], *, k: int, within: Filter = EVERYTHING) -> Ranking:
+        """Passage numbers by words alone, for a fusion; see `passages`."""
+        return self._engines.words().by_words(terms, k=k, within=within)
+
+    def passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
+        """Those that still exist."""
+        with self._readers.borrow() as db:
+            return by_number(db, numbers)
+
+    def rarity(self, terms: Sequence[str]) -> dict[str, float]:
+        """How much each term tells, by how few passages hold it (inverse document frequency)."""
+        with self._readers.borrow() as db:
+            return lexicon.rarity(db, terms)
+
+    def _scored(self, found: Ranking) -> list[Scored]:
+        passages = self.passages(number for number, _ in found)
+        scored = [(passages[number], score) for number, score in found if number in passages]
+        return sorted(scored, key=lambda pair: (-pair[1], pair[0].id))
+
+
+def _nearest_ids(db: sqlite3.Connection, id: str) -> str:
+    """What is there instead: the range of the same document, or the ids beside it."""
+    document, _, _ = id.partition("#")
+    # "$" is the character after "#": between the two lie the passages of this document.
+    range_of = db.execute(
+        "SELECT id FROM passage WHERE id >= ? AND id < ? ORDER BY n",
+        (f"{document}#", f"{document}$"),
+    ).fetchall()
+    if range_of:
+        return f"the document has {len(range_of)}, {range_of[0][0]} to {range_of[-1][0]}"
+    beside = db.execute(
+        "SELECT * FROM (SELECT id FROM passage WHERE id < ? ORDER BY id DESC LIMIT 1)"
+        " UNION ALL SELECT * FROM (SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT 1)",
+        (id, id),
+    ).fetchall()
+    if not beside:
+        return "the knowledge base is empty"
+    return f"the nearest are {' and '.join(row[0] for row in beside)}"

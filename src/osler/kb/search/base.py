@@ -1,0 +1,137 @@
+"""The seam between a knowledge base and what searches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+from osler.kb.store.passages import Scope
+from osler.types import EMR, Language
+
+if TYPE_CHECKING:
+    from osler.kb.search.vectors import Floats
+
+Kind = Literal["auto", "sqlite", "edge", "qdrant"]
+
+Ranking = list[tuple[int, float]]
+"""Passage numbers with their scores, best first; scores compare within one ranking only."""
+
+TIES = 32
+"""Passages read beyond the last one asked for, so that equal ones are cut by their id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which engine searches."""
+
+    kind: Kind = "auto"
+    """auto: the server where `url` is set, else the embedded engine where the last build
+    made its index, else the index in the SQLite file."""
+    url: str = ""
+    """The Qdrant server, "http://HOST:6333"."""
+    key: str | None = None
+    """Its API key."""
+    name: str = "osler"
+    """What its collections' names begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which passages may be found; each condition that is set must hold."""
+
+    sources: Scope = None
+    years: tuple[int | None, int | None] = (None, None)
+    """First and last, both included; with either set, a document without a year is out."""
+    languages: tuple[Language, ...] = ()
+    kinds: tuple[str, ...] = ()
+    """Publication or study types, any of them, whatever their case."""
+    retracted: bool = False
+    """Whether retracted documents may be found too."""
+    trust: int = 1
+    """At least this much, 1 to 5 (`osler.kb.store.passages.trust_of`)."""
+
+    @property
+    def folded(self) -> tuple[str, ...]:
+        """Its kinds as the indexes hold them."""
+        return tuple(map(fold, self.kinds))
+
+    def without_sources(self) -> Filter:
+        return Filter(None, self.years, self.languages, self.kinds, self.retracted, self.trust)
+
+
+EVERYTHING = Filter()
+"""All but patients' records and what was retracted."""
+
+
+def fold(kind: str) -> str:
+    """A publication type as it is compared."""
+    return " ".join(kind.split()).casefold()
+
+
+TEXTS, PATIENTS, RETRACTED = "texts", "patients", "retracted"
+"""The shelves of an index that is not SQLite's. What is hardly ever wanted stands apart, so
+that a search of everything else needs no condition: excluding 16 of 100,000 passages by a
+condition took five times as long as the search itself."""
+
+
+def shelves(within: Filter) -> tuple[str, ...]:
+    """Where to look for what `within` lets through."""
+    names = within.sources
+    found = [TEXTS] if names is None or set(names) - {EMR} else []
+    if names is not None and EMR in names:
+        found.append(PATIENTS)
+    if found and within.retracted:
+        found.append(RETRACTED)
+    return tuple(found)
+
+
+class Engine(Protocol):
+    """Finds passage numbers by words and by vectors. Any number of threads may ask.
+
+    Passages added or taken out since the last build may be missing or, as numbers that no
+    longer exist, too many. Equal searches give equal rankings.
+    """
+
+    def by_words(self, terms: Sequence[str], *, k: int, within: Filter) -> Ranking:
+        """The best by BM25 with any of `terms` (`osler.text.words`)."""
+        ...
+
+    def by_vector(self, query: Floats, *, k: int, within: Filter) -> Ranking:
+        """The best by inner product, none at zero or below."""
+        ...
+
+    def by_both(
+        self, terms: Sequence[str], query: Floats, *, k: int, within: Filter
+    ) -> tuple[Ranking, Ranking]:
+        """`by_vector` and `by_words` of one request."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def passing(
+    fetch: Callable[[int], Ranking], allowed: Callable[[Ranking], Ranking], k: int
+) -> Ranking:
+    """At least the `k` best of a ranking that are allowed, if there are so many.
+
+    `fetch` gives the n best of all; it is asked for more until enough are allowed.
+    """
+    n = k
+    while True:
+        found = fetch(n)
+        kept = allowed(found)
+        if len(kept) >= k or len(found) < n:
+            return kept
+        n *= 4
+
+
+Key = TypeVar("Key", int, str)
+
+
+def merged(rankings: Sequence[list[tuple[Key, float]]], k: int) -> list[tuple[Key, float]]:
+    """One ranking of several whose scores compare; equal ones in order of their keys."""
+    if len(rankings) == 1:
+        return rankings[0]
+    together = [pair for ranking in rankings for pair in ranking]
+    return sorted(together, key=lambda pair: (-pair[1], pair[0]))[:k]

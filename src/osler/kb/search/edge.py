@@ -1,0 +1,400 @@
+"""The embedded engine: Qdrant Edge, in worker processes of its own.
+
+Edge holds the interpreter's lock in every call, so it may not live in the process that
+serves. Each process that searches starts its own workers, up to one a core, and they all
+map the same files: the memory is there once, nobody has to find, lock or outlive anybody
+else, and searches scale with the cores.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+from osler.errors import BadConfig, KnowledgeBaseError
+from osler.kb.search import generation, messages, sparse
+from osler.kb.search.base import Filter, Ranking, merged, shelves
+from osler.kb.search.generation import Current
+from osler.kb.search.vectors import Floats
+
+VERSION = f"2/{sparse.VERSION}"
+"""Of the layout and of the words' vectors: an index of another version is made anew."""
+
+_STOP_S = 5.0
+"""Seconds that a worker gets to end by itself."""
+
+
+def installed() -> bool:
+    return find_spec("qdrant_edge") is not None
+
+
+def require_installed() -> None:
+    """Raises `BadConfig`."""
+    if not installed():
+        raise BadConfig(
+            "the embedded engine needs the package qdrant-edge-py",
+            fix='pip install "osler[edge]", or set kb.engine = "sqlite"',
+        )
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A generation that is being searched."""
+
+    stamp: int
+    current: Current
+    pool: _Pool
+
+
+class Edge:
+    """An `Engine` over the current generation in the folder of a knowledge base."""
+
+    def __init__(self, kb: Path, *, workers: int | None = None) -> None:
+        """`workers` at a time, at most; by default one a core. Raises `BadConfig`."""
+        require_installed()
+        self._kb = kb
+        self._most = workers or os.cpu_count() or 1
+        self._stems = sparse.Stems()
+        self._opening = threading.Lock()
+        self._open: _Open | None = None
+
+    def encoder(self) -> str:
+        """Identity of the encoder whose vectors are searched."""
+        return self._opened().current.encoder
+
+    def by_words(self, terms: Sequence[str], *, k: int, within: Filter) -> Ranking:
+        if not terms:
+            return []
+        (found,) = self._ask(k, within, words=sparse.query(self._stems, terms))
+        return found
+
+    def by_vector(self, query: Floats, *, k: int, within: Filter) -> Ranking:
+        (found,) = self._ask(k, within, dense=query)
+        return _alike(found)
+
+    def by_both(
+        self, terms: Sequence[str], query: Floats, *, k: int, within: Filter
+    ) -> tuple[Ranking, Ranking]:
+        if not terms:
+            return self.by_vector(query, k=k, within=within), []
+        words = sparse.query(self._stems, terms)
+        dense, lexical = self._ask(k, within, words=words, dense=query)
+        return _alike(dense), lexical
+
+    def close(self) -> None:
+        with self._opening:
+            if self._open:
+                self._open.pool.close()
+            self._open = None
+        self._stems.close()
+
+    def _ask(
+        self,
+        k: int,
+        within: Filter,
+        *,
+        words: sparse.Sparse | None = None,
+        dense: Floats | None = None,
+    ) -> list[Ranking]:
+        while True:
+            opened = self._opened()
+            try:
+                return self._asked(opened, k, within, words, dense)
+            except _Closed:
+                continue  # another thread has opened the next generation meanwhile
+
+    @staticmethod
+    def _asked(
+        opened: _Open,
+        k: int,
+        within: Filter,
+        words: sparse.Sparse | None,
+        dense: Floats | None,
+    ) -> list[Ranking]:
+        present = [name for name in shelves(within) if name in opened.current.points]
+        found = [
+            opened.pool.ask(
+                {
+                    "shelf": name,
+                    "k": k,
+                    "conditions": _conditions(within, opened.current.sources[name]),
+                    "words": words,
+                },
+                b"" if dense is None else dense.astype("float32").tobytes(),
+            )
+            for name in present
+        ]
+        rankings = (words is not None) + (dense is not None)
+        if not found:
+            return [[] for _ in range(rankings)]
+        return [merged(of, k) for of in zip(*found, strict=True)]
+
+    def _opened(self) -> _Open:
+        """The current generation. After a swap one caller opens the new one; the others go on
+        with the old one until it is there."""
+        stamp, held = generation.stamp(self._kb), self._open
+        if held is not None and held.stamp == stamp:
+            return held
+        if not self._opening.acquire(blocking=held is None):
+            assert held is not None  # noqa: S101 - else it would have waited
+            return held
+        try:
+            return self._opened_now()
+        finally:
+            self._opening.release()
+
+    def _opened_now(self) -> _Open:
+        while True:
+            stamp, held = generation.stamp(self._kb), self._open
+            if held is not None and held.stamp == stamp:
+                return held
+            current = generation.read(self._kb)
+            if current is None:
+                raise KnowledgeBaseError(
+                    f"{self._kb} has no embedded index", fix="run `osler kb build`"
+                )
+            pool = _Pool(self._kb / generation.FOLDER / current.name, self._most)
+            try:
+                pool.warm()
+            except KnowledgeBaseError:
+                pool.close()
+                if generation.stamp(self._kb) != stamp:
+                    continue  # swept away in this moment: another one is current
+                raise
+            self._open = _Open(stamp, current, pool)
+            if held is not None:
+                held.pool.close()
+            return self._open
+
+
+def _alike(found: Ranking) -> Ranking:
+    """Products of zero or less are no likeness."""
+    return [pair for pair in found if pair[1] > 0]
+
+
+def _conditions(within: Filter, present: Sequence[str]) -> dict[str, Any]:
+    """Those that a shelf with the sources `present` is not sure to fulfil."""
+    conditions: dict[str, Any] = {}
+    if within.sources is not None and set(present) - set(within.sources):
+        conditions["source"] = list(within.sources)
+    if within.languages:
+        conditions["language"] = list(within.languages)
+    if within.kinds:
+        conditions["kind"] = list(within.folded)
+    if within.years != (None, None):
+        conditions["year"] = list(within.years)
+    if within.trust > 1:
+        conditions["trust"] = [within.trust, None]
+    return conditions
+
+
+class _Closed(Exception):
+    """The pool's generation is no longer searched."""
+
+
+class _Died(Exception):
+    """A worker ended, or what it says cannot be read."""
+
+
+class _Worker:
+    """One process with the shards of one generation; asked by one thread at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises `_Died` when it does not come up."""
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-m", "osler.kb.search.edge_worker", str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+        )
+        try:
+            self._reply()
+        except BaseException:
+            self.stop()
+            raise
+
+    def ask(self, asked: dict[str, Any], data: bytes) -> list[Ranking]:
+        try:
+            messages.send(self._pipe(self._process.stdin), asked, data)
+        except (OSError, ValueError) as error:
+            raise _Died(self._last_words()) from error
+        reply, found = self._reply()
+        if "error" in reply:
+            raise KnowledgeBaseError(
+                f"the embedded engine failed: {reply['error']}",
+                fix="run `osler kb build --rebuild`",
+            )
+        return _rankings(reply["sizes"], found)
+
+    def stop(self) -> None:
+        """Ends it and waits for its end."""
+        for stream in (self._process.stdin, self._process.stdout):
+            try:
+                self._pipe(stream).close()
+            except OSError:
+                continue  # it died with half a message in the pipe
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._errors.close()
+
+    def _reply(self) -> tuple[dict[str, Any], bytes]:
+        try:
+            reply = messages.receive(self._pipe(self._process.stdout))
+        except (OSError, ValueError) as error:
+            raise _Died(self._last_words()) from error
+        if reply is None:
+            raise _Died(self._last_words())
+        return reply
+
+    @staticmethod
+    def _pipe(stream: IO[bytes] | None) -> Any:
+        assert stream is not None  # noqa: S101 - opened as pipes
+        return stream
+
+    def _last_words(self) -> str:
+        """How it ended, and the last line that it wrote."""
+        try:
+            status = self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            status = None
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return f"exit status {status}" + (f": {lines[-1]}" if lines else "")
+
+
+def _rankings(sizes: list[int], data: bytes) -> list[Ranking]:
+    total = sum(sizes)
+    numbers, scores = array("q"), array("f")
+    numbers.frombytes(data[: 8 * total])
+    scores.frombytes(data[8 * total :])
+    pairs = list(zip(numbers, scores, strict=True))
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    # Edge leaves the order of equal scores open.
+    return [
+        sorted(pairs[start : start + size], key=lambda pair: (-pair[1], pair[0]))
+        for start, size in zip(starts, sizes, strict=True)
+    ]
+
+
+class _Pool:
+    """The workers of one generation, as many as are in use at one time, up to `most`."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self._folder, self._most = folder, most
+        self._idle: list[_Worker] = []
+        self._started = 0
+        self._changed = threading.Condition()
+        self._closed = False
+        self._closing = weakref.finalize(self, _stop_all, self._idle)
+
+    def warm(self) -> None:
+        """Starts the first worker. Raises `KnowledgeBaseError` when it cannot work."""
+        self._started = 1
+        self._give(self._fresh())
+
+    def ask(self, asked: dict[str, Any], data: bytes) -> list[Ranking]:
+        """A worker that dies is replaced once. Raises `KnowledgeBaseError` when the next one
+        dies of the same request, and `_Closed`."""
+        worker: _Worker | None = self._take()
+        try:
+            assert worker is not None  # noqa: S101
+            try:
+                return worker.ask(asked, data)
+            except _Died:
+                worker.stop()
+                worker = None
+                worker = self._fresh()
+                return self._again(worker, asked, data)
+        finally:
+            self._give(worker)
+
+    @staticmethod
+    def _again(worker: _Worker, asked: dict[str, Any], data: bytes) -> list[Ranking]:
+        try:
+            return worker.ask(asked, data)
+        except _Died as died:
+            raise _dead(died) from died
+
+    def close(self) -> None:
+        """Stops those that are idle now, and those in use when they come back."""
+        with self._changed:
+            self._closed = True
+            self._closing()
+            self._changed.notify_all()
+
+    def _take(self) -> _Worker:
+        with self._changed:
+            while not self._idle:
+                if self._closed:
+                    raise _Closed
+                if self._started == 0:
+                    self._started = 1
+                    break
+                if self._started < self._most:
+                    self._started += 1
+                    threading.Thread(target=self._one_more, daemon=True).start()
+                self._changed.wait()
+            else:
+                return self._idle.pop()
+        try:
+            return self._fresh()
+        except BaseException:
+            self._give(None)
+            raise
+
+    def _one_more(self) -> None:
+        """A helper for those who wait; without it they go on with the workers there are."""
+        try:
+            worker = self._fresh()
+        except KnowledgeBaseError:
+            worker = None
+        self._give(worker)
+
+    def _fresh(self) -> _Worker:
+        try:
+            return _Worker(self._folder)
+        except _Died as died:
+            raise _dead(died) from died
+
+    def _give(self, worker: _Worker | None) -> None:
+        """Takes a worker back; `None` = it is no more."""
+        with self._changed:
+            if worker is None:
+                self._started -= 1
+            elif self._closed:
+                worker.stop()
+            else:
+                self._idle.append(worker)
+            self._changed.notify()
+
+
+def _stop_all(idle: list[_Worker]) -> None:
+    while idle:
+        idle.pop().stop()
+
+
+def _dead(died: _Died) -> KnowledgeBaseError:
+    return KnowledgeBaseError(
+        f"the worker of the embedded engine died twice ({died})",
+        fix="free some memory; if that does not help, run `osler kb build --rebuild`",
+    )
+
+
+def remove(kb: Path) -> None:
+    """Takes the embedded index away."""
+    shutil.rmtree(kb / generation.FOLDER, ignore_errors=True)

@@ -1,0 +1,53 @@
+"""Answers searches in one generation of the embedded index; its own process.
+
+    python -m osler.kb.search.edge_worker GENERATION
+
+It reads requests from standard input and ends when that ends: it cannot outlive the
+process that started it, however that one died.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from array import array
+from pathlib import Path
+from typing import Any
+
+from osler.kb.search import messages, shard
+
+
+def main(folder: Path) -> None:
+    # Ctrl-C goes to the whole group; the process that asks decides what becomes of a search.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    shelves = {entry.name: shard.load(entry) for entry in folder.iterdir() if entry.is_dir()}
+    messages.send(sys.stdout.buffer, {"ready": sorted(shelves)})
+    while message := messages.receive(sys.stdin.buffer):
+        messages.send(sys.stdout.buffer, *_answered(shelves, *message))
+
+
+def _answered(
+    shelves: dict[str, Any], asked: dict[str, Any], data: bytes
+) -> tuple[dict[str, Any], bytes]:
+    """Sizes of the rankings, and then of all of them the numbers, then the scores."""
+    dense = None
+    if data:
+        dense = array("f")
+        dense.frombytes(data)
+    try:
+        rankings = shard.ask(
+            shelves[asked["shelf"]],
+            k=asked["k"],
+            conditions=asked["conditions"],
+            words=asked["words"],
+            dense=dense.tolist() if dense is not None else None,
+        )
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}, b""
+    numbers = array("q", [number for ranking in rankings for number, _ in ranking])
+    scores = array("f", [score for ranking in rankings for _, score in ranking])
+    return {"sizes": [len(ranking) for ranking in rankings]}, numbers.tobytes() + scores.tobytes()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,150 @@
+"""The embedded index on disk: generations, of which one is current.
+
+A generation is a folder that is made beside the current one, completed, and never changed
+again; then `current.json` is replaced, which takes one moment. So readers need no lock, a
+search sees one build or the next and nothing between, and what a killed build leaves
+behind is rubbish that the next one sweeps away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from osler.errors import KnowledgeBaseError
+from osler.kb.search.payloads import WANTED
+from osler.kb.store.access import FILE
+
+FOLDER, CURRENT, POINTS = "edge", "current.json", "points.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """What `current.json` says."""
+
+    name: str
+    """Of the generation's folder."""
+    build: str
+    """The build of the knowledge base (`meta.builds`) whose passages it holds."""
+    encoder: str
+    dimension: int
+    version: str
+    """Of the words' vectors (`sparse.VERSION`) and of the layout."""
+    points: dict[str, int]
+    """Passages on each shelf that has any."""
+    sources: dict[str, list[str]]
+    """Sources on each of them."""
+
+
+def read(kb: Path) -> Current | None:
+    """`None` where there is no index. Raises `KnowledgeBaseError` for a damaged one."""
+    try:
+        return Current(**json.loads((kb / FOLDER / CURRENT).read_bytes()))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError) as error:
+        raise KnowledgeBaseError(
+            f"the embedded index of {kb} is damaged: {error}",
+            fix=f"delete {kb / FOLDER}, then run `osler kb build`",
+        ) from error
+
+
+def stamp(kb: Path) -> int:
+    """Changes with each swap; 0 where there is no index."""
+    try:
+        return (kb / FOLDER / CURRENT).stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def swap(kb: Path, to: Current) -> None:
+    """Makes a complete generation the current one."""
+    draft = kb / FOLDER / f"{CURRENT}.new"
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(asdict(to), file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, kb / FOLDER / CURRENT)
+
+
+def sweep(kb: Path) -> None:
+    """Deletes all but the current generation. Who still reads another one may go on: its
+    files live until they are closed. What cannot be deleted now is left to the next sweep."""
+    current = read(kb)
+    keep = {CURRENT, current.name if current else ""}
+    folder = kb / FOLDER
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if entry.name in keep:
+            continue
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink()
+
+
+POINT_TABLE = (
+    "CREATE TABLE IF NOT EXISTS point(number INTEGER PRIMARY KEY, shelf TEXT NOT NULL,"
+    " payload TEXT NOT NULL, dense INTEGER NOT NULL)"
+)
+"""What a generation holds, in the columns of `rows.WANTED`."""
+
+_HELD = "SELECT number, shelf, payload, dense FROM point"
+_COLUMNS = "number, shelf, payload, dense"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What brings a generation up to the knowledge base."""
+
+    put: int
+    """Passages to put in, or to put in anew since their payload or shelf changed."""
+    drop: int
+    """Passages to take out of the shelf where they stand."""
+
+
+@contextmanager
+def compared(kb: Path, generation: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to the generation's list of points, with `kb.sqlite` beside it and the two
+    differences as temporary tables `put` and `gone`."""
+    with closing(sqlite3.connect(generation / POINTS, isolation_level=None, uri=True)) as db:
+        db.execute(POINT_TABLE)
+        db.execute("PRAGMA synchronous=OFF")  # the whole folder counts only once it is complete
+        db.execute("ATTACH ? AS kb", (f"{(kb / FILE).resolve().as_uri()}?mode=ro",))
+        wanted = WANTED
+        for table in ("passage", "document", "vector"):
+            wanted = wanted.replace(f"FROM {table} ", f"FROM kb.{table} AS {table} ")
+            wanted = wanted.replace(f"JOIN {table} ", f"JOIN kb.{table} AS {table} ")
+        db.execute(f"CREATE TEMP VIEW wanted AS {wanted}")
+        db.execute(
+            f"CREATE TEMP TABLE put AS SELECT {_COLUMNS} FROM wanted EXCEPT {_HELD}"  # noqa: S608 - constants
+        )
+        db.execute(
+            "CREATE TEMP TABLE gone AS SELECT number, shelf FROM point"
+            " EXCEPT SELECT number, shelf FROM wanted"
+        )
+        yield db
+
+
+def delta(db: sqlite3.Connection) -> Delta:
+    """Of a connection made by `compared`."""
+    return Delta(*(db.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in ("put", "gone")))  # noqa: S608 - constants
+
+
+def tally(db: sqlite3.Connection) -> tuple[dict[str, int], dict[str, list[str]]]:
+    """Points and sources of each shelf."""
+    points: dict[str, int] = {}
+    sources: dict[str, list[str]] = {}
+    counted = (
+        "SELECT shelf, json_extract(payload, '$[0]') AS source, count(*) FROM point"
+        " GROUP BY shelf, source ORDER BY shelf, source"
+    )
+    for shelf, source, count in db.execute(counted):
+        points[shelf] = points.get(shelf, 0) + count
+        sources.setdefault(shelf, []).append(source)
+    return points, sources

@@ -1,0 +1,242 @@
+"""The engine on a Qdrant server or cluster: one collection for each source.
+
+A source is its own collection, so patients' records share an index with nothing else, rights
+can be given by source, and one source can be pushed or dropped without the others. A search
+of several sources asks each of them and merges by score: exact for vectors; for words, each
+collection knows the rarity of a word within itself, as it does when a source is searched
+alone. The texts stay in `kb.sqlite`: whoever searches has the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from osler.errors import BadConfig, KnowledgeBaseError, KnowledgeBaseUnbuilt
+from osler.kb.search import sparse
+from osler.kb.search.base import Choice, Filter, Ranking, merged
+from osler.kb.search.shard import DENSE, EF, OVERSAMPLING, WORDS
+from osler.kb.search.vectors import Floats
+from osler.kb.store import access
+from osler.kb.store.passages import within as is_within
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+VERSION = f"1/{sparse.VERSION}"
+"""Of payload and words' vectors. A collection of another version is refused."""
+
+TIMEOUT_S = 60
+_KNOWN_S = 30.0
+"""Seconds for which the list of collections is believed."""
+_AT_ONCE = 8
+"""Collections asked at one time."""
+
+
+def client(choice: Choice) -> QdrantClient:
+    """Connects to nothing yet. Raises `BadConfig` when the package is not there."""
+    if find_spec("qdrant_client") is None:
+        raise BadConfig(
+            "a Qdrant server needs the package qdrant-client", fix='pip install "osler[qdrant]"'
+        )
+    from qdrant_client import QdrantClient
+
+    return QdrantClient(
+        url=choice.url, api_key=choice.key, timeout=TIMEOUT_S, check_compatibility=False
+    )
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Turns what the client raises into `KnowledgeBaseError`."""
+    from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
+
+    try:
+        yield
+    except ResponseHandlingException as error:
+        raise KnowledgeBaseError(
+            f"the Qdrant server {where} does not answer: {error}",
+            fix="start it, or set kb.url to where it is",
+        ) from error
+    except ApiException as error:
+        raise KnowledgeBaseError(
+            f"the Qdrant server {where} refused a request: {_first_line(error)}",
+            fix="check kb.url and its key; `osler kb push --to URL` mends the collections",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """One source on the server, as its metadata tell."""
+
+    name: str
+    source: str
+    encoder: str
+    version: str
+    retracted: int
+    """Passages of retracted documents in it, -1 while it has not been pushed to its end."""
+
+
+def collections(of: QdrantClient, name: str) -> dict[str, Collection]:
+    """Those of ours, by source; others that bear such a name are left alone."""
+    found = {}
+    for listed in of.get_collections().collections:
+        if not listed.name.startswith(f"{name}-"):
+            continue
+        told = of.get_collection(listed.name).config.metadata or {}
+        if ours := told.get("osler"):
+            source = ours["source"]
+            found[source] = Collection(
+                listed.name, source, ours["encoder"], ours["version"], ours["retracted"]
+            )
+    return found
+
+
+@dataclass
+class Remote:
+    """An `Engine` over the collections of a server."""
+
+    client: QdrantClient
+    choice: Choice
+    numbers: Callable[[Sequence[str]], dict[str, int]]
+    """From passage ids to numbers; ids that are not there fall out."""
+    _stems: sparse.Stems = field(default_factory=sparse.Stems)
+    _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_AT_ONCE))
+    _known: dict[str, Collection] = field(default_factory=dict)
+    _known_at: float = float("-inf")
+
+    @classmethod
+    def connect(cls, choice: Choice, readers: access.Readers) -> Remote:
+        """Raises `BadConfig`."""
+        return cls(client(choice), choice, lambda ids: numbers_of(readers, ids))
+
+    def encoder(self) -> str:
+        """Raises `KnowledgeBaseUnbuilt` when nothing was pushed to the server."""
+        with translated(self.choice.url):
+            return next(iter(self._collections().values())).encoder
+
+    def by_words(self, terms: Sequence[str], *, k: int, within: Filter) -> Ranking:
+        if not terms:
+            return []
+        (found,) = self._ask([self._words(terms)], k, within)
+        return found
+
+    def by_vector(self, query: Floats, *, k: int, within: Filter) -> Ranking:
+        (found,) = self._ask([_nearest(query, k)], k, within)
+        return _alike(found)
+
+    def by_both(
+        self, terms: Sequence[str], query: Floats, *, k: int, within: Filter
+    ) -> tuple[Ranking, Ranking]:
+        if not terms:
+            return self.by_vector(query, k=k, within=within), []
+        dense, lexical = self._ask([_nearest(query, k), self._words(terms)], k, within)
+        return _alike(dense), lexical
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        self._stems.close()
+        self.client.close()
+
+    def _words(self, terms: Sequence[str]) -> dict[str, Any]:
+        from qdrant_client import models
+
+        places, weights = sparse.query(self._stems, terms)
+        return {"query": models.SparseVector(indices=places, values=weights), "using": WORDS}
+
+    def _ask(self, queries: list[dict[str, Any]], k: int, within: Filter) -> list[Ranking]:
+        """A ranking for each of `queries`, over all collections that `within` lets through."""
+        with translated(self.choice.url):
+            chosen = [
+                collection
+                for source, collection in self._collections().items()
+                if is_within(source, within.sources)
+            ]
+            per_collection = list(
+                self._threads.map(lambda of: self._found(of, queries, k, within), chosen)
+            )
+        found = [
+            merged([rankings[i] for rankings in per_collection], k) if chosen else []
+            for i in range(len(queries))
+        ]
+        numbers = self.numbers([id for ranking in found for id, _ in ranking])
+        return [[(numbers[id], s) for id, s in ranking if id in numbers] for ranking in found]
+
+    def _found(
+        self, of: Collection, queries: list[dict[str, Any]], k: int, within: Filter
+    ) -> list[list[tuple[str, float]]]:
+        from qdrant_client import models
+
+        conditions = _conditions(within, of)
+        requests = [
+            models.QueryRequest(**query, limit=k, filter=conditions, with_payload=["passage"])
+            for query in queries
+        ]
+        answers = self.client.query_batch_points(of.name, requests)
+        return [[(p.payload["passage"], p.score) for p in answer.points] for answer in answers]
+
+    def _collections(self) -> dict[str, Collection]:
+        now = time.monotonic()
+        if now - self._known_at > _KNOWN_S:
+            found = collections(self.client, self.choice.name)
+            complete = {s: c for s, c in found.items() if c.retracted >= 0}
+            if not complete:
+                raise KnowledgeBaseUnbuilt(
+                    f"the Qdrant server {self.choice.url} holds no collection {self.choice.name}-…",
+                    fix=f"run `osler kb push --to {self.choice.url}`",
+                )
+            self._known, self._known_at = complete, now
+        return self._known
+
+
+def numbers_of(readers: access.Readers, ids: Sequence[str]) -> dict[str, int]:
+    """Of those passages that are there."""
+    wanted = "SELECT id, number FROM passage WHERE id IN (SELECT value FROM json_each(?))"
+    with readers.borrow() as db:
+        return dict(db.execute(wanted, (json.dumps(list(ids)),)))
+
+
+def _alike(found: Ranking) -> Ranking:
+    return [pair for pair in found if pair[1] > 0]
+
+
+def _nearest(query: Floats, k: int) -> dict[str, Any]:
+    from qdrant_client import models
+
+    params = models.SearchParams(
+        hnsw_ef=max(EF, k),
+        quantization=models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING),
+    )
+    return {"query": query.tolist(), "using": DENSE, "params": params}
+
+
+def _conditions(within: Filter, of: Collection) -> Any:
+    from qdrant_client import models
+
+    must: list[Any] = []
+    if within.languages:
+        must.append(_any(models, "language", within.languages))
+    if within.kinds:
+        must.append(_any(models, "kind", within.folded))
+    if within.years != (None, None):
+        first, last = within.years
+        must.append(models.FieldCondition(key="year", range=models.Range(gte=first, lte=last)))
+    if within.trust > 1:
+        must.append(models.FieldCondition(key="trust", range=models.Range(gte=within.trust)))
+    if of.retracted and not within.retracted:
+        must.append(models.FieldCondition(key="retracted", match=models.MatchValue(value=False)))
+    return models.Filter(must=must) if must else None
+
+
+def _any(models: Any, field: str, values: Sequence[str]) -> Any:
+    return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))

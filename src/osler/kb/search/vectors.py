@@ -1,0 +1,96 @@
+"""All vectors of a knowledge base in one matrix, searched exactly.
+
+100,000 vectors of 384 numbers are 150 MB and are searched in about 6 ms. Beyond that
+the embedded engine (`osler.kb.search.edge`) is faster.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from osler.errors import KnowledgeBaseError
+from osler.kb.store.passages import Scope, within
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Row `i` of `matrix` is the vector of passage `numbers[i]`, in order of passage id."""
+
+    numbers: npt.NDArray[np.int64]
+    matrix: Floats
+    runs: tuple[tuple[str, int, int], ...]
+    """Source, first row, last row + 1. An id begins with its source, so a source is one run."""
+
+    def scores(self, query: Floats, scope: Scope) -> Floats:
+        """Of each row its inner product; zero outside the sources of `scope`."""
+        scores = np.zeros(len(self.numbers), np.float32)
+        for source, start, end in self.runs:
+            if within(source, scope):
+                # Row by row in one thread: as fast as a matrix product, the same whatever the
+                # number of threads, and without its tail of 10 ms where cores are shared.
+                np.vecdot(self.matrix[start:end], query, out=scores[start:end])
+        return scores
+
+    def best(self, scores: Floats, k: int) -> list[tuple[int, float]]:
+        """Passage numbers with the best scores, best first; equal ones by passage id.
+
+        Products of zero or less are no likeness and are left out.
+        """
+        (rows,) = np.nonzero(scores >= _kth_best(scores, k))
+        rows = rows[np.argsort(-scores[rows], kind="stable")][:k]
+        return [(int(self.numbers[row]), float(scores[row])) for row in rows if scores[row] > 0]
+
+
+def _kth_best(scores: Floats, k: int) -> float:
+    if len(scores) <= k:
+        return 0.0
+    return max(0.0, float(np.partition(scores, -k)[-k]))
+
+
+def load(db: sqlite3.Connection, dimension: int) -> Vectors:
+    """Reads them all. Raises `KnowledgeBaseError` for one of another length."""
+    (count,) = db.execute("SELECT count(*) FROM vector").fetchone()
+    numbers = np.zeros(count, np.int64)
+    matrix = np.zeros((count, dimension), np.float32)
+    sources: list[str] = []
+    rows = db.execute(
+        "SELECT vector.passage, source, value FROM passage JOIN vector"
+        " ON vector.passage = passage.number ORDER BY passage.id"
+    )
+    for i, (number, source, value) in enumerate(rows):
+        if len(value) != 4 * dimension:
+            raise KnowledgeBaseError(
+                f"a vector has {len(value)} bytes instead of {4 * dimension}",
+                fix="run `osler kb build --rebuild`",
+            )
+        numbers[i], matrix[i] = number, np.frombuffer(value, np.float32)
+        sources.append(source)
+    return Vectors(numbers, matrix, runs(sources))
+
+
+def runs(sources: Iterable[str]) -> tuple[tuple[str, int, int], ...]:
+    """Of rows in order of their sources, where each source begins and ends."""
+    ends = {source: row for row, source in enumerate(sources, 1)}
+    starts = (0, *ends.values())
+    return tuple(
+        (source, start, end) for (source, end), start in zip(ends.items(), starts, strict=False)
+    )
+
+
+def unit_problem(vectors: Floats, shape: tuple[int, int]) -> str:
+    """What is wrong with freshly encoded or stored vectors; empty when nothing is."""
+    if vectors.shape != shape:
+        return f"of shape {vectors.shape} instead of {shape}"
+    if not np.isfinite(vectors).all():
+        return "not finite"
+    norms = np.linalg.norm(vectors, axis=1)
+    if not np.allclose(norms, 1.0, atol=1e-3):
+        return f"not of length 1 but {norms[np.abs(norms - 1).argmax()]:.3f}"
+    return ""

@@ -1,0 +1,171 @@
+"""Every passage with where it comes from, as JSON Lines or Parquet.
+
+Read as a stream and written beside the target, which then is replaced at once. JSON Lines
+can be added to a knowledge base again (`formats/osler_jsonl.py`): the ids stay the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal
+
+from osler.errors import BadConfig, KnowledgeBaseError
+from osler.kb.store.passages import Progress, meta
+from osler.sources.formats.osler_jsonl import HEADER, VERSION
+
+Form = Literal["jsonl", "parquet"]
+Line = dict[str, Any]
+
+_ROWS = 4096
+"""Passages in a group of rows of Parquet, and between two reports of progress."""
+
+_SELECT = """
+SELECT passage.id, passage.source, document.id, n, document.title, passage.text, section, page,
+  passage.year, passage.url, passage.code, passage.kind, passage.licence, passage.language,
+  passage.illustrative, kinds, document.retracted, document.trust, document.version,
+  iif(document.origin = '', file.path, document.origin),
+  iif(document.origin = '', file.checksum, document.checksum), file.format, document.added
+FROM document JOIN passage ON passage.document = document.number
+JOIN file ON file.id = document.file
+WHERE (?1 IS NULL OR document.source = ?1) AND document.added >= ?2
+ORDER BY document.source, document.id, n
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export wrote."""
+
+    path: Path
+    documents: int
+    passages: int
+
+
+def named_form(name: str | None) -> Form | None:
+    """The form of this name, `None` for none; raises `BadConfig`."""
+    match name:
+        case None | "jsonl" | "parquet":
+            return name
+    raise BadConfig(f"there is no form {name!r} of export", fix="use jsonl or parquet")
+
+
+def form_of(path: Path, form: Form | None) -> Form:
+    """The form asked for, or the one that the name's ending tells; raises `BadConfig`."""
+    if form is not None:
+        return form
+    if path.suffix.lower() in {".jsonl", ".ndjson"}:
+        return "jsonl"
+    if path.suffix.lower() == ".parquet":
+        return "parquet"
+    raise BadConfig(
+        f"{path.name} does not tell its form", fix="end it in .jsonl or .parquet, or give --format"
+    )
+
+
+def export(
+    db: sqlite3.Connection,
+    path: Path,
+    form: Form,
+    *,
+    source: str | None,
+    since: int,
+    progress: Progress,
+) -> Exported:
+    """See `KnowledgeBase.export`."""
+    if path.is_dir():
+        raise KnowledgeBaseError(f"{path} is a folder", fix="name a file")
+    draft = path.with_name(f".{path.name}.part")
+    write = _write_jsonl if form == "jsonl" else _write_parquet
+    counted = _Counted(progress)
+    try:
+        header = _header(db, source)
+        write(draft, header, counted.lines(_lines(db, source, since)))
+        os.replace(draft, path)
+    except OSError as error:
+        raise KnowledgeBaseError(
+            f"{path} cannot be written: {error.strerror or error}",
+            fix="choose another place, or free some disk space",
+        ) from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+    return Exported(path, counted.documents, counted.passages)
+
+
+class _Counted:
+    def __init__(self, progress: Progress) -> None:
+        self.documents = self.passages = 0
+        self._progress = progress
+
+    def lines(self, lines: Iterator[Line]) -> Iterator[Line]:
+        for line in lines:
+            self.passages += 1
+            self.documents += line["n"] == 0
+            if self.passages % _ROWS == 0:
+                self._progress("passages", self.passages, None)
+            yield line
+
+
+def _header(db: sqlite3.Connection, source: str | None) -> Line:
+    rows = db.execute("SELECT DISTINCT source FROM document ORDER BY source").fetchall()
+    return {
+        HEADER: VERSION,
+        "sources": [name for (name,) in rows if source in (None, name)],
+        "snapshot": meta(db, "snapshot") if meta(db, "built") else "",
+        "encoder": meta(db, "encoder"),
+    }
+
+
+_NAMES = (
+    *("id", "source", "document", "n", "title", "text", "section", "page", "year", "url"),
+    *("code", "kind", "licence", "language", "illustrative", "kinds", "retracted", "trust"),
+    *("version", "origin", "checksum", "format", "added"),
+)
+
+
+def _lines(db: sqlite3.Connection, source: str | None, since: int) -> Iterator[Line]:
+    for row in db.execute(_SELECT, (source, since)):
+        line = dict(zip(_NAMES, row, strict=True))
+        line["illustrative"] = bool(line["illustrative"])
+        line["retracted"] = bool(line["retracted"])
+        line["kinds"] = line["kinds"].split("\n") if line["kinds"] else []
+        line["added"] = datetime.fromtimestamp(line["added"], UTC).isoformat()
+        yield line
+
+
+def _write_jsonl(path: Path, header: Line, lines: Iterator[Line]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for line in chain([header], lines):
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_parquet(path: Path, header: Line, lines: Iterator[Line]) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise BadConfig(
+            "Parquet needs the package pyarrow", fix='pip install "osler[parquet]"'
+        ) from error
+    types: dict[str, Any] = {
+        **dict.fromkeys(_NAMES, pyarrow.string()),
+        **dict.fromkeys(("n", "page", "year", "trust"), pyarrow.int32()),
+        **dict.fromkeys(("illustrative", "retracted"), pyarrow.bool_()),
+        "version": pyarrow.int64(),
+        "kinds": pyarrow.list_(pyarrow.string()),
+    }
+    told = {key: json.dumps(value) for key, value in header.items()}
+    schema = pyarrow.schema(list(types.items()), metadata=told)
+    with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        while group := list(islice(lines, _ROWS)):
+            writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))

@@ -1,0 +1,239 @@
+"""Named copies of a knowledge base, and the way back to one.
+
+A snapshot is one SQLite file, `snapshots/NAME.sqlite`, written beside its place, checked,
+and only then given its name. Going back writes the copy into the knowledge base in one
+transaction of SQLite's: readers see the old state or the new one, and a kill leaves the old.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from osler.errors import KnowledgeBaseError
+from osler.kb.store.access import FILE, connect, locked, transaction, translated, writing
+from osler.kb.store.passages import Progress, meta, set_meta
+
+FOLDER = "snapshots"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_PAGES = 4096
+"""Pages of 4 KiB that are copied between two reports of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One named copy."""
+
+    name: str
+    taken: int
+    """Seconds since 1970, UTC."""
+    snapshot: str
+    """Of its last build (`KnowledgeBase.snapshot`); empty before the first."""
+    documents: int
+    passages: int
+    size: int
+    """Bytes on disk."""
+
+
+def take(folder: Path, name: str, progress: Progress, *, wait: float = 0.0) -> Snapshot:
+    """A consistent copy under a new name.
+
+    Raises `KnowledgeBaseError` for a bad or a used name, for damage found in the copy, and
+    while another process writes for longer than `wait` seconds.
+    """
+    target = _place(folder, name)
+    with writing(folder, wait=wait, waiting=lambda: progress("waiting", 0, None)) as db:
+        if target.exists():
+            raise KnowledgeBaseError(
+                f"there is a snapshot {name} already", fix="choose another name"
+            )
+        with _draft(target) as draft:
+            with closing(sqlite3.connect(draft, isolation_level=None)) as copy:
+                _copy(db, copy, progress)
+                copy.execute("PRAGMA journal_mode=DELETE")
+                set_meta(copy, taken=str(int(time.time())), name=name)
+                _check(copy, name)
+            _durable(draft)
+            os.replace(draft, target)
+            _durable(target.parent)
+    return _described(target)
+
+
+def listed(folder: Path) -> list[Snapshot]:
+    """All, the oldest first. Raises `KnowledgeBaseError` for one that cannot be read."""
+    found = [_described(path) for path in sorted((folder / FOLDER).glob("*.sqlite"))]
+    return sorted(found, key=lambda snapshot: (snapshot.taken, snapshot.name))
+
+
+def drop(folder: Path, name: str) -> None:
+    """Deletes one. Raises `KnowledgeBaseError` when there is none of this name."""
+    _existing(folder, name).unlink()
+
+
+def restore(folder: Path, name: str, progress: Progress, *, wait: float = 0.0) -> Snapshot:
+    """Makes the knowledge base what it was; also one whose file is lost or damaged.
+
+    Raises `KnowledgeBaseError` when there is no such snapshot, when it is damaged, and
+    while another process writes for longer than `wait` seconds.
+    """
+    source = _existing(folder, name)
+    with (
+        locked(folder, wait=wait, waiting=lambda: progress("waiting", 0, None)),
+        translated(folder),
+        _draft(folder / FILE) as draft,
+        closing(sqlite3.connect(draft, isolation_level=None)) as copy,
+    ):
+        with closing(_opened(source)) as old:
+            _copy(old, copy, progress)
+        _check(copy, name)
+        _bring_up(folder, copy)
+        if not _write_into(folder, copy, progress):
+            copy.execute("PRAGMA journal_mode=DELETE")
+            copy.close()
+            _put_in_place(folder, draft)
+    return _described(source)
+
+
+def _bring_up(folder: Path, copy: sqlite3.Connection) -> None:
+    """No number that was given out since may be given out again for another passage.
+
+    Who holds vectors or an index of a later state must find that it is not of this one.
+    """
+    passages, builds = _counters(folder)
+    copy.execute("PRAGMA foreign_keys=OFF")
+    with transaction(copy):
+        copy.execute(
+            "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'passage'", (passages,)
+        )
+        number = max(builds, int(meta(copy, "builds") or 0)) + 1
+        set_meta(copy, builds=str(number))
+        copy.execute("DELETE FROM meta WHERE key IN ('taken', 'name')")
+
+
+def _counters(folder: Path) -> tuple[int, int]:
+    """Last passage and last build of the knowledge base as it is; guessed high when damaged."""
+    try:
+        with closing(connect(folder)) as db:
+            row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passage'").fetchone()
+            return (row[0] if row else 0), int(meta(db, "builds") or 0)
+    except sqlite3.Error:
+        now = int(time.time())
+        return now * 1000, now
+
+
+def _write_into(folder: Path, copy: sqlite3.Connection, progress: Progress) -> bool:
+    """False when there is no file that SQLite could write into."""
+    try:
+        with closing(connect(folder, writable=True)) as db:
+            db.execute("PRAGMA schema_version")
+            _copy(copy, db, progress)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode in _LOST:
+            return False
+        raise
+    return True
+
+
+_LOST = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CANTOPEN}
+
+
+def _put_in_place(folder: Path, draft: Path) -> None:
+    """What was there is lost already, and its log must not be taken for the copy's."""
+    for ending in ("-wal", "-shm"):
+        (folder / f"{FILE}{ending}").unlink(missing_ok=True)
+    os.replace(draft, folder / FILE)
+    _durable(folder)
+    with closing(connect(folder, writable=True)) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+
+
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection, progress: Progress) -> None:
+    def report(_: int, remaining: int, total: int) -> None:
+        progress("copying pages", total - remaining, total)
+
+    source.backup(target, pages=_PAGES, progress=report, sleep=0)
+
+
+def _check(copy: sqlite3.Connection, name: str) -> None:
+    for (line,) in copy.execute("PRAGMA quick_check(1)"):
+        if line != "ok":
+            raise KnowledgeBaseError(
+                f"snapshot {name} would be damaged: {line}", fix="run `osler kb verify`"
+            )
+
+
+def _described(path: Path) -> Snapshot:
+    with translated(path.parent), closing(_opened(path)) as db:
+        documents, passages = (
+            db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
+            for table in ("document", "passage")
+        )
+        return Snapshot(
+            name=path.stem,
+            taken=int(meta(db, "taken") or 0),
+            snapshot=meta(db, "snapshot") if meta(db, "built") else "",
+            documents=documents,
+            passages=passages,
+            size=path.stat().st_size,
+        )
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+    return sqlite3.connect(uri, uri=True, isolation_level=None)
+
+
+def _place(folder: Path, name: str) -> Path:
+    if not _NAME.fullmatch(name):
+        raise KnowledgeBaseError(
+            f"{name!r} cannot name a snapshot",
+            fix="use up to 64 letters, digits and -_., a letter or digit first",
+        )
+    return folder / FOLDER / f"{name}.sqlite"
+
+
+def _existing(folder: Path, name: str) -> Path:
+    path = _place(folder, name)
+    if not path.is_file():
+        there = ", ".join(sorted(other.stem for other in path.parent.glob("*.sqlite")))
+        raise KnowledgeBaseError(
+            f"there is no snapshot {name}",
+            fix=f"choose from {there}" if there else "take one with `osler kb snapshot NAME`",
+        )
+    return path
+
+
+@contextmanager
+def _draft(target: Path) -> Iterator[Path]:
+    """Where it is written before it has its name; what a killed copy left is swept away."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for left in target.parent.glob(".draft-*"):
+            left.unlink()
+    except OSError as error:
+        raise KnowledgeBaseError(
+            f"{target.parent} cannot be written to: {error.strerror}",
+            fix="check the rights of the folder",
+        ) from error
+    draft = target.parent / f".draft-{target.name}.part"
+    try:
+        yield draft
+    finally:
+        for ending in ("", "-wal", "-shm", "-journal"):
+            with suppress(FileNotFoundError):
+                Path(f"{draft}{ending}").unlink()
+
+
+def _durable(path: Path) -> None:
+    """On disk before anything that builds on it; folders too, where the system lets us."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
