@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from osler.evaluate.metrics.extracted import LEVELS, Annotated, Hits, hits, measured, read
+from osler.graph.formats import read as read_graph
+from osler.graph.store import Graph
 from osler.kb.extract.base import Extractor
 from osler.kb.extract.dictionary import DictionaryExtractor
-from osler.kb.graph.formats import read as read_graph
-from osler.kb.graph.store import Graph
 from osler.retrieve.words import STOP_WORDS
 
 ROOT = Path(__file__).resolve().parents[1]

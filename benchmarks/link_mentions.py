@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from osler.kb.graph.formats import read
-from osler.kb.graph.items import Name
-from osler.kb.graph.link import Dictionary, Recogniser
-from osler.kb.graph.store import Graph
+from osler.graph.formats import read
+from osler.graph.items import Name
+from osler.graph.link import Dictionary, Recogniser
+from osler.graph.store import Graph
 from osler.retrieve.words import STOP_WORDS
 from osler.text import language_of
 from osler.types import Language

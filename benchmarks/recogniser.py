@@ -19,8 +19,8 @@ from pathlib import Path
 
 from link_mentions import Score, Sentence, scored, sentences, vocabulary
 
-from osler.kb.graph.link import Dictionary, Recogniser
-from osler.kb.graph.store import Graph
+from osler.graph.link import Dictionary, Recogniser
+from osler.graph.store import Graph
 from osler.retrieve.words import STOP_WORDS
 from osler.train.recognise.corpus import Entity, Marked
 from osler.train.recognise.link import Linking

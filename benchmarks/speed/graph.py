@@ -26,12 +26,12 @@ from pathlib import Path
 
 import numpy as np
 
-from osler.kb.graph import chains, communities, files
-from osler.kb.graph.formats import read
-from osler.kb.graph.items import Item, Name, Relation
-from osler.kb.graph.link import Dictionary
-from osler.kb.graph.lookup import Lookup
-from osler.kb.graph.store import Graph
+from osler.graph import chains, communities, files
+from osler.graph.formats import read
+from osler.graph.items import Item, Name, Relation
+from osler.graph.link import Dictionary
+from osler.graph.lookup import Lookup
+from osler.graph.store import Graph
 from osler.retrieve.graph import GraphRetriever
 
 WORDS, PREDICATES, HUB, BLOCK = 60_000, 40, 5_000, 50_000

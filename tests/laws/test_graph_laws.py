@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from osler.kb.graph import fusion
-from osler.kb.graph.chains import Chain, Step, outward, parse, verbalise
-from osler.kb.graph.items import Item, Mapping, Name, Relation
-from osler.kb.graph.normal import normal
-from osler.kb.graph.store import Graph
+from osler.graph import fusion
+from osler.graph.chains import Chain, Step, outward, parse, verbalise
+from osler.graph.items import Item, Mapping, Name, Relation
+from osler.graph.normal import normal
+from osler.graph.store import Graph
 
 TEXT = st.text(min_size=0, max_size=12) | st.sampled_from(
     ["a —b→ c", " ←x— ", "\\", "\\—", "(a, b)"]

@@ -14,15 +14,15 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from osler.graph.items import Name
+from osler.graph.normal import normal
+from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.kb.extract import items, job, publish
 from osler.kb.extract import store as extracted
 from osler.kb.extract.base import Cost, Outcome, hashed
 from osler.kb.extract.dictionary import DictionaryExtractor
 from osler.kb.extract.items import Entity, Found, Heading, Point, Relation, Summary, Table
-from osler.kb.graph.items import Name
-from osler.kb.graph.normal import normal
-from osler.kb.graph.store import Graph
 from osler.kb.indexes import job as indexing
 from osler.kb.indexes.canon import Claim, classes, members
 from osler.kb.indexes.kinds import KINDS, Kind, entries, written

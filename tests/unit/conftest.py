@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.kb.graph.store import Graph
+from osler.graph.store import Graph
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 
 from osler import runs, wiring
 from osler.config import Kb, Model, Runs, Settings
+from osler.graph.items import Name, Relation
+from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.graph.items import Name, Relation
-from osler.kb.graph.store import Graph
 from osler.testing.scripted import KeyedModel
 from osler.trace import Searched
 from osler.types import Question

@@ -7,9 +7,9 @@ import pytest
 from osler import wiring
 from osler.config import Kb, Settings
 from osler.errors import UnknownPassage
+from osler.graph.formats import read
+from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.graph.formats import read
-from osler.kb.graph.store import Graph
 from osler.testing.encoders import HashingEncoder
 from osler.types import GRAPH
 from osler.wiring import graphs

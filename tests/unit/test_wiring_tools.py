@@ -12,10 +12,10 @@ from osler import wiring
 from osler.config import Kb, Role, Settings, TcRag
 from osler.config.strategies import ToolName
 from osler.errors import BadConfig
+from osler.graph import communities
+from osler.graph.formats import read
+from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.graph import communities
-from osler.kb.graph.formats import read
-from osler.kb.graph.store import Graph
 from osler.llm.tape import Tape
 from osler.retrieve.relevance import Overlap
 from osler.tcrag.tools import KG_CHAINS, KG_COMMUNITIES, KG_NEAR, MEDICAL_NER, TOLD, UNIFIED

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from osler.config import Settings
-    from osler.kb.graph.store import Graph
+    from osler.graph.store import Graph
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -36,8 +36,8 @@ def add(
     Exit code 6: a file could not be read, or not to its end.
     """
     here = session(context, as_json=as_json, quiet=quiet)
-    from osler.kb.graph.formats import read
-    from osler.kb.graph.store import Graph
+    from osler.graph.formats import read
+    from osler.graph.store import Graph
 
     with Graph.create(here.settings().kb.path) as graph:
         added = graph.add(read(paths, fmt=fmt))
@@ -112,7 +112,7 @@ def paths(
 ) -> None:
     """How two concepts hang together. Exit code 1: not at all, in so few relations."""
     here = session(context, as_json=as_json)
-    from osler.kb.graph.chains import between, verbalise
+    from osler.graph.chains import between, verbalise
 
     with opened(here.settings()) as graph:
         ends = [_concepts(graph, term) for term in (one, other)]
@@ -145,7 +145,7 @@ def fuse(
 ) -> None:
     """Make concepts of several vocabularies one where they are the same thing."""
     here = session(context, as_json=as_json)
-    from osler.kb.graph import fusion
+    from osler.graph import fusion
 
     with opened(here.settings()) as graph:
         if undo:
@@ -175,8 +175,8 @@ def describe(
 ) -> None:
     """Give concepts the opening of the articles that bear their names."""
     here = session(context, as_json=as_json)
+    from osler.graph.describe import describe as described
     from osler.kb.base import KnowledgeBase
-    from osler.kb.graph.describe import describe as described
     from osler.types import WIKI
 
     path = here.settings().kb.path
@@ -189,13 +189,13 @@ def describe(
 
 
 def opened(settings: Settings) -> Graph:
-    from osler.kb.graph.store import Graph
+    from osler.graph.store import Graph
 
     return Graph.open(settings.kb.path)
 
 
 def _concepts(graph: Graph, term: str) -> list[str]:
-    from osler.kb.graph.lookup import Lookup
+    from osler.graph.lookup import Lookup
 
     if graph.concept(term) is not None:
         return [term]

@@ -13,8 +13,8 @@ from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, session
 
 if TYPE_CHECKING:
     from osler.cli.session import Session
-    from osler.kb.graph.communities import Communities, Community
-    from osler.kb.graph.store import Graph
+    from osler.graph.communities import Communities, Community
+    from osler.graph.store import Graph
 
 _SHOWN = 5
 """Of the largest communities, how many are shown."""
@@ -64,7 +64,7 @@ def communities(
 
 def _found(graph: Graph, largest: int, *, anew: bool) -> Communities:
     from osler.errors import KnowledgeBaseMissing
-    from osler.kb.graph.communities import Communities, build
+    from osler.graph.communities import Communities, build
 
     try:
         return build(graph, largest=largest) if anew else Communities(graph)

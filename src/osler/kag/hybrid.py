@@ -16,15 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from osler.errors import KnowledgeBaseError, MalformedOutput, SourceUnavailable
+from osler.graph.chains import nearest
+from osler.graph.items import Edge
+from osler.graph.link import Dictionary
+from osler.graph.lookup import Lookup
+from osler.graph.store import Graph
 from osler.kag.depth import FormRetriever
 from osler.kag.forms import Constraint, Retrieval
 from osler.kag.reader import read_form
 from osler.kag.wire import render_form
-from osler.kb.graph.chains import nearest
-from osler.kb.graph.items import Edge
-from osler.kb.graph.link import Dictionary
-from osler.kb.graph.lookup import Lookup
-from osler.kb.graph.store import Graph
 from osler.retrieve.fuse import rrf
 from osler.retrieve.graph import find
 from osler.retrieve.hits import hits

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from osler.errors import KnowledgeBaseError
+from osler.graph.files import FILE as GRAPH_FILE
 from osler.kb.check import Info
-from osler.kb.graph.files import FILE as GRAPH_FILE
 from osler.kb.index import build as index
 from osler.kb.index import coordination
 from osler.kb.index.build import Built

@@ -11,11 +11,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from osler.errors import UnknownPassage
+from osler.graph.files import FILE as GRAPH_FILE
 from osler.kb import check, search
 from osler.kb.check import Info, Provenance
 from osler.kb.extract import store as extracted
 from osler.kb.extract.store import Account, Anchored
-from osler.kb.graph.files import FILE as GRAPH_FILE
 from osler.kb.index import build
 from osler.kb.indexes import store as indexes
 from osler.kb.indexes.search import Entries

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
-from osler.kb.graph.items import Concept, Edge
-from osler.kb.graph.link import Dictionary, Recogniser
-from osler.kb.graph.lookup import Lookup
-from osler.kb.graph.store import Graph
+from osler.graph.items import Concept, Edge
+from osler.graph.link import Dictionary, Recogniser
+from osler.graph.lookup import Lookup
+from osler.graph.store import Graph
 from osler.retrieve.hits import hits
 from osler.retrieve.relevance import Overlap
 from osler.retrieve.words import STOP_WORDS

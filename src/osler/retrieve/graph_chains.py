@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
-from osler.kb.graph.chains import Chain, between, outward, verbalise
-from osler.kb.graph.link import Recogniser
-from osler.kb.graph.store import Graph
+from osler.graph.chains import Chain, between, outward, verbalise
+from osler.graph.link import Recogniser
+from osler.graph.store import Graph
 from osler.retrieve.graph import linked
 from osler.retrieve.hits import hits
 from osler.retrieve.relevance import Overlap

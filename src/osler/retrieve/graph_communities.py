@@ -11,10 +11,10 @@ from math import log2
 import numpy as np
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
-from osler.kb.graph.communities import Communities, Community
-from osler.kb.graph.link import Recogniser
-from osler.kb.graph.lookup import Lookup
-from osler.kb.graph.store import Graph
+from osler.graph.communities import Communities, Community
+from osler.graph.link import Recogniser
+from osler.graph.lookup import Lookup
+from osler.graph.store import Graph
 from osler.retrieve.graph import linked
 from osler.retrieve.hits import hits
 from osler.retrieve.relevance import Overlap

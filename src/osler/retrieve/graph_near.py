@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
-from osler.kb.graph.chains import nearest
-from osler.kb.graph.items import Concept, Edge
-from osler.kb.graph.link import Recogniser
-from osler.kb.graph.lookup import Lookup
-from osler.kb.graph.store import Graph
+from osler.graph.chains import nearest
+from osler.graph.items import Concept, Edge
+from osler.graph.link import Recogniser
+from osler.graph.lookup import Lookup
+from osler.graph.store import Graph
 from osler.retrieve.graph import linked
 from osler.retrieve.hits import hits
 from osler.retrieve.relevance import Overlap

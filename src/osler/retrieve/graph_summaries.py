@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 
 from osler.errors import MalformedOutput
-from osler.kb.graph.communities import Communities, Community, Digest
-from osler.kb.graph.wording import verbalise
+from osler.graph.communities import Communities, Community, Digest
+from osler.graph.verbalize import verbalise
 from osler.llm.ask import ask
 from osler.llm.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import Rendered, render

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from osler.graph.lookup import Lookup
+from osler.graph.normal import normal
+from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.graph.lookup import Lookup
-from osler.kb.graph.normal import normal
-from osler.kb.graph.store import Graph
 from osler.kb.indexes.kinds import Kind
 from osler.kb.indexes.web import Web, Webs
 from osler.kb.search.base import EVERYTHING, Filter, Ranking

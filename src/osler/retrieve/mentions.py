@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
-from osler.kb.graph.link import Dictionary, Mention, Recogniser
-from osler.kb.graph.store import Graph
+from osler.graph.link import Dictionary, Mention, Recogniser
+from osler.graph.store import Graph
 from osler.retrieve.hits import hits
 from osler.retrieve.words import STOP_WORDS
 from osler.types import GRAPH, Hit, Passage

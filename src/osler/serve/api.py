@@ -11,8 +11,8 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 
 from osler.config import Settings
 from osler.errors import BadRun, OslerError, UnknownPassage
+from osler.graph.store import Graph
 from osler.kb.check import Provenance
-from osler.kb.graph.store import Graph
 from osler.omni.dossier import Dossier
 from osler.questions import parse_question
 from osler.runs import EVENTS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from osler import types
+from osler.graph.items import Concept, Edge
 from osler.kb.check import Provenance, SourceInfo
-from osler.kb.graph.items import Concept, Edge
 from osler.omni.dossier import Dossier
 from osler.serve import wire, wire_kb
 from osler.serve.stored import Told

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from osler import web
+from osler.graph.items import Definition, Name, Relation
+from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.graph.items import Definition, Name, Relation
-from osler.kb.graph.store import Graph
 from osler.serve.ledger import Entry
 from osler.testing.encoders import HashingEncoder
 from osler.testing.served import Place, filled

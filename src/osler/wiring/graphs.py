@@ -10,20 +10,20 @@ from osler.errors import BadConfig, UnknownPassage
 from osler.types import GRAPH, Passage, Retriever
 
 if TYPE_CHECKING:
-    from osler.kb.graph.link import Recogniser
-    from osler.kb.graph.store import Graph
+    from osler.graph.link import Recogniser
+    from osler.graph.store import Graph
 
 
 def exists(settings: Settings) -> bool:
     """Whether a graph lies in the folder of the knowledge base."""
-    from osler.kb.graph.files import FILE
+    from osler.graph.files import FILE
 
     return (settings.kb.path / FILE).exists()
 
 
 def graph_of(settings: Settings) -> Graph | None:
     """The graph in the folder of the knowledge base; `None` without one."""
-    from osler.kb.graph.store import Graph
+    from osler.graph.store import Graph
 
     return Graph.open(settings.kb.path) if exists(settings) else None
 

@@ -22,8 +22,8 @@ from osler.wiring.models import Ready, cast, encoder
 from osler.wiring.parts import Parts, roles_of, searches, with_knowledge, without_knowledge
 
 if TYPE_CHECKING:
+    from osler.graph.store import Graph
     from osler.kb.encoders.base import Encoder
-    from osler.kb.graph.store import Graph
 
 _SEARCHERS = 32
 """Searchers that are kept; each is one choice of sources and bounds."""

@@ -28,7 +28,7 @@ from osler.types import GRAPH, Retriever
 from osler.wiring import graphs
 
 if TYPE_CHECKING:
-    from osler.kb.graph.store import Graph
+    from osler.graph.store import Graph
     from osler.wiring.parts import Parts
 
 
@@ -68,7 +68,7 @@ _OVER_GRAPH: Mapping[str, Callable[[Graph], Retriever]] = {
 def over_graph(settings: Settings) -> tuple[str, ...]:
     """The names of those that can be had: none without a concept graph, communities where
     they have been found."""
-    from osler.kb.graph.communities import FILE
+    from osler.graph.communities import FILE
 
     if not graphs.exists(settings):
         return ()

@@ -185,8 +185,8 @@ def test_a_recogniser_is_trained_into_the_knowledge_base_and_links(
     assert Path(document["folder"]).name == "recogniser"
     log = (Path(document["folder"]) / "log.jsonl").read_text("utf-8").splitlines()
     assert json.loads(log[0])["n"] == 1
-    from osler.kb.graph.items import Name, Relation
-    from osler.kb.graph.store import Graph
+    from osler.graph.items import Name, Relation
+    from osler.graph.store import Graph
     from osler.train.recognise.link import Linking
 
     with Graph.create(Path(document["folder"]).parent) as graph:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable, UnknownPassage
-from osler.kb.graph import fusion
-from osler.kb.graph.items import Mapping, Name, Relation
-from osler.kb.graph.store import Graph
+from osler.graph import fusion
+from osler.graph.items import Mapping, Name, Relation
+from osler.graph.store import Graph
 from osler.retrieve.graph_chains import ChainRetriever
 
 FACTS = (

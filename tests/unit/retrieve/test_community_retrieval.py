@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.kb.graph import communities
-from osler.kb.graph.items import Item, Name, Relation
-from osler.kb.graph.store import Graph
+from osler.graph import communities
+from osler.graph.items import Item, Name, Relation
+from osler.graph.store import Graph
 from osler.retrieve.graph_communities import CommunityRetriever
 
 pytest.importorskip("igraph")

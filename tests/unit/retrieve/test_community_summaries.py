@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.kb.graph import communities
-from osler.kb.graph.items import Definition, Name, Relation
-from osler.kb.graph.store import Graph
+from osler.graph import communities
+from osler.graph.items import Definition, Name, Relation
+from osler.graph.store import Graph
 from osler.retrieve.graph_communities import CommunityRetriever
 from osler.retrieve.graph_summaries import Teller
 from osler.testing.scripted import ScriptedModel

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.kb.graph.items import Definition, Name, Relation, Typed
-from osler.kb.graph.store import Graph
+from osler.graph.items import Definition, Name, Relation, Typed
+from osler.graph.store import Graph
 from osler.retrieve.graph import RELATIONS, GraphRetriever, find, split
 
 FACTS = (

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
+from osler.graph.extras import has_rapidfuzz
 from osler.kb.base import KnowledgeBase
 from osler.kb.extract import job, publish
 from osler.kb.extract.base import Cost, Outcome
 from osler.kb.extract.dictionary import DictionaryExtractor
 from osler.kb.extract.items import Entity, Found, Point
-from osler.kb.graph.extras import has_rapidfuzz
 from osler.kb.indexes import job as indexing
 from osler.kb.indexes.kinds import KINDS, Kind
 from osler.kb.search.base import Filter

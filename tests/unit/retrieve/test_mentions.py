@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.kb.graph.items import Name, Relation
-from osler.kb.graph.store import Graph
+from osler.graph.items import Name, Relation
+from osler.graph.store import Graph
 from osler.retrieve.mentions import MentionRetriever
 
 

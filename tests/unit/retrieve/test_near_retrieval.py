@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.kb.graph.items import Name, Relation
-from osler.kb.graph.link import Mention
-from osler.kb.graph.store import Graph
+from osler.graph.items import Name, Relation
+from osler.graph.link import Mention
+from osler.graph.store import Graph
 from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.graph_chains import ChainRetriever
 from osler.retrieve.graph_near import NearRetriever

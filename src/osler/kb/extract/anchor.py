@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from osler.kb.graph.normal import spans, split
+from osler.graph.normal import spans, split
 
 Span = tuple[int, int]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from osler.graph.normal import normal
 from osler.kb.extract.anchor import Anchors
 from osler.kb.extract.items import (
     UNANCHORED,
@@ -17,7 +18,6 @@ from osler.kb.extract.items import (
 )
 from osler.kb.extract.schema import Schema
 from osler.kb.extract.wire import Entities, Outline, Points, Relations, SummaryWire, Tables
-from osler.kb.graph.normal import normal
 
 NO_TYPE = "type not in the schema"
 NO_PREDICATE = "predicate not in the schema"

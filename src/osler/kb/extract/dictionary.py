@@ -2,7 +2,7 @@
 stated between them.
 
 Cheap enough to be the default, so that every knowledge base has a graph layer. A name is
-the graph's (`osler.kb.graph.link`) or one that a text introduces (`names`). Two names in one
+the graph's (`osler.graph.link`) or one that a text introduces (`names`). Two names in one
 sentence are related by what stands between them (`patterns`), or as mentioned together.
 """
 
@@ -17,14 +17,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from osler.graph.items import Name
+from osler.graph.link import Dictionary, Mention
+from osler.graph.normal import normal
+from osler.graph.store import Graph
 from osler.kb.extract import forms, names, patterns
 from osler.kb.extract.base import Cost, Outcome, hashed
 from osler.kb.extract.items import Entity, Found, Relation, Sieve
 from osler.kb.extract.semantic import type_of
-from osler.kb.graph.items import Name
-from osler.kb.graph.link import Dictionary, Mention
-from osler.kb.graph.normal import normal
-from osler.kb.graph.store import Graph
 from osler.text import sentences
 from osler.types import Passage
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from osler.graph.normal import normal
 from osler.kb.extract import forms
-from osler.kb.graph.normal import normal
 from osler.text import is_cjk, sentences
 from osler.types import Passage
 

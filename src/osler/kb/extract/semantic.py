@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from osler.kb.graph.normal import normal
+from osler.graph.normal import normal
 
 _TYPES = {
     "Disease": (

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Name = str
-"""A normal form (`osler.kb.graph.normal`), or a concept as `concept` writes it."""
+"""A normal form (`osler.graph.normal`), or a concept as `concept` writes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from osler.errors import CapabilityMissing
-from osler.kb.graph.link import Dictionary, Mention
-from osler.kb.graph.lookup import Lookup
-from osler.kb.graph.store import Graph
+from osler.graph.link import Dictionary, Mention
+from osler.graph.lookup import Lookup
+from osler.graph.store import Graph
 from osler.retrieve.words import STOP_WORDS
 from osler.train.recognise.corpus import Entity
 from osler.train.recognise.recogniser import CONFIG, SpanRecogniser
@@ -23,7 +23,7 @@ OVER = 0.92
 
 @dataclass(frozen=True)
 class Linking:
-    """Implements `osler.kb.graph.link.Recogniser`.
+    """Implements `osler.graph.link.Recogniser`.
 
     A recognised name is a mention where the graph has it: by its very name, else by the likest
     (extra `graph`). It is added to what the graph's own names find, and stands in their place

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from osler.graph.items import Name, Typed
+from osler.graph.store import Graph
 from osler.kb.extract import forms, names, patterns
 from osler.kb.extract.dictionary import DictionaryExtractor
 from osler.kb.extract.items import Entity, Found, Relation
-from osler.kb.graph.items import Name, Typed
-from osler.kb.graph.store import Graph
 from osler.types import Language, Passage
 
 

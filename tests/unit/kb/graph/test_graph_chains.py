@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.kb.graph.chains import between, nearest, outward, parse, verbalise
-from osler.kb.graph.items import Item, Name, Relation
-from osler.kb.graph.store import Graph
+from osler.graph.chains import between, nearest, outward, parse, verbalise
+from osler.graph.items import Item, Name, Relation
+from osler.graph.store import Graph
 
 COUNT = 40
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from osler.errors import CapabilityMissing, KnowledgeBaseMissing, UnknownPassage
-from osler.kb.graph import communities, fusion
-from osler.kb.graph.communities import Communities
-from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation
-from osler.kb.graph.partition import partition, within
-from osler.kb.graph.store import Graph
-from osler.kb.graph.wording import parse
+from osler.graph import communities, fusion
+from osler.graph.communities import Communities
+from osler.graph.items import Definition, Item, Mapping, Name, Relation
+from osler.graph.partition import partition, within
+from osler.graph.store import Graph
+from osler.graph.verbalize import parse
 
 pytest.importorskip("igraph")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from osler.kb.graph import fusion
-from osler.kb.graph.describe import LONGEST, Described, describe
-from osler.kb.graph.items import Definition, Name, Relation
-from osler.kb.graph.store import Graph
+from osler.graph import fusion
+from osler.graph.describe import LONGEST, Described, describe
+from osler.graph.items import Definition, Name, Relation
+from osler.graph.store import Graph
 from osler.types import Passage
 
 

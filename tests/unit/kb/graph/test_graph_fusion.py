@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from osler.kb.graph.chains import between
-from osler.kb.graph.fusion import BY_MAPPING, BY_NAME, Merge, fuse, merges, separate
-from osler.kb.graph.items import Definition, Mapping, Name, Relation
-from osler.kb.graph.link import Dictionary
-from osler.kb.graph.store import Graph
+from osler.graph.chains import between
+from osler.graph.fusion import BY_MAPPING, BY_NAME, Merge, fuse, merges, separate
+from osler.graph.items import Definition, Mapping, Name, Relation
+from osler.graph.link import Dictionary
+from osler.graph.store import Graph
 
 FACTS = (
     Name("DOID:1", "hyperpyrexia", "DO", 0),

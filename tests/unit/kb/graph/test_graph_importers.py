@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, MalformedSource
-from osler.kb.graph.curies import curie, of
-from osler.kb.graph.formats import IMPORTERS, read
-from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
-from osler.kb.graph.store import Graph
+from osler.graph.curies import curie, of
+from osler.graph.formats import IMPORTERS, read
+from osler.graph.items import Definition, Item, Mapping, Name, Relation, Typed
+from osler.graph.store import Graph
 from osler.sources.records import Drop
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from osler.errors import CapabilityMissing
-from osler.kb.graph.items import Name, Relation
-from osler.kb.graph.link import Dictionary, Recogniser
-from osler.kb.graph.lookup import Lookup
-from osler.kb.graph.normal import normal, spans
-from osler.kb.graph.store import Graph
+from osler.graph.items import Name, Relation
+from osler.graph.link import Dictionary, Recogniser
+from osler.graph.lookup import Lookup
+from osler.graph.normal import normal, spans
+from osler.graph.store import Graph
 
 NAMES = {
     "T:1": ("Diabetes Mellitus, Type 2", "T2DM", "2型糖尿病"),

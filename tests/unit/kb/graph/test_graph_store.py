@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseMissing, UnknownPassage
-from osler.kb.graph.chains import between, nearest, outward
-from osler.kb.graph.items import Definition, Mapping, Name, Relation, Stream, Typed
-from osler.kb.graph.store import Graph
+from osler.graph.chains import between, nearest, outward
+from osler.graph.items import Definition, Mapping, Name, Relation, Stream, Typed
+from osler.graph.store import Graph
 from osler.sources.records import Drop
 
 FACTS = (

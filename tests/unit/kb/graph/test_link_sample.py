@@ -7,8 +7,8 @@ from pathlib import Path
 import link_mentions
 import pytest
 
-from osler.kb.graph.link import Dictionary, Mention
-from osler.kb.graph.store import Graph
+from osler.graph.link import Dictionary, Mention
+from osler.graph.store import Graph
 from osler.retrieve.words import STOP_WORDS
 from osler.types import Language
 

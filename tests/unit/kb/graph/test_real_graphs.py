@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from osler.kb.graph.formats import read
-from osler.kb.graph.formats.umls import Umls
-from osler.kb.graph.items import Added
-from osler.kb.graph.store import Graph
+from osler.graph.formats import read
+from osler.graph.formats.umls import Umls
+from osler.graph.items import Added
+from osler.graph.store import Graph
 from osler.sources.records import Drop
 
 DATA = Path(__file__).resolve().parents[4].parent / "shared" / "data"

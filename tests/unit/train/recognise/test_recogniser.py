@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, ModelMissing
-from osler.kb.graph.items import Name, Relation
-from osler.kb.graph.store import Graph
+from osler.graph.items import Name, Relation
+from osler.graph.store import Graph
 from osler.retrieve.mentions import MentionRetriever
 from osler.train.recognise.corpus import Entity, Marked
 from osler.train.recognise.link import FOLDER, Linking, linking

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.errors import KnowledgeBaseMissing, UnknownPassage
-from osler.kb.graph import arrays as stored
-from osler.kb.graph import files, rows
-from osler.kb.graph.partition import LARGEST, partition, within
-from osler.kb.graph.store import Graph
-from osler.kb.graph.wording import Chain, Step, verbalise
+from osler.graph import arrays as stored
+from osler.graph import files, rows
+from osler.graph.partition import LARGEST, partition, within
+from osler.graph.store import Graph
+from osler.graph.verbalize import Chain, Step, verbalise
 from osler.text import clean, language_of, sentences
 from osler.types import GRAPH, Locator, Passage
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from osler.kb.graph.items import Definition
-from osler.kb.graph.store import Graph
+from osler.graph.items import Definition
+from osler.graph.store import Graph
 from osler.text import one_line, sentences
 from osler.types import Passage
 

@@ -10,10 +10,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.kb.graph.arrays import Array
-from osler.kb.graph.derive import bit_of, powers, unit_hash
-from osler.kb.graph.normal import LONGEST, normal, spans
-from osler.kb.graph.store import Graph
+from osler.graph.arrays import Array
+from osler.graph.derive import bit_of, powers, unit_hash
+from osler.graph.normal import LONGEST, normal, spans
+from osler.graph.store import Graph
 from osler.text import is_cjk
 
 _BREAK = re.compile(r"[。！？；!?;\n]|(?<=\w\w\w)\.(?=\s)")

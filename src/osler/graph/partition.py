@@ -14,8 +14,8 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.kb.graph.arrays import Array
-from osler.kb.graph.extras import igraph
+from osler.graph.arrays import Array
+from osler.graph.extras import igraph
 
 LARGEST = 60
 """Concepts of a community that is not split further: as many as a summary can speak of."""

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.kb.graph.arrays import Array
-from osler.kb.graph.derive import variants, words_of
-from osler.kb.graph.extras import rapidfuzz
-from osler.kb.graph.items import Edge, Match
-from osler.kb.graph.normal import normal, split
-from osler.kb.graph.store import Graph, Rows
+from osler.graph.arrays import Array
+from osler.graph.derive import variants, words_of
+from osler.graph.extras import rapidfuzz
+from osler.graph.items import Edge, Match
+from osler.graph.normal import normal, split
+from osler.graph.store import Graph, Rows
 
 _COMPARED = 100
 """Concepts whose names are compared letter by letter."""

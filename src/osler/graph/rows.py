@@ -6,8 +6,8 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
-from osler.kb.graph import curies, files
-from osler.kb.graph.items import Direction, Edge
+from osler.graph import curies, files
+from osler.graph.items import Direction, Edge
 
 _DEFINERS = ("MSH", "NCI", "ICF", "CSP", "HPO")
 """Whose definition of a concept comes first (F-OM-88); any other vocabulary comes after."""

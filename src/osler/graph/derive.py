@@ -22,8 +22,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.kb.graph.arrays import Array
-from osler.kb.graph.normal import LONGEST, split
+from osler.graph.arrays import Array
+from osler.graph.normal import LONGEST, split
 from osler.text import is_cjk
 
 Hashes = NDArray[np.uint64]

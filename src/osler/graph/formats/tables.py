@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from osler.kb.graph.curies import curie, of
-from osler.kb.graph.formats.base import Row, table, text_lines
-from osler.kb.graph.formats.chinese import stated
-from osler.kb.graph.items import Item, Name, Relation, Typed
+from osler.graph.curies import curie, of
+from osler.graph.formats.base import Row, table, text_lines
+from osler.graph.formats.chinese import stated
+from osler.graph.items import Item, Name, Relation, Typed
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import plain_head
 from osler.sources.records import Drop

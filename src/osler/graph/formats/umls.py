@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from osler.errors import MalformedSource
-from osler.kb.graph.curies import curie
-from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
+from osler.graph.curies import curie
+from osler.graph.items import Definition, Item, Mapping, Name, Relation, Typed
 from osler.sources.formats.containers import open_file
 
 # The same law of the same tables; two copies could come apart.

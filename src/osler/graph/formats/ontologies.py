@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import MalformedSource
-from osler.kb.graph import curies
-from osler.kb.graph.formats.base import table
-from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
+from osler.graph import curies
+from osler.graph.formats.base import table
+from osler.graph.items import Definition, Item, Mapping, Name, Relation, Typed
 from osler.sources.formats.containers import open_file
 
 # The line reader of the parser that makes passages of the same files.

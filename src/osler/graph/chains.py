@@ -15,9 +15,9 @@ from math import log2
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.kb.graph.arrays import Array
-from osler.kb.graph.store import Graph
-from osler.kb.graph.wording import Chain, Step, parse, verbalise
+from osler.graph.arrays import Array
+from osler.graph.store import Graph
+from osler.graph.verbalize import Chain, Step, parse, verbalise
 
 __all__ = ["Chain", "Step", "between", "nearest", "outward", "parse", "verbalise", "walk"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 from osler.errors import MalformedSource
-from osler.kb.graph.items import Item
+from osler.graph.items import Item
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import decoded
 from osler.sources.records import Drop

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from lxml import etree
 
-from osler.kb.graph import curies
-from osler.kb.graph.items import Definition, Item, Mapping, Name, Relation, Typed
+from osler.graph import curies
+from osler.graph.items import Definition, Item, Mapping, Name, Relation, Typed
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.safe_xml import elements, root_tag, text_of
 from osler.sources.records import Drop

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from osler.kb.graph.items import Item
+from osler.graph.items import Item
 from osler.sources.formats.reading import plain_head
 from osler.sources.records import Drop
 

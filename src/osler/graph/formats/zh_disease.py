@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from osler.kb.graph.formats.base import text_lines
-from osler.kb.graph.items import Definition, Item, Name, Relation, Typed
+from osler.graph.formats.base import text_lines
+from osler.graph.items import Definition, Item, Name, Relation, Typed
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import plain_head
 from osler.sources.records import Drop

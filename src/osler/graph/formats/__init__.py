@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from osler.errors import BadConfig, MalformedSource
-from osler.kb.graph.formats.about import About
-from osler.kb.graph.formats.base import Importer
-from osler.kb.graph.formats.chinese import Cmekg, EntityList, KagNodes
-from osler.kb.graph.formats.drugbank import DrugBank
-from osler.kb.graph.formats.icd import Gem, IcdTitles
-from osler.kb.graph.formats.mesh import Mesh, MeshTable
-from osler.kb.graph.formats.ontologies import Obo, OboGraphs, Sssom
-from osler.kb.graph.formats.owl import Owl
-from osler.kb.graph.formats.tables import (
+from osler.graph.formats.about import About
+from osler.graph.formats.base import Importer
+from osler.graph.formats.chinese import Cmekg, EntityList, KagNodes
+from osler.graph.formats.drugbank import DrugBank
+from osler.graph.formats.icd import Gem, IcdTitles
+from osler.graph.formats.mesh import Mesh, MeshTable
+from osler.graph.formats.ontologies import Obo, OboGraphs, Sssom
+from osler.graph.formats.owl import Owl
+from osler.graph.formats.tables import (
     DrugBankVocabulary,
     GenesToPhenotype,
     HetionetEdges,
@@ -23,9 +23,9 @@ from osler.kb.graph.formats.tables import (
     PrimeKg,
     Triples,
 )
-from osler.kb.graph.formats.umls import Umls
-from osler.kb.graph.formats.zh_disease import ZhDisease
-from osler.kb.graph.items import Item
+from osler.graph.formats.umls import Umls
+from osler.graph.formats.zh_disease import ZhDisease
+from osler.graph.items import Item
 from osler.sources.formats.containers import open_file
 from osler.sources.records import Drop
 

@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from osler.kb.graph import files
-from osler.kb.graph.normal import normal
-from osler.kb.graph.store import Graph
+from osler.graph import files
+from osler.graph.normal import normal
+from osler.graph.store import Graph
 from osler.text import is_cjk
 
 BY_MAPPING, BY_NAME, BY_SYNONYM = "mapping", "name", "synonym"

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import MalformedSource
-from osler.kb.graph.formats.base import table, text_lines
-from osler.kb.graph.formats.zh_disease import KINDS, SOURCE
-from osler.kb.graph.items import Definition, Item, Name, Relation, Typed
+from osler.graph.formats.base import table, text_lines
+from osler.graph.formats.zh_disease import KINDS, SOURCE
+from osler.graph.items import Definition, Item, Name, Relation, Typed
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import decoded, plain_head, whole
 from osler.sources.records import Drop

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from osler.kb.graph.formats.base import table
-from osler.kb.graph.items import Item, Mapping, Name, Relation
+from osler.graph.formats.base import table
+from osler.graph.items import Item, Mapping, Name, Relation
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import plain_head
 from osler.sources.patients.codes import dotted

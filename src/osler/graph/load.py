@@ -6,8 +6,8 @@ import json
 import sqlite3
 from collections import Counter
 
-from osler.kb.graph.files import INDEX_IN
-from osler.kb.graph.items import (
+from osler.graph.files import INDEX_IN
+from osler.graph.items import (
     EXAMPLES,
     Added,
     Definition,
@@ -18,7 +18,7 @@ from osler.kb.graph.items import (
     Stream,
     Typed,
 )
-from osler.kb.graph.normal import normal
+from osler.graph.normal import normal
 from osler.sources.records import Drop
 from osler.text import one_line
 

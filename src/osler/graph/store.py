@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.errors import UnknownPassage
-from osler.kb.graph import arrays as stored
-from osler.kb.graph import files, load, rows
-from osler.kb.graph.derive import derive
-from osler.kb.graph.items import Added, Concept, Direction, Edge, Info, Match, Stream
-from osler.kb.graph.normal import normal
-from osler.kb.graph.wording import Chain, Step, mark, verbalise
+from osler.graph import arrays as stored
+from osler.graph import files, load, rows
+from osler.graph.derive import derive
+from osler.graph.items import Added, Concept, Direction, Edge, Info, Match, Stream
+from osler.graph.normal import normal
+from osler.graph.verbalize import Chain, Step, mark, verbalise
 from osler.sources.formats.concept_text import names_line
 from osler.text import clean, language_of
 from osler.types import GRAPH, Locator, Passage
@@ -38,7 +38,7 @@ class Graph:
     """One graph, open for reading; `add` writes and takes the folder's lock.
 
     Concepts are named by their identifiers ("DOID:9352"). Of concepts that were fused
-    (`osler.kb.graph.fusion`) each member stands for all of them, and the head's
+    (`osler.graph.fusion`) each member stands for all of them, and the head's
     identifier is what comes back. Every method blocks: an async caller puts it in a
     thread; any number of threads may call. Methods raise `KnowledgeBaseError` when the
     file is damaged, gone, or has been locked by a writer for ten seconds.
@@ -211,7 +211,7 @@ class Graph:
         document, _, part = id.rpartition("#")
         source, _, name = document.partition(":")
         if source == GRAPH and name.startswith("community."):
-            from osler.kb.graph import communities  # it is built on this module
+            from osler.graph import communities  # it is built on this module
 
             return communities.passage(self, id)
         concept = self.concept(name) if source == GRAPH else None
