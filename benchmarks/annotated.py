@@ -2,7 +2,7 @@
 
 Used by `extraction.py --annotated`. The chunks are ours (`tests/fixtures/extraction`): short,
 illustrative texts in the style of a textbook, annotated with entities of the packaged schema
-and relations with the predicates of `osler.kb.extract.patterns`. The word forms of the
+and relations with the predicates of `osler.extract.patterns`. The word forms of the
 dictionary were written before them, by other texts; nothing was changed after the first scoring.
 """
 
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from osler.evaluate.metrics.extracted import LEVELS, Annotated, Hits, hits, measured, read
+from osler.extract.base import Extractor
+from osler.extract.dictionary import DictionaryExtractor
 from osler.graph.formats import read as read_graph
 from osler.graph.store import Graph
-from osler.kb.extract.base import Extractor
-from osler.kb.extract.dictionary import DictionaryExtractor
 from osler.retrieve.words import STOP_WORDS
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -41,10 +41,10 @@ import annotated
 from corpora import DATA
 
 from osler.evaluate.metrics.extracted import Hits, hits
-from osler.kb.extract.base import Extractor, Outcome
-from osler.kb.extract.dictionary import DictionaryExtractor
-from osler.kb.extract.items import UNANCHORED, Item
-from osler.kb.extract.model import ModelExtractor
+from osler.extract.base import Extractor, Outcome
+from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.items import UNANCHORED, Item
+from osler.extract.model import ModelExtractor
 from osler.kb.ingest.chunk import passages
 from osler.llm.base import LanguageModel, Sampling
 from osler.sources.discover import discover, read

@@ -28,13 +28,13 @@ from multihop import Item, build, items_2wiki, recall
 from osler import wiring
 from osler.config import Settings
 from osler.evaluate.intervals import difference, mean
+from osler.extract import job as extraction
+from osler.extract import publish
+from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.indexes import job
+from osler.extract.indexes.kinds import KINDS, Kind
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
-from osler.kb.extract import job as extraction
-from osler.kb.extract import publish
-from osler.kb.extract.dictionary import DictionaryExtractor
-from osler.kb.indexes import job
-from osler.kb.indexes.kinds import KINDS, Kind
 from osler.retrieve.indexed import Indexed, Named, Walk, Weights
 from osler.retrieve.sources import Fusion
 from osler.retrieve.words import STOP_WORDS

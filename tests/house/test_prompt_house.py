@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.kb.extract.schema import medicine
+from osler.extract.schema import medicine
 from osler.omni.describe import Offer
 from osler.prompts import load, render
 from osler.tcrag.tools import DOC_RAG, KG_RAG, description

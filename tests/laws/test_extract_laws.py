@@ -13,14 +13,14 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from osler.extract import items, job, names, publish
+from osler.extract.anchor import Anchors
+from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.items import Entity, Heading, Point, Relation, Summary, Table
 from osler.graph.items import Name
 from osler.graph.normal import normal
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.extract import items, job, names, publish
-from osler.kb.extract.anchor import Anchors
-from osler.kb.extract.dictionary import DictionaryExtractor
-from osler.kb.extract.items import Entity, Heading, Point, Relation, Summary, Table
 from osler.types import Passage
 
 TEXT = st.text(max_size=40) | st.sampled_from(

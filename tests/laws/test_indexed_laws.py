@@ -14,18 +14,18 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from osler.extract import items, job, publish
+from osler.extract import store as extracted
+from osler.extract.base import Cost, Outcome, hashed
+from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.indexes import job as indexing
+from osler.extract.indexes.canon import Claim, classes, members
+from osler.extract.indexes.kinds import KINDS, Kind, entries, written
+from osler.extract.items import Entity, Found, Heading, Point, Relation, Summary, Table
 from osler.graph.items import Name
 from osler.graph.normal import normal
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.extract import items, job, publish
-from osler.kb.extract import store as extracted
-from osler.kb.extract.base import Cost, Outcome, hashed
-from osler.kb.extract.dictionary import DictionaryExtractor
-from osler.kb.extract.items import Entity, Found, Heading, Point, Relation, Summary, Table
-from osler.kb.indexes import job as indexing
-from osler.kb.indexes.canon import Claim, classes, members
-from osler.kb.indexes.kinds import KINDS, Kind, entries, written
 from osler.retrieve.indexed import Indexed, Named
 from osler.testing.encoders import HashingEncoder
 from osler.types import Passage

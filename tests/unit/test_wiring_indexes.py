@@ -9,10 +9,10 @@ import pytest
 
 from osler.config import Kb, Settings
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
+from osler.extract import job, publish
+from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.indexes import job as indexing
 from osler.kb.base import KnowledgeBase
-from osler.kb.extract import job, publish
-from osler.kb.extract.dictionary import DictionaryExtractor
-from osler.kb.indexes import job as indexing
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.indexed import Indexed
 from osler.testing.encoders import HashingEncoder

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from osler.config import Settings
-    from osler.kb.extract.base import Extractor
-    from osler.kb.extract.job import Plan, Report
-    from osler.kb.extract.publish import Published
-    from osler.kb.indexes.job import Report as Indexed
-    from osler.kb.indexes.kinds import Kind
+    from osler.extract.base import Extractor
+    from osler.extract.indexes.job import Report as Indexed
+    from osler.extract.indexes.kinds import Kind
+    from osler.extract.job import Plan, Report
+    from osler.extract.publish import Published
 
 
 By = Annotated[
@@ -133,7 +133,7 @@ async def _planned(made: AbstractAsyncContextManager[Extractor], task: _Task) ->
 
 
 async def _plan(extractor: Extractor, task: _Task) -> Plan:
-    from osler.kb.extract import job
+    from osler.extract import job
 
     return await asyncio.to_thread(
         job.plan, task.folder, extractor, scope=task.sources, limit=task.limit, again=task.again
@@ -144,7 +144,7 @@ async def _read(
     here: Session, made: AbstractAsyncContextManager[Extractor], task: _Task, at_once: int
 ) -> tuple[Plan, Report]:
     """Has the extractor read the chunks, after it was said how many there are."""
-    from osler.kb.extract import job
+    from osler.extract import job
 
     async with made as extractor:
         planned = await _plan(extractor, task)
@@ -172,7 +172,7 @@ def _publish(
     done: Report,
 ) -> None:
     """Brings graph and indexes in step with what was read, and tells all of it."""
-    from osler.kb.extract import publish
+    from osler.extract import publish
 
     with progress(here) as report:
         published = publish.publish(folder, report)
@@ -241,7 +241,7 @@ def _report_page(done: Report, graph: Published, indexed: Sequence[Indexed]) -> 
 
 
 def _show_items(here: Session, settings: Settings, passage: str) -> None:
-    from osler.kb.extract.store import called
+    from osler.extract.store import called
 
     with opened(settings) as kb:
         found = kb.extracted(passage)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from osler.config import Settings
-    from osler.kb.indexes.job import Report
-    from osler.kb.indexes.kinds import Kind
-    from osler.kb.indexes.store import Cost
+    from osler.extract.indexes.job import Report
+    from osler.extract.indexes.kinds import Kind
+    from osler.extract.indexes.store import Cost
     from osler.kb.store.passages import Progress
 
 
@@ -42,7 +42,7 @@ def index(
     """
     here = session(context, as_json=as_json, quiet=quiet)
     from osler.errors import BadConfig
-    from osler.kb.indexes import job
+    from osler.extract.indexes import job
 
     settings, wanted = here.settings(), known(names or ())
     if drop and not wanted:
@@ -64,7 +64,7 @@ def followed(
     settings: Settings, folder: Path, wanted: Sequence[Kind], report: Progress | None
 ) -> list[Report]:
     """Brings these and those that are kept in step, and loads the encoder only for that."""
-    from osler.kb.indexes import job
+    from osler.extract.indexes import job
     from osler.wiring import encoder
 
     kinds = (*job.kept(folder), *wanted)
@@ -74,7 +74,7 @@ def followed(
 def known(names: Sequence[str]) -> tuple[Kind, ...]:
     """Raises `BadConfig` for what is no index that is made."""
     from osler.errors import BadConfig
-    from osler.kb.indexes.kinds import KINDS
+    from osler.extract.indexes.kinds import KINDS
 
     for name in names:
         if name not in KINDS:

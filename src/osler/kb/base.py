@@ -275,7 +275,7 @@ class KnowledgeBase(Reading):
 def _withdraw(path: Path, db: sqlite3.Connection) -> None:
     """Takes out of the concept graph what texts said that are gone now."""
     if (path / GRAPH_FILE).is_file():
-        from osler.kb.extract import publish  # most have no graph, and this reads a lot
+        from osler.extract import publish  # most have no graph, and this reads a lot
 
         publish.withdraw(path, db)
 

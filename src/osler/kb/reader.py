@@ -11,15 +11,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from osler.errors import UnknownPassage
+from osler.extract import store as extracted
+from osler.extract.indexes import store as indexes
+from osler.extract.indexes.entity_graph import Webs
+from osler.extract.indexes.search import Entries
+from osler.extract.store import Account, Anchored
 from osler.graph.files import FILE as GRAPH_FILE
 from osler.kb import check, search
 from osler.kb.check import Info, Provenance
-from osler.kb.extract import store as extracted
-from osler.kb.extract.store import Account, Anchored
 from osler.kb.index import build
-from osler.kb.indexes import store as indexes
-from osler.kb.indexes.search import Entries
-from osler.kb.indexes.web import Webs
 from osler.kb.ingest import rejects
 from osler.kb.ingest.rejects import DeadLetter
 from osler.kb.search import lexicon
@@ -179,13 +179,13 @@ class Reading:
         with self._readers.borrow() as db, access.still(db):
             found = [*check.verify(db), *extracted.problems(db), *indexes.problems(db)]
             if (self.path / GRAPH_FILE).is_file():
-                from osler.kb.extract import publish
+                from osler.extract import publish
 
                 found += publish.problems(self.path, db)
         return [*found, *self._engines.problems()]
 
     def extracted(self, id: str) -> list[Anchored]:
-        """What was extracted from a passage (`osler.kb.extract`), in the order of its runs.
+        """What was extracted from a passage (`osler.extract`), in the order of its runs.
 
         Raises `UnknownPassage` as `get` does.
         """

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from osler.extract.indexes.entity_graph import Web, Webs
+from osler.extract.indexes.kinds import Kind
 from osler.graph.lookup import Lookup
 from osler.graph.normal import normal
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.indexes.kinds import Kind
-from osler.kb.indexes.web import Web, Webs
 from osler.kb.search.base import EVERYTHING, Filter, Ranking
 from osler.retrieve.fuse import rrf
 from osler.retrieve.hits import available

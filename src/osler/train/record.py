@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from osler.errors import BadRun
-from osler.kb.extract.base import tokens
+from osler.extract.base import tokens
 from osler.llm.base import Message
 
 Kind = Literal["sft", "dpo"]

@@ -9,11 +9,11 @@ from typing import Literal, get_args
 
 from osler.config import Settings
 from osler.errors import BadConfig
-from osler.kb.extract import schema
-from osler.kb.extract.base import Extractor
-from osler.kb.extract.dictionary import DictionaryExtractor
-from osler.kb.extract.items import Unit
-from osler.kb.extract.model import DEFAULT, ModelExtractor
+from osler.extract import schema
+from osler.extract.base import Extractor
+from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.items import Unit
+from osler.extract.model import DEFAULT, ModelExtractor
 from osler.retrieve.words import STOP_WORDS
 from osler.wiring.graphs import graph_of
 from osler.wiring.models import cast

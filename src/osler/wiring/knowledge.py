@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 from osler.config import Settings
 from osler.errors import BadConfig, KnowledgeBaseMissing
+from osler.extract.indexes.kinds import KINDS
 from osler.graph.extras import has_rapidfuzz
 from osler.kb.base import Built, KnowledgeBase, Progress
-from osler.kb.indexes.kinds import KINDS
 from osler.kb.search.base import Choice, Filter
 from osler.omni.describe import Offer
 from osler.retrieve.graph import GraphRetriever

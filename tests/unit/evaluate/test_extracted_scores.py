@@ -6,11 +6,11 @@ import annotated
 import pytest
 
 from osler.evaluate.metrics.extracted import LEVELS, Annotated, Hits, hits, measured
+from osler.extract.anchor import Anchors
+from osler.extract.items import Entity, Relation
+from osler.extract.patterns import PREDICATES
+from osler.extract.schema import medicine
 from osler.graph.normal import normal
-from osler.kb.extract.anchor import Anchors
-from osler.kb.extract.items import Entity, Relation
-from osler.kb.extract.patterns import PREDICATES
-from osler.kb.extract.schema import medicine
 from osler.types import Passage
 
 CHUNK = Annotated(

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
+from osler.extract import job, publish
+from osler.extract.base import Cost, Outcome
+from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.indexes import job as indexing
+from osler.extract.indexes.kinds import KINDS, Kind
+from osler.extract.items import Entity, Found, Point
 from osler.graph.extras import has_rapidfuzz
 from osler.kb.base import KnowledgeBase
-from osler.kb.extract import job, publish
-from osler.kb.extract.base import Cost, Outcome
-from osler.kb.extract.dictionary import DictionaryExtractor
-from osler.kb.extract.items import Entity, Found, Point
-from osler.kb.indexes import job as indexing
-from osler.kb.indexes.kinds import KINDS, Kind
 from osler.kb.search.base import Filter
 from osler.retrieve.indexed import Indexed, Named, Weights
 from osler.retrieve.sources import Fusion

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.evaluate.intervals import Estimate
+from osler.extract.items import Entity, Item, Relation
 from osler.graph.normal import normal
-from osler.kb.extract.items import Entity, Item, Relation
 from osler.types import Language, Passage
 
 LEVELS: Final = ("name", "name and type", "pair", "pair and predicate")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from osler.kb.extract.base import tokens
+from osler.extract.base import tokens
 from osler.prompts import Rendered
 from osler.train.spo.explore import Explored
 from osler.train.spo.judge import judging_prompt, listing_prompt

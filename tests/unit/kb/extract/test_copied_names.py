@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from osler.errors import ModelMissing
-from osler.kb.extract import brief, copied, wire
-from osler.kb.extract.anchor import Anchors
-from osler.kb.extract.items import UNANCHORED, Unit
-from osler.kb.extract.model import ModelExtractor
-from osler.kb.extract.schema import medicine
+from osler.extract import brief, copied, reply_format
+from osler.extract.anchor import Anchors
+from osler.extract.items import UNANCHORED, Unit
+from osler.extract.model import ModelExtractor
+from osler.extract.schema import medicine
 from osler.llm.base import Completion, Message, Sampling
 from osler.llm.grammar import Grammar
 from osler.llm.local import LlamaCpp
@@ -34,9 +34,9 @@ PASSAGES = [
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
 
-def among(passage: Passage) -> wire.Choices:
+def among(passage: Passage) -> reply_format.Choices:
     names = ("二甲双胍", "糖尿病") if passage.language == "zh" else ("Metformin", "Nausea")
-    return wire.choices(passage.text, passage.language, names)
+    return reply_format.choices(passage.text, passage.language, names)
 
 
 Form = tuple[str, type[Any], Grammar]
@@ -45,14 +45,18 @@ Form = tuple[str, type[Any], Grammar]
 def forms(passage: Passage) -> Iterator[Form]:
     language, held = passage.language, among(passage)
     for unit in UNITS:
-        yield f"{unit} {language}", wire.WIRES[unit], wire.grammar(unit, medicine(), held)
-        free = wire.grammar(unit, medicine(), wire.Choices())
-        yield f"free {unit} {language}", wire.WIRES[unit], free
+        yield (
+            f"{unit} {language}",
+            reply_format.WIRES[unit],
+            reply_format.grammar(unit, medicine(), held),
+        )
+        free = reply_format.grammar(unit, medicine(), reply_format.Choices())
+        yield f"free {unit} {language}", reply_format.WIRES[unit], free
     yield f"names {language}", brief.Sentences, brief.grammar(medicine(), passage)
     free = brief.grammar(medicine(), passage, copies=False)
     yield f"free names {language}", brief.Sentences, free
     pairs = brief.relations(medicine(), passage, held.names)
-    yield f"pairs {language}", wire.Relations, pairs
+    yield f"pairs {language}", reply_format.Relations, pairs
 
 
 FORMS = [form for passage in PASSAGES for form in forms(passage)]
@@ -93,11 +97,11 @@ def test_whatever_a_grammar_lets_through_is_read_whole_or_cut(
     name: str, form: type[Any], grammar: Grammar, data: st.DataObject
 ) -> None:
     text = data.draw(derivations(grammar))
-    value, was_cut = wire.read(form, Completion(text))
+    value, was_cut = reply_format.read(form, Completion(text))
     assert not was_cut
     assert isinstance(value, form)
     place = data.draw(st.integers(0, len(text) - 1))
-    part, was_cut = wire.read(form, Completion(text[:place], finish="length"))
+    part, was_cut = reply_format.read(form, Completion(text[:place], finish="length"))
     assert was_cut
     assert isinstance(part, form)
 
@@ -144,7 +148,7 @@ def test_a_chunk_without_words_or_tables_costs_no_call() -> None:
 
 def test_of_a_summary_that_was_cut_whole_sentences_are_kept() -> None:
     text = '{"about":["Nausea"],"text":"Nausea is common. It goes aw'
-    value, was_cut = wire.read(wire.SummaryWire, Completion(text, finish="length"))
+    value, was_cut = reply_format.read(reply_format.SummaryWire, Completion(text, finish="length"))
     assert was_cut
     assert value.text == "Nausea is common."
 
@@ -166,7 +170,9 @@ async def test_the_packaged_model_is_held_to_the_grammar_of_each_unit(
     """Cut early: that a grammar compiles and that its beginning is read is what is asked."""
     if is_brief and unit not in {"entities", "relations"}:
         return
-    form: type[Any] = brief.Sentences if is_brief and unit == "entities" else wire.WIRES[unit]
+    form: type[Any] = (
+        brief.Sentences if is_brief and unit == "entities" else reply_format.WIRES[unit]
+    )
     for passage in PASSAGES:
         extractor = ModelExtractor(packaged, wanted=(unit,), brief=is_brief)
         held = extractor._format(unit, passage, among(passage))
@@ -174,5 +180,5 @@ async def test_the_packaged_model_is_held_to_the_grammar_of_each_unit(
         short = Sampling(temperature=0.0, max_tokens=24, top=0, grammar=held)
         reply = await packaged.complete([asked], short)
         assert held.begins(reply.text)
-        value, _ = wire.read(form, reply)
+        value, _ = reply_format.read(form, reply)
         assert isinstance(value, form)

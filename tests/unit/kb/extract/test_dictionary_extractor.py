@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from osler.extract import name_patterns, names, patterns
+from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.items import Entity, Found, Relation
 from osler.graph.items import Name, Typed
 from osler.graph.store import Graph
-from osler.kb.extract import forms, names, patterns
-from osler.kb.extract.dictionary import DictionaryExtractor
-from osler.kb.extract.items import Entity, Found, Relation
 from osler.types import Language, Passage
 
 
@@ -111,8 +111,8 @@ FORMS = [
 
 @pytest.mark.parametrize(("text", "wanted"), FORMS)
 def test_names_are_known_by_their_form(text: str, wanted: list[tuple[str, str]]) -> None:
-    said = [text[start:end] for start, end in forms.found(text)]
-    assert [(name, forms.type_of(name)) for name in said] == wanted
+    said = [text[start:end] for start, end in name_patterns.found(text)]
+    assert [(name, name_patterns.type_of(name)) for name in said] == wanted
 
 
 def test_without_forms_only_what_texts_introduce_is_a_name() -> None:

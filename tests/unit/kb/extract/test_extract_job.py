@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelUnreachable, UnknownPassage
+from osler.extract import job, publish
+from osler.extract.base import Cost, Outcome
+from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.model import ModelExtractor
 from osler.graph.items import Name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.extract import job, publish
-from osler.kb.extract.base import Cost, Outcome
-from osler.kb.extract.dictionary import DictionaryExtractor
-from osler.kb.extract.model import ModelExtractor
 from osler.llm.base import Completion, Message, Sampling
 from osler.types import Passage, Usage
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig
-from osler.kb.extract import schema
-from osler.kb.extract.wire import WIRES, Choices, grammar
+from osler.extract import schema
+from osler.extract.reply_format import WIRES, Choices, grammar
 
 OWN = """
 name = "ward"

@@ -6,9 +6,9 @@ import asyncio
 import json
 from typing import Any
 
-from osler.kb.extract.items import UNANCHORED, Entity, Found, Heading, Point, Relation, Table
-from osler.kb.extract.model import ModelExtractor
-from osler.kb.extract.schema import medicine
+from osler.extract.items import UNANCHORED, Entity, Found, Heading, Point, Relation, Table
+from osler.extract.model import ModelExtractor
+from osler.extract.schema import medicine
 from osler.testing.scripted import ScriptedModel
 from osler.types import Passage
 

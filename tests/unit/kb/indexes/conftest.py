@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from osler.extract import job, publish
+from osler.extract.dictionary import DictionaryExtractor
 from osler.kb.base import KnowledgeBase
-from osler.kb.extract import job, publish
-from osler.kb.extract.dictionary import DictionaryExtractor
 
 TEXTS = {
     "smoking": "Smoking is a habit. Smoking leads to emphysema.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osler.kb.indexes.canon import Claim, classes, concept, members
+from osler.extract.indexes.canon import Claim, classes, concept, members
 
 
 def test_names_of_one_concept_are_one_entity_also_after_a_fusion() -> None:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt, ModelError
+from osler.extract.indexes import job
+from osler.extract.indexes.kinds import KINDS
 from osler.kb.base import KnowledgeBase
-from osler.kb.indexes import job
-from osler.kb.indexes.kinds import KINDS
 from osler.kb.search.base import EVERYTHING, Filter
 from osler.testing.encoders import HashingEncoder
 

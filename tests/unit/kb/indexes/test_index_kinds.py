@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from osler.kb.extract.items import Entity, Heading, Item, Point, Relation, Summary, Table
-from osler.kb.indexes.kinds import Kind, entries, written
+from osler.extract.indexes.kinds import Kind, entries, written
+from osler.extract.items import Entity, Heading, Item, Point, Relation, Summary, Table
 from osler.types import Locator, Passage
 
 TEXT = "Anaemia is common. Iron is used to treat anaemia. It is taken with water."

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
+from osler.extract import job
+from osler.extract.base import Cost, Outcome
+from osler.extract.items import Entity, Found
 from osler.graph.items import Name, Relation
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.extract import job
-from osler.kb.extract.base import Cost, Outcome
-from osler.kb.extract.items import Entity, Found
 from osler.kb.search.base import EVERYTHING, Filter, Ranking
 from osler.types import Passage
 

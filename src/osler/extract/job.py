@@ -19,9 +19,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from osler.kb.extract import store
-from osler.kb.extract.base import Cost, Extractor, Outcome
-from osler.kb.extract.store import Done
+from osler.extract import store
+from osler.extract.base import Cost, Extractor, Outcome
+from osler.extract.store import Done
 from osler.kb.store import access
 from osler.kb.store.access import Mode
 from osler.kb.store.passages import Progress, Scope, by_number, numbered, silent, within

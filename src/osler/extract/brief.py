@@ -16,9 +16,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from osler.kb.extract import copied, patterns
-from osler.kb.extract.schema import Schema
-from osler.kb.extract.wire import Entities, EntityWire, Name, Relations
+from osler.extract import copied, patterns
+from osler.extract.reply_format import Entities, EntityWire, Name, Relations
+from osler.extract.schema import Schema
 from osler.llm.grammar import Grammar, Node, alt, free, lit, maybe, named, repeat, seq
 from osler.llm.grammar.choice import one_of
 from osler.text import one_line, sentences

@@ -11,8 +11,8 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from osler.kb.extract import store as extracted
-from osler.kb.indexes.kinds import KINDS, VERSION, Kind
+from osler.extract import store as extracted
+from osler.extract.indexes.kinds import KINDS, VERSION, Kind
 from osler.kb.search.vectors import Floats
 from osler.kb.store.passages import source_token, tokens_of
 

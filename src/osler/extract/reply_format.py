@@ -20,9 +20,9 @@ from pydantic import ValidationError as Invalid
 from pydantic_core import from_json
 
 from osler.errors import MalformedOutput
-from osler.kb.extract import copied
-from osler.kb.extract.items import Unit
-from osler.kb.extract.schema import Schema
+from osler.extract import copied
+from osler.extract.items import Unit
+from osler.extract.schema import Schema
 from osler.llm.base import Completion
 from osler.llm.grammar import Grammar, from_schema
 from osler.text import one_line

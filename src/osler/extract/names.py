@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from osler.extract import name_patterns
 from osler.graph.normal import normal
-from osler.kb.extract import forms
 from osler.text import is_cjk, sentences
 from osler.types import Passage
 
@@ -68,7 +68,7 @@ def learn(passage: Passage, *, by_form: bool = True) -> Iterator[Learnt]:
         for pattern in (_IS_A, _IS_A_ZH):
             if (found := pattern.match(sentence)) and _is_name(found[1], 4, 14):
                 yield Learnt(found[1])
-        for begin, finish in forms.found(sentence) if by_form else ():
+        for begin, finish in name_patterns.found(sentence) if by_form else ():
             yield Learnt(sentence[begin:finish])
 
 

@@ -17,14 +17,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from osler.extract import name_patterns as forms
+from osler.extract import names, patterns
+from osler.extract.base import Cost, Outcome, hashed
+from osler.extract.items import Entity, Found, Relation, Sieve
+from osler.extract.semantic import type_of
 from osler.graph.items import Name
 from osler.graph.link import Dictionary, Mention
 from osler.graph.normal import normal
 from osler.graph.store import Graph
-from osler.kb.extract import forms, names, patterns
-from osler.kb.extract.base import Cost, Outcome, hashed
-from osler.kb.extract.items import Entity, Found, Relation, Sieve
-from osler.kb.extract.semantic import type_of
 from osler.text import sentences
 from osler.types import Passage
 

@@ -15,13 +15,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from osler.extract import items, names, store
+from osler.extract.items import Entity, Item
 from osler.graph import files, load
 from osler.graph.items import Item as Fact
 from osler.graph.items import Name, Relation, Typed
 from osler.graph.normal import normal
 from osler.graph.store import Graph
-from osler.kb.extract import items, names, store
-from osler.kb.extract.items import Entity, Item
 from osler.kb.store import access
 from osler.kb.store.passages import Progress, meta, silent
 from osler.text import language_of, one_line

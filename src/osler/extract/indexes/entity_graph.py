@@ -18,16 +18,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from osler.extract import publish
+from osler.extract import store as extracted
+from osler.extract.indexes.canon import Claim, Classes, classes, concept
+from osler.extract.patterns import TOGETHER
 from osler.graph.arrays import Array
 from osler.graph.chains import walk
 from osler.graph.files import FILE
 from osler.graph.link import Dictionary
 from osler.graph.normal import LONGEST, normal, spans
 from osler.graph.store import Graph
-from osler.kb.extract import publish
-from osler.kb.extract import store as extracted
-from osler.kb.extract.patterns import TOGETHER
-from osler.kb.indexes.canon import Claim, Classes, classes, concept
 from osler.kb.search.base import Filter, Ranking, passing
 from osler.kb.search.exact import allowed_by
 from osler.kb.store import access

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from osler.kb.extract.items import Found
+from osler.extract.items import Found
 from osler.types import Passage, Usage
 
 

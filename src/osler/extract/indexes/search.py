@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
-from osler.kb.indexes import store
-from osler.kb.indexes.kinds import Kind
+from osler.extract.indexes import store
+from osler.extract.indexes.kinds import Kind
 from osler.kb.search import lexicon, vectors
 from osler.kb.search.base import Filter, Ranking, passing
 from osler.kb.search.exact import allowed_by

@@ -17,11 +17,11 @@ from typing import Final, TypeVar
 from pydantic import BaseModel
 
 from osler.errors import MalformedOutput
-from osler.kb.extract import anchored, brief, wire
-from osler.kb.extract.anchor import Anchors
-from osler.kb.extract.base import Cost, Outcome, hashed, tokens
-from osler.kb.extract.items import UNITS, Entity, Sieve, Unit
-from osler.kb.extract.schema import Schema, medicine
+from osler.extract import anchored, brief, reply_format
+from osler.extract.anchor import Anchors
+from osler.extract.base import Cost, Outcome, hashed, tokens
+from osler.extract.items import UNITS, Entity, Sieve, Unit
+from osler.extract.schema import Schema, medicine
 from osler.llm.ask import ask
 from osler.llm.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.grammar import Grammar
@@ -115,7 +115,7 @@ class ModelExtractor:
 
     async def _read(self, passage: Passage, sieve: Sieve, run: Run) -> None:
         at, schema, known = Anchors(passage.text), self.schema, list[Entity]()
-        among = wire.choices(passage.text, passage.language)
+        among = reply_format.choices(passage.text, passage.language)
         for unit in self.asked:
             if not _can_give(unit, among, known):  # the call is saved
                 continue
@@ -126,27 +126,33 @@ class ModelExtractor:
                     known = [item for item in sieve.items if isinstance(item, Entity)]
                     among = replace(among, names=tuple(entity.name for entity in known))
                 case "relations":
-                    related = await self._said(wire.Relations, unit, passage, among, sieve, run)
+                    related = await self._said(
+                        reply_format.Relations, unit, passage, among, sieve, run
+                    )
                     held = brief.chosen(schema, passage.language) if self.brief else schema
                     anchored.relations(related, at, held, known, sieve)
                 case "points":
-                    told = await self._said(wire.Points, unit, passage, among, sieve, run)
+                    told = await self._said(reply_format.Points, unit, passage, among, sieve, run)
                     anchored.points(told, at, schema, sieve)
                 case "tables":
-                    ruled = await self._said(wire.Tables, unit, passage, among, sieve, run)
+                    ruled = await self._said(reply_format.Tables, unit, passage, among, sieve, run)
                     anchored.tables(ruled, at, sieve)
                 case "outline":
-                    parted = await self._said(wire.Outline, unit, passage, among, sieve, run)
+                    parted = await self._said(
+                        reply_format.Outline, unit, passage, among, sieve, run
+                    )
                     anchored.outline(parted, at, sieve)
                 case "summary":
-                    short = await self._said(wire.SummaryWire, unit, passage, among, sieve, run)
+                    short = await self._said(
+                        reply_format.SummaryWire, unit, passage, among, sieve, run
+                    )
                     anchored.summary(short, at, sieve)
 
     async def _entities(
-        self, passage: Passage, among: wire.Choices, sieve: Sieve, run: Run
-    ) -> wire.Entities:
+        self, passage: Passage, among: reply_format.Choices, sieve: Sieve, run: Run
+    ) -> reply_format.Entities:
         if not self.brief:
-            return await self._said(wire.Entities, "entities", passage, among, sieve, run)
+            return await self._said(reply_format.Entities, "entities", passage, among, sieve, run)
         named = await self._said(brief.Sentences, "entities", passage, among, sieve, run)
         return named.flat()
 
@@ -154,20 +160,20 @@ class ModelExtractor:
         """The name of the prompt."""
         return "extract/names" if self.brief and unit == "entities" else _PROMPTS[unit]
 
-    def _format(self, unit: Unit, passage: Passage, among: wire.Choices) -> Grammar:
+    def _format(self, unit: Unit, passage: Passage, among: reply_format.Choices) -> Grammar:
         if self.brief and unit == "entities":
             return brief.grammar(self.schema, passage, copies=self.copies)
         if self.brief and unit == "relations":
             return brief.relations(self.schema, passage, among.names)
-        held = among if self.copies else wire.Choices(names=among.names)
-        return wire.grammar(unit, self.schema, held)
+        held = among if self.copies else reply_format.Choices(names=among.names)
+        return reply_format.grammar(unit, self.schema, held)
 
     async def _said(
         self,
         form: type[W],
         unit: Unit,
         passage: Passage,
-        among: wire.Choices,
+        among: reply_format.Choices,
         sieve: Sieve,
         run: Run,
     ) -> W:
@@ -175,7 +181,7 @@ class ModelExtractor:
         held = self._format(unit, passage, among) if self.constrains else None
 
         def parse(reply: Completion) -> W:
-            value, cut = wire.read(form, reply)
+            value, cut = reply_format.read(form, reply)
             sieve.cut += cut
             return value
 
@@ -214,7 +220,7 @@ class ModelExtractor:
                 return render(name, language, title=title, text=text)
 
 
-def _can_give(unit: Unit, among: wire.Choices, known: Sequence[Entity]) -> bool:
+def _can_give(unit: Unit, among: reply_format.Choices, known: Sequence[Entity]) -> bool:
     """Whether the chunk has what the unit is made of."""
     match unit:
         case "entities" | "points" | "summary":

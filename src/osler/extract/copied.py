@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from osler.extract.anchor import Anchors
 from osler.graph.normal import split
-from osler.kb.extract.anchor import Anchors
 from osler.text import is_cjk, sentences
 from osler.types import Language
 

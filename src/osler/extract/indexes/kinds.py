@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal, get_args
 
-from osler.kb.extract.items import Item, Relation, Table
-from osler.kb.extract.patterns import TOGETHER
+from osler.extract.items import Item, Relation, Table
+from osler.extract.patterns import TOGETHER
 from osler.text import language_of, one_line, sentences
 from osler.types import Passage
 

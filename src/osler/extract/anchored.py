@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from osler.extract.anchor import Anchors
+from osler.extract.items import UNANCHORED, Entity, Heading, Point, Relation, Sieve, Summary, Table
+from osler.extract.reply_format import Entities, Outline, Points, Relations, SummaryWire, Tables
+from osler.extract.schema import Schema
 from osler.graph.normal import normal
-from osler.kb.extract.anchor import Anchors
-from osler.kb.extract.items import (
-    UNANCHORED,
-    Entity,
-    Heading,
-    Point,
-    Relation,
-    Sieve,
-    Summary,
-    Table,
-)
-from osler.kb.extract.schema import Schema
-from osler.kb.extract.wire import Entities, Outline, Points, Relations, SummaryWire, Tables
 
 NO_TYPE = "type not in the schema"
 NO_PREDICATE = "predicate not in the schema"

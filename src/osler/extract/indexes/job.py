@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from osler.errors import ModelError
-from osler.kb.extract import store as extracted
-from osler.kb.indexes import store
-from osler.kb.indexes.kinds import Kind, entries
-from osler.kb.indexes.store import Cost, Entry, Todo
+from osler.extract import store as extracted
+from osler.extract.indexes import store
+from osler.extract.indexes.kinds import Kind, entries
+from osler.extract.indexes.store import Cost, Entry, Todo
 from osler.kb.search.vectors import unit_problem
 from osler.kb.store import access
 from osler.kb.store.access import Mode

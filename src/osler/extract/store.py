@@ -14,10 +14,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from osler.extract import items
+from osler.extract.base import Outcome
+from osler.extract.items import Found, Item
 from osler.graph.normal import normal
-from osler.kb.extract import items
-from osler.kb.extract.base import Outcome
-from osler.kb.extract.items import Found, Item
 from osler.types import Usage
 
 _TABLES = (
