@@ -19,12 +19,12 @@ from pathlib import Path
 from statistics import fmean, quantiles
 from typing import Any
 
-from osler.llm.base import Likelihood, TokenScore
-from osler.llm.dense import dense_folder
-from osler.llm.local import LlamaCpp
-from osler.llm.openai import Endpoint, connect
-from osler.llm.quantise import default_gguf, wide_gguf
-from osler.llm.torch_model import open_transformers
+from osler.llm.core.base import Likelihood, TokenScore
+from osler.llm.local.model import LlamaCpp
+from osler.llm.local.quantise import default_gguf, wide_gguf
+from osler.llm.server.client import Endpoint, connect
+from osler.llm.transformers.dense import dense_folder
+from osler.llm.transformers.model import open_transformers
 
 CONTEXT = "A note for the ward:\n"
 TEXTS = {

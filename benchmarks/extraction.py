@@ -46,7 +46,7 @@ from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.items import UNANCHORED, Item
 from osler.extract.model import ModelExtractor
 from osler.kb.ingest.chunk import passages
-from osler.llm.base import LanguageModel, Sampling
+from osler.llm.core.base import LanguageModel, Sampling
 from osler.sources.discover import discover, read
 from osler.sources.records import Document, Drop
 from osler.types import Passage
@@ -208,11 +208,11 @@ def _in_turn(groups: list[list[Passage]]) -> list[Passage]:
 
 async def model_of(arguments: argparse.Namespace) -> LanguageModel:
     if arguments.url:
-        from osler.llm.openai import Endpoint, connect
+        from osler.llm.server.client import Endpoint, connect
 
         return await connect(Endpoint(base_url=arguments.url, model=arguments.name))
-    from osler.llm.local import LlamaCpp
-    from osler.llm.quantise import default_gguf
+    from osler.llm.local.model import LlamaCpp
+    from osler.llm.local.quantise import default_gguf
 
     path = arguments.weights or default_gguf()
     # A slot for each unit, so that the wording of its prompt is read once and kept.

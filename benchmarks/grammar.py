@@ -25,11 +25,11 @@ from osler.errors import MalformedOutput
 from osler.kag.grammar import form_grammar, plan_grammar
 from osler.kag.parse import read_plan
 from osler.kag.reader import read_form
-from osler.llm.base import Completion, Message, Sampling
-from osler.llm.grammar import Grammar, from_schema
-from osler.llm.local import LlamaCpp
-from osler.llm.quantise import default_gguf
-from osler.llm.verdict import parse_verdict, verdict_grammar
+from osler.llm.core.base import Completion, Message, Sampling
+from osler.llm.core.grammar import Grammar, from_schema
+from osler.llm.core.verdict import parse_verdict, verdict_grammar
+from osler.llm.local.model import LlamaCpp
+from osler.llm.local.quantise import default_gguf
 from osler.omni import plan
 from osler.omni.terms import parse_terms, terms_grammar
 from osler.tcrag import actions

@@ -25,8 +25,8 @@ from pathlib import Path
 from quality import store
 
 from osler.evaluate.sample import Gold
-from osler.llm.base import Completion, Message, Sampling, Scored, TokenScore
-from osler.llm.speaker import Speaker
+from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore
+from osler.llm.core.speaker import Speaker
 from osler.trace import Run
 from osler.train.spo import job
 from osler.train.spo.case import Case
@@ -145,7 +145,7 @@ def packaged_count() -> Count:
     """Tokens of a text by the packaged encoder's tokenizer."""
     from tokenizers import Tokenizer
 
-    from osler.llm.weights import MINILM_TOKENIZER, locate
+    from osler.llm.local.weights import MINILM_TOKENIZER, locate
 
     tokenizer = Tokenizer.from_file(str(locate(MINILM_TOKENIZER)))
     tokenizer.no_truncation()

@@ -54,8 +54,8 @@ from osler.kag.planner import GivenPlan, Planner
 from osler.kag.solver import Thinker
 from osler.kag.speaker import Speaker, said
 from osler.kb.base import KnowledgeBase
-from osler.llm.base import Completion, Sampling
-from osler.llm.spans import answer_span, least_probability
+from osler.llm.core.base import Completion, Sampling
+from osler.llm.core.spans import answer_span, least_probability
 from osler.prompts import render
 from osler.retrieve.lookup import look_up
 from osler.trace import BoundaryChecked, FormSolved, FormsPlanned, Retrieved, Run

@@ -32,8 +32,8 @@ from quality import store
 from train_planner import TOKENS, settings_of
 
 from osler import wiring
-from osler.llm.base import LanguageModel
-from osler.llm.speaker import Speaker
+from osler.llm.core.base import LanguageModel
+from osler.llm.core.speaker import Speaker
 from osler.omni.describe import Offer
 from osler.omni.plan import render
 from osler.omni.planners.base import Planner

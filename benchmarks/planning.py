@@ -43,8 +43,8 @@ from osler import wiring
 from osler.config import Settings
 from osler.evaluate.intervals import Estimate, mean
 from osler.kb.base import KnowledgeBase
-from osler.llm.base import Sampling
-from osler.llm.speaker import Speaker
+from osler.llm.core.base import Sampling
+from osler.llm.core.speaker import Speaker
 from osler.omni.describe import Offer
 from osler.omni.planners.base import Planner
 from osler.omni.planners.original import OriginalQuestion

@@ -36,8 +36,8 @@ from osler import wiring
 from osler.config import Settings
 from osler.evaluate.datasets import data_set
 from osler.evaluate.sample import Gold, Sample
-from osler.llm.base import Sampling
-from osler.llm.speaker import Speaker
+from osler.llm.core.base import Sampling
+from osler.llm.core.speaker import Speaker
 from osler.omni.describe import Offer
 from osler.omni.plan import MOST
 from osler.omni.planners.base import Planner

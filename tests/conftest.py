@@ -43,7 +43,7 @@ def _no_model_unasked(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     reached = socket.socket.connect
     monkeypatch.setattr(socket.socket, "connect", connect)
     if request.node.get_closest_marker("model") is None:
-        from osler.llm import engine
+        from osler.llm.local import engine
 
         def load(self: engine.Engine) -> Any:
             engine.check_gguf(self.path)  # a file that is no model is refused without loading it

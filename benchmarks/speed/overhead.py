@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from osler.answer.written import Written
-from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
-from osler.llm.recording import RecordingRetriever, recording
-from osler.llm.tape import Tape
+from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
+from osler.llm.recording.recorders import RecordingRetriever, recording
+from osler.llm.recording.tape import Tape
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import Cppl
 from osler.tcrag.moves import AnyMove

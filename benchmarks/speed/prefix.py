@@ -39,8 +39,8 @@ from sample_questions import samples
 
 from osler import wiring
 from osler.config import Settings, TcRag
-from osler.llm.engine import Engine
-from osler.llm.local import LlamaCpp
+from osler.llm.local.engine import Engine
+from osler.llm.local.model import LlamaCpp
 from osler.tcrag.actions import Move
 from osler.tcrag.moves import Offer, Tried
 from osler.tcrag.stack import MemoryStack

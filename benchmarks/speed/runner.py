@@ -20,7 +20,7 @@ from osler.baselines.cot import ChainOfThought
 from osler.evaluate.log import read_records
 from osler.evaluate.runner import Cell, Ready, Runner
 from osler.evaluate.sample import Gold, Sample
-from osler.llm.base import Completion, Message, Sampling
+from osler.llm.core.base import Completion, Message, Sampling
 from osler.types import Question, Usage
 
 

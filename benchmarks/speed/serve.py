@@ -32,7 +32,7 @@ from typing import Any
 
 import httpx2
 
-from osler.llm.base import Completion, Message, Sampling
+from osler.llm.core.base import Completion, Message, Sampling
 from osler.testing.served import Speaks, filled, serving
 
 WORDS = (

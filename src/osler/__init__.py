@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from osler.config import Settings, load
     from osler.errors import OslerError
     from osler.kb.base import KnowledgeBase
-    from osler.llm.base import LanguageModel, Likelihood
+    from osler.llm.core.base import LanguageModel, Likelihood
     from osler.questions import parse_question
     from osler.runs import ask, replay
     from osler.trace import Run, Solver

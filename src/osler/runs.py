@@ -26,7 +26,7 @@ from osler import wiring
 from osler.baselines.rag import fixed_plan
 from osler.config import Role, Settings
 from osler.errors import BadConfig, BadRun
-from osler.llm.tape import Tape
+from osler.llm.recording.tape import Tape
 from osler.omni.describe import Offer
 from osler.omni.dossier import Dossier, dossier
 from osler.omni.solver import OmniRag

@@ -16,7 +16,7 @@ from osler.evaluate.attacks import KINDS, NOISES, Cell, Target, attack, cell, re
 from osler.evaluate.posed import Posed
 from osler.evaluate.sigma import METRICS, Metric, Outcome, outcome
 from osler.kb.base import Progress
-from osler.llm.tape import Tape
+from osler.llm.recording.tape import Tape
 from osler.retrieve.relevance import Coverage
 from osler.retrieve.words import terms
 from osler.tcrag.machine import TuringMachine

@@ -22,8 +22,8 @@ from osler.evaluate.judged import Form, Judgement, Judging
 from osler.evaluate.judges import Judge
 from osler.evaluate.plan import Entrant, Plan
 from osler.evaluate.runner import Cell, Finished, Keep, Progress, Ready, Runner
-from osler.llm.remembered import Replies
-from osler.llm.tape import Tape
+from osler.llm.recording.response_cache import Replies
+from osler.llm.recording.tape import Tape
 from osler.trace import Solver
 from osler.wiring import graphs
 

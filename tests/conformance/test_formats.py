@@ -23,11 +23,11 @@ from osler.kag.outline import outline_grammar
 from osler.kag.parse import read_plan, read_search
 from osler.kag.reader import read_form
 from osler.kag.wire import render_plan
-from osler.llm.base import Message, Sampling
-from osler.llm.grammar import Grammar, from_schema
-from osler.llm.local import LlamaCpp
-from osler.llm.quantise import default_gguf
-from osler.llm.verdict import parse_verdict, verdict_grammar
+from osler.llm.core.base import Message, Sampling
+from osler.llm.core.grammar import Grammar, from_schema
+from osler.llm.core.verdict import parse_verdict, verdict_grammar
+from osler.llm.local.model import LlamaCpp
+from osler.llm.local.quantise import default_gguf
 from osler.omni import plan
 from osler.omni.feedback import feedback_grammar, read_feedback
 from osler.omni.planners.query2doc import passage_grammar, read_passage

@@ -20,12 +20,12 @@ from osler.kag.output import Finisher
 from osler.kag.planner import Decomposer
 from osler.kag.solver import Thinker
 from osler.kb.base import KnowledgeBase
-from osler.llm.base import BatchLikelihood, LanguageModel, Likelihood, Sampling
-from osler.llm.local import LlamaCpp
-from osler.llm.quantise import default_gguf
-from osler.llm.recording import RecordingRetriever, recording
-from osler.llm.speaker import Speaker
-from osler.llm.tape import Tape
+from osler.llm.core.base import BatchLikelihood, LanguageModel, Likelihood, Sampling
+from osler.llm.core.speaker import Speaker
+from osler.llm.local.model import LlamaCpp
+from osler.llm.local.quantise import default_gguf
+from osler.llm.recording.recorders import RecordingRetriever, recording
+from osler.llm.recording.tape import Tape
 from osler.omni.describe import Offer
 from osler.omni.dossier import written
 from osler.omni.planners.base import Planner

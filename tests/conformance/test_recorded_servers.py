@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from osler.errors import CapabilityMissing
-from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
-from osler.llm.dialects import Dialect, Kind, Scoring, Server
-from osler.llm.grammar import Grammar, lit
-from osler.llm.openai import Endpoint, OpenAIModel, ScoringOpenAIModel, connect
-from osler.llm.recording import recording
-from osler.llm.replaying import Player, replaying
-from osler.llm.tape import Able, Tape
+from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
+from osler.llm.core.grammar import Grammar, lit
+from osler.llm.recording.players import Player, replaying
+from osler.llm.recording.recorders import recording
+from osler.llm.recording.tape import Able, Tape
+from osler.llm.server.client import Endpoint, OpenAIModel, ScoringOpenAIModel, connect
+from osler.llm.server.dialects import Dialect, Kind, Scoring, Server
 from osler.testing.conformance import ASKED, LanguageModelKit, LikelihoodKit
 from osler.testing.replay import Recording, rehearse
 from osler.testing.scripted import ScriptedModel

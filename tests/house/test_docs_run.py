@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelMissing
-from osler.llm.weights import DEFAULTS, locate
+from osler.llm.local.weights import DEFAULTS, locate
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelMissing
-from osler.llm.weights import DEFAULTS, locate
+from osler.llm.local.weights import DEFAULTS, locate
 
 Osler = Callable[..., "subprocess.CompletedProcess[str]"]
 

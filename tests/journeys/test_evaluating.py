@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.evaluate.log import read_records
-from osler.llm.remembered import Replies
+from osler.llm.recording.response_cache import Replies
 
 Osler = Any
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.align import decode
+from osler.llm.core.align import decode
 
 TEXT = st.text(max_size=40)
 

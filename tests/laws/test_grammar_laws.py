@@ -5,8 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.grammar import Alt, Chars, Grammar, Lit, Named, Node, Repeat, Seq
-from osler.llm.grammar.numbers import integers
+from osler.llm.core.grammar import Alt, Chars, Grammar, Lit, Named, Node, Repeat, Seq
+from osler.llm.core.grammar.numbers import integers
 from osler.testing.derivations import derivations
 
 LETTERS = st.text(st.sampled_from("ab]^-\\"), max_size=3)

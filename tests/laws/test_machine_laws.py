@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.errors import MalformedOutput
-from osler.llm.base import Completion, Message, Sampling, Scored
+from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.tcrag.actions import (
     Backtrack,
     Conclusion,

@@ -6,7 +6,7 @@ import random
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from osler.llm.speaker import Speaker
+from osler.llm.core.speaker import Speaker
 from osler.omni.describe import Offer
 from osler.omni.feedback import BEST, Judge
 from osler.omni.plan import MOST, Query, SourcePlan, grammar, parse, render

@@ -6,11 +6,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.base import Message, Sampling
-from osler.llm.dialects import Dialect, Kind, Server, from_ollama, read_chat
-from osler.llm.scoring import read_echo, read_generated, read_prompt, spans_of
-from osler.llm.stream import Gathered
-from osler.llm.wire import BadReply, code_in, complaint, complaint_in, refused_field, retry_after
+from osler.llm.core.base import Message, Sampling
+from osler.llm.server.bounded_reading import (
+    BadReply,
+    code_in,
+    complaint,
+    complaint_in,
+    refused_field,
+    retry_after,
+)
+from osler.llm.server.dialects import Dialect, Kind, Server, from_ollama, read_chat
+from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
+from osler.llm.server.stream import Gathered
 from osler.testing.servers import chat, chunk, token
 
 KEYS = [

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.base import Completion
-from osler.llm.thinking import apart, without
+from osler.llm.core.base import Completion
+from osler.llm.core.thinking import apart, without
 from osler.testing.scripted import tokens_of
 
 MARKS = st.sampled_from(["<think>", "</think>", "<|thinking|>", "[/THINK]", "\n\n", "答案", "B."])

@@ -15,7 +15,7 @@ from osler.baselines.flare import masked, sure, within
 from osler.baselines.self_rag import critique, likelihood, value
 from osler.baselines.self_rag_critics import named
 from osler.baselines.sure import ranks, verdict
-from osler.llm.base import Attended, Completion, TokenScore
+from osler.llm.core.base import Attended, Completion, TokenScore
 
 
 def tokens(*pairs: tuple[str, float]) -> tuple[TokenScore, ...]:

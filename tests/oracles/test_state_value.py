@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.base import TokenScore
-from osler.llm.spans import least_probability
+from osler.llm.core.base import TokenScore
+from osler.llm.core.spans import least_probability
 from osler.tcrag.monitor import cppl, uct
 
 THREE = [log(1 / 2), log(1 / 4), log(1 / 8)]

@@ -14,7 +14,7 @@ from osler.config import ROLES, STRATEGIES, Model, Settings
 from osler.doctor import Ability, Check, Report, abilities, verdicts
 from osler.doctor.needs import Verdict
 from osler.errors import ModelError, ModelUnreachable
-from osler.llm.base import Attended, Completion, Message, Sampling
+from osler.llm.core.base import Attended, Completion, Message, Sampling
 from osler.testing.scripted import ScriptedModel, TextOnly, tokens_of
 
 SERVER = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "big"}

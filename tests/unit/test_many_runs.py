@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 
 from osler.answer.written import Written
-from osler.llm.base import Completion, Message, Sampling
+from osler.llm.core.base import Completion, Message, Sampling
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import Cppl
 from osler.tcrag.moves import AnyMove

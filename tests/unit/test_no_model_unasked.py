@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from osler.llm.base import Message, Sampling
-from osler.llm.local import LlamaCpp
+from osler.llm.core.base import Message, Sampling
+from osler.llm.local.model import LlamaCpp
 
 
 async def test_an_engine_that_was_not_asked_for_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from osler.config import STRATEGIES, Settings
 from osler.kb.ingest.chunk import passages
-from osler.llm.base import Sampling
+from osler.llm.core.base import Sampling
 from osler.sources.records import Document, Section
 from osler.types import SOURCES
 

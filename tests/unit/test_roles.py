@@ -11,8 +11,8 @@ from osler.answer.reread import Reread
 from osler.answer.written import Written
 from osler.config import Model, Settings, TcRag
 from osler.errors import BadRun, CapabilityMissing, ModelUnreachable
-from osler.llm.base import LanguageModel
-from osler.llm.tape import Tape
+from osler.llm.core.base import LanguageModel
+from osler.llm.recording.tape import Tape
 from osler.retrieve.relevance import Overlap
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.stack import Kind

@@ -11,11 +11,11 @@ from osler.answer.written import Written
 from osler.baselines.cot import ChainOfThought
 from osler.baselines.direct import Direct
 from osler.baselines.rag import RetrieveAndRead
-from osler.llm.ask import complete
-from osler.llm.base import Completion, Message, Sampling, Scored
-from osler.llm.recording import recording
-from osler.llm.replaying import Player, replaying
-from osler.llm.tape import Able, Tape
+from osler.llm.core.ask import complete
+from osler.llm.core.base import Completion, Message, Sampling, Scored
+from osler.llm.recording.players import Player, replaying
+from osler.llm.recording.recorders import recording
+from osler.llm.recording.tape import Able, Tape
 from osler.retrieve.relevance import Overlap
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import Cppl

@@ -14,7 +14,7 @@ from osler.config import Settings
 from osler.doctor import Check, checks
 from osler.errors import BadConfig, KnowledgeBaseMismatch, ModelError
 from osler.kb.base import KnowledgeBase
-from osler.llm.base import BatchLikelihood, Message, Sampling
+from osler.llm.core.base import BatchLikelihood, Message, Sampling
 from osler.retrieve.rerank import BestSentence, Reranked
 from osler.testing.encoders import HashingEncoder
 from osler.testing.post_server import Asked, Said, serving

@@ -16,7 +16,7 @@ from osler.graph import communities
 from osler.graph.formats import read
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.llm.tape import Tape
+from osler.llm.recording.tape import Tape
 from osler.retrieve.relevance import Overlap
 from osler.tcrag.tools import KG_CHAINS, KG_COMMUNITIES, KG_NEAR, MEDICAL_NER, TOLD, UNIFIED
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever

@@ -17,8 +17,8 @@ from statistics import fmean, pstdev
 from osler.answer.base import NOTHING_SAID
 from osler.answer.options import OptionChooser, OptionTexts
 from osler.answer.sentences import Candidate, candidates
-from osler.llm.ask import score_all
-from osler.llm.base import Likelihood, Message
+from osler.llm.core.ask import score_all
+from osler.llm.core.base import Likelihood, Message
 from osler.prompts import render
 from osler.trace import Run, Spent
 from osler.types import Answer, Authorship, Hit, Language, Question, Relevance, Statement

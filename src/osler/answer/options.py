@@ -13,10 +13,10 @@ from statistics import fmean
 from typing import Protocol
 
 from osler.errors import MalformedOutput
-from osler.llm.ask import ask, score_all
-from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
-from osler.llm.grammar import Grammar, Node, alt, maybe, seq
-from osler.llm.verdict import after_reasoning
+from osler.llm.core.ask import ask, score_all
+from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
+from osler.llm.core.grammar import Grammar, Node, alt, maybe, seq
+from osler.llm.core.verdict import after_reasoning
 from osler.prompts import render
 from osler.trace import Noted, Run
 from osler.types import Hit, Language, Question

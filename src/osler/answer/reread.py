@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from osler.answer.written import Written
-from osler.llm.ask import complete
-from osler.llm.base import LanguageModel, Message, Sampling
+from osler.llm.core.ask import complete
+from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.prompts import render
 from osler.trace import Run, Spent
 from osler.types import Answer, Hit, Question

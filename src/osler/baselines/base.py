@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from osler.llm.ask import complete
-from osler.llm.base import LanguageModel, Message, Sampling
+from osler.llm.core.ask import complete
+from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.prompts import render
 from osler.trace import Run, Spent
 from osler.types import Answer, Grounding, Halt, Question, Solution

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from osler.answer.base import Composer
 from osler.baselines.base import draft, ended
-from osler.llm.base import LanguageModel, Sampling
+from osler.llm.core.base import LanguageModel, Sampling
 from osler.trace import Run
 from osler.types import Halt, Question, Solution
 

@@ -27,8 +27,8 @@ from typing import Protocol
 from osler.baselines.base import ROLE
 from osler.baselines.grow import answered, before, first_sentence, go_on, joined
 from osler.baselines.line import Kit, Line
-from osler.llm.ask import attend
-from osler.llm.base import Attended, Attentive, Completion, Message, TokenScore
+from osler.llm.core.ask import attend
+from osler.llm.core.base import Attended, Attentive, Completion, Message, TokenScore
 from osler.retrieve.words import terms
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Solution

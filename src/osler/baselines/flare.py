@@ -23,7 +23,7 @@ from typing import Literal
 
 from osler.baselines.grow import answered, first_sentence, go_on, joined
 from osler.baselines.line import Kit, Line
-from osler.llm.base import Completion, TokenScore
+from osler.llm.core.base import Completion, TokenScore
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Solution
 

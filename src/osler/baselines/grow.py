@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from osler.baselines.line import Line, said_so_far
-from osler.llm.base import Completion, Message
+from osler.llm.core.base import Completion, Message
 from osler.prompts import Rendered
 from osler.text import sentences
 from osler.types import Hit, Language

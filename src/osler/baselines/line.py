@@ -13,8 +13,8 @@ from types import TracebackType
 from osler.answer.base import Composer
 from osler.answer.options import written_option
 from osler.baselines.base import ROLE, ended, lettered
-from osler.llm.ask import complete
-from osler.llm.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.ask import complete
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import Rendered, render
 from osler.retrieve.lookup import look_up
 from osler.trace import Run, Spent

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from osler.baselines.line import Kit, Line
 from osler.baselines.search_o1 import whole
-from osler.llm.spans import boxed, worded
+from osler.llm.core.spans import boxed, worded
 from osler.trace import Run
 from osler.types import Hit, Question, Solution
 

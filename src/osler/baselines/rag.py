@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from osler.answer.base import Composer
 from osler.baselines.line import Kit, Line
-from osler.llm.base import LanguageModel, Sampling
+from osler.llm.core.base import LanguageModel, Sampling
 from osler.trace import PlannedQuery, Run, SourcesPlanned
 from osler.types import Question, Retriever, Solution
 

@@ -17,8 +17,8 @@ import re
 from dataclasses import dataclass
 
 from osler.baselines.line import Kit, Line, chosen
-from osler.llm.base import Completion
-from osler.llm.spans import boxed, worded
+from osler.llm.core.base import Completion
+from osler.llm.core.spans import boxed, worded
 from osler.trace import Run
 from osler.types import Question, Solution
 

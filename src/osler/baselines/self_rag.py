@@ -24,7 +24,7 @@ from typing import Literal, Protocol
 
 from osler.baselines.grow import answered, joined
 from osler.baselines.line import Kit, Line
-from osler.llm.base import TokenScore
+from osler.llm.core.base import TokenScore
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Solution
 

@@ -10,8 +10,8 @@ from statistics import fmean
 from osler.baselines.base import ROLE
 from osler.baselines.line import Line
 from osler.baselines.self_rag import TOKENS, Aspect, Place
-from osler.llm.ask import score_all
-from osler.llm.base import Likelihood, Message, Scored, TokenScore
+from osler.llm.core.ask import score_all
+from osler.llm.core.base import Likelihood, Message, Scored, TokenScore
 from osler.prompts import Rendered
 
 _STOPS = (*TOKENS["support"], *TOKENS["retrieve"], "[Continue to Use Evidence]", "[Utility:")

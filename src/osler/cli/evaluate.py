@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from osler.config import Settings
     from osler.evaluate.experiments import Experiment
     from osler.evaluate.runner import Finished
-    from osler.llm.remembered import Replies
-    from osler.llm.tape import Tape
+    from osler.llm.recording.response_cache import Replies
+    from osler.llm.recording.tape import Tape
     from osler.trials import KeepRun, Load
     from osler.wiring import Parts
 
@@ -125,7 +125,7 @@ def _labels(here: Session, wanted: Sequence[str]) -> tuple[list[str], dict[str, 
 
 @contextmanager
 def _replies(path: Path | None) -> Iterator[Replies | None]:
-    from osler.llm.remembered import Replies
+    from osler.llm.recording.response_cache import Replies
 
     if path is None:
         yield None

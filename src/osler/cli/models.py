@@ -15,8 +15,8 @@ def download_models(context: typer.Context, as_json: Json = False, quiet: Quiet 
     """
     here = session(context, as_json=as_json, quiet=quiet)
     from osler.kb.encoders.base import MiniLM
-    from osler.llm.quantise import default_gguf
-    from osler.llm.weights import fetch
+    from osler.llm.local.quantise import default_gguf
+    from osler.llm.local.weights import fetch
 
     with progress(here) as report:
         paths = fetch(progress=report)

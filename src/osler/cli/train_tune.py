@@ -230,8 +230,8 @@ def _job(
 
 def _base(given: str | None) -> tuple[Any, str]:
     """The weights and their name for cards."""
-    from osler.llm.hub import Pinned
-    from osler.llm.quantise import default_gguf
+    from osler.llm.local.quantise import default_gguf
+    from osler.llm.transformers.hub import Pinned
 
     if given is None:
         return default_gguf(), "HuggingFaceTB/SmolLM2-135M-Instruct"
@@ -295,7 +295,7 @@ def gguf(
 ) -> None:
     """Write a tuned model as a GGUF file, which the embedded engine serves."""
     here = session(context, as_json=as_json, quiet=quiet)
-    from osler.llm.quantise import default_gguf
+    from osler.llm.local.quantise import default_gguf
     from osler.train.tune import export
 
     weights, _ = _base(base)

@@ -10,8 +10,8 @@ from typing import Literal
 from osler import wiring
 from osler.config import ROLES, Role, Settings
 from osler.errors import ModelError, OslerError
-from osler.llm.base import Attentive, Completion, LanguageModel, Likelihood, Message, Sampling
-from osler.llm.grammar import Grammar, lit
+from osler.llm.core.base import Attentive, Completion, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.core.grammar import Grammar, lit
 
 _ASKED = [Message("user", "Say yes.")]
 _WORD = "osler"

@@ -15,10 +15,10 @@ from typing import TypeVar
 from osler.errors import MalformedOutput
 from osler.evaluate.metrics.rubric import DIMENSIONS
 from osler.evaluate.metrics.several import Entailment
-from osler.llm.ask import ask, score_all
-from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling
-from osler.llm.grammar import Grammar, Node, alt, seq
-from osler.llm.verdict import after_reasoning, parse_verdict, verdict_grammar
+from osler.llm.core.ask import ask, score_all
+from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.core.grammar import Grammar, Node, alt, seq
+from osler.llm.core.verdict import after_reasoning, parse_verdict, verdict_grammar
 from osler.prompts import Rendered, render
 from osler.trace import Run
 from osler.types import Language

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.evaluate.intervals import Estimate, proportion
-from osler.llm.ask import ask
-from osler.llm.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.verdict import parse_verdict, verdict_grammar
+from osler.llm.core.ask import ask
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.verdict import parse_verdict, verdict_grammar
 from osler.prompts import render
 from osler.trace import Event, FormSolved, FormsPlanned, Run, Solver
 from osler.types import Question, Solution

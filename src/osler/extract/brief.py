@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from osler.extract import copied, patterns
 from osler.extract.reply_format import Entities, EntityWire, Name, Relations
 from osler.extract.schema import Schema
-from osler.llm.grammar import Grammar, Node, alt, free, lit, maybe, named, repeat, seq
-from osler.llm.grammar.choice import one_of
+from osler.llm.core.grammar import Grammar, Node, alt, free, lit, maybe, named, repeat, seq
+from osler.llm.core.grammar.choice import one_of
 from osler.text import one_line, sentences
 from osler.types import Language, Passage
 

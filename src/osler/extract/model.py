@@ -22,9 +22,9 @@ from osler.extract.anchor import Anchors
 from osler.extract.base import Cost, Outcome, hashed, tokens
 from osler.extract.items import UNITS, Entity, Sieve, Unit
 from osler.extract.schema import Schema, medicine
-from osler.llm.ask import ask
-from osler.llm.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.grammar import Grammar
+from osler.llm.core.ask import ask
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.grammar import Grammar
 from osler.prompts import Rendered, load, render
 from osler.trace import Run
 from osler.types import Language, Passage

@@ -23,8 +23,8 @@ from osler.errors import MalformedOutput
 from osler.extract import copied
 from osler.extract.items import Unit
 from osler.extract.schema import Schema
-from osler.llm.base import Completion
-from osler.llm.grammar import Grammar, from_schema
+from osler.llm.core.base import Completion
+from osler.llm.core.grammar import Grammar, from_schema
 from osler.text import one_line
 from osler.types import Language
 

@@ -13,10 +13,10 @@ from typing import Protocol
 from osler.errors import MalformedOutput
 from osler.kag.boxed import boxed_answer
 from osler.kag.speaker import Speaker, said
-from osler.llm.base import Completion, Message, TokenScore
-from osler.llm.grammar import Grammar, alt
-from osler.llm.spans import Probability, answer_span, least_probability
-from osler.llm.verdict import after_reasoning, parse_verdict, verdict_grammar
+from osler.llm.core.base import Completion, Message, TokenScore
+from osler.llm.core.grammar import Grammar, alt
+from osler.llm.core.spans import Probability, answer_span, least_probability
+from osler.llm.core.verdict import after_reasoning, parse_verdict, verdict_grammar
 from osler.prompts import Rendered, render
 from osler.trace import BoundaryChecked, Noted, Run
 from osler.types import Language

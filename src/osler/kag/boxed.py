@@ -2,8 +2,8 @@ r"""`<answer>\boxed{…}</answer>`: the wire form of every sub-answer (KAG-Think
 
 from __future__ import annotations
 
-from osler.llm.grammar import Grammar, Node, free, seq
-from osler.llm.verdict import after_reasoning
+from osler.llm.core.grammar import Grammar, Node, free, seq
+from osler.llm.core.verdict import after_reasoning
 
 LONGEST = 160
 """Characters of an answer, under a grammar."""

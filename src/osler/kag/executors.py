@@ -13,7 +13,7 @@ from osler.kag.forms import Deduce, Math
 from osler.kag.formulas import FORMULAS, Choice, Flag, Formula, Given, Number, evaluate
 from osler.kag.sandbox import LACKING, calculate
 from osler.kag.speaker import Speaker, said
-from osler.llm.base import Completion
+from osler.llm.core.base import Completion
 from osler.prompts import render
 from osler.retrieve.words import terms
 from osler.text import all_whole

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.kag.speaker import Speaker
-from osler.llm.base import Completion
-from osler.llm.grammar import Grammar, alt, free, maybe, seq
-from osler.llm.spans import tagged
-from osler.llm.verdict import parse_verdict
+from osler.llm.core.base import Completion
+from osler.llm.core.grammar import Grammar, alt, free, maybe, seq
+from osler.llm.core.spans import tagged
+from osler.llm.core.verdict import parse_verdict
 from osler.prompts import render
 from osler.retrieve.words import terms
 from osler.text import sentences

@@ -12,7 +12,18 @@ quote inside quotes is an apostrophe: a letter follows it.
 from __future__ import annotations
 
 from osler.kag.forms import Operation
-from osler.llm.grammar import Grammar, Node, alt, chars, free, maybe, named, repeat, seq, visible
+from osler.llm.core.grammar import (
+    Grammar,
+    Node,
+    alt,
+    chars,
+    free,
+    maybe,
+    named,
+    repeat,
+    seq,
+    visible,
+)
 
 EDGE_MARKS = "!\"#$&'()*+,.:;<=>?@[\\]^`{|}~，。；：、．！？（）［］＝＜＞≠≤≥→‘’“”「」"
 """What means something in a logical form, or ends a bare word to a tolerant reader."""

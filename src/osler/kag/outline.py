@@ -14,7 +14,18 @@ from osler.kag.forms import Operation, Plan
 from osler.kag.grammar import EDGE_MARKS
 from osler.kag.planner import asked
 from osler.kag.speaker import Speaker
-from osler.llm.grammar import Grammar, Node, alt, chars, free, maybe, named, repeat, seq, visible
+from osler.llm.core.grammar import (
+    Grammar,
+    Node,
+    alt,
+    chars,
+    free,
+    maybe,
+    named,
+    repeat,
+    seq,
+    visible,
+)
 from osler.retrieve.names import MARKS, names_in
 from osler.trace import Run
 from osler.types import Question

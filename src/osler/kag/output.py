@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from osler.kag.depth import SubAnswer
 from osler.kag.speaker import Speaker
-from osler.llm.spans import answer_span, worded
+from osler.llm.core.spans import answer_span, worded
 from osler.prompts import render
 from osler.trace import Run
 from osler.types import Answer, Hit, Question

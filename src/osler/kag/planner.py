@@ -12,7 +12,7 @@ from osler.kag.grammar import plan_grammar
 from osler.kag.parse import read_plan
 from osler.kag.speaker import Speaker
 from osler.kag.wire import render_form
-from osler.llm.grammar import Grammar
+from osler.llm.core.grammar import Grammar
 from osler.prompts import render
 from osler.trace import FormNode, FormsPlanned, Run
 from osler.types import Question

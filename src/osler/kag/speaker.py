@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from osler.errors import MalformedOutput
-from osler.llm.base import Completion
-from osler.llm.spans import answer_span, tagged, worded
-from osler.llm.speaker import Speaker as Speaker
+from osler.llm.core.base import Completion
+from osler.llm.core.spans import answer_span, tagged, worded
+from osler.llm.core.speaker import Speaker as Speaker
 
 UNKNOWN = frozenset({"", "unknown", "未知", "不知道", "i don't know"})
 """How a model says that what it was given does not tell."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from osler.errors import MalformedOutput
-from osler.llm.grammar import Grammar, alt, free, seq
-from osler.llm.speaker import Speaker
+from osler.llm.core.grammar import Grammar, alt, free, seq
+from osler.llm.core.speaker import Speaker
 from osler.omni.describe import Offer, told
 from osler.omni.plan import Query
 from osler.omni.planners.base import lettered

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
-from osler.llm.grammar import Grammar, Node, alt, free, maybe, named, repeat, seq
+from osler.llm.core.grammar import Grammar, Node, alt, free, maybe, named, repeat, seq
 from osler.omni.terms import term_part
 from osler.text import clean, one_line
 from osler.trace import PlannedQuery

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.answer.base import Composer
-from osler.llm.ask import complete
-from osler.llm.base import LanguageModel, Message, Sampling
+from osler.llm.core.ask import complete
+from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.omni.planners.base import lettered
 from osler.prompts import render
 from osler.trace import Run, Spent

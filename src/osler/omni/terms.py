@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from osler.errors import MalformedOutput
-from osler.llm.grammar import Grammar, Named, alt, named, repeat, seq, visible
+from osler.llm.core.grammar import Grammar, Named, alt, named, repeat, seq, visible
 from osler.text import clean, one_line
 
 MOST = 3

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from osler.errors import ModelError
-from osler.llm.hub import Device, Dtype, Weights, libraries, named, open_model, open_tokenizer
+from osler.llm.transformers.hub import (
+    Device,
+    Dtype,
+    Weights,
+    libraries,
+    named,
+    open_model,
+    open_tokenizer,
+)
 
 _BATCH = 8
 
@@ -31,7 +39,7 @@ class CrossEncoder:
     ) -> None:
         """Loads the weights. `longest` is in tokens of query and text together.
 
-        Raises as `osler.llm.hub.load_pair`, and `ModelError` for a model of more classes.
+        Raises as `osler.llm.transformers.hub.load_pair`, and `ModelError` for a model of more classes.
         """
         kind = "AutoModelForSequenceClassification"
         self._model = open_model(kind, weights, dtype=dtype, device=device)

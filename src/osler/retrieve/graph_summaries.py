@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from osler.errors import MalformedOutput
 from osler.graph.communities import Communities, Community, Digest
 from osler.graph.verbalize import verbalise
-from osler.llm.ask import ask
-from osler.llm.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.ask import ask
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import Rendered, render
 from osler.text import is_cjk, one_line
 from osler.trace import Run

@@ -8,9 +8,9 @@ from math import isfinite
 from typing import Any
 
 from osler.errors import ModelError
-from osler.llm.door import Door
-from osler.llm.post import numbered
-from osler.llm.wire import BadReply
+from osler.llm.server.bounded_reading import BadReply
+from osler.llm.server.connection import Door
+from osler.llm.server.post import numbered
 
 _FIX = "set reranker.url and reranker.name to a server and a model that rerank"
 

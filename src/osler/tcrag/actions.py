@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from osler.errors import MalformedOutput
-from osler.llm.grammar import Grammar, Node, alt, free, named, seq
+from osler.llm.core.grammar import Grammar, Node, alt, free, named, seq
 from osler.text import all_whole
 
 

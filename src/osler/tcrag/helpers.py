@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from osler.answer.extractive import Gate
 from osler.errors import MalformedOutput
-from osler.llm.ask import ask
-from osler.llm.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.grammar import Grammar, free, named
+from osler.llm.core.ask import ask
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.grammar import Grammar, free, named
 from osler.prompts import Rendered, render
 from osler.retrieve.lookup import look_up
 from osler.tcrag.tools import (

@@ -11,9 +11,9 @@ from typing import Literal, Protocol, assert_never
 
 from osler.answer.base import Composer, plain, spoken
 from osler.errors import MalformedOutput
-from osler.llm.ask import ask, complete
-from osler.llm.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.grammar import Grammar
+from osler.llm.core.ask import ask, complete
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.grammar import Grammar
 from osler.prompts import Rendered, render
 from osler.tcrag import actions
 from osler.tcrag.actions import Backtrack, Conclusion, Move, Parsed, Summary, Thought, ToolUse

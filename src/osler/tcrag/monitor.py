@@ -12,8 +12,8 @@ from math import exp
 from typing import Protocol
 
 from osler.errors import CapabilityMissing
-from osler.llm.ask import score
-from osler.llm.base import Likelihood, Message, TokenScore
+from osler.llm.core.ask import score
+from osler.llm.core.base import Likelihood, Message, TokenScore
 from osler.tcrag.stack import MemoryStack
 from osler.trace import Run
 

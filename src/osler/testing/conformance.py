@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import pytest
 
-from osler.llm.base import (
+from osler.llm.core.base import (
     BatchLikelihood,
     LanguageModel,
     Likelihood,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from osler.llm.grammar import Alt, Chars, Grammar, Lit, Named, Node, Repeat, Seq
+from osler.llm.core.grammar import Alt, Chars, Grammar, Lit, Named, Node, Repeat, Seq
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Literal
 
-from osler.llm.base import Completion, Message, Sampling, Scored, TokenScore
+from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore
 from osler.types import Hit, Passage, Usage
 
 _TOKENS = re.compile(r"[a-zA-Z0-9_']+|\s+|[^\sa-zA-Z0-9_']")

@@ -21,7 +21,7 @@ from uvicorn import Config
 
 from osler.config import Settings
 from osler.kb.base import KnowledgeBase
-from osler.llm.base import Completion, Message, Sampling, Scored
+from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.serve.app import create, site
 from osler.serve.state import Page, Site
 from osler.serve.transport import Draining, listening, server

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from ssl import SSLContext
 from typing import Any, Literal
 
-from osler.llm.door import Clock
+from osler.llm.server.connection import Clock
 
 JSON, EVENTS, LINES = "application/json", "text/event-stream", "application/x-ndjson"
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from osler.llm.hub import Pair, libraries
+from osler.llm.transformers.hub import Pair, libraries
 
 CORPUS = (
     "Oral iron treats iron deficiency anaemia. The patient takes it once a day.",

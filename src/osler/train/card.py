@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadRun
-from osler.llm.base import Message
+from osler.llm.core.base import Message
 from osler.text import language_of
 from osler.train.record import CARD, DATA, Kind, Size, kind_of, read, size_of
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from osler.errors import BadRun
 from osler.extract.base import tokens
-from osler.llm.base import Message
+from osler.llm.core.base import Message
 
 Kind = Literal["sft", "dpo"]
 DATA, CARD = "data.jsonl", "README.md"

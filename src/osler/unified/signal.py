@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.kag.boundary import Weighed
-from osler.llm.base import Message, TokenScore
+from osler.llm.core.base import Message, TokenScore
 from osler.tcrag.monitor import Draft, Monitor
 from osler.tcrag.stack import MemoryStack
 from osler.trace import Run

@@ -32,7 +32,7 @@ from osler.baselines import (
 from osler.baselines.line import Kit
 from osler.config import baselines as chosen
 from osler.errors import CapabilityMissing
-from osler.llm.base import Attentive, LanguageModel, Likelihood, Sampling
+from osler.llm.core.base import Attentive, LanguageModel, Likelihood, Sampling
 from osler.trace import Solver
 from osler.types import GRAPH, Relevance
 from osler.wiring.parts import CHAINS, Parts

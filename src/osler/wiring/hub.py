@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from osler.config import Embedder, Model, RerankerSettings, Settings
-from osler.llm.base import LanguageModel
+from osler.llm.core.base import LanguageModel
 from osler.retrieve.relevance import ByLanguage, EncoderRelevance, Overlap
 from osler.retrieve.rerank import BestSentence, Reranked
 from osler.types import EMR, GRAPH, Relevance, Retriever
@@ -14,13 +14,13 @@ from osler.wiring.keys import server_key
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
-    from osler.llm.door import Door
-    from osler.llm.hub import Weights
+    from osler.llm.server.connection import Door
+    from osler.llm.transformers.hub import Weights
 
 
 def transformers_model(chosen: Model) -> LanguageModel:
     """Loads the weights now. Raises `ModelError`."""
-    from osler.llm.torch_model import open_transformers
+    from osler.llm.transformers.model import open_transformers
 
     return open_transformers(
         _weights(chosen.path, chosen.name, chosen.revision),
@@ -116,14 +116,14 @@ def reranked(
 
 
 def _weights(path: Path | None, name: str, revision: str) -> Weights:
-    from osler.llm.hub import Pinned
+    from osler.llm.transformers.hub import Pinned
 
     return path if path is not None else Pinned(name, revision)
 
 
 def _door(chosen: Embedder | RerankerSettings, section: str) -> Door:
-    from osler.llm.door import Door
-    from osler.llm.endpoint import Endpoint
+    from osler.llm.server.connection import Door
+    from osler.llm.server.endpoint import Endpoint
 
     return Door(
         Endpoint(

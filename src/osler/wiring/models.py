@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from osler.config import Model, Role, Settings
-from osler.llm.base import LanguageModel
+from osler.llm.core.base import LanguageModel
 from osler.retrieve.relevance import ByLanguage, EncoderRelevance, Overlap
 from osler.types import Relevance
 from osler.wiring.hub import encoder_of, transformers_model
@@ -64,16 +64,16 @@ async def language_model(chosen: Model, section: str = "model") -> Ready:
     begins. Raises `ModelError`.
     """
     if chosen.kind == "openai":
-        from osler.llm import dialects, openai
+        from osler.llm.server import client, dialects
 
-        endpoint = openai.Endpoint(
+        endpoint = client.Endpoint(
             base_url=chosen.url,
             model=chosen.name,
             api_key=server_key(chosen.key_file, section),
             timeout_s=chosen.timeout_s,
             section=section,
         )
-        served = await openai.connect(endpoint)
+        served = await client.connect(endpoint)
         kinds = [kind.value for kind in dialects.Kind if kind in served.server.kinds]
         formats = tuple(_ENGINES_WORDS.get(kind, kind) for kind in kinds)
         return Ready(served, served.constrains, formats)
@@ -97,9 +97,9 @@ def identity(chosen: Model) -> str:
 
 
 def _embedded(chosen: Model) -> LanguageModel:
-    from osler.llm.engine import check_gguf
-    from osler.llm.local import LlamaCpp
-    from osler.llm.quantise import default_gguf
+    from osler.llm.local.engine import check_gguf
+    from osler.llm.local.model import LlamaCpp
+    from osler.llm.local.quantise import default_gguf
 
     if chosen.kind == "packaged":
         path, name = default_gguf(), PACKAGED

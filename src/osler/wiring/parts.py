@@ -24,11 +24,11 @@ from osler.config import (
 )
 from osler.config.baselines import IMedRag, MedRag
 from osler.errors import BadConfig
-from osler.llm.base import Attentive, LanguageModel, Likelihood
-from osler.llm.recording import RecordingRelevance, RecordingRetriever, recording
-from osler.llm.remembered import Replies, remembering
-from osler.llm.replaying import Player, ReplayingRelevance, ReplayingRetriever, replaying
-from osler.llm.tape import Able, Tape
+from osler.llm.core.base import Attentive, LanguageModel, Likelihood
+from osler.llm.recording.players import Player, ReplayingRelevance, ReplayingRetriever, replaying
+from osler.llm.recording.recorders import RecordingRelevance, RecordingRetriever, recording
+from osler.llm.recording.response_cache import Replies, remembering
+from osler.llm.recording.tape import Able, Tape
 from osler.omni.describe import Offer
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever

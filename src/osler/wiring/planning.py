@@ -7,8 +7,8 @@ from typing import assert_never
 
 from osler.answer.base import Composer
 from osler.config import OmniRag, Role, Settings
-from osler.llm.base import Sampling
-from osler.llm.speaker import Speaker
+from osler.llm.core.base import Sampling
+from osler.llm.core.speaker import Speaker
 from osler.omni import solver as omni
 from osler.omni.dossier import Dossier
 from osler.omni.feedback import Judge

@@ -24,7 +24,7 @@ from osler.config import (
     Unified,
 )
 from osler.errors import BadConfig, CapabilityMissing
-from osler.llm.base import LanguageModel, Likelihood, Sampling
+from osler.llm.core.base import LanguageModel, Likelihood, Sampling
 from osler.omni.dossier import Dossier
 from osler.tcrag.actions import parse_action
 from osler.tcrag.dialect import parse_released

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from osler.config import KagThinker, Role, Settings
 from osler.errors import BadConfig
 from osler.evaluate.judges import Judge
-from osler.llm.base import Sampling
+from osler.llm.core.base import Sampling
 from osler.train.thinker.dialogue import Stage
 from osler.train.thinker.inspector import ByModel, Together
 from osler.train.thinker.quality import Inspector

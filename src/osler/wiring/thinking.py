@@ -18,7 +18,7 @@ from osler.kag.output import Finisher
 from osler.kag.planner import Decomposer, GivenPlan, Planner
 from osler.kag.solver import Thinker
 from osler.kag.speaker import Speaker
-from osler.llm.base import Sampling
+from osler.llm.core.base import Sampling
 from osler.types import GRAPH
 from osler.wiring.forms import FORMS
 from osler.wiring.parts import Parts

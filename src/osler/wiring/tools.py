@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from osler.answer.extractive import Gate
 from osler.config import Settings, TcRag
 from osler.errors import BadConfig
-from osler.llm.base import Sampling
+from osler.llm.core.base import Sampling
 from osler.tcrag import helpers
 from osler.tcrag.tools import (
     CARRIERS,

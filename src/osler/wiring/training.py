@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, assert_never, get_args
 
 from osler.config import OmniRag, Settings
 from osler.errors import BadConfig
-from osler.llm.base import Sampling
-from osler.llm.speaker import Speaker
+from osler.llm.core.base import Sampling
+from osler.llm.core.speaker import Speaker
 from osler.omni import solver as omni
 from osler.omni.describe import Offer
 from osler.omni.retriever import PlannedRetriever

@@ -12,7 +12,7 @@ from osler.config import KagThinker, OmniRag, Settings, TcRag, Unified
 from osler.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.kag.depth import Depth
 from osler.kag.solver import Thinker
-from osler.llm.base import Likelihood, Sampling
+from osler.llm.core.base import Likelihood, Sampling
 from osler.tcrag.tools import Tool
 from osler.unified.depth import MachineDepth
 from osler.unified.search import FormTool, PlannedSearch, PlannedTool

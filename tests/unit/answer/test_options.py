@@ -9,7 +9,7 @@ from osler.answer.options import (
     letter_grammar,
     written_options,
 )
-from osler.llm.base import Message, Sampling
+from osler.llm.core.base import Message, Sampling
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.testing.scripted import ScriptedModel, TextOnly
 from osler.trace import Asked, Noted, Run

@@ -9,8 +9,8 @@ import pytest
 
 from osler import wiring
 from osler.config import Role, Settings
-from osler.llm.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.tape import Tape
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.recording.tape import Tape
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Noted, Run, to_line

@@ -9,7 +9,7 @@ import pytest
 from osler import wiring
 from osler.config import Settings
 from osler.errors import CapabilityMissing
-from osler.llm.base import Attended, Message
+from osler.llm.core.base import Attended, Message
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
 from osler.trace import Noted
 from osler.types import Grounding, Halt, Passage, Question, Usage

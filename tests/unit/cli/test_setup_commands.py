@@ -12,7 +12,7 @@ from osler import doctor
 from osler.config import Settings, template
 from osler.doctor import Check, Report
 from osler.kb.encoders import base
-from osler.llm import quantise, weights
+from osler.llm.local import quantise, weights
 
 
 def test_init_writes_a_file_that_can_be_read(osler: Any, folder: Path) -> None:

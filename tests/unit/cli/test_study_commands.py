@@ -12,7 +12,7 @@ import pytest
 
 from osler import wiring
 from osler.config import Role, Settings
-from osler.llm.base import Completion, Message, Sampling, Scored
+from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.retrieve.relevance import Overlap
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import ScriptedRetriever, tokens_of

@@ -21,7 +21,7 @@ from osler.evaluate.attacks import (
     cell,
     read_targets,
 )
-from osler.llm.base import Completion, Message, Sampling
+from osler.llm.core.base import Completion, Message, Sampling
 from osler.tcrag.machine import TuringMachine
 from osler.tcrag.monitor import Unmonitored
 from osler.tcrag.moves import AnyMove

@@ -8,7 +8,7 @@ import pytest
 
 from osler.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.kag.speaker import Speaker
-from osler.llm.base import Completion, Message, Sampling, TokenScore
+from osler.llm.core.base import Completion, Message, Sampling, TokenScore
 from osler.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 from osler.trace import BoundaryChecked, Noted, Run
 

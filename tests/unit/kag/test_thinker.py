@@ -18,7 +18,7 @@ from osler.kag.output import Finisher
 from osler.kag.planner import Decomposer, GivenPlan, Planner
 from osler.kag.solver import Thinker
 from osler.kag.speaker import Speaker
-from osler.llm.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import (
     BoundaryChecked,

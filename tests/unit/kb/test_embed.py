@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from osler.errors import ModelError, ModelMissing
 from osler.kb.encoders.base import Encoder, MiniLM, build
 from osler.kb.encoders.minilm import float32_graph, int8_graph, read_safetensors
-from osler.llm.weights import MINILM, MINILM_TOKENIZER, fetch
+from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, fetch
 
 Floats = NDArray[np.float32]
 TEXTS = (

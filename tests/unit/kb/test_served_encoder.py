@@ -15,8 +15,8 @@ import pytest
 from osler.errors import ModelError, ModelMissing, ModelUnreachable
 from osler.kb.encoders.served import OpenAIEncoder
 from osler.kb.search.vectors import unit_problem
-from osler.llm.door import Clock, Door, Endpoint, KeyRefused
-from osler.llm.quantise import default_gguf
+from osler.llm.local.quantise import default_gguf
+from osler.llm.server.connection import Clock, Door, Endpoint, KeyRefused
 from osler.testing.post_server import Asked, Said, serving
 
 KEY = "sk-do-not-tell"

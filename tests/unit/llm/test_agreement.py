@@ -12,9 +12,9 @@ import agreement
 import pytest
 
 from osler.errors import ModelMissing
-from osler.llm.base import TokenScore
-from osler.llm.dense import dense_folder
-from osler.llm.quantise import default_gguf, wide_gguf
+from osler.llm.core.base import TokenScore
+from osler.llm.local.quantise import default_gguf, wide_gguf
+from osler.llm.transformers.dense import dense_folder
 
 pytestmark = pytest.mark.torch
 

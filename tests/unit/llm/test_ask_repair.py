@@ -3,9 +3,9 @@
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.llm.ask import ask, complete, score_all
-from osler.llm.base import Completion, Message, Sampling
-from osler.llm.grammar import Grammar, alt
+from osler.llm.core.ask import ask, complete, score_all
+from osler.llm.core.base import Completion, Message, Sampling
+from osler.llm.core.grammar import Grammar, alt
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Asked, Run, from_line, to_line
 

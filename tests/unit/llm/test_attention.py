@@ -9,13 +9,13 @@ import pytest
 from osler import wiring
 from osler.baselines.dragin import ByAttention, Dragin
 from osler.config import Settings
-from osler.llm.base import Attended, Attentive, Likelihood, Message
-from osler.llm.hub import Pair
-from osler.llm.pieces import Pieces
-from osler.llm.recording import recording
-from osler.llm.replaying import ReplayingAttentive
-from osler.llm.tape import Able, Tape
-from osler.llm.torch_model import TransformersModel
+from osler.llm.core.base import Attended, Attentive, Likelihood, Message
+from osler.llm.core.token_bytes import Pieces
+from osler.llm.recording.players import ReplayingAttentive
+from osler.llm.recording.recorders import recording
+from osler.llm.recording.tape import Able, Tape
+from osler.llm.transformers.hub import Pair
+from osler.llm.transformers.model import TransformersModel
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.testing.tiny import tiny_pair
@@ -77,7 +77,7 @@ async def test_attending_leaves_the_model_and_what_it_has_read_as_they_were(pair
 
 
 async def test_a_tape_keeps_attention(pair: Pair, tmp_path: Path) -> None:
-    from osler.llm.replaying import Player, replaying
+    from osler.llm.recording.players import Player, replaying
 
     tape = Tape({"tiny": Able(attends=True)})
     model = recording(model_of(pair), tape)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.grammar import Alt, Grammar, Lit, Node, Repeat, Seq, from_schema
-from osler.llm.grammar.choice import one_of
+from osler.llm.core.grammar import Alt, Grammar, Lit, Node, Repeat, Seq, from_schema
+from osler.llm.core.grammar.choice import one_of
 from osler.testing.derivations import derivations
 
 TEXTS = st.lists(st.text("ab糖尿病 ", max_size=6), min_size=1, max_size=12)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelMissing
-from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
-from osler.llm.dense import dense_folder
-from osler.llm.local import LlamaCpp
-from osler.llm.quantise import default_gguf, wide_gguf
-from osler.llm.torch_model import TransformersModel, open_transformers
+from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
+from osler.llm.local.model import LlamaCpp
+from osler.llm.local.quantise import default_gguf, wide_gguf
+from osler.llm.transformers.dense import dense_folder
+from osler.llm.transformers.model import TransformersModel, open_transformers
 from osler.testing.conformance import LanguageModelKit, LikelihoodKit
 
 pytestmark = pytest.mark.torch

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from osler.errors import CapabilityMissing, ModelError
-from osler.llm.base import Completion, LanguageModel, Likelihood, Message, Sampling
-from osler.llm.dialects import Dialect, Held, Kind, Scoring, Server, chat, constraint
-from osler.llm.door import Door, Endpoint
-from osler.llm.grammar import Grammar, lit
-from osler.llm.openai import OpenAIModel, ScoringOpenAIModel, connect
-from osler.llm.scoring import read_echo, read_generated, read_prompt, spans_of
-from osler.llm.wire import BadReply
+from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.core.grammar import Grammar, lit
+from osler.llm.server.bounded_reading import BadReply
+from osler.llm.server.client import OpenAIModel, ScoringOpenAIModel, connect
+from osler.llm.server.connection import Door, Endpoint
+from osler.llm.server.dialects import Dialect, Held, Kind, Scoring, Server, chat, constraint
+from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
 from osler.testing.servers import (
     EVENTS,
     LINES,

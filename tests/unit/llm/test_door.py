@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig, ModelError, ModelUnreachable
-from osler.llm.base import Completion, Message, Sampling
-from osler.llm.dialects import Server
-from osler.llm.door import Door, Endpoint, KeyRefused, Refused, ServerBusy
-from osler.llm.openai import OpenAIModel, connect
-from osler.llm.recording import recording
-from osler.llm.tape import Tape
-from osler.llm.wire import retry_after
+from osler.llm.core.base import Completion, Message, Sampling
+from osler.llm.recording.recorders import recording
+from osler.llm.recording.tape import Tape
+from osler.llm.server.bounded_reading import retry_after
+from osler.llm.server.client import OpenAIModel, connect
+from osler.llm.server.connection import Door, Endpoint, KeyRefused, Refused, ServerBusy
+from osler.llm.server.dialects import Server
 from osler.testing.servers import (
     EVENTS,
     HOLD,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from osler.llm.grammar import (
+from osler.llm.core.grammar import (
     BadSchema,
     Grammar,
     alt,
@@ -19,7 +19,7 @@ from osler.llm.grammar import (
     repeat,
     seq,
 )
-from osler.llm.grammar.numbers import integers, reals
+from osler.llm.core.grammar.numbers import integers, reals
 
 
 def test_named_parts_become_rules_written_once() -> None:

@@ -1,4 +1,4 @@
-"""The embedded engine on its real weights: the facts that `llm/local.py` rests on."""
+"""The embedded engine on its real weights: the facts that `llm/local/model.py` rests on."""
 
 import asyncio
 import threading
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelError, ModelMissing
-from osler.llm.base import BatchLikelihood, LanguageModel, Message, Sampling
-from osler.llm.grammar import Grammar, lit
-from osler.llm.local import LlamaCpp, _Step
-from osler.llm.quantise import default_gguf
+from osler.llm.core.base import BatchLikelihood, LanguageModel, Message, Sampling
+from osler.llm.core.grammar import Grammar, lit
+from osler.llm.local.model import LlamaCpp, _Step
+from osler.llm.local.quantise import default_gguf
 from osler.tcrag.actions import Move, grammar, parse_action
 
 pytestmark = pytest.mark.model

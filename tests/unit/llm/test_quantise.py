@@ -12,8 +12,8 @@ import xllamacpp
 from numpy.typing import NDArray
 
 from osler.errors import ModelMissing
-from osler.llm.quantise import DEFAULT_NAME, default_gguf, requantise, widen
-from osler.llm.weights import SMOLLM2, fetch
+from osler.llm.local.quantise import DEFAULT_NAME, default_gguf, requantise, widen
+from osler.llm.local.weights import SMOLLM2, fetch
 
 Q4_1, Q8_0 = gguf.GGMLQuantizationType.Q4_1, gguf.GGMLQuantizationType.Q8_0
 F32 = gguf.GGMLQuantizationType.F32

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.errors import BadRun
-from osler.llm.base import Attentive, Likelihood, Message, Sampling
-from osler.llm.remembered import RememberingScorer, Replies, remembering
+from osler.llm.core.base import Attentive, Likelihood, Message, Sampling
+from osler.llm.recording.response_cache import RememberingScorer, Replies, remembering
 from osler.testing.scripted import ScriptedModel, TextOnly
 
 ASKED = [Message("user", "为什么？")]

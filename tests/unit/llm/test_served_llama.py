@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from osler.errors import ModelError, ModelMissing
-from osler.llm.base import LanguageModel, Likelihood, Message, Sampling
-from osler.llm.dialects import Dialect
-from osler.llm.grammar import Grammar, alt, lit
-from osler.llm.local import LlamaCpp
-from osler.llm.openai import Endpoint, ScoringOpenAIModel, connect
-from osler.llm.quantise import default_gguf
+from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
+from osler.llm.core.grammar import Grammar, alt, lit
+from osler.llm.local.model import LlamaCpp
+from osler.llm.local.quantise import default_gguf
+from osler.llm.server.client import Endpoint, ScoringOpenAIModel, connect
+from osler.llm.server.dialects import Dialect
 from osler.testing.conformance import LanguageModelKit, LikelihoodKit
 
 pytestmark = pytest.mark.model

@@ -5,7 +5,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.slots import Slots, Use, shared_prefix
+from osler.llm.local.slots import Slots, Use, shared_prefix
 
 A, B = "system. Question A. ", "system. Question B, another one. "
 

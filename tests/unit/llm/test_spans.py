@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.align import decode
-from osler.llm.base import TokenScore
-from osler.llm.spans import Probability, answer_span, boxed, least_probability, tagged, worded
+from osler.llm.core.align import decode
+from osler.llm.core.base import TokenScore
+from osler.llm.core.spans import Probability, answer_span, boxed, least_probability, tagged, worded
 
 
 def tokens(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun, ModelError, OslerError, SourceUnavailable, TapeMiss
-from osler.llm.base import (
+from osler.llm.core.base import (
     Completion,
     CutShort,
     LanguageModel,
@@ -18,16 +18,21 @@ from osler.llm.base import (
     Scored,
     score_all,
 )
-from osler.llm.grammar import Grammar, alt
-from osler.llm.recording import RecordingRelevance, RecordingRetriever, RecordingScorer, recording
-from osler.llm.replaying import (
+from osler.llm.core.grammar import Grammar, alt
+from osler.llm.recording.players import (
     Player,
     ReplayingRelevance,
     ReplayingRetriever,
     ReplayingScorer,
     replaying,
 )
-from osler.llm.tape import Able, Tape
+from osler.llm.recording.recorders import (
+    RecordingRelevance,
+    RecordingRetriever,
+    RecordingScorer,
+    recording,
+)
+from osler.llm.recording.tape import Able, Tape
 from osler.retrieve.relevance import Overlap
 from osler.sources.online.address_guard import Refused
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly

@@ -2,8 +2,8 @@
 
 import pytest
 
-from osler.llm.base import Completion, TokenScore
-from osler.llm.thinking import apart, opens, without
+from osler.llm.core.base import Completion, TokenScore
+from osler.llm.core.thinking import apart, opens, without
 from osler.testing.scripted import tokens_of
 
 FORMS = {

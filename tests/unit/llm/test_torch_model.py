@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig, CapabilityMissing, ModelError, ModelMissing
-from osler.llm.base import BatchLikelihood, LanguageModel, Likelihood, Message, Sampling
-from osler.llm.grammar import Grammar, alt
-from osler.llm.hub import Pair, Pinned, fingerprint, load_pair, named, quiet
-from osler.llm.local import LlamaCpp
-from osler.llm.pieces import Pieces
-from osler.llm.torch_model import TransformersModel, open_transformers
+from osler.llm.core.base import BatchLikelihood, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.core.grammar import Grammar, alt
+from osler.llm.core.token_bytes import Pieces
+from osler.llm.local.model import LlamaCpp
+from osler.llm.transformers.hub import Pair, Pinned, fingerprint, load_pair, named, quiet
+from osler.llm.transformers.model import TransformersModel, open_transformers
 from osler.testing.conformance import LanguageModelKit, LikelihoodKit
 from osler.testing.tiny import save_tiny, save_tiny_gguf, tiny_pair
 

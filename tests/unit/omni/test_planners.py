@@ -9,7 +9,7 @@ from math import log, sqrt
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.llm.speaker import Speaker
+from osler.llm.core.speaker import Speaker
 from osler.omni.describe import Offer
 from osler.omni.feedback import Feedback, Judge, read_feedback
 from osler.omni.plan import Query, SourcePlan

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from osler.errors import ModelError, ModelMissing, ModelUnreachable, SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.llm.door import Door, Endpoint
-from osler.llm.quantise import default_gguf
+from osler.llm.local.quantise import default_gguf
+from osler.llm.server.connection import Door, Endpoint
 from osler.retrieve.cross_encoder import CrossEncoder
 from osler.retrieve.lexical import Lexical
 from osler.retrieve.relevance import EncoderRelevance, Overlap

@@ -12,8 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from osler.llm.base import Message, Sampling
-from osler.llm.openai import Endpoint, connect
+from osler.llm.core.base import Message, Sampling
+from osler.llm.server.client import Endpoint, connect
 from osler.testing.served import Place, Speaks, serving
 from osler.testing.waiting import Gate
 

@@ -20,7 +20,7 @@ from osler.answer.extractive import Gate, Least
 from osler.answer.written import Written
 from osler.cli.film import film
 from osler.errors import ModelUnreachable, SourceUnavailable
-from osler.llm.base import Completion, Message, Sampling
+from osler.llm.core.base import Completion, Message, Sampling
 from osler.tcrag import tools
 from osler.tcrag.actions import parse_action
 from osler.tcrag.dialect import parse_released

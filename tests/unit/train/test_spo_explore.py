@@ -7,7 +7,7 @@ import pytest
 
 from osler.errors import MalformedOutput, SourceUnavailable
 from osler.evaluate.sample import Gold, Sample
-from osler.llm.speaker import Speaker
+from osler.llm.core.speaker import Speaker
 from osler.omni.describe import Offer
 from osler.omni.plan import Query
 from osler.omni.retriever import PlannedRetriever

@@ -8,8 +8,8 @@ import pytest
 from osler.answer.written import Written
 from osler.errors import CapabilityMissing, MalformedOutput
 from osler.evaluate.sample import Gold, Sample
-from osler.llm.base import Sampling
-from osler.llm.speaker import Speaker
+from osler.llm.core.base import Sampling
+from osler.llm.core.speaker import Speaker
 from osler.omni.reader import Reader
 from osler.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 from osler.trace import Run

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from osler.errors import BadRun, ModelError
-from osler.llm.base import Message
+from osler.llm.core.base import Message
 from osler.testing.tiny import tiny_tokenizer
 from osler.train.tune.encode import Encoded, Encoder
 from osler.train.tune.lines import Dialogue, Preference, Sample

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pytest
 
 from osler.errors import BadConfig, ModelMissing
-from osler.llm.base import Message, TokenScore
-from osler.llm.hub import Pair, load_pair
-from osler.llm.local import LlamaCpp
-from osler.llm.torch_model import TransformersModel
+from osler.llm.core.base import Message, TokenScore
+from osler.llm.local.model import LlamaCpp
+from osler.llm.transformers.hub import Pair, load_pair
+from osler.llm.transformers.model import TransformersModel
 from osler.testing.tiny import save_tiny, save_tiny_gguf, tiny_pair
 from osler.train.tune.export import Storage, merge, write_gguf
 from osler.train.tune.model import prepare

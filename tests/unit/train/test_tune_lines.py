@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig, BadRun
-from osler.llm.base import Message
+from osler.llm.core.base import Message
 from osler.train.tune.encode import Encoded, fit
 from osler.train.tune.lines import read_dialogues, read_preferences, read_samples
 from osler.train.tune.loop import order, steps_of

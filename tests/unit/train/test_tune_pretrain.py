@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig
-from osler.llm.hub import load_pair
+from osler.llm.transformers.hub import load_pair
 from osler.testing.tiny import save_tiny, tiny_pair
 from osler.train.tune import jobs
 from osler.train.tune.corpus import Corpus, Source

@@ -29,7 +29,7 @@ from osler.kag.output import Finisher
 from osler.kag.planner import Decomposer
 from osler.kag.solver import Thinker
 from osler.kag.speaker import Speaker
-from osler.llm.base import Message, Scored
+from osler.llm.core.base import Message, Scored
 from osler.omni.describe import Offer
 from osler.omni.planners.prompting import Prompting, Proposer
 from osler.omni.retriever import PlannedRetriever

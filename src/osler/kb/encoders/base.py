@@ -19,8 +19,8 @@ from osler.kb.encoders.minilm import (
     int8_graph,
     read_safetensors,
 )
-from osler.llm.cache import derived
-from osler.llm.weights import MINILM, MINILM_TOKENIZER, locate
+from osler.llm.core.cache import derived
+from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate
 from osler.types import Language
 
 if TYPE_CHECKING:

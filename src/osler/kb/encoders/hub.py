@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from osler.errors import ModelError
-from osler.llm.hub import (
+from osler.llm.transformers.hub import (
     Device,
     Dtype,
     Weights,
@@ -58,7 +58,7 @@ class HubEncoder:
         device: Device = "auto",
         batch: int = _BATCH,
     ) -> None:
-        """Loads the weights. Raises as `osler.llm.hub.load_pair`."""
+        """Loads the weights. Raises as `osler.llm.transformers.hub.load_pair`."""
         same = query.weights == passage.weights
         asked = _Loaded(query.weights, dtype, device)
         read = asked if same else _Loaded(passage.weights, dtype, device)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from osler.kb.encoders.hub import HubEncoder, Side
-from osler.llm.hub import Weights
+from osler.llm.transformers.hub import Weights
 
 QUERY = "ncbi/MedCPT-Query-Encoder"
 ARTICLE = "ncbi/MedCPT-Article-Encoder"

@@ -10,9 +10,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from osler.errors import ModelError
-from osler.llm.door import Door
-from osler.llm.post import ask_all, numbered
-from osler.llm.wire import BadReply
+from osler.llm.server.bounded_reading import BadReply
+from osler.llm.server.connection import Door
+from osler.llm.server.post import ask_all, numbered
 from osler.types import Language
 
 if TYPE_CHECKING:

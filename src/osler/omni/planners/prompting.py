@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from osler.errors import MalformedOutput
-from osler.llm.speaker import Speaker
+from osler.llm.core.speaker import Speaker
 from osler.omni.describe import Offer, told
 from osler.omni.plan import MOST, Reading, SourcePlan, expect, grammar, render
 from osler.omni.planners.base import Proposal, fallback, lettered

@@ -8,8 +8,8 @@ from functools import partial
 
 from osler.errors import MalformedOutput
 from osler.lanes import side_by_side
-from osler.llm.grammar import Grammar, free, seq
-from osler.llm.speaker import Speaker
+from osler.llm.core.grammar import Grammar, free, seq
+from osler.llm.core.speaker import Speaker
 from osler.omni.describe import Offer
 from osler.omni.plan import Query, SourcePlan
 from osler.omni.planners.base import Proposal, lettered, queries_of, whole

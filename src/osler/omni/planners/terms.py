@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
-from osler.llm.speaker import Speaker
+from osler.llm.core.speaker import Speaker
 from osler.omni.plan import Query
 from osler.omni.planners.base import lettered, queries_of, whole
 from osler.omni.terms import MOST, parse_terms, terms_grammar

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from osler.llm.base import LanguageModel, Message, Sampling
-from osler.llm.speaker import Speaker
+from osler.llm.core.base import LanguageModel, Message, Sampling
+from osler.llm.core.speaker import Speaker
 from osler.omni.describe import Offer
 from osler.omni.plan import MOST
 from osler.omni.planners.prompting import Form, Prompting, Proposer, plan_prompt

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadConfig, ModelError
-from osler.llm.hub import extra
+from osler.llm.transformers.hub import extra
 from osler.train.recognise.corpus import Entity, Marked, split, types_of, units, windows
 from osler.train.recognise.net import Sentence, Shape, batched, build, loss_of, of_places
 from osler.train.recognise.recogniser import SpanRecogniser

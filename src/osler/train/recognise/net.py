@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from osler.llm.hub import extra
+from osler.llm.transformers.hub import extra
 from osler.text import is_cjk
 from osler.train.recognise.corpus import units
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import ModelError, ModelMissing
-from osler.llm.hub import extra
+from osler.llm.transformers.hub import extra
 from osler.train.recognise.corpus import Entity, windows
 from osler.train.recognise.net import Sentence, Shape, batched, build, of_places
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from osler.errors import MalformedOutput, SourceUnavailable
-from osler.llm.speaker import Speaker
+from osler.llm.core.speaker import Speaker
 from osler.omni.describe import Offer, told
 from osler.omni.plan import Query, SourcePlan, expect, grammar
 from osler.omni.planners.base import lettered

@@ -13,10 +13,10 @@ from math import exp
 from typing import Literal, Protocol, assert_never
 
 from osler.errors import CapabilityMissing, MalformedOutput, OslerError
-from osler.llm.ask import score_all
-from osler.llm.base import Likelihood, Message
-from osler.llm.speaker import Speaker
-from osler.llm.verdict import parse_verdict, verdict_grammar
+from osler.llm.core.ask import score_all
+from osler.llm.core.base import Likelihood, Message
+from osler.llm.core.speaker import Speaker
+from osler.llm.core.verdict import parse_verdict, verdict_grammar
 from osler.omni.planners.base import lettered
 from osler.prompts import Rendered, render
 from osler.trace import Run

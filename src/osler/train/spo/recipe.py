@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from osler.errors import OslerError
-from osler.llm.base import Message
+from osler.llm.core.base import Message
 from osler.omni.describe import Offer
 from osler.omni.plan import MOST, render
 from osler.omni.planners.prompting import Form

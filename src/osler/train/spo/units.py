@@ -18,8 +18,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from osler.errors import MalformedOutput
-from osler.llm.grammar import Grammar, alt, repeat, seq
-from osler.llm.verdict import after_reasoning
+from osler.llm.core.grammar import Grammar, alt, repeat, seq
+from osler.llm.core.verdict import after_reasoning
 from osler.train.spo.explore import Searched
 
 Unit = Literal["set", "document", "list"]

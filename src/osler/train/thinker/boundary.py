@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from osler.errors import MalformedOutput
 from osler.kag.boundary import GenerateThenAssess
 from osler.kag.speaker import Speaker
-from osler.llm.verdict import parse_verdict, verdict_grammar
+from osler.llm.core.verdict import parse_verdict, verdict_grammar
 from osler.prompts import render
 from osler.trace import BoundaryChecked, Run
 from osler.types import Language

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from osler.errors import MalformedOutput
 from osler.kag.forms import Plan
 from osler.kag.parse import read_plan
-from osler.llm.base import Message
-from osler.llm.spans import answer_span, tagged
+from osler.llm.core.base import Message
+from osler.llm.core.spans import answer_span, tagged
 from osler.train.thinker.quality import Item
 
 THINK = re.compile(r"<think>(.*?)</think>", re.DOTALL)

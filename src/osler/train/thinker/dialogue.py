@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Literal, get_args
 
 from osler.kag.boundary import REFUSAL, attempt_prompt
-from osler.llm.base import Message
+from osler.llm.core.base import Message
 from osler.prompts import render
 from osler.train.thinker.trajectory import Solved, Trajectory
 from osler.types import Language

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadRun
-from osler.llm.base import Message
+from osler.llm.core.base import Message
 from osler.train.thinker.dialogue import Layout, Stage, calls, messages
 from osler.train.thinker.log import Try, kept, read_tries
 from osler.train.thinker.rounds import golds_of

@@ -14,8 +14,8 @@ from osler.evaluate.judges import Judge
 from osler.evaluate.metrics.choice import chosen_letters, right
 from osler.evaluate.metrics.words import exact_match, f1
 from osler.evaluate.sample import Sample
-from osler.llm.base import Message
-from osler.llm.spans import answer_span, tagged
+from osler.llm.core.base import Message
+from osler.llm.core.spans import answer_span, tagged
 from osler.trace import Run
 from osler.train.thinker.dialogue import Stage
 from osler.train.thinker.trajectory import Solved, Trajectory

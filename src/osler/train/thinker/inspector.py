@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
-from osler.llm.ask import ask
-from osler.llm.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.grammar import Grammar, Node, alt, seq
-from osler.llm.verdict import after_reasoning
+from osler.llm.core.ask import ask
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.grammar import Grammar, Node, alt, seq
+from osler.llm.core.verdict import after_reasoning
 from osler.prompts import render
 from osler.trace import Run
 from osler.train.thinker.quality import (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from osler.errors import MalformedSource
-from osler.llm.base import Message
+from osler.llm.core.base import Message
 from osler.text import language_of
 from osler.trace import Run
 from osler.types import Language

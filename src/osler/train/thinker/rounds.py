@@ -21,7 +21,7 @@ from osler.evaluate.judges import Judge
 from osler.evaluate.log import writer_name
 from osler.evaluate.sample import Sample
 from osler.lanes import together
-from osler.llm.base import Message
+from osler.llm.core.base import Message
 from osler.trace import Run, Spent
 from osler.train.thinker.dialogue import Stage, messages
 from osler.train.thinker.filters import Bounds, broken, too_long, wrong

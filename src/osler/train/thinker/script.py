@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from osler.kag.focus import Focus, Focuser
 from osler.kag.speaker import Speaker
-from osler.llm.base import Completion, Message
-from osler.llm.grammar import Grammar
+from osler.llm.core.base import Completion, Message
+from osler.llm.core.grammar import Grammar
 from osler.prompts import Rendered
 from osler.trace import BoundaryChecked, Calculated, Event, Focused, FormSolved, FormsPlanned, Run
 from osler.types import Hit, Language

@@ -17,7 +17,7 @@ from osler.kag.output import Finisher
 from osler.kag.planner import Decomposer
 from osler.kag.solver import Thinker
 from osler.kag.speaker import Speaker
-from osler.llm.base import Completion
+from osler.llm.core.base import Completion
 from osler.prompts import render
 from osler.trace import Budget, Run
 from osler.train.thinker.boundary import Confirmed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from osler.llm.cache import whole
+from osler.llm.core.cache import whole
 
 _TASKS = {
     "sft": "supervised fine-tuning (Omni-RAG, Eq. 2)",

@@ -13,7 +13,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from osler.errors import ModelMissing
-from osler.llm.cache import whole
+from osler.llm.core.cache import whole
 
 MARK = "whole.json"
 _NAME = re.compile(r"checkpoint-(\d+)")

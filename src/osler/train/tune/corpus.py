@@ -24,7 +24,7 @@ from typing import Any
 
 from osler.errors import BadConfig, BadRun, ModelError
 from osler.kb.base import KnowledgeBase
-from osler.llm.hub import quiet
+from osler.llm.transformers.hub import quiet
 from osler.sources.formats.osler_jsonl import HEADER
 from osler.text import clean, words
 from osler.train.tune.encode import Encoded

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from jinja2 import TemplateError
 
 from osler.errors import BadConfig, BadRun, ModelError
-from osler.llm.base import Message
+from osler.llm.core.base import Message
 from osler.train.tune.lines import Dialogue, Preference, Sample
 
 

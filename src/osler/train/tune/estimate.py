@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from osler.llm.hub import Pair
+from osler.llm.transformers.hub import Pair
 from osler.train.tune.corpus import Count
 from osler.train.tune.loop import steps_of
 from osler.train.tune.model import products, sizes

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from osler.errors import BadConfig, ModelMissing
-from osler.llm.cache import whole
-from osler.llm.hub import Pair, Weights, load_pair
-from osler.llm.quantise import copy_metadata
+from osler.llm.core.cache import whole
+from osler.llm.local.quantise import copy_metadata
+from osler.llm.transformers.hub import Pair, Weights, load_pair
 from osler.train.tune.jobs import save
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ ARCHITECTURES = ("llama",)
 def merge(base: Weights, adapter: Path, folder: Path) -> Path:
     """Base and adapter as one model in the hub's form, float32, with its tokenizer.
 
-    Raises as `osler.llm.hub.load_pair`.
+    Raises as `osler.llm.transformers.hub.load_pair`.
     """
     pair = _merged(base, adapter)
     folder.mkdir(parents=True, exist_ok=True)

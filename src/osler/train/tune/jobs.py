@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from osler.errors import BadConfig, BadRun
-from osler.llm.cache import whole
-from osler.llm.hub import Device, Pair, Pinned, Weights, fingerprint, named, quiet
+from osler.llm.core.cache import whole
+from osler.llm.transformers.hub import Device, Pair, Pinned, Weights, fingerprint, named, quiet
 from osler.train.tune.card import Card, write_card
 from osler.train.tune.corpus import Corpus, Packed, packed, texts
 from osler.train.tune.encode import Contrast, Encoder, Fitted, encoded, fit

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from osler.errors import BadRun
-from osler.llm.base import Message, Role
+from osler.llm.core.base import Message, Role
 
 DATA = "data.jsonl"
 _SHAREGPT: Mapping[str, Role] = {

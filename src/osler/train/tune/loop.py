@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import ModelError
-from osler.llm.hub import Pair, extra, quiet
+from osler.llm.transformers.hub import Pair, extra, quiet
 from osler.train.tune.checkpoints import latest, seal, step_of
 from osler.train.tune.model import products
 from osler.train.tune.objective import Inputs, Objective

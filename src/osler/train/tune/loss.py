@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from osler.llm.hub import extra
+from osler.llm.transformers.hub import extra
 from osler.train.tune.encode import Encoded
 
 SHARED_AT_LEAST = 16

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadConfig, ModelError
-from osler.llm.dense import dense_folder
-from osler.llm.hub import Device, Dtype, Pair, Weights, extra, load_pair, quiet
+from osler.llm.transformers.dense import dense_folder
+from osler.llm.transformers.hub import Device, Dtype, Pair, Weights, extra, load_pair, quiet
 from osler.train.tune.recipe import Lora, Precision, Recipe
 
 
@@ -25,7 +25,7 @@ def prepare(
     """The model in training mode, with what is trained marked so.
 
     `adapter` is trained on (DPO after SFT); without it a fresh one of `recipe.lora`, which
-    changes nothing until it is trained. Raises as `osler.llm.hub.load_pair`, and `BadConfig` for
+    changes nothing until it is trained. Raises as `osler.llm.transformers.hub.load_pair`, and `BadConfig` for
     an adapter together with a recipe that trains all weights.
     """
     if adapter is not None and recipe.lora is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from osler.llm.hub import extra
+from osler.llm.transformers.hub import extra
 from osler.train.tune.encode import Contrast, Encoded
 from osler.train.tune.loss import Batch, batch_of, dpo_losses, row_logprobs, sft_sum
 

@@ -17,10 +17,10 @@ from osler.extract.anchor import Anchors
 from osler.extract.items import UNANCHORED, Unit
 from osler.extract.model import ModelExtractor
 from osler.extract.schema import medicine
-from osler.llm.base import Completion, Message, Sampling
-from osler.llm.grammar import Grammar
-from osler.llm.local import LlamaCpp
-from osler.llm.quantise import default_gguf
+from osler.llm.core.base import Completion, Message, Sampling
+from osler.llm.core.grammar import Grammar
+from osler.llm.local.model import LlamaCpp
+from osler.llm.local.quantise import default_gguf
 from osler.testing.derivations import derivations
 from osler.testing.scripted import ScriptedModel
 from osler.types import Language, Passage

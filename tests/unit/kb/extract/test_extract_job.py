@@ -20,7 +20,7 @@ from osler.extract.model import ModelExtractor
 from osler.graph.items import Name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.llm.base import Completion, Message, Sampling
+from osler.llm.core.base import Completion, Message, Sampling
 from osler.types import Passage, Usage
 
 Put = Callable[[dict[str, str]], None]

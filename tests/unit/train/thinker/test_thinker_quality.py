@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun, MalformedOutput, MalformedSource
-from osler.llm.base import Message
+from osler.llm.core.base import Message
 from osler.testing.scripted import KeyedModel
 from osler.trace import Run
 from osler.train.thinker.inspector import (

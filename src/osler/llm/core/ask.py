@@ -1,0 +1,210 @@
+"""Prompt → reply → value. The only repair loop in the house."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from osler.errors import MalformedOutput
+from osler.llm.core import base
+from osler.llm.core.base import (
+    Attended,
+    Attentive,
+    Completion,
+    CutShort,
+    LanguageModel,
+    Likelihood,
+    Message,
+    Sampling,
+    Scored,
+)
+from osler.llm.core.thinking import apart
+from osler.prompts import render
+from osler.text import language_of, whole
+from osler.trace import Asked, Noted, Run
+from osler.types import Usage
+
+T = TypeVar("T")
+
+REPAIRS = 2
+"""How often a reply that does not parse is asked for again."""
+
+
+async def complete(
+    model: LanguageModel,
+    messages: Sequence[Message],
+    sampling: Sampling,
+    run: Run,
+    *,
+    role: str,
+    prompt: str,
+    repaired: str = "",
+) -> Completion:
+    """One completion, paid for and traced, its thinking apart from its text.
+
+    `prompt` is the prompt's identity. Raises `Spent` where the run's budget has no room for
+    it, or ends before the reply.
+    """
+    completion = _whole(apart(await _afforded(run, lambda: model.complete(messages, sampling))))
+    run.spend(completion.usage)
+    run.emit(
+        Asked(
+            role,
+            "complete",
+            prompt,
+            completion.text,
+            completion.usage,
+            repaired,
+            completion.thinking,
+        )
+    )
+    return completion
+
+
+def _whole(completion: Completion) -> Completion:
+    """The reply as the log can hold it; without its tokens where they spell another text."""
+    text, thinking = whole(completion.text), whole(completion.thinking)
+    if (text, thinking) == (completion.text, completion.thinking):
+        return completion
+    tokens = completion.tokens if text == completion.text else ()
+    return replace(completion, text=text, thinking=thinking, tokens=tokens)
+
+
+async def score(
+    model: Likelihood,
+    context: Sequence[Message] | str,
+    text: str,
+    run: Run,
+    *,
+    role: str,
+    prompt: str = "",
+) -> Scored:
+    """Scores a given text, paid for and traced. Raises `Spent` as `complete` does."""
+    (scored,) = await score_all(model, context, [text], run, role=role, prompt=prompt)
+    return scored
+
+
+async def score_all(
+    model: Likelihood,
+    context: Sequence[Message] | str,
+    texts: Sequence[str],
+    run: Run,
+    *,
+    role: str,
+    prompt: str = "",
+) -> tuple[Scored, ...]:
+    """Scores several texts after one context, each paid for and traced.
+
+    Raises `Spent` as `complete` does, also where there is room for some of them only.
+    """
+    every = await _afforded(run, lambda: base.score_all(model, context, texts), calls=len(texts))
+    for text, scored in zip(texts, every, strict=True):
+        run.spend(scored.usage)
+        run.emit(Asked(role, "score", prompt, text, scored.usage))
+    return every
+
+
+async def attend(
+    model: Attentive, context: Sequence[Message] | str, text: str, run: Run, *, role: str
+) -> Attended:
+    """Reads a text for its attention, paid for and traced as a scoring. Raises `Spent`."""
+    seen = await _afforded(run, lambda: model.attend(context, text))
+    run.spend(seen.usage)
+    run.emit(Asked(role, "score", "", text, seen.usage))
+    return seen
+
+
+async def _afforded(run: Run, call: Callable[[], Awaitable[T]], *, calls: int = 1) -> T:
+    """The call's result; a call that outlasts the run's seconds is stopped, and paid for."""
+    run.afford("call", calls)
+    left = run.seconds_left
+    patience = asyncio.timeout(left)
+    try:
+        async with patience:
+            return await call()
+    except CutShort:
+        pass
+    except TimeoutError:
+        if not patience.expired():  # the model's own
+            raise
+    run.spend(Usage(calls=1, seconds=left or 0.0))
+    reached = run.exhausted or "seconds"
+    run.emit(Noted(f"a model call was stopped: {reached}"))
+    raise run.refuse(reached)
+
+
+async def ask(
+    model: LanguageModel,
+    messages: Sequence[Message],
+    parse: Callable[[Completion], T],
+    sampling: Sampling,
+    run: Run,
+    *,
+    role: str,
+    prompt: str,
+) -> T:
+    """The parsed reply. A malformed one is shown to the model with what was expected.
+
+    Raises `MalformedOutput` after `REPAIRS` further tries.
+    """
+    said, wrong = list(messages), ""
+    for attempt in range(REPAIRS + 1):
+        completion = await complete(
+            model, said, sampling, run, role=role, prompt=prompt, repaired=wrong
+        )
+        try:
+            return parse(completion)
+        except MalformedOutput as error:
+            told = _explained(error, completion, sampling)
+            if attempt == REPAIRS:
+                raise told from error
+        wrong = told.message
+        said = _again(messages, completion, wrong, sampling)
+        # Another seed: at temperature 0 as above it the same reply would come again.
+        sampling = replace(sampling, seed=sampling.seed + 1)
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _explained(
+    error: MalformedOutput, completion: Completion, sampling: Sampling
+) -> MalformedOutput:
+    """The error with what is known of its reason."""
+    limit = f"{sampling.max_tokens} tokens"
+    cut, text = completion.finish == "length", completion.text
+    if completion.thinking and not text.strip():
+        why = f"thinking took all {limit}" if cut else "there was thinking, and then no reply"
+    elif cut:
+        why = f"it was cut at {limit}"
+    elif sampling.grammar and not sampling.grammar.begins(text):
+        why = f"the model was not held to the format {sampling.grammar.name}"
+    else:
+        return error
+    return MalformedOutput(error.reply, expected=error.expected, why=why)
+
+
+def _again(
+    messages: Sequence[Message], completion: Completion, wrong: str, sampling: Sampling
+) -> list[Message]:
+    """The conversation with the bad reply and a complaint; no two turns of one speaker."""
+    asked = next((m.content for m in reversed(messages) if m.role == "user"), "")
+    complaint = render(
+        "llm/repair",
+        language_of(asked),
+        wrong=wrong,
+        thought=bool(completion.thinking) and not completion.text.strip(),
+        limit=sampling.max_tokens if completion.finish == "length" else 0,
+    )
+    said = list(messages)
+    if completion.text.strip():
+        # A last message of the assistant's was continued, so the reply is more of the same.
+        _say(said, Message("assistant", completion.text), between="")
+    _say(said, Message("user", complaint.text), between="\n\n")
+    return said
+
+
+def _say(said: list[Message], message: Message, *, between: str) -> None:
+    if said and said[-1].role == message.role:
+        message = replace(message, content=said.pop().content + between + message.content)
+    said.append(message)

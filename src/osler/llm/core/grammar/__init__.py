@@ -1,0 +1,54 @@
+"""The formats that a reply can be held to.
+
+A format is written once, from six parts (`lit`, `chars`, `seq`, `alt`, `repeat`,
+`named`), and what an engine or a reader needs is derived from that: GBNF for
+llama.cpp and vLLM, a regular expression, the list of choices where it is short, a
+JSON schema where it was made from one, and a matcher in plain Python for replies of
+servers that ignore what they were asked for.
+
+Parts do not refer to themselves and every repetition is bounded: a small model
+held to an open repetition never stops. So each format is a regular language.
+"""
+
+from osler.llm.core.grammar.core import Grammar
+from osler.llm.core.grammar.nodes import (
+    Alt,
+    Chars,
+    Lit,
+    Named,
+    Node,
+    Repeat,
+    Seq,
+    alt,
+    chars,
+    free,
+    lit,
+    maybe,
+    named,
+    repeat,
+    seq,
+    visible,
+)
+from osler.llm.core.grammar.schema import BadSchema, from_schema
+
+__all__ = [
+    "Alt",
+    "BadSchema",
+    "Chars",
+    "Grammar",
+    "Lit",
+    "Named",
+    "Node",
+    "Repeat",
+    "Seq",
+    "alt",
+    "chars",
+    "free",
+    "from_schema",
+    "lit",
+    "maybe",
+    "named",
+    "repeat",
+    "seq",
+    "visible",
+]

@@ -1,0 +1,51 @@
+"""A choice of many texts, written as a tree of their common beginnings.
+
+An engine that holds a reply to a plain list of a thousand texts keeps a thousand open ends,
+and tests every token of its vocabulary against each. In the tree no two branches begin with
+the same character, so that an engine has few open ends wherever the reply stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from osler.llm.core.grammar.nodes import Lit, Node, alt, maybe, seq
+
+
+def one_of(texts: Iterable[str]) -> Node:
+    """Exactly one of the texts. Raises `ValueError` when there is none."""
+    every = sorted(set(texts))
+    if not every:
+        raise ValueError("a choice of nothing")
+    return _tree(every)
+
+
+def _tree(texts: list[str]) -> Node:
+    """Of sorted texts that differ."""
+    ends, rest = texts[0] == "", [text for text in texts if text]
+    arms = [_branch(branch) for branch in _branches(rest)]
+    if not arms:
+        return Lit("")
+    return maybe(alt(*arms)) if ends else alt(*arms)
+
+
+def _branches(texts: list[str]) -> Iterator[list[str]]:
+    for _, same in groupby(texts, key=lambda text: text[0]):
+        yield list(same)
+
+
+def _branch(texts: list[str]) -> Node:
+    """Of texts that begin alike."""
+    size = _shared(texts[0], texts[-1])  # of sorted texts the outermost differ first
+    head, tails = Lit(texts[0][:size]), [text[size:] for text in texts]
+    return head if tails == [""] else seq(head, _tree(tails))
+
+
+def _shared(one: str, other: str) -> int:
+    size = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        size += 1
+    return size

@@ -1,0 +1,128 @@
+"""A format with its name, and everything that is derived from it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from osler.llm.core.grammar import match, write
+from osler.llm.core.grammar.nodes import Alt, Chars, Lit, Named, Node, Repeat, Seq
+
+_MANY = 64
+"""More choices than these are no list to hand to a server."""
+_JSON_PART = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|\s+')
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What a reply is held to. Its identity is its parts; the name is for readers."""
+
+    name: str
+    root: Node
+    schema: str = ""
+    """The JSON schema it was made from, as text; empty when the format is not JSON."""
+
+    @property
+    def gbnf(self) -> str:
+        return write.gbnf(self.root)
+
+    @property
+    def regex(self) -> str:
+        """To be matched whole, without flags."""
+        return write.regex(self.root)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Every text of the format, when it has no more than 64; else empty."""
+        return tuple(dict.fromkeys(_texts(self.root))) if _count(self.root) <= _MANY else ()
+
+    @property
+    def json_schema(self) -> dict[str, Any] | None:
+        return json.loads(self.schema) if self.schema else None
+
+    def accepts(self, text: str) -> bool:
+        """Whether the text is of this format. White space between the parts of JSON is free."""
+        if self.schema:
+            return _is_json(text) and match.accepts(self.root, _compact(text))
+        return match.accepts(self.root, text)
+
+    def begins(self, text: str) -> bool:
+        """Whether the text is the beginning of one of this format, such as a reply cut short."""
+        return match.begins(self.root, _compact(text) if self.schema else text)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _compact(text: str) -> str:
+    """JSON as the grammar writes it: without white space, characters as they are."""
+    return _JSON_PART.sub(lambda part: _rewritten(part.group()), text)
+
+
+def _rewritten(part: str) -> str:
+    if part[0] != '"':
+        return ""
+    return json.dumps(json.loads(part), ensure_ascii=False) if _is_json(part) else part
+
+
+def _count(node: Node) -> int:
+    """How many texts the part has at most; more than `_MANY` is as good as infinite."""
+    match node:
+        case Lit():
+            return 1
+        case Chars(ranges, negated):
+            return _MANY + 1 if negated else sum(ord(b) - ord(a) + 1 for a, b in ranges)
+        case Seq(parts):
+            total = 1
+            for part in parts:
+                total = min(total * _count(part), _MANY + 1)
+            return total
+        case Alt(arms):
+            return min(sum(map(_count, arms)), _MANY + 1)
+        case Repeat(part, least, most):
+            one = _count(part)
+            powers = (int(one ** min(n, _MANY)) for n in range(least, min(most, least + _MANY) + 1))
+            return min(sum(powers), _MANY + 1)
+        case Named(_, part):
+            return _count(part)
+        case _ as never:
+            assert_never(never)
+
+
+def _texts(node: Node) -> Iterator[str]:
+    """The part's texts, which are few."""
+    match node:
+        case Lit(text):
+            yield text
+        case Chars(ranges):
+            for first, last in ranges:
+                yield from map(chr, range(ord(first), ord(last) + 1))
+        case Seq(parts):
+            yield from _joined(parts)
+        case Alt(arms):
+            for arm in arms:
+                yield from _texts(arm)
+        case Repeat(part, least, most):
+            for count in range(least, most + 1):
+                yield from _joined((part,) * count)
+        case Named(_, part):
+            yield from _texts(part)
+        case _ as never:
+            assert_never(never)
+
+
+def _joined(parts: tuple[Node, ...]) -> Iterator[str]:
+    if not parts:
+        yield ""
+        return
+    for head in _texts(parts[0]):
+        for tail in _joined(parts[1:]):
+            yield head + tail

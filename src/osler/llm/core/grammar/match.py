@@ -1,0 +1,68 @@
+"""Whether a text is of a format: by sets of places, so that no format is slow to match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from osler.llm.core.grammar.nodes import Alt, Chars, Lit, Named, Node, Repeat, Seq
+
+Places = frozenset[int]
+_NOWHERE: Places = frozenset()
+
+
+def accepts(node: Node, text: str) -> bool:
+    return len(text) in _Matcher(text).ends(node, frozenset({0}))
+
+
+def begins(node: Node, text: str) -> bool:
+    """Whether some text of the format begins with this one."""
+    matcher = _Matcher(text)
+    return len(text) in matcher.ends(node, frozenset({0})) or matcher.starved
+
+
+@dataclass
+class _Matcher:
+    text: str
+    starved: bool = False
+    """Whether a part wanted more text than there is."""
+
+    def ends(self, node: Node, starts: Places) -> Places:
+        """Where the part can end when it begins at one of `starts`."""
+        match node:
+            case Lit(text):
+                return self._literal(text, starts)
+            case Chars():
+                self.starved |= len(self.text) in starts
+                return frozenset(
+                    s + 1 for s in starts if s < len(self.text) and node.has(self.text[s])
+                )
+            case Seq(parts):
+                for part in parts:
+                    starts = self.ends(part, starts) if starts else _NOWHERE
+                return starts
+            case Alt(arms):
+                return frozenset[int]().union(*(self.ends(arm, starts) for arm in arms))
+            case Repeat(part, least, most):
+                return self._repeated(part, least, most, starts)
+            case Named(_, part):
+                return self.ends(part, starts)
+            case _ as never:
+                assert_never(never)
+
+    def _literal(self, literal: str, starts: Places) -> Places:
+        rest = {s: self.text[s : s + len(literal)] for s in starts}
+        self.starved |= any(
+            len(told) < len(literal) and literal.startswith(told) for told in rest.values()
+        )
+        return frozenset(s + len(literal) for s, told in rest.items() if told == literal)
+
+    def _repeated(self, part: Node, least: int, most: int, starts: Places) -> Places:
+        found = starts if least == 0 else _NOWHERE
+        for count in range(1, most + 1):
+            starts = self.ends(part, starts)
+            # What was found at a smaller count had more repetitions left than now.
+            if not starts or (count >= least and starts <= found):
+                break
+            found = found | starts if count >= least else found
+        return found

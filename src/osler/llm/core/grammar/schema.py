@@ -1,0 +1,165 @@
+"""A JSON schema as a grammar: compact JSON, keys in the order of the schema.
+
+What is supported is what pydantic writes for models of texts, numbers, truth values,
+choices, lists and other such models. Anything else is refused: a rule that the
+grammar does not hold would be taken for one that it does. Two things are tighter
+than the schema asks, so that a small model stops: every key is written, required or
+not, and a text or list without a bound gets one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from osler.errors import OslerError
+from osler.llm.core.grammar.choice import one_of
+from osler.llm.core.grammar.core import Grammar
+from osler.llm.core.grammar.nodes import (
+    Alt,
+    Chars,
+    Lit,
+    Node,
+    Seq,
+    alt,
+    lit,
+    maybe,
+    named,
+    repeat,
+    seq,
+)
+from osler.llm.core.grammar.numbers import integers, reals
+
+LONGEST_TEXT = 200
+"""Characters of a text whose schema gives no `maxLength`."""
+LONGEST_LIST = 8
+"""Entries of a list whose schema gives no `maxItems`."""
+
+_PLAIN = 32
+"""More choices than these are written as a tree, in a rule of its own."""
+
+_SPOKEN = frozenset({"title", "description", "default", "examples", "$defs"})
+"""Keywords that hold nothing."""
+_CHARACTER = Alt(
+    (
+        Chars((("\x00", "\x1f"), ('"', '"'), ("\\", "\\"), ("\x7f", "\x9f")), negated=True),
+        Seq((Lit("\\"), Chars(tuple((c, c) for c in '"\\nt')))),
+    )
+)
+
+
+class BadSchema(OslerError):
+    """A schema that no grammar is made from: a mistake in the code that wrote it."""
+
+
+def from_schema(schema: Mapping[str, Any], *, name: str = "json") -> Grammar:
+    """The grammar of a JSON schema. Raises `BadSchema` for what it cannot hold a reply to."""
+    defs = schema.get("$defs", {})
+    text = json.dumps(schema, ensure_ascii=False)
+    return Grammar(name, _value(schema, defs, ()), text)
+
+
+def _value(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]) -> Node:
+    """`within`: the definitions that this one stands in."""
+    if "$ref" in schema:
+        _only(schema, "$ref")
+        target = str(schema["$ref"]).removeprefix("#/$defs/")
+        if target in within or target not in defs:
+            raise BadSchema(f"{schema['$ref']} is unknown or refers to itself")
+        return _value(defs[target], defs, (*within, target))
+    if "const" in schema or "enum" in schema:
+        _only(schema, "const", "enum", "type")
+        return _choice(schema.get("enum", [schema.get("const")]))
+    if "anyOf" in schema:
+        _only(schema, "anyOf")
+        return alt(*(_value(arm, defs, within) for arm in schema["anyOf"]))
+    return _typed(schema, defs, within)
+
+
+def _choice(values: Sequence[object]) -> Node:
+    written = [json.dumps(value, ensure_ascii=False) for value in values]
+    if len(written) <= _PLAIN:
+        return alt(*map(lit, written))
+    digest = hashlib.sha256("\n".join(written).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return named(f"one-{digest}", one_of(written))
+
+
+def _typed(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]) -> Node:
+    match schema.get("type"):
+        case "object":
+            return _object(schema, defs, within)
+        case "array":
+            return _array(schema, defs, within)
+        case "string":
+            return _string(schema)
+        case "integer":
+            _only(schema, "type", "minimum", "maximum")
+            return _bounded(integers, schema)
+        case "number":
+            _only(schema, "type", "minimum", "maximum")
+            return _bounded(reals, schema)
+        case "boolean":
+            _only(schema, "type")
+            return alt("true", "false")
+        case "null":
+            _only(schema, "type")
+            return lit("null")
+        case other:
+            raise BadSchema(f"no grammar holds a reply to the type {other!r}")
+
+
+def _object(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]) -> Node:
+    _only(schema, "type", "properties", "required", "additionalProperties")
+    if schema.get("additionalProperties") or not schema.get("properties"):
+        raise BadSchema("an object needs properties, and no others than those")
+    parts: list[Node] = []
+    for key, value in schema["properties"].items():
+        opening = "," if parts else "{"
+        parts += [lit(f"{opening}{json.dumps(key, ensure_ascii=False)}:")]
+        parts += [_value(value, defs, within)]
+    return Seq((*parts, lit("}")))
+
+
+def _array(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]) -> Node:
+    _only(schema, "type", "items", "minItems", "maxItems")
+    least, most = _bounds(schema, "minItems", "maxItems", LONGEST_LIST)
+    if "items" not in schema:
+        raise BadSchema("a list needs the schema of its items")
+    item = _value(schema["items"], defs, within)
+    if most == 0:
+        return lit("[]")
+    more = [repeat(seq(",", item), max(0, least - 1), most - 1)] if most > 1 else []
+    some = seq(item, *more)
+    return seq("[", maybe(some) if least == 0 else some, "]")
+
+
+def _string(schema: Mapping[str, Any]) -> Node:
+    _only(schema, "type", "minLength", "maxLength")
+    least, most = _bounds(schema, "minLength", "maxLength", LONGEST_TEXT)
+    if not most:
+        return lit('""')
+    # A rule of its own: llama.cpp refuses a list whose entries repeat too much in place.
+    return named(f"text-{least}-{most}", seq('"', repeat(_CHARACTER, least, most), '"'))
+
+
+def _bounds(schema: Mapping[str, Any], least: str, most: str, default: int) -> tuple[int, int]:
+    low = int(schema.get(least, 0))
+    high = int(schema.get(most, max(default, low)))
+    if not 0 <= low <= high:
+        raise BadSchema(f"{least} {low} is above {most} {high}")
+    return low, high
+
+
+def _bounded(make: Any, schema: Mapping[str, Any]) -> Node:
+    try:
+        node: Node = make(schema.get("minimum"), schema.get("maximum"))
+    except ValueError as error:
+        raise BadSchema(str(error)) from error
+    return node
+
+
+def _only(schema: Mapping[str, Any], *known: str) -> None:
+    if unknown := schema.keys() - _SPOKEN - set(known):
+        raise BadSchema(f"no grammar holds a reply to {', '.join(sorted(unknown))}")

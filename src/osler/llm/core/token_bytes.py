@@ -1,0 +1,107 @@
+"""The bytes that a token stands for, whatever alphabet its tokenizer writes them in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from osler.errors import ModelError
+from osler.llm.core.align import decode
+
+Span = tuple[int, int]
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_SPACE = "▁"
+
+
+class Pieces:
+    """Text to token ids, and ids to bytes, of a fast tokenizer of transformers."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise ModelError(
+                f"{type(tokenizer).__name__} does not tell what its tokens are made of",
+                fix="use a model with a tokenizer.json",
+            )
+        self._tokenizer = tokenizer
+        decoders = set(_kinds(json.loads(backend.to_str())["decoder"]))
+        self._spelt = _by_bytes if "ByteLevel" in decoders else _by_marks
+        self._added: dict[int, bytes] = {
+            number: token.content.encode()
+            for number, token in backend.get_added_tokens_decoder().items()
+        }
+
+    def of(self, token: int) -> bytes:
+        """Of a template's own marks, too: some of them fence off what a model thinks."""
+        if token in self._added:
+            return self._added[token]
+        return self._spelt(self._tokenizer.convert_ids_to_tokens(token) or "")
+
+    def ids(self, text: str, *, begins: bool = False, special: bool = False) -> list[int]:
+        """Token ids. `begins`: with the first token that some models want at a text's
+        beginning; `special`: a template's own marks in it are tokens."""
+        return list(self._encoded(text, begins=begins, special=special)["input_ids"])
+
+    def scored(self, text: str) -> tuple[list[int], list[Span]]:
+        """Ids of a given text, and the characters that each one touches; they tile the text.
+
+        Tokenizers that put a space before a text, or that change its letters, are asked
+        for their own offsets.
+        """
+        encoded = self._encoded(text, begins=False, special=False)
+        ids = list(encoded["input_ids"])
+        spelt, spans = decode([self.of(token) for token in ids])
+        if spelt == text:
+            return ids, list(spans)
+        return ids, _tiled(encoded["offset_mapping"], len(text))
+
+    def _encoded(self, text: str, *, begins: bool, special: bool) -> Any:
+        return self._tokenizer(
+            text,
+            add_special_tokens=begins,
+            split_special_tokens=not special,
+            return_offsets_mapping=True,
+            return_attention_mask=False,
+            verbose=False,
+        )
+
+
+def _tiled(offsets: Sequence[Sequence[int]], length: int) -> list[Span]:
+    """Offsets without holes: a character that no token claims belongs to the next one."""
+    spans, reached = [], 0
+    for i, (start, end) in enumerate(offsets):
+        last = i == len(offsets) - 1
+        spans.append((min(start, reached), length if last else max(end, min(start, reached))))
+        reached = max(reached, end)
+    return spans
+
+
+def _kinds(decoder: Any) -> Iterator[str]:
+    if decoder:
+        yield decoder["type"]
+        for inner in decoder.get("decoders", ()):
+            yield from _kinds(inner)
+
+
+def _by_bytes(token: str) -> bytes:
+    """GPT-2's alphabet: each character stands for a byte."""
+    alphabet = _alphabet()
+    return b"".join(bytes([alphabet[c]]) if c in alphabet else c.encode() for c in token)
+
+
+def _by_marks(token: str) -> bytes:
+    """SentencePiece: a mark for the space, and `<0xE6>` for a byte."""
+    if found := _BYTE.fullmatch(token):
+        return bytes([int(found[1], 16)])
+    return token.replace(_SPACE, " ").encode()
+
+
+@cache
+def _alphabet() -> dict[str, int]:
+    """Printable bytes stand for themselves, the others for characters from 256 on."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(b): b for b in plain} | {chr(256 + i): b for i, b in enumerate(others)}

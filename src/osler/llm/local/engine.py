@@ -1,0 +1,163 @@
+"""llama.cpp's server in this process: loaded once, asked by several threads, stopped at once.
+
+A request is streamed even where the whole reply is wanted: the engine lets go of a request
+whose reader has left, between two tokens and between two batches of a prompt. So batches
+are small enough that reading one takes well under a second.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from osler.errors import ModelError, ModelMissing
+from osler.llm.core.base import Message
+from osler.llm.local.slots import Slots
+
+_GGUF = b"GGUF"
+_BATCH = 192
+"""Tokens read at once: a stop waits for one batch, and larger ones are no faster here."""
+_SCORING_CONTEXT = 2_048
+"""Tokens of the cache that are set aside for what is scored beside a conversation."""
+_SWAPPED_OUT_MIB = 512
+"""Memory for conversations that gave their slot to others and may come back."""
+
+
+class Stopped(ModelError):
+    """The caller left before the reply was there."""
+
+
+class Engine:
+    """One GGUF file, loaded at the first use."""
+
+    def __init__(self, path: Path, *, name: str, context: int, threads: int, slots: int) -> None:
+        self.path = path
+        self.name = name
+        self.context = context
+        self.slots = Slots(slots)
+        self._pairs = slots
+        self._threads = threads
+        self._server: Any = None
+        self._loading = threading.Lock()
+
+    def load(self) -> Any:
+        """The loaded server. Raises `ModelMissing`."""
+        with self._loading:
+            if self._server is None:
+                self._server = self._load()
+            return self._server
+
+    def ask(self, request: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
+        """The whole reply. Raises `ModelError`, and `Stopped` once `stop` is set."""
+        reply = _Reply(stop)
+        body = {"cache_prompt": True, "stream": True, "return_progress": True, **request}
+        self.load().handle_completions(body, reply.take)
+        if stop.is_set():
+            raise Stopped(f"{self.name}: stopped")
+        if reply.error is not None:
+            raise ModelError(f"{self.name}: {reply.error}")
+        return reply.whole()
+
+    def template(self, messages: Sequence[Message]) -> str:
+        listed = [{"role": m.role, "content": m.content} for m in messages]
+        prompt: str = self._post("/apply-template", {"messages": listed})["prompt"]
+        return prompt
+
+    def tokens(self, text: str, *, begins: bool, special: bool) -> list[tuple[int, bytes]]:
+        """Ids and their bytes. `begins`: with the first token that some models want, at a
+        text's beginning; `special`: a template's own marks are tokens."""
+        request: dict[str, Any] = {"content": text, "with_pieces": True}
+        request |= {"add_special": begins, "parse_special": special}
+        return [
+            (token["id"], _bytes(token["piece"]))
+            for token in self._post("/tokenize", request)["tokens"]
+        ]
+
+    def _post(self, path: str, body: dict[str, Any]) -> Any:
+        """One request to the engine's own loopback door: templates and tokens live there."""
+        host, port = self.load().listening_address.removeprefix("http://").split(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=60)
+        try:
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", path, json.dumps(body), headers)
+            response = connection.getresponse()
+            reply = json.loads(response.read())
+        finally:
+            connection.close()
+        if response.status != http.client.OK:
+            raise ModelError(f"{self.name}: {path} answered {response.status}: {reply}")
+        return reply
+
+    def _load(self) -> Any:
+        check_gguf(self.path)
+        import xllamacpp
+
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self.path)
+        # One pool of cells for all slots: what one does not need, another may use.
+        params.kv_unified = True
+        params.kv_unified_per_slot = self.context
+        params.n_ctx = self._pairs * (self.context + min(self.context, _SCORING_CONTEXT))
+        params.n_parallel = 2 * self._pairs
+        params.cache_idle_slots = False  # else the slot that waits is emptied
+        params.cache_ram_mib = _SWAPPED_OUT_MIB
+        params.n_batch = params.n_ubatch = _BATCH
+        params.cpuparams.n_threads = self._threads
+        params.cpuparams_batch.n_threads = self._threads
+        params.warmup = False
+        params.verbosity = -1
+        try:
+            return xllamacpp.Server(params)
+        except RuntimeError as error:
+            raise ModelMissing(
+                f"{self.path} does not load: {error}", fix="run `osler download-models`"
+            ) from error
+
+
+class _Reply:
+    """Puts the pieces of a streamed reply together."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.error: object = None
+        self._stop = stop
+        self._text: list[str] = []
+        self._entries: list[Any] = []
+        self._last: dict[str, Any] = {}
+
+    def take(self, piece: dict[str, Any]) -> bool:
+        """True tells the engine that nobody reads on."""
+        if "error" in piece:
+            self.error = piece["error"].get("message", piece["error"])
+        elif "choices" in piece:
+            (choice,) = piece["choices"]
+            self._text.append(choice["text"])
+            self._entries += (choice.get("logprobs") or {}).get("content") or ()
+            self._last = piece
+        return self._stop.is_set()
+
+    def whole(self) -> dict[str, Any]:
+        """Text, token entries, why it finished, and what it cost."""
+        return {
+            "text": "".join(self._text),
+            "entries": self._entries,
+            "finish": self._last["choices"][0]["finish_reason"],
+            "usage": self._last["usage"],
+            "timings": self._last["timings"],
+        }
+
+
+def check_gguf(path: Path) -> None:
+    """Raises `ModelMissing` unless `path` begins like a GGUF file."""
+    if not path.is_file():
+        raise ModelMissing(f"no model file {path}", fix="run `osler download-models`")
+    with path.open("rb") as file:
+        if file.read(4) != _GGUF:
+            raise ModelMissing(f"{path} is no GGUF file", fix="run `osler download-models`")
+
+
+def _bytes(piece: str | list[int]) -> bytes:
+    return piece.encode() if isinstance(piece, str) else bytes(piece)

@@ -1,0 +1,272 @@
+"""The embedded model: any GGUF file on llama.cpp in this process.
+
+Facts that this file rests on (each has a test in `tests/unit/llm/test_local.py`):
+
+* log-probabilities are of the raw model, before grammar and temperature;
+* the engine has no call that scores a given text, so `score` forces one token a
+  step with a logit bias: the engine reports what the raw model thought of it;
+* a token that is only part of a character is never reported as the chosen one,
+  so such tokens are looked up among the likeliest, 300 first, all of them last,
+  and a reply that has some is scored anew;
+* a prefix stays cached per slot: `llm/local/slots.py` says which request goes where.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from osler.errors import ModelError
+from osler.llm.core.align import decode
+from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore
+from osler.llm.core.thinking import apart, opens
+from osler.llm.local.engine import Engine
+from osler.llm.local.slots import Use
+from osler.types import Usage
+
+_FORCE = 1_000.0
+"""Logit bias that no raw logit reaches."""
+_LOOKUPS = (300, 3_000, 1_000_000)
+"""How many of the likeliest tokens to ask for until the wanted one is among them."""
+
+T = TypeVar("T")
+
+
+class LlamaCpp:
+    """`LanguageModel` and `BatchLikelihood` on a GGUF file, loaded at the first call.
+
+    `slots` calls run at once, each in a thread; the others wait. A call that is cancelled,
+    or takes longer than `timeout_s`, is stopped in the engine too.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        name: str,
+        context: int = 8192,
+        threads: int = 1,
+        slots: int = 1,
+        timeout_s: float = 3_600.0,
+    ) -> None:
+        self.path = path
+        self._name = name
+        self._engine = Engine(path, name=name, context=context, threads=threads, slots=slots)
+        self._slots = slots
+        self._timeout_s = timeout_s
+        self._threads = ThreadPoolExecutor(slots, thread_name_prefix="osler-llm")
+        # A semaphore belongs to one event loop, and a model may be used in several.
+        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
+        self._gates = WeakKeyDictionary()
+        self._pieces: dict[int, bytes] = {}
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def context(self) -> int:
+        """Tokens of one prompt and its reply, at most."""
+        return self._engine.context
+
+    def load(self) -> None:
+        """Loads the weights now instead of at the first call. Raises `ModelMissing`."""
+        self._engine.load()
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        return await self._stoppable(lambda stop: self._complete(messages, sampling, stop))
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        (scored,) = await self.score_all(context, [text])
+        return scored
+
+    async def score_all(
+        self, context: Sequence[Message] | str, texts: Sequence[str]
+    ) -> tuple[Scored, ...]:
+        return await self._stoppable(lambda stop: self._score_all(context, texts, stop))
+
+    async def _stoppable(self, work: Callable[[threading.Event], T]) -> T:
+        loop, stop = asyncio.get_running_loop(), threading.Event()
+        gate = self._gates.setdefault(loop, asyncio.Semaphore(self._slots))
+        async with gate:
+            try:
+                async with asyncio.timeout(self._timeout_s) as patience:
+                    return await loop.run_in_executor(self._threads, work, stop)
+            except TimeoutError as error:
+                if not patience.expired():
+                    raise
+                raise ModelError(
+                    f"{self.name}: no reply within {self._timeout_s:g} s",
+                    fix="raise model.timeout_s, or lower sampling.max_tokens",
+                ) from error
+            finally:
+                stop.set()
+
+    def _complete(
+        self, messages: Sequence[Message], sampling: Sampling, stop: threading.Event
+    ) -> Completion:
+        began = time.perf_counter()
+        prompt = self._engine.template(messages)
+        with self._engine.slots.take(Use.CONVERSATION, prompt) as slot:
+            reply = self._engine.ask(
+                {
+                    "prompt": prompt,
+                    "n_predict": sampling.max_tokens,
+                    "n_probs": max(1, sampling.top),
+                    "temperature": sampling.temperature,
+                    # The paper samples by temperature alone; the engine's defaults cut tails.
+                    "top_k": 0,
+                    "top_p": 1.0,
+                    "min_p": 0.0,
+                    "seed": sampling.seed,
+                    "stop": list(sampling.stop),
+                    "grammar": sampling.grammar.gbnf if sampling.grammar else "",
+                    "id_slot": slot,
+                },
+                stop,
+            )
+        cut = reply["finish"] == "length"
+        text: str = reply["text"].rstrip("\ufffd") if cut else reply["text"]
+        if sampling.top and text and not self._whole(reply["entries"], text):
+            tokens = self._score_all(messages, [text], stop)[0].tokens
+        else:
+            tokens = _tokens(reply["entries"], text) if sampling.top else ()
+        usage = _usage(reply, began)
+        completion = Completion(text, tokens, "length" if cut else "stop", usage)
+        # A grammar holds from the first token on, so that what it lets through is the reply.
+        return apart(completion, inside=sampling.grammar is None and opens(prompt))
+
+    def _whole(self, entries: Sequence[Any], text: str) -> bool:
+        """Whether every token was reported. Of those that share a character, only the last is."""
+        if text.isascii():
+            return True
+        self._tokenise(text)
+        return all(self._pieces.get(entry["id"]) == bytes(entry["bytes"]) for entry in entries)
+
+    def _score_all(
+        self, context: Sequence[Message] | str, texts: Sequence[str], stop: threading.Event
+    ) -> tuple[Scored, ...]:
+        """The context is read once, at the first text's cost; so is what texts begin with."""
+        prompt = context if isinstance(context, str) else self._engine.template(context)
+        before = self._tokenise(prompt, begins=True, special=not isinstance(context, str))
+        known: dict[tuple[int, ...], float] = {}
+        with self._engine.slots.take(Use.SCORING, prompt) as slot:
+            began, step = time.perf_counter(), _Step(self._engine, slot, stop)
+            if len(texts) > 1:
+                # Read alone or behind a long prompt, a token differs by as much as 0.1 nats: after
+                # this every text begins from the same cached state, whichever comes first.
+                (plain,) = self._tokenise("a")
+                step.entry(before, plain, 1)
+            every: list[Scored] = []
+            for text in texts:
+                tokens = self._score(before, text, known, step)
+                seconds = round(time.perf_counter() - began, 3)
+                usage = Usage(calls=1, scored_tokens=len(tokens), seconds=seconds)
+                if not every:
+                    # The context is read as a prompt is; a text's own tokens are what is scored.
+                    cached = min(step.cached, len(before))
+                    usage += Usage(prompt_tokens=len(before), cached_tokens=cached)
+                every.append(Scored(tokens, usage))
+                began = time.perf_counter()
+            return tuple(every)
+
+    def _score(
+        self, before: list[int], text: str, known: dict[tuple[int, ...], float], step: _Step
+    ) -> tuple[TokenScore, ...]:
+        ids = self._tokenise(text)
+        if not ids:
+            raise ModelError("there is no text to score")
+        for i, token in enumerate(ids):
+            path = tuple(ids[: i + 1])
+            if path not in known:
+                known[path] = self._forced(before + ids[:i], token, step)
+        scored, spans = decode([self._pieces[token] for token in ids])
+        return tuple(
+            TokenScore(scored[start:end], start, end, known[tuple(ids[: i + 1])])
+            for i, (start, end) in enumerate(spans)
+        )
+
+    def _forced(self, prompt: list[int], token: int, step: _Step) -> float:
+        """The raw model's log-probability of `token` after `prompt`."""
+        try:
+            self._pieces[token].decode("utf-8")
+        except UnicodeDecodeError:
+            return self._looked_up(prompt, token, step)
+        entry = step.entry(prompt, token, 1)
+        if entry["id"] != token:
+            raise ModelError(f"{self.name}: the engine did not take the forced token {token}")
+        return float(entry["logprob"])
+
+    def _looked_up(self, prompt: list[int], token: int, step: _Step) -> float:
+        (plain,) = self._tokenise("a")
+        for count in _LOOKUPS:
+            for entry in step.entry(prompt, plain, count)["top_logprobs"]:
+                if entry["id"] == token:
+                    return float(entry["logprob"])
+        raise ModelError(f"{self.name}: token {token} has no log-probability")
+
+    def _tokenise(self, text: str, *, begins: bool = False, special: bool = False) -> list[int]:
+        pairs = self._engine.tokens(text, begins=begins, special=special)
+        self._pieces.update(pairs)
+        return [token for token, _ in pairs]
+
+
+class _Step:
+    """Asks for one token after a prompt, in one slot."""
+
+    def __init__(self, engine: Engine, slot: int, stop: threading.Event) -> None:
+        self._engine = engine
+        self._slot = slot
+        self._stop = stop
+        self.cached = -1
+        """Tokens of the first prompt that the slot held already."""
+
+    def entry(self, prompt: list[int], token: int, count: int) -> Any:
+        """What the engine tells of the token, chosen by force, and of the `count` likeliest."""
+        reply = self._engine.ask(
+            {
+                "prompt": prompt,
+                "n_predict": 1,
+                "n_probs": count,
+                "temperature": 0.0,
+                "logit_bias": [[token, _FORCE]],
+                "id_slot": self._slot,
+            },
+            self._stop,
+        )
+        if self.cached < 0:
+            self.cached = reply["timings"]["cache_n"]
+        return reply["entries"][0]
+
+
+def _tokens(entries: Sequence[Any], text: str) -> tuple[TokenScore, ...]:
+    """The engine's entries with offsets; tokens past a stop string are not in the text."""
+    _, spans = decode([bytes(entry["bytes"]) for entry in entries])
+    return tuple(
+        TokenScore(
+            text[start:end],
+            start,
+            end,
+            float(entry["logprob"]),
+            tuple((t["token"], float(t["logprob"])) for t in entry["top_logprobs"]),
+        )
+        for entry, (start, end) in zip(entries, spans, strict=True)
+        if start < len(text)
+    )
+
+
+def _usage(reply: Any, began: float) -> Usage:
+    usage = reply["usage"]
+    return Usage(
+        calls=1,
+        prompt_tokens=usage["prompt_tokens"],
+        completion_tokens=usage["completion_tokens"],
+        cached_tokens=usage.get("prompt_tokens_details", {}).get("cached_tokens", 0),
+        seconds=round(time.perf_counter() - began, 3),
+    )

@@ -1,0 +1,191 @@
+"""Replies that models gave once, so that a request that comes again is not worked on again.
+
+The rows of an ablation ask a model mostly what other rows asked it: one file of replies
+saves them that. A request is the same where its model, its messages and all of its decoding
+(seed, temperature, grammar, tokens) are; so with the embedded engines nothing but time
+changes. A server that ignores the seed would have spoken otherwise the second time: here it
+is heard once. A reply brings its own cost with it, as it was when the model gave it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from osler.errors import BadRun
+from osler.llm.core.base import (
+    Attended,
+    Attentive,
+    Completion,
+    LanguageModel,
+    Likelihood,
+    Message,
+    Sampling,
+    Scored,
+    score_all,
+)
+from osler.llm.recording.tape import Kind, context_of, decoding, dumped, key_of, loaded
+
+T = TypeVar("T")
+
+_SCHEMA = 1
+_WAIT = 60.0
+"""Seconds that one process waits for another's write."""
+
+
+class Replies:
+    """A file of replies (SQLite); several processes may use it at once.
+
+    Looked into and written to where it is asked, in no thread: a call of a model takes a
+    thousand times as long.
+
+    Raises `BadRun` for a file that is something else, or cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._osler = version("osler")
+        with self._told():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(
+                path, timeout=_WAIT, isolation_level=None, check_same_thread=False
+            )
+        try:
+            with self._told():
+                self._prepare()
+        except BadRun:
+            self._db.close()
+            raise
+
+    def _prepare(self) -> None:
+        schema, tables = self._db.execute(  # in one statement: another may be making the file
+            "SELECT user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version"
+        ).fetchone()
+        if schema != _SCHEMA and (schema or tables):
+            raise BadRun(f"{self._path} is no file of replies", fix="name another file")
+        with self._db:  # whoever else opens it now sees table and version, or neither
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
+                " WITHOUT ROWID"
+            )
+            self._db.execute(f"PRAGMA user_version={_SCHEMA}")
+
+    def known(self, kind: Kind, asked: Sequence[Any]) -> Any:
+        """The reply to the same request, or `None`."""
+        with self._told():
+            row = self._db.execute(
+                "SELECT reply FROM replies WHERE key = ?", (self._key(kind, asked),)
+            ).fetchone()
+        return None if row is None else loaded(kind, json.loads(row[0]))
+
+    async def once(self, kind: Kind, asked: Sequence[Any], work: Callable[[], Awaitable[T]]) -> T:
+        """The reply to the same request, else what `work` brings, which is kept."""
+        known: T | None = self.known(kind, asked)
+        if known is not None:
+            return known
+        reply = await work()
+        self.keep(kind, asked, reply)
+        return reply
+
+    def keep(self, kind: Kind, asked: Sequence[Any], reply: Any) -> None:
+        """Where two processes asked at once, the first reply stays."""
+        with self._told():
+            self._db.execute(
+                "INSERT OR IGNORE INTO replies VALUES (?, ?)",
+                (self._key(kind, asked), json.dumps(dumped(kind, reply), ensure_ascii=False)),
+            )
+
+    def __len__(self) -> int:
+        with self._told():
+            (count,) = self._db.execute("SELECT count(*) FROM replies").fetchone()
+        return int(count)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _key(self, kind: Kind, asked: Sequence[Any]) -> str:
+        """Another version of Osler may word a request to the engine otherwise."""
+        return key_of(kind, (self._osler, *asked))
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise BadRun(
+                f"{self._path} cannot be used for replies: {error}", fix="name another file"
+            ) from error
+
+
+@dataclass(frozen=True)
+class RememberingModel:
+    """Asks the model only what was never asked before."""
+
+    model: LanguageModel
+    identity: str
+    """What makes it another model: its name alone does not say which weights it has."""
+    replies: Replies
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        asked = (self.identity, tuple(messages), decoding(sampling))
+        return await self.replies.once(
+            "complete", asked, lambda: self.model.complete(messages, sampling)
+        )
+
+
+@dataclass(frozen=True)
+class RememberingScorer(RememberingModel):
+    """The same of a model that scores."""
+
+    scorer: Likelihood
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        (scored,) = await self.score_all(context, [text])
+        return scored
+
+    async def score_all(
+        self, context: Sequence[Message] | str, texts: Sequence[str]
+    ) -> tuple[Scored, ...]:
+        """The texts that were never scored after this context are scored together."""
+        asked = {text: (self.identity, context_of(context), text) for text in texts}
+        found = {text: self.replies.known("score", one) for text, one in asked.items()}
+        missing = [text for text, known in found.items() if known is None]
+        if missing:
+            fresh = await score_all(self.scorer, context, missing)
+            for text, reply in zip(missing, fresh, strict=True):
+                self.replies.keep("score", asked[text], reply)
+                found[text] = reply
+        return tuple(found[text] for text in texts)
+
+
+@dataclass(frozen=True)
+class RememberingAttentive(RememberingScorer):
+    """The same of a model that also shows its attention."""
+
+    attentive: Attentive
+
+    async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
+        asked = (self.identity, context_of(context), text)
+        return await self.replies.once(
+            "attend", asked, lambda: self.attentive.attend(context, text)
+        )
+
+
+def remembering(model: LanguageModel, identity: str, replies: Replies) -> RememberingModel:
+    """One that remembers and can do what the model can."""
+    if isinstance(model, Likelihood) and isinstance(model, Attentive):
+        return RememberingAttentive(model, identity, replies, model, model)
+    if isinstance(model, Likelihood):
+        return RememberingScorer(model, identity, replies, model)
+    return RememberingModel(model, identity, replies)

@@ -1,0 +1,230 @@
+"""Everything a run took from outside it, written down, so that the run can happen again.
+
+A tape is JSON Lines, and it is taken at three boundaries: the models (completions and
+scores), the retriever (hits with their passages) and the relevance scorer. A replayed run
+therefore needs no model, no encoder and no knowledge base. A call that was never recorded
+is a `TapeMiss` that shows how it differs from the nearest one that was, never an invention.
+
+The first line is the header:
+
+    {"tape": 3, "made": "recorded", "date": "2026-11-21T10:00:00+00:00",
+     "models": {"NAME": {"scores": true, "constrains": true, "attends": false}},
+     "prompts": ["tcrag/act@1f3a9c2e"]}
+
+`made` is "by hand" for a tape that nobody recorded: it proves logic, never quality.
+`models` says what each could do, so that a replayed one can do the same; `prompts` are the
+wordings that were used. Every other line is one call, in order:
+
+    {"kind": "complete", "key": "SHA-256", "asked": [MODEL, MESSAGES, SAMPLING], "reply": …}
+    {"kind": "score",    "key": …, "asked": [MODEL, CONTEXT, TEXT], "reply": …}
+    {"kind": "attend",   "key": …, "asked": [MODEL, CONTEXT, TEXT], "reply": …}
+    {"kind": "search",   "key": …, "asked": [USER, QUERY, K], "reply": HITS}
+    {"kind": "relevance","key": …, "asked": [SCORER, QUERY], "reply": NUMBERS}
+
+`key` is the hash of the kind and of all that was asked, as canonical JSON; of a relevance,
+the texts too, which `asked` leaves out. A `reply` of null is a call that the run's seconds
+cut short: replayed, it is cut short again. A call that failed has its error beside it,
+
+    "failed": {"error": "SourceUnavailable", "message": …, "fix": …}
+
+and fails so again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from osler import errors
+from osler.errors import BadRun, OslerError
+from osler.llm.core.base import Attended, Completion, Message, Sampling, Scored
+from osler.types import Hit
+
+VERSION = 3
+Kind = Literal["complete", "score", "attend", "search", "relevance"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An error that a call ended with."""
+
+    error: str
+    """The name of its class in `osler.errors`, or of the nearest class above it there."""
+    message: str
+    fix: str = ""
+
+    @classmethod
+    def of(cls, error: OslerError) -> Failed:
+        known = (kind.__name__ for kind in type(error).__mro__ if _plain(kind))
+        return cls(next(known), error.message, error.fix)
+
+    @property
+    def again(self) -> OslerError:
+        """The error itself. Raises `BadRun` for one that this version does not know."""
+        kind = getattr(errors, self.error, None)
+        if not isinstance(kind, type) or not _plain(kind):
+            raise BadRun(f"the tape has an error {self.error!r}, which this version does not know")
+        error: OslerError = kind(self.message, fix=self.fix)
+        return error
+
+
+def _plain(kind: type) -> bool:
+    """Whether it is an error of Osler's own list that is made of a message and its fix."""
+    own = issubclass(kind, OslerError) and getattr(errors, kind.__name__, None) is kind
+    return own and (kind is OslerError or "__init__" not in vars(kind))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    kind: Kind
+    key: str
+    asked: list[Any] | str
+    """What was asked, as plain JSON values; a tape of version 1 has the last words alone."""
+    reply: Any
+    """`None` = cut short, or failed."""
+    failed: Failed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Able:
+    """What a model could do when it was recorded."""
+
+    scores: bool = True
+    constrains: bool = True
+    """Whether it took a grammar."""
+    attends: bool = False
+    """Whether it shows its attention."""
+
+
+@dataclass
+class Tape:
+    models: dict[str, Able] = field(default_factory=dict)
+    made: Literal["recorded", "by hand"] = "recorded"
+    date: str = ""
+    """ISO 8601, UTC."""
+    prompts: tuple[str, ...] = ()
+    """Identities of the wordings that were used."""
+    entries: list[Entry] = field(default_factory=list)
+
+    def add(
+        self, kind: Kind, parts: Sequence[Any], reply: Any, failed: OslerError | None = None
+    ) -> None:
+        """`reply` is `None` for a call that was cut short, or failed."""
+        said, why = dumped(kind, reply), Failed.of(failed) if failed else None
+        self.entries.append(Entry(kind, key_of(kind, parts), plain(kind, parts), said, why))
+
+    @contextmanager
+    def noting(self, kind: Kind, parts: Sequence[Any]) -> Iterator[Callable[[T], T]]:
+        """Writes the call down as it ends: with the reply that is noted, cut short, or failed."""
+
+        def note(reply: T) -> T:
+            self.add(kind, parts, reply)
+            return reply
+
+        try:
+            yield note
+        except asyncio.CancelledError:
+            self.add(kind, parts, None)
+            raise
+        except OslerError as error:
+            self.add(kind, parts, None, error)
+            raise
+
+    def lines(self) -> Iterable[str]:
+        able = {name: asdict(able) for name, able in self.models.items()}
+        head = {"tape": VERSION, "made": self.made, "date": self.date, "models": able}
+        yield json.dumps(head | {"prompts": self.prompts}, ensure_ascii=False)
+        for entry in self.entries:
+            yield _entries().dump_json(entry).decode()
+
+    @classmethod
+    def read(cls, path: Path) -> Tape:
+        """Raises `BadRun` naming the file and line that is no tape."""
+        try:
+            header, *rest = path.read_text(encoding="utf-8").splitlines()
+            head = json.loads(header)
+            if head["tape"] not in range(1, VERSION + 1):
+                raise BadRun(f"{path}: a tape of version {head['tape']}; this reads {VERSION}")
+            if head["tape"] == 1:
+                able = Able(head["scores"], head["constrains"])
+                tape = cls({head["model"]: able}, head["made"])
+            else:
+                models = {name: Able(**able) for name, able in head["models"].items()}
+                tape = cls(models, head["made"], head["date"], tuple(head["prompts"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise BadRun(f"{path}: no tape: {error}") from error
+        for number, line in enumerate(rest, 2):
+            try:
+                tape.entries.append(_entries().validate_json(line))
+            except ValidationError as error:
+                raise BadRun(f"{path}:{number}: not a tape entry") from error
+        return tape
+
+
+def context_of(context: Sequence[Message] | str) -> str | tuple[Message, ...]:
+    """As it stands on a tape."""
+    return context if isinstance(context, str) else tuple(context)
+
+
+def decoding(sampling: Sampling) -> dict[str, Any]:
+    """A grammar is on the tape as GBNF: that is what the engine saw."""
+    plain = asdict(replace(sampling, grammar=None))
+    return plain | {"grammar": sampling.grammar.gbnf if sampling.grammar else ""}
+
+
+def _canonical(parts: Sequence[Any]) -> str:
+    return _anything().dump_json(list(parts)).decode()
+
+
+def key_of(kind: Kind, parts: Sequence[Any]) -> str:
+    """The hash by which a call is found again."""
+    return hashlib.sha256(f"{kind}\n{_canonical(parts)}".encode()).hexdigest()
+
+
+def plain(kind: Kind, parts: Sequence[Any]) -> list[Any]:
+    """Plain values. The texts whose relevance is asked are many, and lie in the searches."""
+    told = parts[:2] if kind == "relevance" else parts
+    asked: list[Any] = json.loads(_canonical(told))
+    return asked
+
+
+@cache
+def _entries() -> TypeAdapter[Entry]:
+    return TypeAdapter(Entry)
+
+
+@cache
+def _anything() -> TypeAdapter[Any]:
+    return TypeAdapter(Any)
+
+
+@cache
+def _adapter(kind: Kind) -> TypeAdapter[Any]:
+    shapes: dict[Kind, Any] = {
+        "complete": Completion,
+        "score": Scored,
+        "attend": Attended,
+        "search": tuple[Hit, ...],
+        "relevance": tuple[float, ...],
+    }
+    return TypeAdapter(shapes[kind])
+
+
+def dumped(kind: Kind, reply: Any) -> Any:
+    """A reply as plain JSON values; `None` stays `None`."""
+    return None if reply is None else _adapter(kind).dump_python(reply, mode="json")
+
+
+def loaded(kind: Kind, reply: Any) -> Any:
+    """A reply out of its entry."""
+    return _adapter(kind).validate_python(reply)

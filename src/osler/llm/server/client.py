@@ -1,0 +1,218 @@
+"""Any server that speaks the OpenAI interface as the model, Ollama and hosted ones included.
+
+`connect` finds out what a server can do by trying it, since servers ignore fields
+that they do not know, and gives a `ScoringOpenAIModel` only where scoring a given
+text was seen to work. `door.py` has what becomes of each fault, `dialects.py` what each
+kind of server says, and `docs/guide/servers.md` the table of what each can do.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from osler.errors import CapabilityMissing, ModelError
+from osler.llm.core.base import Completion, Message, Sampling, Scored
+from osler.llm.server import dialects, probe, scoring
+from osler.llm.server.connection import Clock, Door, Endpoint, KeyRefused, Line, Refused
+from osler.llm.server.dialects import KINDS, SCORINGS, Dialect, Held, Kind, Rule, Server
+from osler.llm.server.probe import DROPPABLE, unless_refused
+from osler.types import Usage
+
+__all__ = ["Clock", "Endpoint", "KeyRefused", "OpenAIModel", "ScoringOpenAIModel", "connect"]
+
+_WORD = "osler"
+_SCHEMA = {
+    "type": "object",
+    "properties": {"word": {"type": "string", "enum": [_WORD]}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
+_PROOFS = {
+    Kind.GRAMMAR: Held(gbnf=f'root ::= "{_WORD}"'),
+    Kind.REGEX: Held(regex=_WORD),
+    Kind.CHOICE: Held(choices=(_WORD,)),
+    Kind.SCHEMA: Held(json_schema=_SCHEMA),
+}
+"""A word that nobody would say, asked for by a constraint alone."""
+_ASKED = Message("user", "Name one vitamin.")
+_BEGUN = Message("assistant", "One vitamin is the")
+_CONTINUES = frozenset({Dialect.LLAMA_CPP, Dialect.VLLM, Dialect.SGLANG})
+
+
+class OpenAIModel:
+    """`LanguageModel` on a server."""
+
+    def __init__(self, door: Door, server: Server) -> None:
+        self._door = door
+        self.server = server
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.server.dialect.value!r})"
+
+    @property
+    def name(self) -> str:
+        """The model and the host that serves it."""
+        return self._door.name
+
+    @property
+    def constrains(self) -> bool:
+        """Whether any grammar may be asked for; else `complete` refuses those it cannot hold."""
+        return bool(self.server.kinds & {Kind.GRAMMAR, Kind.REGEX})
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        """As `LanguageModel.complete`.
+
+        Log-probabilities that the server tells of another distribution than the raw
+        model's (under a grammar, or at a temperature) are scored anew where it can score,
+        and left out where it cannot.
+        """
+        read = await self._say(messages, sampling, dialects.rule_of(sampling))
+        return await self._told(messages, read.completion) if read.unreported else read.completion
+
+    async def _say(
+        self, messages: Sequence[Message], sampling: Sampling, rule: Rule | None
+    ) -> dialects.Reply:
+        held = dialects.constraint(self.server, rule) if rule else {}
+        if held is None:
+            raise CapabilityMissing(
+                f"{self.name} cannot be held to this grammar",
+                fix="use vLLM, SGLang, llama.cpp's server or a local model",
+            )
+        dialect, model = self.server.dialect, self._door.model
+        body = dialects.chat(self.server, model, messages, sampling, held)
+        path, root = dialects.chat_path(dialect)
+        began = time.perf_counter()
+        async with self._door.open() as line:
+            try:
+                gathered = await line.gather(
+                    path, body, lambda: dialects.gatherer(dialect, sampling), root=root
+                )
+            except Refused as error:
+                await self._explain(line, error)
+                raise
+            seconds = time.perf_counter() - began
+            read = dialects.read_chat(gathered.reply, self.server, messages, sampling, seconds)
+            return self._without_key(read)
+
+    def _without_key(self, read: dialects.Reply) -> dialects.Reply:
+        """A key that came in pieces is whole only here."""
+        said, scrub = read.completion, self._door.without_key
+        text, thinking = scrub(said.text), scrub(said.thinking)
+        if (text, thinking) == (said.text, said.thinking):
+            return read
+        return replace(read, completion=replace(said, text=text, thinking=thinking, tokens=()))
+
+    async def _explain(self, line: Line, error: Refused) -> None:
+        """Raises an error that names the models there are, where the model is what is wrong."""
+        if error.status == 404:
+            models = await unless_refused(line.ask("/models"))
+            try:
+                probe.check_model(models, self._door.endpoint)
+            except ModelError as named:
+                raise ModelError(f"{error.message}; {named.message}", fix=named.fix) from error
+
+    async def _told(self, messages: Sequence[Message], completion: Completion) -> Completion:
+        """The completion with the log-probabilities that its reply did not tell, if it may be."""
+        return completion
+
+
+class ScoringOpenAIModel(OpenAIModel):
+    """`LanguageModel` and `Likelihood` on a server."""
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        """As `Likelihood.score`. On llama.cpp's server it takes a request for each token."""
+        if not text:
+            raise ModelError("there is no text to score")
+        if self.server.scoring is None:
+            raise CapabilityMissing(f"{self.name} cannot score a given text")
+        began = time.perf_counter()
+        async with self._door.open() as line:
+            model = self._door.model
+            tokens = await scoring.scored(self.server.scoring, line.ask, model, context, text)
+        seconds = round(time.perf_counter() - began, 3)
+        return Scored(tokens, Usage(calls=1, scored_tokens=len(tokens), seconds=seconds))
+
+    async def _told(self, messages: Sequence[Message], completion: Completion) -> Completion:
+        scored = await self.score(messages, completion.text)
+        usage = completion.usage + scored.usage + Usage(calls=-1)  # one completion to the caller
+        return replace(completion, tokens=scored.tokens, usage=usage)
+
+
+async def connect(
+    endpoint: Endpoint, *, rng: Random | None = None, clock: Clock | None = None
+) -> OpenAIModel | ScoringOpenAIModel:
+    """The model behind the endpoint, with what it was seen to be able to do.
+
+    A server that cannot score gives a model without `score`. Costs a few requests of a
+    few tokens: one to speak, one for each kind of constraint, and two scores where the
+    kind of server has them. Raises `ModelUnreachable`, and `ModelError` for a refused
+    key or a model that is not there.
+    """
+    door = Door(endpoint, rng=rng, clock=clock)
+    async with door.open() as line:
+        server = await probe.identify(line, endpoint)
+    server = await _spoken(door, server)
+    server = replace(server, kinds=await _kinds(door, server))
+    for way in SCORINGS.get(server.dialect, ()):
+        scoring_model = ScoringOpenAIModel(door, replace(server, scoring=way))
+        if await _scores_well(scoring_model):
+            return scoring_model
+    return OpenAIModel(door, server)
+
+
+async def _spoken(door: Door, server: Server) -> Server:
+    """What a first reply tells; without the fields that the server refuses, one by one.
+
+    Few tokens cannot repeat four words by themselves, so a server that gives back the
+    words it was to continue echoes them.
+    """
+    continues = server.dialect in _CONTINUES
+    messages = [_ASKED, _BEGUN] if continues else [_ASKED]
+    sampling = Sampling(temperature=0.0, max_tokens=1 if continues else 16)
+    while True:
+        try:
+            read = await OpenAIModel(door, server)._say(messages, sampling, None)
+        except Refused as error:
+            if error.field not in DROPPABLE - server.without:
+                raise
+            server = replace(server, without=server.without | {error.field})
+            continue
+        said, thought = read.completion.text, read.completion.thinking
+        echoes = continues and said.startswith(_BEGUN.content)
+        return replace(server, logprobs=read.told > 0, echoes=echoes, thinks=bool(thought))
+
+
+async def _kinds(door: Door, server: Server) -> frozenset[Kind]:
+    asked = KINDS.get(server.dialect, (Kind.SCHEMA,))
+    return frozenset([kind for kind in asked if await _holds(door, server, kind)])
+
+
+async def _holds(door: Door, server: Server, kind: Kind) -> bool:
+    tried = OpenAIModel(door, replace(server, kinds=frozenset({kind})))
+    # A constraint holds from where the thinking ends.
+    sampling = Sampling(temperature=0.0, max_tokens=512 if server.thinks else 64, top=0)
+    read = await unless_refused(tried._say([_ASKED], sampling, _PROOFS[kind]))
+    if read is None:
+        return False
+    said = read.completion.text.strip()
+    return _is_proof(said) if kind is Kind.SCHEMA else said == _WORD
+
+
+def _is_proof(said: str) -> bool:
+    try:
+        return bool(json.loads(said) == {"word": _WORD})
+    except (ValueError, RecursionError):
+        return False
+
+
+async def _scores_well(model: ScoringOpenAIModel) -> bool:
+    """Whether a text is scored after words and after a conversation, not with zeroes throughout."""
+    for context in ("The heart", [_ASKED]):
+        scored = await unless_refused(model.score(context, " pumps red blood"))
+        if scored is None or not any(token.logprob < 0 for token in scored.tokens):
+            return False
+    return True

@@ -1,0 +1,387 @@
+"""The door to one server: HTTP with bounds, waits and retries, and no key in any word.
+
+| what happens                                   | what it becomes                               |
+|------------------------------------------------|-----------------------------------------------|
+| no such host; TLS that fails                   | `ModelUnreachable`, at once                   |
+| refused connection, none within `connect_s`    | again, up to `retries`, `ModelUnreachable`    |
+| 408, 429, 500, 502, 503, 504, also in a stream | the same, and not before `Retry-After`        |
+| hung up, in mid-reply too                      | the same: asking again changes nothing there  |
+| a stream that has begun pauses for `stall_s`   | `ModelUnreachable`: it is still at work on it |
+| all of it not done within `timeout_s`          | `ModelUnreachable`                            |
+| 401, 403                                       | `KeyRefused`                                  |
+| a redirect                                     | `ModelError` that names where to              |
+| any other status but 200                       | `Refused` with the server's own words         |
+| 200 with no JSON, too long, broken             | `ModelError` that says which                  |
+
+Every message names the address and what mends it. The key is in the request's header
+and nowhere else: it is taken out of whatever a server says. A call that is cancelled
+closes its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+import httpx2
+
+from osler.errors import ModelError, ModelUnreachable
+from osler.llm.server import bounded_reading
+from osler.llm.server.bounded_reading import BadReply
+from osler.llm.server.endpoint import Endpoint, KeyRefused, Refused, ServerBusy
+
+__all__ = ["Clock", "Door", "Endpoint", "Gatherer", "KeyRefused", "Line", "Refused", "ServerBusy"]
+
+T = TypeVar("T")
+
+_BUSY = frozenset({408, 429, 500, 502, 503, 504})
+_LONGEST_WAIT = 60.0
+"""Seconds; a server that asks for more patience is taken at its word and left."""
+_FIRST_WAIT, _LAST_WAIT = 1.0, 30.0
+"""Seconds; the bounds between which the wait before another try grows."""
+_LONGEST_COMPLAINT = 64 * 1024
+"""Bytes read of a reply that is an error anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time as a door knows it; a test hands in its own."""
+
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    ticks: Callable[[], float] = time.monotonic
+    """Seconds from any beginning; never runs backwards."""
+    now: Callable[[], float] = time.time
+    """Seconds since the epoch, for servers that name a date to wait for."""
+
+
+class Gatherer(Protocol):
+    """What takes in a streamed reply, piece by piece."""
+
+    def take(self, told: Any) -> bool:
+        """Takes a piece; True when no more of them is wanted. Raises `BadReply`."""
+        ...
+
+    def take_whole(self, told: Any) -> None:
+        """Takes the reply of a server that does not stream."""
+        ...
+
+    def broken_off(self) -> bool:
+        """Whether the stream ended before the reply did. Raises `BadReply` when it had none."""
+        ...
+
+
+G = TypeVar("G", bound=Gatherer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Busy:
+    why: str
+    asked: float | None = None
+    """Seconds that the server asks to wait."""
+    absent: bool = False
+    """Whether there was no connection, so no server that could be busy."""
+
+
+class Door:
+    """One server and one model of it. Holds no connection, so it needs no closing.
+
+    `rng` spreads the waits between tries; `clock` is for tests.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, *, rng: Random | None = None, clock: Clock | None = None
+    ) -> None:
+        self.endpoint = endpoint
+        self.clock = clock or Clock()
+        self._rng = rng or Random()
+        # Loading the authorities takes as long as several requests; no redirect needs them.
+        secure = endpoint.base_url.lower().startswith("https:")
+        self._tls: ssl.SSLContext | bool = httpx2.create_ssl_context() if secure else False
+        # A semaphore belongs to one event loop, and a model may be used in several.
+        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
+        self._gates = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return f"Door({self.name!r})"
+
+    @property
+    def model(self) -> str:
+        return self.endpoint.model
+
+    @property
+    def name(self) -> str:
+        """The model and the host that serves it."""
+        return f"{self.endpoint.model}@{self.endpoint.host}"
+
+    async def post(self, path: str, body: dict[str, Any], *, root: bool = False) -> dict[str, Any]:
+        """The JSON object that a POST is answered with. Raises as the table above says."""
+        async with self.open() as line:
+            reply = await line.ask(path, body, root=root)
+            if not isinstance(reply, dict):
+                raise BadReply(f"{path} answered no JSON object")
+            return reply
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Line]:
+        """A line for one operation. What is found wrong with a reply names the model."""
+        key = self.endpoint.api_key
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with httpx2.AsyncClient(headers=headers, verify=self._tls, timeout=None) as client:
+            try:
+                yield Line(self, client)
+            except BadReply as error:
+                told = self.without_key(str(error))
+                raise ModelError(f"{self.name}: {told}", fix=self._reachable) from error
+
+    def gate(self) -> asyncio.Semaphore:
+        loop = asyncio.get_running_loop()
+        return self._gates.setdefault(loop, asyncio.Semaphore(self.endpoint.max_concurrency))
+
+    def wait_of(self, asked: float | None, attempt: int) -> float:
+        """Seconds before the next try: what the server asks, else longer each time, by chance.
+
+        The chance is over the whole range ("full jitter"), so that many callers who were
+        turned away together do not come back together.
+        """
+        grown = min(_LAST_WAIT, _FIRST_WAIT * 2**attempt)
+        return self._rng.uniform(0, grown) if asked is None else asked
+
+    def without_key(self, told: str) -> str:
+        """Some servers quote the key in their complaint; from here on it is not in a reply."""
+        key = self.endpoint.api_key
+        if not key:
+            return told
+        return told.replace(key, "[key]").replace(json.dumps(key)[1:-1], "[key]")
+
+    def unreachable(
+        self, url: str, what: str, *, busy: bool = False, fix: str = ""
+    ) -> ModelUnreachable:
+        kind = ServerBusy if busy else ModelUnreachable
+        return kind(f"{url}: {self.without_key(what)}", fix=fix or self._reachable)
+
+    @property
+    def _reachable(self) -> str:
+        at = f"{self.endpoint.base_url} ({self.endpoint.section}.url)"
+        return f"check that a model server runs at {at}"
+
+
+class Line:
+    """Requests over connections that end with it."""
+
+    def __init__(self, door: Door, client: httpx2.AsyncClient) -> None:
+        self._door = door
+        self._client = client
+
+    async def ask(
+        self,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        root: bool = False,
+        hasty: bool = False,
+    ) -> Any:
+        """The JSON in the reply; POST with a body, else GET. `root`: not under `/v1`.
+
+        `hasty` does not try again where there is no connection. Raises as the table above says.
+        """
+        url = self._door.endpoint.url(path, root=root)
+
+        async def once() -> Any:
+            async with self._sent(url, body) as response:
+                if told := await self._turned_away(url, response):
+                    return told
+                return await self._whole(url, response)
+
+        return await self._tried(url, once, hasty=hasty)
+
+    async def gather(
+        self, path: str, body: dict[str, Any], make: Callable[[], G], *, root: bool = False
+    ) -> G:
+        """A streamed reply, gathered; a new `make()` takes in each try.
+
+        The connection is closed as soon as the gatherer wants no more. Raises as `ask`.
+        """
+        url = self._door.endpoint.url(path, root=root)
+
+        async def once() -> G | _Busy:
+            async with self._sent(url, body) as response:
+                if told := await self._turned_away(url, response):
+                    return told
+                return await self._streamed(url, response, make())
+
+        return await self._tried(url, once)
+
+    async def _tried(
+        self, url: str, once: Callable[[], Awaitable[T | _Busy]], *, hasty: bool = False
+    ) -> T:
+        door, limit = self._door, self._door.endpoint.timeout_s
+        tries = 1 + door.endpoint.retries
+        spent = 0.0
+        for attempt in range(tries):
+            async with door.gate():
+                began = door.clock.ticks()
+                answer = await self._timed(url, once, limit - spent)
+                spent += door.clock.ticks() - began
+            if not isinstance(answer, _Busy):
+                return answer
+            wait = door.wait_of(answer.asked, attempt)
+            spent += wait
+            over = wait > _LONGEST_WAIT or spent >= limit or (hasty and answer.absent)
+            if over or attempt + 1 == tries:
+                why = f"{answer.why}, {attempt + 1} of {tries} tries"
+                raise door.unreachable(url, why, busy=not answer.absent)
+            await door.clock.sleep(wait)
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    async def _timed(
+        self, url: str, once: Callable[[], Awaitable[T | _Busy]], seconds: float
+    ) -> T | _Busy:
+        door, limit = self._door, self._door.endpoint.timeout_s
+        try:
+            async with asyncio.timeout(seconds):
+                return await once()
+        except TimeoutError as error:
+            why = f"no reply within {limit:g} s ({door.endpoint.section}.timeout_s)"
+            raise door.unreachable(url, why) from error
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            return self._unconnected(url, error)
+        except httpx2.TransportError as error:
+            return _Busy(f"the server hung up ({type(error).__name__})")
+        except httpx2.RequestError as error:
+            raise BadReply(f"the reply of {url} cannot be decoded: {error}") from error
+
+    def _unconnected(self, url: str, error: httpx2.TransportError) -> _Busy:
+        """A refused connection may be a server that starts; what cannot mend itself raises."""
+        unreachable = self._door.unreachable
+        cause: BaseException | None = error
+        while cause:
+            if isinstance(cause, ssl.SSLError):
+                what, section = f"TLS failed: {cause}", self._door.endpoint.section
+                raise unreachable(url, what, fix=_tls_fix(cause, section)) from error
+            if isinstance(cause, socket.gaierror):
+                what = f"no such host: {cause.strerror}"
+                raise unreachable(
+                    url, what, fix=f"check the host; {self._door.endpoint.address_fix}"
+                ) from error
+            cause = cause.__cause__ or cause.__context__
+        return _Busy(f"no connection: {str(error) or type(error).__name__}", absent=True)
+
+    @asynccontextmanager
+    async def _sent(self, url: str, body: dict[str, Any] | None) -> AsyncIterator[httpx2.Response]:
+        method, connect = ("GET" if body is None else "POST"), self._door.endpoint.connect_s
+        timeout = httpx2.Timeout(None, connect=connect)
+        async with self._client.stream(method, url, json=body, timeout=timeout) as response:
+            yield response
+
+    async def _turned_away(self, url: str, response: httpx2.Response) -> _Busy | None:
+        """None for a reply that is one; raises for what no other try would mend."""
+        status, words = response.status_code, ""
+        if status == httpx2.codes.OK:
+            return None
+        if response.is_redirect:
+            raise self._redirected(url, response)
+        try:
+            words = await bounded_reading.body(response, most=_LONGEST_COMPLAINT)
+        except BadReply:
+            words = "(a long page)"
+        words = self._door.without_key(words)
+        told = f"{status}: {bounded_reading.complaint(words)}".rstrip(": ")
+        if status in _BUSY:
+            asked = response.headers.get("retry-after", "")
+            wait = bounded_reading.retry_after(asked, now=self._door.clock.now())
+            return _Busy(f"the server answers {told}", wait)
+        if status in {401, 403}:
+            raise KeyRefused(f"{url}: key refused ({told})", fix=self._door.endpoint.key_fix)
+        section = self._door.endpoint.section
+        known = f"set {section}.name to a model that the server has"
+        fix = known if status == httpx2.codes.NOT_FOUND else ""
+        field = bounded_reading.refused_field(words)
+        raise Refused(f"{url} answered {told}", status=status, field=field, fix=fix)
+
+    def _redirected(self, url: str, response: httpx2.Response) -> Refused:
+        """The key is not carried elsewhere on a server's word."""
+        status = response.status_code
+        try:
+            to = response.url.join(response.headers["location"])
+            named = str(to.copy_with(username=None, password=None, query=None, fragment=None))
+        except (KeyError, httpx2.InvalidURL):
+            named = "an address that is none"
+        named = self._door.without_key(named)
+        return Refused(
+            f"{url} answered {status}, a redirect to {named}, which is not followed",
+            status=status,
+            fix=f"if you trust that address, set {self._door.endpoint.section}.url to it",
+        )
+
+    @property
+    def _most(self) -> int:
+        return self._door.endpoint.max_bytes
+
+    async def _whole(self, url: str, response: httpx2.Response) -> Any:
+        kind = bounded_reading.kind_of(response)
+        if "json" not in kind:
+            raise BadReply(f"{url} answered {kind}, not JSON: it may be a proxy or a web page")
+        text = await bounded_reading.body(response, most=self._most)
+        told = bounded_reading.parsed(self._door.without_key(text), f"the reply of {url}")
+        return self._trouble(url, told) or told
+
+    async def _streamed(self, url: str, response: httpx2.Response, gathered: G) -> G | _Busy:
+        if bounded_reading.kind_of(response) not in bounded_reading.STREAMS:
+            told = await self._whole(url, response)
+            if isinstance(told, _Busy):
+                return told
+            gathered.take_whole(told)
+            return gathered
+        async with aclosing(self._unstalled(url, response)) as events:
+            async for data in events:
+                if data.strip() == bounded_reading.DONE:
+                    break
+                told = bounded_reading.parsed(self._door.without_key(data), f"an event of {url}")
+                if trouble := self._trouble(url, told):
+                    return trouble
+                if gathered.take(told):
+                    return gathered
+        return _Busy("the reply broke off") if gathered.broken_off() else gathered
+
+    async def _unstalled(self, url: str, response: httpx2.Response) -> AsyncGenerator[str, None]:
+        """The events, while they come. The first may take long: a prompt is read before it."""
+        stall, waits = self._door.endpoint.stall_s, None
+        async with aclosing(bounded_reading.events(response, most=self._most)) as told:
+            while True:
+                try:
+                    async with asyncio.timeout(waits):
+                        data = await anext(told, None)
+                except TimeoutError as error:
+                    why = f"the reply stalled for {stall:g} s"
+                    raise self._door.unreachable(url, why) from error
+                if data is None:
+                    return
+                waits = stall
+                yield data
+
+    def _trouble(self, url: str, told: Any) -> _Busy | None:
+        """An error that a server only thought of after it had answered 200."""
+        if not isinstance(told, dict) or not told.get("error"):
+            return None
+        words, code = bounded_reading.complaint_in(told), bounded_reading.code_in(told)
+        if code in _BUSY:
+            return _Busy(f"the server answers {code}: {words}")
+        raise Refused(f"{url} answered with an error: {words}", status=code or 200)
+
+
+def _tls_fix(error: ssl.SSLError, section: str) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            "give the server a certificate that this machine trusts, or name the file of its"
+            " authority in the environment variable SSL_CERT_FILE"
+        )
+    return f'if the server speaks plain http, set {section}.url = "http://…"'

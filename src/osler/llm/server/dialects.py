@@ -1,0 +1,345 @@
+"""What the servers that call themselves OpenAI-compatible say differently.
+
+A request is made and a reply is read here, for each kind of server; `scoring.py` does
+so for the scoring of given texts. What the servers have in common is that they ignore
+fields they do not know, so a reply is never taken to have obeyed: entries are counted,
+texts compared, and what a server can do is what it was seen to do (`openai.connect`).
+`docs/guide/servers.md` has the table, and where each line of it is from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol, assert_never
+
+from osler.llm.core.base import Completion, Message, Sampling
+from osler.llm.server import replies
+from osler.llm.server.bounded_reading import BadReply
+from osler.llm.server.stream import Gathered
+from osler.text import whole
+
+
+class Dialect(StrEnum):
+    LLAMA_CPP = "llama.cpp"
+    VLLM = "vLLM"
+    SGLANG = "SGLang"
+    OLLAMA = "Ollama"
+    OPENROUTER = "OpenRouter"
+    GENERIC = "generic"
+
+
+class Kind(StrEnum):
+    """How a reply may be held to a form, the most exact first."""
+
+    GRAMMAR = "grammar"
+    REGEX = "regex"
+    CHOICE = "choice"
+    SCHEMA = "schema"
+
+
+class Scoring(StrEnum):
+    """How a given text is scored."""
+
+    ECHO = "echo"
+    PROMPT = "prompt_logprobs"
+    GENERATE = "generate"
+    FORCED = "forced"
+
+
+KINDS: Mapping[Dialect, tuple[Kind, ...]] = {
+    Dialect.LLAMA_CPP: (Kind.GRAMMAR, Kind.SCHEMA),
+    Dialect.VLLM: (Kind.GRAMMAR, Kind.REGEX, Kind.CHOICE, Kind.SCHEMA),
+    Dialect.SGLANG: (Kind.GRAMMAR, Kind.REGEX, Kind.SCHEMA),
+}
+"""What each kind of server is asked to prove; of the others a schema alone."""
+
+SCORINGS: Mapping[Dialect, tuple[Scoring, ...]] = {
+    Dialect.LLAMA_CPP: (Scoring.FORCED,),
+    Dialect.VLLM: (Scoring.ECHO, Scoring.PROMPT),
+    Dialect.SGLANG: (Scoring.GENERATE,),
+}
+"""The ways to score that are tried, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What was found out about a server when it was connected to."""
+
+    dialect: Dialect = Dialect.GENERIC
+    kinds: frozenset[Kind] = frozenset()
+    """The kinds of constraint that were seen to hold."""
+    logprobs: bool = False
+    """Whether generated tokens were seen to come with log-probabilities."""
+    scoring: Scoring | None = None
+    """The way of scoring that was seen to work."""
+    echoes: bool = False
+    """Whether a continued message comes back with its beginning in front."""
+    thinks: bool = False
+    """Whether it tells of thought before a reply."""
+    without: frozenset[str] = frozenset()
+    """Fields that it refuses, which are left out since."""
+
+
+class Rule(Protocol):
+    """What a reply is held to, in the forms that servers take; each may be absent."""
+
+    @property
+    def gbnf(self) -> str: ...
+    @property
+    def regex(self) -> str | None: ...
+    @property
+    def choices(self) -> tuple[str, ...]: ...
+    @property
+    def json_schema(self) -> Mapping[str, Any] | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A `Rule` as plain values."""
+
+    gbnf: str = ""
+    regex: str | None = None
+    choices: tuple[str, ...] = ()
+    json_schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    completion: Completion
+    told: int
+    """Tokens that the reply tells something of."""
+    unreported: bool
+    """Whether there are log-probabilities of these words that the reply does not tell."""
+
+
+def rule_of(sampling: Sampling) -> Rule | None:
+    return sampling.grammar
+
+
+def constraint(server: Server, rule: Rule) -> dict[str, Any] | None:
+    """The fields that hold a reply to the rule; None where this server cannot."""
+    match server.dialect:
+        case Dialect.LLAMA_CPP:
+            names = {Kind.GRAMMAR: "grammar", Kind.SCHEMA: "json_schema"}
+            return _field(server, rule, names)
+        case Dialect.VLLM:
+            names = {Kind.GRAMMAR: "grammar", Kind.REGEX: "regex"}
+            names |= {Kind.CHOICE: "choice", Kind.SCHEMA: "json"}
+            held = _field(server, rule, names)
+            return held and {"structured_outputs": held}
+        case Dialect.SGLANG:
+            held = _field(server, rule, {Kind.GRAMMAR: "ebnf", Kind.REGEX: "regex"})
+            return held or _response_format(server, rule)
+        case Dialect.OLLAMA:
+            return _field(server, rule, {Kind.SCHEMA: "format"})
+        case Dialect.OPENROUTER | Dialect.GENERIC:
+            return _response_format(server, rule)
+        case _:
+            assert_never(server.dialect)
+
+
+def _field(server: Server, rule: Rule, names: Mapping[Kind, str]) -> dict[str, Any] | None:
+    forms = {
+        Kind.GRAMMAR: rule.gbnf,
+        Kind.REGEX: rule.regex,
+        Kind.CHOICE: list(rule.choices),
+        Kind.SCHEMA: rule.json_schema,
+    }
+    for kind, name in names.items():
+        if forms[kind] and kind in server.kinds:
+            return {name: forms[kind]}
+    return None
+
+
+def _response_format(server: Server, rule: Rule) -> dict[str, Any] | None:
+    if rule.json_schema is None or Kind.SCHEMA not in server.kinds:
+        return None
+    named = {"name": "reply", "strict": True, "schema": rule.json_schema}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def chat_path(dialect: Dialect) -> tuple[str, bool]:
+    """Where to send a chat, and whether that is at the root.
+
+    Ollama's own door is used because its OpenAI one cuts a prompt that is too long without
+    a word and has no field against it.
+    """
+    return ("/api/chat", True) if dialect is Dialect.OLLAMA else ("/chat/completions", False)
+
+
+def gatherer(dialect: Dialect, sampling: Sampling) -> Gathered:
+    """What puts a streamed chat together."""
+    if dialect is Dialect.OLLAMA:
+        return Gathered(sampling.max_tokens, translate=from_ollama)
+    return Gathered(sampling.max_tokens)
+
+
+def chat(
+    server: Server,
+    model: str,
+    messages: Sequence[Message],
+    sampling: Sampling,
+    held: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The body of a chat; `held` is what `constraint` gave."""
+    if server.dialect is Dialect.OLLAMA:
+        return {**to_ollama(model, messages, sampling), **held}
+    body = {
+        "model": model,
+        "messages": listed(messages),
+        "temperature": sampling.temperature,
+        "max_tokens": sampling.max_tokens,
+        "seed": sampling.seed,
+        **({"stop": list(sampling.stop)} if sampling.stop else {}),
+        **({"logprobs": True, "top_logprobs": sampling.top} if sampling.top else {}),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **_untailed(server.dialect, messages),
+        **held,
+    }
+    if "max_tokens" in server.without:
+        body["max_completion_tokens"] = sampling.max_tokens
+    return {name: value for name, value in body.items() if name not in server.without}
+
+
+def _untailed(dialect: Dialect, messages: Sequence[Message]) -> dict[str, Any]:
+    """The paper samples by temperature alone; the servers' own defaults would cut tails."""
+    match dialect:
+        case Dialect.LLAMA_CPP:
+            return {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
+        case Dialect.VLLM:
+            return {"top_k": -1, "top_p": 1.0, "min_p": 0.0, **turn(messages)}
+        case Dialect.SGLANG:
+            goes_on = {"continue_final_message": bool(begun(messages))}
+            return {"top_k": -1, "top_p": 1.0, "min_p": 0.0, **goes_on}
+        case Dialect.OPENROUTER:
+            # Else a provider that knows none of the fields may be chosen, and ignores them.
+            return {"provider": {"require_parameters": True}}
+        case Dialect.GENERIC | Dialect.OLLAMA:
+            return {}
+        case _:
+            assert_never(dialect)
+
+
+def listed(messages: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in messages]
+
+
+def turn(messages: Sequence[Message]) -> dict[str, bool]:
+    """vLLM's way to say whether the last message is to be continued."""
+    continued = bool(begun(messages))
+    return {"continue_final_message": continued, "add_generation_prompt": not continued}
+
+
+def begun(messages: Sequence[Message]) -> str:
+    """What the assistant has said already; empty when it has the next turn to itself."""
+    last = messages[-1] if messages else Message("user", "")
+    return last.content if last.role == "assistant" else ""
+
+
+def to_ollama(model: str, messages: Sequence[Message], sampling: Sampling) -> dict[str, Any]:
+    options = {
+        "temperature": sampling.temperature,
+        "num_predict": sampling.max_tokens,
+        "seed": sampling.seed,
+        "stop": list(sampling.stop),
+        "top_k": 0,
+        "top_p": 1.0,
+        "min_p": 0.0,
+        "repeat_penalty": 1.0,
+    }
+    return {
+        "model": model,
+        "messages": listed(messages),
+        "stream": True,
+        "options": options,
+        # Without these a prompt that is too long loses its beginning, and nobody is told.
+        "truncate": False,
+        "shift": False,
+        **({"logprobs": True, "top_logprobs": sampling.top} if sampling.top else {}),
+    }
+
+
+def from_ollama(told: Any) -> Any:
+    """A line of Ollama's stream as a chunk of the OpenAI interface's."""
+    if not isinstance(told, Mapping) or not isinstance(told.get("message"), Mapping):
+        return told
+    said, done = told["message"], bool(told.get("done"))
+    choice: dict[str, Any] = {
+        "delta": {"content": said.get("content"), "reasoning_content": said.get("thinking")},
+        "finish_reason": (told.get("done_reason") or "stop") if done else None,
+    }
+    if isinstance(told.get("logprobs"), list):
+        choice["logprobs"] = {"content": told["logprobs"]}
+    chunk: dict[str, Any] = {"choices": [{**choice, "message": choice["delta"]}]}
+    if done:
+        counts = told.get("prompt_eval_count"), told.get("eval_count")
+        chunk["usage"] = {"prompt_tokens": counts[0], "completion_tokens": counts[1]}
+    return chunk
+
+
+def read_chat(
+    reply: Any, server: Server, messages: Sequence[Message], sampling: Sampling, seconds: float
+) -> Reply:
+    """The completion in the reply to a chat. Raises `BadReply`."""
+    choice = replies.first_choice(reply)
+    message = replies.get(choice, "message", Mapping, "the first choice")
+    finish, thought = choice.get("finish_reason"), _thought(message)
+    cut, most = finish == "length", replies.longest(sampling.max_tokens)
+    said = _said(message, thought, finish)
+    if finish == "content_filter":
+        raise BadReply("the server's content filter cut the reply")
+    text = said.removeprefix(begun(messages)) if server.echoes else said
+    cut, text = cut or len(text) > most, text[:most]
+    text = text.rstrip(replies.STRAY) if cut else text
+    text = _stopped(text, sampling.stop) if "stop" in server.without else text
+    usage = replies.read_usage(reply, seconds)
+    entries = replies.entries(choice) if sampling.top else ()
+    tokens = replies.read_tokens(choice, text) if sampling.top else ()
+    raw = _raw(server.dialect, sampling)
+    if not raw or not _all_told(text, len(entries), usage.completion_tokens):
+        tokens = ()
+    unreported = bool(sampling.top and text and not thought and not tokens)
+    finished: Any = "length" if cut else "stop"
+    completion = Completion(text, tokens, finished, usage, thought)
+    return Reply(completion, len(entries), unreported and (not raw or not text.isascii()))
+
+
+def _thought(message: Mapping[str, Any]) -> str:
+    told = message.get("reasoning_content") or message.get("reasoning")
+    return whole(told) if isinstance(told, str) else ""
+
+
+def _said(message: Mapping[str, Any], thought: str, finish: object) -> str:
+    """The content; none is a reply only where a model used up its tokens in thought."""
+    said = message.get("content")
+    if said is None and thought and finish in ("length", "stop"):
+        return ""
+    if not isinstance(said, str):
+        refusal = message.get("refusal") or finish
+        raise BadReply(f"the reply's content is no text but {said!r} (finish: {refusal})")
+    return whole(said)
+
+
+def _stopped(text: str, stops: Sequence[str]) -> str:
+    """The text up to the first of the strings, for a server that does not stop at them."""
+    return text[: min((at for at in map(text.find, stops) if at >= 0), default=len(text))]
+
+
+def _raw(dialect: Dialect, sampling: Sampling) -> bool:
+    """Whether told log-probabilities are the raw model's, before grammar and temperature.
+
+    Under a grammar vLLM tells them after the mask, so that every token is certain; of the
+    servers for which nothing is known that is assumed. SGLang tells those that it sampled by.
+    """
+    if dialect is Dialect.LLAMA_CPP:
+        return True
+    sampled_raw = dialect is not Dialect.SGLANG or sampling.temperature in {0.0, 1.0}
+    return sampled_raw and not sampling.grammar
+
+
+def _all_told(text: str, told: int, tokens: int) -> bool:
+    """False when tokens that share a character were reported as one, as llama.cpp does."""
+    return text.isascii() or told >= tokens

@@ -1,0 +1,93 @@
+"""Which kind of server answers, told by doors that only that kind has."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import Any, TypeVar
+
+from osler.errors import ModelError, ModelUnreachable
+from osler.llm.server.bounded_reading import BadReply
+from osler.llm.server.connection import Endpoint, KeyRefused, Line, ServerBusy
+from osler.llm.server.dialects import Dialect, Server
+
+T = TypeVar("T")
+
+DROPPABLE = frozenset(
+    {"max_tokens", "temperature", "seed", "stop", "logprobs", "top_logprobs", "stream_options"}
+)
+"""Fields of a chat that are done without where a server refuses them."""
+_LISTED = 10
+"""Models that a message names."""
+
+
+async def unless_refused(asked: Awaitable[T]) -> T | None:
+    """None for what the server refuses or garbles: it cannot do this, which is no failure.
+
+    A server that cannot be reached, or refuses the key, is one.
+    """
+    try:
+        return await asked
+    except (ModelUnreachable, KeyRefused):
+        raise
+    except (ModelError, BadReply):
+        return None
+
+
+async def identify(line: Line, endpoint: Endpoint) -> Server:
+    """The kind of server, and what its list of models tells of this one.
+
+    Raises `ModelError` that names the models there are where this one is not among them,
+    `ModelUnreachable`, and `KeyRefused`.
+    """
+    models = await unless_refused(line.ask("/models", hasty=True))
+    dialect = await _kind(line, _entries(models))
+    if dialect in {Dialect.VLLM, Dialect.OLLAMA}:
+        check_model(models, endpoint)
+    entry = next((one for one in _entries(models) if one.get("id") == endpoint.model), {})
+    known = entry.get("supported_parameters")
+    without = DROPPABLE - set(known) if isinstance(known, list) else frozenset()
+    return Server(dialect, without=frozenset(without - {"max_tokens", "stream_options"}))
+
+
+async def _kind(line: Line, entries: list[Mapping[str, Any]]) -> Dialect:
+    """By the doors; where there is none of them, by the list of models."""
+    if _has(await _root(line, "/props"), "default_generation_settings"):
+        return Dialect.LLAMA_CPP
+    if _has(await _root(line, "/version"), "version"):
+        return Dialect.VLLM
+    if _has(await _root(line, "/model_info") or await _root(line, "/get_model_info"), "model_path"):
+        return Dialect.SGLANG
+    if _has(await _root(line, "/api/version"), "version"):
+        return Dialect.OLLAMA
+    if any("supported_parameters" in entry for entry in entries):
+        return Dialect.OPENROUTER
+    return Dialect.GENERIC
+
+
+async def _root(line: Line, path: str) -> Any:
+    """What a door outside `/v1` tells. A gateway may guard or break those it does not have."""
+    try:
+        return await unless_refused(line.ask(path, root=True, hasty=True))
+    except (KeyRefused, ServerBusy):
+        return None
+
+
+def _has(told: Any, key: str) -> bool:
+    return isinstance(told, Mapping) and bool(told.get(key))
+
+
+def _entries(models: Any) -> list[Mapping[str, Any]]:
+    listed = models.get("data") if isinstance(models, Mapping) else None
+    return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+
+
+def check_model(models: Any, endpoint: Endpoint) -> None:
+    """Raises `ModelError` that names the models of a list in which this one is not."""
+    known, model = [str(one.get("id")) for one in _entries(models)], endpoint.model
+    if known and model not in known and f"{model}:latest" not in known:
+        more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+        named = ", ".join(known[:_LISTED])
+        raise ModelError(
+            f"the server has no model {model}, but {named}{more}",
+            fix=f"set {endpoint.section}.name to one of them",
+        )

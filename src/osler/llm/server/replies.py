@@ -1,0 +1,122 @@
+"""What is read out of replies, and never taken on trust: counted, compared, bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from osler.llm.core.align import decode
+from osler.llm.core.base import TokenScore
+from osler.llm.server.bounded_reading import BadReply
+from osler.text import whole
+from osler.types import Usage
+
+_ROUNDING = 1e-4
+"""A log-probability above 0 by no more than this is a sum of rounding errors."""
+_LONGEST_TOKEN = 32
+"""Characters of a token that no whole reply has on average: longer ones are runs of blanks."""
+STRAY = "\ufffd"
+"""What a server tells in the place of bytes that are no character."""
+
+
+def first_choice(reply: Any) -> Mapping[str, Any]:
+    if not isinstance(reply, Mapping):
+        raise BadReply("the reply is no JSON object")
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        raise BadReply(f"the reply has no choices: {str(reply)[:200]}")
+    return choices[0]
+
+
+def get(holder: Any, key: str, kind: type[Any], where: str) -> Any:
+    """`holder[key]`, which must be of the kind. Raises `BadReply` that says where it is not."""
+    value = holder.get(key) if isinstance(holder, Mapping) else None
+    if not isinstance(value, kind):
+        raise BadReply(f"{where} has no {key}: {str(holder)[:200]}")
+    return value
+
+
+def entries(choice: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """What is told of each token; empty when nothing is."""
+    told = choice.get("logprobs")
+    listed = told.get("content") if isinstance(told, Mapping) else None
+    if not isinstance(listed, list):
+        return ()
+    if not all(isinstance(entry, Mapping) for entry in listed):
+        raise BadReply("the reply's log-probabilities are no list of objects")
+    return listed
+
+
+def read_tokens(choice: Mapping[str, Any], text: str) -> tuple[TokenScore, ...]:
+    """The entries with offsets into `text`; none when they do not spell it.
+
+    Entries past the text, such as a stop string's or the end of the turn, are left out.
+    Raises `BadReply` for what is no log-probability.
+    """
+    told = entries(choice)
+    spelt, spans = decode([_bytes(entry) for entry in told])
+    if not spelt.startswith(text):
+        return ()
+    return tuple(
+        TokenScore(text[start:end], start, min(end, len(text)), logprob(entry), _top(entry))
+        for entry, (start, end) in zip(told, spans, strict=True)
+        if start < len(text)
+    )
+
+
+def logprob(entry: Mapping[str, Any]) -> float:
+    return finite(entry.get("logprob"), entry.get("token"))
+
+
+def finite(value: Any, token: Any) -> float:
+    """A log-probability. Raises `BadReply` for what is missing, positive or no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadReply(f"the token {token!r} has no log-probability but {value!r}")
+    if not isfinite(value) or value > _ROUNDING:
+        raise BadReply(f"{value} is no log-probability (token {token!r})")
+    return min(0.0, float(value))
+
+
+def top_entries(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    told = entry.get("top_logprobs") or []
+    if not isinstance(told, list) or not all(isinstance(other, Mapping) for other in told):
+        raise BadReply("top_logprobs is no list of objects")
+    return told
+
+
+def read_usage(reply: Mapping[str, Any], seconds: float) -> Usage:
+    """Servers may leave any of it out: what is not told is 0."""
+    told = reply.get("usage")
+    told = told if isinstance(told, Mapping) else {}
+    details = told.get("prompt_tokens_details")
+    details = details if isinstance(details, Mapping) else {}
+    return Usage(
+        calls=1,
+        prompt_tokens=_count(told.get("prompt_tokens")),
+        completion_tokens=_count(told.get("completion_tokens")),
+        cached_tokens=_count(details.get("cached_tokens")),
+        seconds=round(seconds, 3),
+    )
+
+
+def longest(max_tokens: int) -> int:
+    """Characters that a reply of so many tokens cannot have; a longer one lost its bound."""
+    return max_tokens * _LONGEST_TOKEN
+
+
+def _bytes(entry: Mapping[str, Any]) -> bytes:
+    told = entry.get("bytes")
+    try:
+        # `bytes` of a number would be as many zeros.
+        return whole(str(entry.get("token", ""))).encode() if told is None else bytes(list(told))
+    except (TypeError, ValueError) as error:
+        raise BadReply(f"a token's bytes are no bytes: {str(told)[:80]!r}") from error
+
+
+def _top(entry: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    return tuple((whole(str(o.get("token", ""))), logprob(o)) for o in top_entries(entry))
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0

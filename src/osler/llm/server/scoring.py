@@ -1,0 +1,276 @@
+"""How likely a given text is, asked of servers in the four ways that they know.
+
+* `echo` and `prompt_logprobs` (vLLM) give back a prompt of token ids with their
+  log-probabilities, in one request;
+* SGLang's own `/generate` does the same in other words;
+* llama.cpp's server has no such thing, so each token is forced by a logit bias, in a
+  request of its own, as `llm/local/model.py` does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol, assert_never
+
+from osler.llm.core.align import decode
+from osler.llm.core.base import Message, TokenScore
+from osler.llm.server import replies
+from osler.llm.server.bounded_reading import BadReply
+from osler.llm.server.dialects import Scoring, begun, listed, turn
+
+_FORCE = 1_000.0
+"""Logit bias that no raw logit reaches."""
+_LOOKUPS = (300, 3_000, 1_000_000)
+"""How many of the likeliest tokens to ask for until the wanted one is among them."""
+
+Context = Sequence[Message] | str
+
+
+class Ask(Protocol):
+    """A request and the JSON of its reply; POST with a body, else GET."""
+
+    async def __call__(
+        self, path: str, body: dict[str, Any] | None = None, *, root: bool = False
+    ) -> Any:
+        """`root`: the path is not under `/v1`."""
+        ...
+
+
+_Step = Callable[[int, int], Awaitable[Mapping[str, Any]]]
+"""A forced token, how many of the likeliest to tell → what the server tells."""
+
+
+async def scored(
+    way: Scoring, ask: Ask, model: str, context: Context, text: str
+) -> tuple[TokenScore, ...]:
+    """The text's tokens after the context. Raises `BadReply` and what `ask` raises."""
+    match way:
+        case Scoring.FORCED:
+            return await forced(ask, context, text)
+        case Scoring.ECHO | Scoring.PROMPT:
+            return await _echoed(ask, model, context, text, way)
+        case Scoring.GENERATE:
+            return await _generated(ask, context, text)
+        case _:
+            assert_never(way)
+
+
+# vLLM
+
+
+async def _echoed(
+    ask: Ask, model: str, context: Context, text: str, way: Scoring
+) -> tuple[TokenScore, ...]:
+    continued = {} if isinstance(context, str) else turn(context)
+    before = await _ids(ask, context, first=True, model=model, **continued)
+    ids = await _ids(ask, text, first=False, model=model)
+    _none_empty(before, ids)
+    body: dict[str, Any] = {"model": model, "prompt": before + ids, "temperature": 0.0}
+    if way is Scoring.ECHO:
+        body |= {"max_tokens": 0, "echo": True, "logprobs": 0}
+        told = read_echo(await ask("/completions", body), len(before) + len(ids))
+    else:
+        body |= {"max_tokens": 1, "prompt_logprobs": 0}
+        told = read_prompt(await ask("/completions", body), before + ids)
+    told = told[-len(ids) :]
+    spans = spans_of([piece for piece, _ in told], text)
+    return scores(text, spans, [logprob for _, logprob in told])
+
+
+def read_echo(reply: Any, count: int) -> list[tuple[str, float]]:
+    """The last tokens' texts and log-probabilities in a `/completions` reply with `echo`.
+
+    `count` is how many tokens the prompt had, and a reply with another number of
+    them is a `BadReply`. The first has no log-probability and is left out.
+    """
+    told = replies.get(replies.first_choice(reply), "logprobs", Mapping, "the first choice")
+    values, pieces = told.get("token_logprobs"), told.get("tokens")
+    if not isinstance(values, list) or not isinstance(pieces, list):
+        raise BadReply("the echo has no token_logprobs")
+    if not len(values) == len(pieces) == count:
+        raise BadReply(f"the echo of {count} tokens has {len(values)} log-probabilities")
+    told_of = zip(pieces[1:], values[1:], strict=True)
+    return [(str(piece), replies.finite(value, piece)) for piece, value in told_of]
+
+
+def read_prompt(reply: Any, ids: Sequence[int]) -> list[tuple[str, float]]:
+    """The same of a reply with `prompt_logprobs`, which tells them by token id."""
+    told = replies.get(replies.first_choice(reply), "prompt_logprobs", Sequence, "the first choice")
+    if len(told) != len(ids):
+        raise BadReply(f"the prompt of {len(ids)} tokens has {len(told)} log-probabilities")
+    read = []
+    for token, place in zip(ids[1:], told[1:], strict=True):
+        entry = replies.get(place, str(token), Mapping, "a place of prompt_logprobs")
+        piece = str(entry.get("decoded_token", ""))
+        read.append((piece, replies.finite(entry.get("logprob"), piece)))
+    return read
+
+
+# SGLang
+
+
+async def _generated(ask: Ask, context: Context, text: str) -> tuple[TokenScore, ...]:
+    continued: dict[str, Any] = {}
+    if not isinstance(context, str):
+        continued = {"continue_final_message": bool(begun(context))}
+    before = await _ids(ask, context, first=True, **continued)
+    ids = await _ids(ask, text, first=False)
+    _none_empty(before, ids)
+    body = {
+        "input_ids": before + ids,
+        "sampling_params": {"max_new_tokens": 1, "temperature": 0.0},
+        "return_logprob": True,
+        # One token before the text: the first that is told has no log-probability.
+        "logprob_start_len": len(before) - 1,
+        "return_text_in_logprobs": True,
+    }
+    told = read_generated(await ask("/generate", body, root=True), ids)
+    spans = spans_of([piece for piece, _ in told], text)
+    return scores(text, spans, [logprob for _, logprob in told])
+
+
+def read_generated(reply: Any, ids: Sequence[int]) -> list[tuple[str, float]]:
+    """The last tokens of `input_token_logprobs`, which are triples and must be these ids."""
+    meta = replies.get(reply, "meta_info", Mapping, "the reply")
+    told = replies.get(meta, "input_token_logprobs", list, "meta_info")[-len(ids) :]
+    try:
+        triples = [(str(piece or ""), value, token) for value, token, piece in told]
+    except (TypeError, ValueError) as error:
+        raise BadReply("input_token_logprobs are no triples") from error
+    if [token for _, _, token in triples] != list(ids):
+        raise BadReply("input_token_logprobs are of other tokens than were asked")
+    return [(piece, replies.finite(value, piece)) for piece, value, _ in triples]
+
+
+async def _ids(ask: Ask, text: Context, *, first: bool, **more: Any) -> list[int]:
+    """Token ids by `/tokenize`, as vLLM and SGLang have it; messages by the chat template."""
+    if isinstance(text, str):
+        asked: dict[str, Any] = {"prompt": text, "add_special_tokens": first}
+    else:
+        asked = {"messages": listed(text)}
+    reply = await ask("/tokenize", asked | more, root=True)
+    ids = reply.get("tokens") if isinstance(reply, Mapping) else None
+    if not isinstance(ids, list) or not all(isinstance(one, int) for one in ids):
+        raise BadReply("/tokenize gave no tokens")
+    return ids
+
+
+def _none_empty(before: Sequence[int], ids: Sequence[int]) -> None:
+    if not before or not ids:
+        raise BadReply("there are no tokens to score, or none before them")
+
+
+# llama.cpp
+
+
+async def forced(ask: Ask, context: Context, text: str) -> tuple[TokenScore, ...]:
+    """Scores a text on llama.cpp's server, a request for each token. Raises `BadReply`."""
+    if isinstance(context, str):
+        before = await _pieces(ask, context, add_special=True)
+    else:
+        templated = await ask("/apply-template", {"messages": listed(context)}, root=True)
+        prompt = replies.get(templated, "prompt", str, "/apply-template")
+        before = await _pieces(ask, prompt, add_special=True, parse_special=True)
+    prompt_ids = [token for token, _ in before]
+    letter, tokens = await _pieces(ask, "a"), await _pieces(ask, text)
+    if not letter or not tokens:
+        raise BadReply("/tokenize gave no tokens")
+    logprobs: list[float] = []
+    for token, piece in tokens:
+        # A prefix that others left in the server's cache was read in other batches, which moved
+        # a token by as much as 0.8 nats; so the first step reads all of it, and the rest reuse it.
+        step = partial(_step, ask, prompt_ids, cached=bool(logprobs))
+        logprobs.append(await _forced_token(step, token, piece, plain=letter[0][0]))
+        prompt_ids.append(token)
+    spelt, spans = decode([piece for _, piece in tokens])
+    if spelt != text:
+        raise BadReply("the server's tokens do not spell the text")
+    return scores(text, spans, logprobs)
+
+
+async def _pieces(ask: Ask, text: str, **special: bool) -> list[tuple[int, bytes]]:
+    """Ids with their bytes; a piece that is no text is told as a list of its bytes."""
+    asked = {"content": text, "with_pieces": True, "parse_special": False, **special}
+    reply = await ask("/tokenize", asked, root=True)
+    try:
+        told = [(token["id"], token["piece"]) for token in reply["tokens"]]
+        return [(i, p.encode() if isinstance(p, str) else bytes(list(p))) for i, p in told]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadReply("/tokenize gave no tokens with pieces") from error
+
+
+async def _forced_token(step: _Step, token: int, piece: bytes, *, plain: int) -> float:
+    """The raw model's log-probability of `token`.
+
+    A token that is only part of a character is never reported as the chosen one: it
+    is looked up among the likeliest while the token `plain` is forced.
+    """
+    try:
+        piece.decode("utf-8")
+    except UnicodeDecodeError:
+        return await _looked_up(step, token, plain)
+    entry = await step(token, 1)
+    if entry.get("id") != token:
+        raise BadReply(f"the server did not take the forced token {token}")
+    return replies.logprob(entry)
+
+
+async def _looked_up(step: _Step, token: int, plain: int) -> float:
+    for count in _LOOKUPS:
+        for other in replies.top_entries(await step(plain, count)):
+            if other.get("id") == token:
+                return replies.logprob(other)
+    raise BadReply(f"the token {token} has no log-probability")
+
+
+async def _step(
+    ask: Ask, prompt: list[int], token: int, count: int, *, cached: bool
+) -> Mapping[str, Any]:
+    body = {
+        "prompt": prompt,
+        "n_predict": 1,
+        "n_probs": count,
+        "temperature": 0.0,
+        "logit_bias": [[token, _FORCE]],
+        "cache_prompt": cached,
+    }
+    told = replies.entries(replies.first_choice(await ask("/completions", body)))
+    if not told:
+        raise BadReply("the reply has no log-probabilities")
+    return told[0]
+
+
+# Spans
+
+
+def spans_of(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
+    """Where in `text` each token lies, of tokens that are told as text.
+
+    A token that is part of a character is told as a replacement character. A run of
+    such shares the span of all the characters that it makes. Raises `BadReply` when
+    the tokens do not spell the text.
+    """
+    spans: list[tuple[int, int]] = []
+    at, waiting = 0, 0
+    for piece in pieces:
+        if not piece or replies.STRAY in piece:
+            waiting += 1
+            continue
+        start = text.find(piece, at + 1) if waiting else at
+        if start < 0 or not text.startswith(piece, start):
+            raise BadReply(f"the server's tokens do not spell the text: {piece!r}")
+        spans += [(at, start)] * waiting + [(start, start + len(piece))]
+        at, waiting = start + len(piece), 0
+    if bool(waiting) != (at < len(text)):
+        raise BadReply("the server's tokens do not spell the text to its end")
+    return spans + [(at, len(text))] * waiting
+
+
+def scores(
+    text: str, spans: Sequence[tuple[int, int]], logprobs: Sequence[float]
+) -> tuple[TokenScore, ...]:
+    return tuple(
+        TokenScore(text[start:end], start, end, logprob)
+        for (start, end), logprob in zip(spans, logprobs, strict=True)
+    )

@@ -1,0 +1,99 @@
+"""A chat reply put together from the pieces that a server streams.
+
+What comes out has the form of a reply that was not streamed, so that there is one
+reader for both (`replies.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from osler.llm.server.bounded_reading import BadReply
+from osler.llm.server.replies import longest
+
+
+class Gathered:
+    """Takes the chunks of `/chat/completions`; `translate` makes other servers' into such.
+
+    More than `max_tokens` tokens can spell is not read: the server has lost the bound,
+    and the reply counts as cut.
+    """
+
+    def __init__(
+        self, max_tokens: int, *, translate: Callable[[Any], Any] = lambda told: told
+    ) -> None:
+        self._most = longest(max_tokens)
+        self._max_tokens = max_tokens
+        self._translate = translate
+        self._said: dict[str, list[str]] = {"content": [], "reasoning_content": [], "refusal": []}
+        self._length = 0
+        self._entries: list[Any] = []
+        self._finish: str | None = None
+        self._usage: Any = None
+        self._pieces = 0
+        self._whole: Any = None
+
+    def take(self, told: Any) -> bool:
+        """Takes a chunk; True when the reply has grown past every bound. Raises `BadReply`."""
+        told = self._translate(told)
+        if not isinstance(told, Mapping):
+            raise BadReply(f"an event is no JSON object: {str(told)[:80]}")
+        self._usage = told.get("usage") or self._usage
+        choices = told.get("choices")
+        if not choices:
+            return False
+        if not isinstance(choices, list) or not isinstance(choices[0], Mapping):
+            raise BadReply("an event's choices are no list of objects")
+        self._pieces += 1
+        self._add(choices[0])
+        return self._over()
+
+    def take_whole(self, told: Any) -> None:
+        self._whole = self._translate(told)
+
+    def broken_off(self) -> bool:
+        if not self._pieces:
+            raise BadReply("the stream had no reply in it")
+        return self._finish is None
+
+    @property
+    def reply(self) -> Any:
+        """As a server that does not stream would have told it."""
+        if self._whole is not None:
+            return self._whole
+        said = {key: "".join(pieces) for key, pieces in self._said.items() if pieces}
+        choice: dict[str, Any] = {
+            "message": {"role": "assistant", "content": None, **said},
+            "finish_reason": self._finish,
+        }
+        if self._entries:
+            choice["logprobs"] = {"content": self._entries}
+        return {"choices": [choice], **({"usage": self._usage} if self._usage else {})}
+
+    def _add(self, choice: Mapping[str, Any]) -> None:
+        delta = choice.get("delta")
+        if not isinstance(delta, Mapping):
+            raise BadReply(f"an event has no delta: {str(choice)[:80]}")
+        self._say("content", delta.get("content"))
+        self._say("reasoning_content", delta.get("reasoning_content") or delta.get("reasoning"))
+        self._say("refusal", delta.get("refusal"))
+        told = choice.get("logprobs")
+        entries = told.get("content") if isinstance(told, Mapping) else None
+        self._entries += entries if isinstance(entries, list) else []
+        finish = choice.get("finish_reason")
+        self._finish = str(finish) if finish else self._finish
+
+    def _say(self, key: str, piece: Any) -> None:
+        if piece is None:
+            return
+        if not isinstance(piece, str):
+            raise BadReply(f"an event's {key} is no text but {str(piece)[:80]}")
+        self._said[key].append(piece)
+        self._length += len(piece)
+
+    def _over(self) -> bool:
+        if self._length <= self._most and len(self._entries) <= 2 * self._max_tokens:
+            return False
+        self._finish = "length"
+        return True

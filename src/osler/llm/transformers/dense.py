@@ -1,0 +1,38 @@
+"""A GGUF file as a folder in the hub's form, unpacked to float32: for training and comparing."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from osler.llm.core.cache import cache_dir, sha256_of, writing
+from osler.llm.transformers.hub import load_pair, quiet
+
+
+def dense_folder(file: Path, *, cache: Path | None = None) -> Path:
+    """The folder in the cache; made there the first time, four times the size of 8-bit weights.
+
+    Model, tokenizer and chat template are the file's. Its name bears the file's hash, so
+    another file is another folder. It appears whole or not at all. Raises as
+    `osler.llm.transformers.hub.load_pair`, and `ModelMissing` when the cache cannot be written.
+    """
+    folder = (cache or cache_dir()) / f"{file.stem}.dense-{sha256_of(file)[:12]}"
+    if folder.is_dir():
+        return folder
+    pair = load_pair(file, dtype="float32", device="cpu")
+    with (
+        writing(folder.parent),
+        tempfile.TemporaryDirectory(dir=folder.parent, prefix=".partial-") as scratch,
+    ):
+        draft = Path(scratch) / folder.name
+        with quiet():
+            pair.model.save_pretrained(draft)
+            pair.tokenizer.save_pretrained(draft)
+        try:
+            os.rename(draft, folder)
+        except OSError:
+            # Whoever made the same folder meanwhile made the same files.
+            if not folder.is_dir():
+                raise
+    return folder

@@ -1,0 +1,385 @@
+"""transformers as a language model: weights of one's own, or a pair that is being trained.
+
+* log-probabilities are of the raw model, in float32, before temperature;
+* conversations and scoring have a cache of prefixes each, so that scoring "given the
+  query alone" does not throw the conversation away;
+* a last message of the assistant's stands after the template's own opening of its turn,
+  as in llama.cpp's server;
+* chance comes from a generator of its own: a training's stays untouched;
+* there is no grammar here, and one that is asked for is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from jinja2 import TemplateError
+
+from osler.errors import CapabilityMissing, ModelError
+from osler.llm.core.align import decode
+from osler.llm.core.base import Attended, Completion, Message, Sampling, Scored, TokenScore
+from osler.llm.core.thinking import apart, opens
+from osler.llm.core.token_bytes import Pieces
+from osler.llm.transformers.hub import Device, Dtype, Pair, Weights, libraries, load_pair, named
+from osler.llm.transformers.prefix import Check, Prefix
+from osler.types import Usage
+
+T = TypeVar("T")
+
+_MOST_ROWS = 8
+_MOST_LOGITS = 1 << 27
+"""Numbers of one batch's logits, half a gigabyte in float32."""
+
+
+class _GivenUp(Exception):
+    """The call was cancelled."""
+
+
+class TransformersModel:
+    """`LanguageModel`, `BatchLikelihood` and `Attentive` on a loaded pair.
+
+    One call at a time is worked on. A cancelled one ends at the next step: a token, or
+    256 of a prompt. The model is left in the mode (training or not) that it was in.
+    """
+
+    def __init__(self, pair: Pair, *, name: str, context: int = 8192, reuse: bool = False) -> None:
+        """`reuse` keeps what was read between calls: only for weights that stay as they are.
+
+        `context` is a bound in tokens; the model's own holds too.
+        """
+        self.pair = pair
+        self._name = name
+        self._reuse = reuse
+        self._pieces = Pieces(pair.tokenizer)
+        own: int | None = getattr(
+            pair.model.config.get_text_config(), "max_position_embeddings", None
+        )
+        self._context: int = min(context, own or context)
+        self._ends = _ends(pair)
+        self._lock = threading.Lock()
+        self._forget()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        if sampling.grammar:
+            raise CapabilityMissing(
+                f"{self.name} cannot be held to a grammar",
+                fix='use the packaged model, a GGUF file with kind = "gguf", or a server',
+            )
+        return await self._worked(lambda check: self._complete(messages, sampling, check))
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        return await self._worked(lambda check: self._score(context, text, check))
+
+    async def score_all(
+        self, context: Sequence[Message] | str, texts: Sequence[str]
+    ) -> tuple[Scored, ...]:
+        """As `score` of each text, reading the context once and the texts side by side."""
+        return await self._worked(lambda check: self._score_all(context, texts, check))
+
+    async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
+        return await self._worked(lambda check: self._attend(context, text, check))
+
+    async def _worked(self, work: Callable[[Check], T]) -> T:
+        """Work in a thread that gives up when its caller is cancelled."""
+        gone = threading.Event()
+
+        def check() -> None:
+            if gone.is_set():
+                raise _GivenUp
+
+        def run() -> T:
+            with self._lock, self._at_rest():
+                check()
+                return work(check)
+
+        try:
+            return await asyncio.to_thread(run)
+        finally:
+            gone.set()
+
+    @contextmanager
+    def _at_rest(self) -> Iterator[None]:
+        """Without dropout, and afterwards in the mode it was in."""
+        torch, _ = libraries()
+        model, training = self.pair.model, self.pair.model.training
+        if training:
+            model.eval()
+        try:
+            yield
+        except torch.OutOfMemoryError as error:
+            self._forget()
+            raise ModelError(
+                f"{self.name}: out of memory", fix="set model.context lower"
+            ) from error
+        finally:
+            if training:
+                model.train()
+            if not self._reuse:
+                self._forget()
+
+    def _forget(self) -> None:
+        self._conversation, self._scoring = Prefix(self.pair.model), Prefix(self.pair.model)
+
+    def _complete(
+        self, messages: Sequence[Message], sampling: Sampling, check: Check
+    ) -> Completion:
+        began = time.perf_counter()
+        template = self._template(messages)
+        prompt = self._pieces.ids(template, special=True)
+        room = self._room(prompt)
+        cached = self._conversation.keep(prompt[:-1])
+        reply = _Reply(self._pieces, sampling.stop)
+        ended = self._go_on(reply, prompt[cached:], min(sampling.max_tokens, room), sampling, check)
+        usage = Usage(
+            calls=1,
+            prompt_tokens=len(prompt),
+            completion_tokens=len(reply.ids),
+            cached_tokens=cached,
+            seconds=round(time.perf_counter() - began, 3),
+        )
+        finish: Literal["stop", "length"] = "stop" if ended else "length"
+        tokens = reply.tokens() if sampling.top else ()
+        return apart(Completion(reply.text, tokens, finish, usage), inside=opens(template))
+
+    def _go_on(
+        self, reply: _Reply, unread: Sequence[int], most: int, sampling: Sampling, check: Check
+    ) -> bool:
+        """Adds tokens to the reply; whether it came to an end of its own."""
+        choose = _chooser(sampling, self.pair.model.device)
+        for _ in range(most):
+            (logits,) = self._conversation.read(unread, keep=1, check=check)
+            token, entry = choose(logits[-1])
+            if token in self._ends:
+                return True
+            reply.add(token, *entry)
+            if reply.stopped():
+                return True
+            unread = [token]
+        return False
+
+    def _score(self, context: Sequence[Message] | str, text: str, check: Check) -> Scored:
+        began = time.perf_counter()
+        ids, spans = self._given(text)
+        before = self._before(context, longest=len(ids))
+        self._read_all_but_last(before, check)
+        logprobs: list[float] = []
+        for logits in self._scoring.read([before[-1], *ids[:-1]], keep=len(ids), check=check):
+            block = ids[len(logprobs) : len(logprobs) + len(logits)]
+            logprobs += _told(logits, block)
+        return _scored(text, spans, logprobs, began)
+
+    def _score_all(
+        self, context: Sequence[Message] | str, texts: Sequence[str], check: Check
+    ) -> tuple[Scored, ...]:
+        given = [self._given(text) for text in texts]
+        longest = max((len(ids) for ids, _ in given), default=0)
+        if not given:
+            return ()
+        before = self._before(context, longest=longest)
+        self._read_all_but_last(before, check)
+        found: list[Scored] = []
+        while len(found) < len(given):
+            check()
+            began = time.perf_counter()
+            batch = given[len(found) : len(found) + self._rows(longest)]
+            logits = self._scoring.branches([[before[-1], *ids[:-1]] for ids, _ in batch])
+            told = [
+                _told(rows[: len(ids)], ids) for rows, (ids, _) in zip(logits, batch, strict=True)
+            ]
+            share = (time.perf_counter() - began) / len(batch)
+            found += [
+                _scored(text, spans, logprobs, time.perf_counter() - share)
+                for text, (_, spans), logprobs in zip(
+                    texts[len(found) :], batch, told, strict=False
+                )
+            ]
+        return tuple(found)
+
+    def _attend(self, context: Sequence[Message] | str, text: str, check: Check) -> Attended:
+        began = time.perf_counter()
+        ids, spans = self._given(text)
+        before = self._before(context, longest=len(ids))
+        self._read_all_but_last(before, check)
+        logits, paid = self._scoring.attending([before[-1], *ids])
+        raw = logits[:-1].float().log_softmax(-1)
+        entropies: list[float] = (-(raw.exp() * raw).sum(-1)).clamp(min=0.0).tolist()
+        rows: list[list[float]] = paid[1:, -len(ids) :].tolist()
+        scored = _scored(text, spans, _told(logits[:-1], ids), began)
+        return Attended(
+            scored.tokens,
+            tuple(round(value, 6) for value in entropies),
+            tuple(tuple(round(w, 6) for w in row[:i]) for i, row in enumerate(rows)),
+            scored.usage,
+        )
+
+    def _rows(self, longest: int) -> int:
+        vocabulary: int = self.pair.model.config.get_text_config().vocab_size
+        return max(1, min(_MOST_ROWS, _MOST_LOGITS // (longest * vocabulary)))
+
+    def _read_all_but_last(self, before: Sequence[int], check: Check) -> None:
+        """By itself, so that the same text scores the same whether this was cached or not."""
+        cached = self._scoring.keep(before[:-1])
+        for _ in self._scoring.read(before[cached:-1], keep=0, check=check):
+            raise AssertionError("no logits were asked for")
+
+    def _given(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        ids, spans = self._pieces.scored(text)
+        if not ids:
+            raise ModelError("there is no text to score")
+        return ids, spans
+
+    def _before(self, context: Sequence[Message] | str, *, longest: int) -> list[int]:
+        if isinstance(context, str):
+            before = self._pieces.ids(context, begins=True)
+        else:
+            before = self._pieces.ids(self._template(context), special=True)
+        if not before:
+            raise ModelError(f"{self.name}: there is no token before the text to score")
+        self._room(before, longest)
+        return before
+
+    def _room(self, prompt: Sequence[int], more: int = 1) -> int:
+        """How many tokens may follow; at least `more`, else `ModelError`."""
+        if len(prompt) + more > self._context:
+            raise ModelError(
+                f"{self.name}: {len(prompt)} tokens and {more} more exceed the context of"
+                f" {self._context}",
+                fix="raise model.context as far as the model goes, or retrieve fewer passages",
+            )
+        return self._context - len(prompt)
+
+    def _template(self, messages: Sequence[Message]) -> str:
+        tokenizer = self.pair.tokenizer
+        if not tokenizer.chat_template:
+            raise ModelError(
+                f"{self.name} has no chat template", fix="use a model made for conversations"
+            )
+        begun = messages[-1].content if messages and messages[-1].role == "assistant" else None
+        said = messages if begun is None else messages[:-1]
+        listed = [{"role": message.role, "content": message.content} for message in said]
+        try:
+            opened: str = tokenizer.apply_chat_template(
+                listed, tokenize=False, add_generation_prompt=True
+            )
+        except (TemplateError, TypeError, ValueError) as error:
+            raise ModelError(f"{self.name}: the chat template refuses: {error}") from error
+        return opened + (begun or "")
+
+
+def open_transformers(
+    weights: Weights,
+    *,
+    dtype: Dtype = "auto",
+    device: Device = "auto",
+    adapter: Path | None = None,
+    context: int = 8192,
+) -> TransformersModel:
+    """The model of these weights, loaded now. Raises as `osler.llm.transformers.hub.load_pair`."""
+    pair = load_pair(weights, dtype=dtype, device=device, adapter=adapter)
+    name = named(weights) + (f"+{adapter.resolve().name}" if adapter else "")
+    precision = str(pair.model.dtype).removeprefix("torch.")
+    return TransformersModel(pair, name=f"{name}/{precision}", context=context, reuse=True)
+
+
+class _Reply:
+    """The tokens of a reply as they come, and the text they make so far."""
+
+    def __init__(self, pieces: Pieces, stop: Sequence[str]) -> None:
+        self._pieces = pieces
+        self._stop = stop
+        self.ids: list[int] = []
+        self._spelt: list[bytes] = []
+        self._told: list[tuple[float, list[tuple[int, float]]]] = []
+
+    def add(self, token: int, logprob: float, top: list[tuple[int, float]]) -> None:
+        self.ids.append(token)
+        self._spelt.append(self._pieces.of(token))
+        self._told.append((logprob, top))
+
+    def stopped(self) -> bool:
+        return any(stop in self._whole for stop in self._stop)
+
+    @property
+    def _whole(self) -> str:
+        return b"".join(self._spelt).decode("utf-8", errors="ignore")
+
+    @property
+    def text(self) -> str:
+        """Without the first stop string and what follows it."""
+        whole = self._whole
+        found = [at for stop in self._stop if (at := whole.find(stop)) >= 0]
+        return whole[: min(found)] if found else whole
+
+    def tokens(self) -> tuple[TokenScore, ...]:
+        """Of the text alone, not of a stop string."""
+        text, (_, spans) = self.text, decode(self._spelt)
+        return tuple(
+            TokenScore(text[start:end], start, min(end, len(text)), logprob, self._named(top))
+            for (start, end), (logprob, top) in zip(spans, self._told, strict=True)
+            if start < len(text)
+        )
+
+    def _named(self, top: Sequence[tuple[int, float]]) -> tuple[tuple[str, float], ...]:
+        return tuple(
+            (self._pieces.of(token).decode("utf-8", errors="replace"), logprob)
+            for token, logprob in top
+        )
+
+
+_Entry = tuple[float, list[tuple[int, float]]]
+
+
+def _chooser(sampling: Sampling, device: Any) -> Callable[[Any], tuple[int, _Entry]]:
+    """From logits to the next token, with what the raw model thought of it and of the others."""
+    torch, _ = libraries()
+    chance = torch.Generator(device=device).manual_seed(sampling.seed)
+
+    def choose(logits: Any) -> tuple[int, _Entry]:
+        raw = logits.float().log_softmax(-1)
+        if sampling.temperature > 0:
+            weights = (raw / sampling.temperature).softmax(-1)
+            token = int(torch.multinomial(weights, 1, generator=chance))
+        else:
+            token = int(raw.argmax())
+        best = raw.topk(min(sampling.top, len(raw)))
+        top = list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
+        return token, (min(0.0, float(raw[token])), top)
+
+    return choose
+
+
+def _told(logits: Any, ids: Sequence[int]) -> list[float]:
+    """The raw log-probability of each of the tokens, by the row of logits before it."""
+    torch, _ = libraries()
+    raw = logits.float().log_softmax(-1)
+    wanted = torch.tensor(ids, device=raw.device)[:, None]
+    told: list[float] = raw.gather(-1, wanted)[:, 0].clamp(max=0.0).tolist()
+    return told
+
+
+def _scored(
+    text: str, spans: Sequence[tuple[int, int]], logprobs: Sequence[float], began: float
+) -> Scored:
+    tokens = tuple(
+        TokenScore(text[start:end], start, end, logprob)
+        for (start, end), logprob in zip(spans, logprobs, strict=True)
+    )
+    seconds = round(time.perf_counter() - began, 3)
+    return Scored(tokens, Usage(calls=1, scored_tokens=len(tokens), seconds=seconds))
+
+
+def _ends(pair: Pair) -> frozenset[int]:
+    """Tokens that end a turn, as the generation settings and the tokenizer have them."""
+    told = getattr(pair.model.generation_config, "eos_token_id", None)
+    listed = told if isinstance(told, list) else [told]
+    return frozenset(t for t in (*listed, pair.tokenizer.eos_token_id) if t is not None)

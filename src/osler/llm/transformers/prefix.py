@@ -1,0 +1,127 @@
+"""What a model has read stays read: one key-value cache, kept while its tokens are a prefix."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from osler.llm.transformers.hub import libraries
+
+_STEP = 256
+"""Tokens read at once; between two steps a call may be given up."""
+
+Check = Callable[[], None]
+"""Called between steps; raises where the call was given up."""
+
+
+class Prefix:
+    """The cache of one conversation, or of one query that texts are scored after.
+
+    A new text keeps the longest prefix that it shares with the last one: a push reads
+    what was pushed, a pop reads nothing. Models that cannot forget single tokens (a full
+    sliding window, a recurrent state) read a text anew unless it only grows.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._cache: Any = None
+        self._ids: list[int] = []
+        self._wrapped = hasattr(model, "get_base_model")
+        inner = model.get_base_model() if self._wrapped else model
+        self._keeps = "logits_to_keep" in inspect.signature(inner.forward).parameters
+
+    def keep(self, ids: Sequence[int]) -> int:
+        """Forgets all but the longest prefix of `ids`; how many tokens that is."""
+        shared = _shared(self._ids, ids)
+        if shared < len(self._ids) and not self._crop(shared):
+            shared = 0
+        if shared == 0:
+            _, transformers = libraries()
+            self._cache = transformers.DynamicCache(config=self._model.config)
+        self._ids = list(ids[:shared])
+        return shared
+
+    def read(self, ids: Sequence[int], *, keep: int, check: Check) -> Iterator[Any]:
+        """Reads `ids` after what is cached; logits at the last `keep` of them, in blocks.
+
+        Nothing stays cached of a reading that does not end.
+        """
+        held, self._ids = self._ids, []
+        wanted = len(ids) - keep
+        for start in range(0, len(ids), _STEP):
+            check()
+            block = ids[start : start + _STEP]
+            rows = min(len(block), start + len(block) - wanted)
+            logits = self._forward(block, max(1, rows))
+            held = [*held, *block]
+            if rows > 0:
+                yield logits[0, -rows:]
+        self._ids = held
+
+    def branches(self, texts: Sequence[Sequence[int]]) -> Any:
+        """Logits at every token of each text, each read after what is cached, side by side.
+
+        Of shape (texts, longest, vocabulary); a shorter text's last rows mean nothing.
+        The cache stays as it was.
+        """
+        torch, _ = libraries()
+        longest = max(map(len, texts))
+        rows = [[*text, *[0] * (longest - len(text))] for text in texts]
+        seen = [[1] * (len(self._ids) + len(t)) + [0] * (longest - len(t)) for t in texts]
+        shared = copy.deepcopy(self._cache)
+        shared.batch_repeat_interleave(len(texts))
+        with torch.no_grad():
+            return self._model(
+                input_ids=torch.tensor(rows, device=self._model.device),
+                attention_mask=torch.tensor(seen, device=self._model.device),
+                past_key_values=shared,
+                use_cache=True,
+            ).logits
+
+    def attending(self, ids: Sequence[int]) -> tuple[Any, Any]:
+        """Logits at each of `ids`, read after what is cached, and what each pays to all
+        before it in the last layer, as a mean over heads. The cache stays as it was.
+        """
+        torch, _ = libraries()
+        inner = self._model.get_base_model() if self._wrapped else self._model
+        usual = inner.config._attn_implementation
+        inner.set_attn_implementation("eager")  # faster ones do not keep the weights
+        try:
+            with torch.no_grad():
+                seen = self._model(
+                    input_ids=torch.tensor([list(ids)], device=self._model.device),
+                    past_key_values=copy.deepcopy(self._cache),
+                    use_cache=True,
+                    output_attentions=True,
+                )
+        finally:
+            inner.set_attn_implementation(usual)
+        return seen.logits[0], seen.attentions[-1][0].float().mean(0)
+
+    def _forward(self, block: Sequence[int], rows: int) -> Any:
+        torch, _ = libraries()
+        kept = {"logits_to_keep": rows} if self._keeps else {}
+        with torch.no_grad():
+            return self._model(
+                input_ids=torch.tensor([list(block)], device=self._model.device),
+                past_key_values=self._cache,
+                use_cache=True,
+                **kept,
+            ).logits
+
+    def _crop(self, length: int) -> bool:
+        """Whether the cache could be cut down to `length` tokens."""
+        cache = self._cache
+        if not length or cache is None or not cache.is_croppable or any(cache.is_sliding):
+            return False
+        cache.crop(length - len(self._ids))
+        return True
+
+
+def _shared(one: Sequence[int], other: Sequence[int]) -> int:
+    for i, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return i
+    return min(len(one), len(other))
