@@ -22,17 +22,17 @@ from pydantic import BaseModel, Field
 
 from osler.answer.options import letter_grammar, written_option, written_options
 from osler.errors import MalformedOutput
-from osler.kag.grammar import form_grammar, plan_grammar
-from osler.kag.parse import read_plan
-from osler.kag.reader import read_form
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.core.grammar import Grammar, from_schema
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
-from osler.omni import plan
-from osler.omni.terms import parse_terms, terms_grammar
-from osler.tcrag import actions
+from osler.methods.kag.grammar import form_grammar, plan_grammar
+from osler.methods.kag.parse import read_plan
+from osler.methods.kag.reader import read_form
+from osler.methods.omni import plan
+from osler.methods.omni.terms import parse_terms, terms_grammar
+from osler.methods.tcrag import actions
 from osler.types import Question
 
 TOOLS = ("DOC_RAG", "KG_RAG")

@@ -41,21 +41,21 @@ from osler import wiring
 from osler.config import Settings
 from osler.errors import MalformedOutput
 from osler.evaluate.intervals import difference, mean, proportion
-from osler.kag import boundary
-from osler.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
-from osler.kag.boxed import boxed_grammar
-from osler.kag.depth import DepthSolver
-from osler.kag.executors import Calculator, Deducer
-from osler.kag.focus import Focuser
-from osler.kag.forms import Plan
-from osler.kag.outline import Outliner
-from osler.kag.output import Finisher
-from osler.kag.planner import GivenPlan, Planner
-from osler.kag.solver import Thinker
-from osler.kag.speaker import Speaker, said
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Completion, Sampling
 from osler.llm.core.spans import answer_span, least_probability
+from osler.methods.kag import boundary
+from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
+from osler.methods.kag.boxed import boxed_grammar
+from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.executors import Calculator, Deducer
+from osler.methods.kag.focus import Focuser
+from osler.methods.kag.logical_forms import Plan
+from osler.methods.kag.outline import Outliner
+from osler.methods.kag.output import Finisher
+from osler.methods.kag.planner import GivenPlan, Planner
+from osler.methods.kag.solver import Thinker
+from osler.methods.kag.speaker import Speaker, said
 from osler.prompts import render
 from osler.retrieve.lookup import look_up
 from osler.trace import BoundaryChecked, FormSolved, FormsPlanned, Retrieved, Run

@@ -34,11 +34,11 @@ from train_planner import TOKENS, settings_of
 from osler import wiring
 from osler.llm.core.base import LanguageModel
 from osler.llm.core.speaker import Speaker
-from osler.omni.describe import Offer
-from osler.omni.plan import render
-from osler.omni.planners.base import Planner
-from osler.omni.planners.prompting import FORMS, Form, Prompting, Proposer
-from osler.omni.planners.trained import SAMPLING, SYSTEM, trained
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.plan import render
+from osler.methods.omni.planners.base import Planner
+from osler.methods.omni.planners.prompting import FORMS, Form, Prompting, Proposer
+from osler.methods.omni.planners.trained import SAMPLING, SYSTEM, trained
 from osler.trace import Run
 from osler.train.spo.case import part_of
 

@@ -45,13 +45,13 @@ from osler.evaluate.intervals import Estimate, mean
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
-from osler.omni.describe import Offer
-from osler.omni.planners.base import Planner
-from osler.omni.planners.original import OriginalQuestion
-from osler.omni.planners.prompting import Prompting, Proposer
-from osler.omni.planners.query2doc import Query2Doc
-from osler.omni.planners.terms import TermExtractor
-from osler.omni.retriever import PlannedRetriever, evidence
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.planners.base import Planner
+from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners.prompting import Prompting, Proposer
+from osler.methods.omni.planners.query2doc import Query2Doc
+from osler.methods.omni.planners.terms import TermExtractor
+from osler.methods.omni.retriever import PlannedRetriever, evidence
 from osler.trace import Run
 from osler.types import GUIDELINE, RESEARCH, WEB, WIKI, Hit, Question
 

@@ -38,14 +38,14 @@ from osler.evaluate.datasets import data_set
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
-from osler.omni.describe import Offer
-from osler.omni.plan import MOST
-from osler.omni.planners.base import Planner
-from osler.omni.planners.original import OriginalQuestion
-from osler.omni.planners.prompting import FORMS, Form, Prompting, Proposer
-from osler.omni.planners.terms import TermExtractor
-from osler.omni.planners.trained import SYSTEM
-from osler.omni.retriever import PlannedRetriever
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.plan import MOST
+from osler.methods.omni.planners.base import Planner
+from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners.prompting import FORMS, Form, Prompting, Proposer
+from osler.methods.omni.planners.terms import TermExtractor
+from osler.methods.omni.planners.trained import SYSTEM
+from osler.methods.omni.retriever import PlannedRetriever
 from osler.train import card, record
 from osler.train.spo import job, recipe
 from osler.train.spo.case import Case, part_of, read_cases, to_line

@@ -7,9 +7,10 @@ are discovered, so a page cannot lag behind the code.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,6 @@ BROUGHT_IN = {
     "changes.md": "CHANGELOG.md",
 }
 """Pages of the site whose text lies elsewhere in the repository."""
-
-Pages = dict[str, str]
-"""Path of a page → its Markdown."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -322,12 +320,11 @@ def _anchor(name: str) -> str:
 
 
 def module_pages() -> Iterator[tuple[str, str]]:
-    public = "\n".join(f"- [`osler.{name}`][osler.{name}]" for name in osler.__all__)
     yield (
         "reference/python/index.md",
-        "# Python API\n\nWhat `import osler` offers. Everything below it is documented on the page"
-        f" of its package, and may change between versions.\n\n{public}\n\n"
-        + "\n".join(_public(name) for name in osler.__all__),
+        "# Python API\n\nThe names that `import osler` offers, each documented where it is defined."
+        " Everything else is internal: it is documented here as well, a page for each package, and"
+        " may change between versions.\n\n" + "\n".join(map(_public, osler.__all__)) + "\n",
     )
     for package in sorted(one.parent for one in SOURCE.rglob("__init__.py")):
         name = ".".join(package.relative_to(SOURCE).parts)
@@ -358,16 +355,14 @@ def brought_in(page: str, source: Path) -> str:
 
     def link(found: re.Match[str]) -> str:
         words, target = found.groups()
-        path, _, anchor = target.partition("#")
+        path = target.partition("#")[0]
         if "://" in target or not path:
             return found.group(0)
         place = (source.parent / path).resolve()
         place = pages.get(place, place)
         if not place.is_relative_to(ROOT / "docs"):
             return f"{words} (`{path}`)"
-        return f"[{words}]({relative(place, here)}{'#' * bool(anchor)}{anchor})"
+        return f"[{words}]({os.path.relpath(place, here)}{target[len(path) :]})"
 
     return re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", link, source.read_text(encoding="utf-8"))
 
-
-relative: Callable[[Path, Path], str] = lambda place, here: place.relative_to(here, walk_up=True)  # noqa

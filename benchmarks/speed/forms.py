@@ -13,7 +13,7 @@ import random
 import time
 
 from osler.errors import MalformedOutput
-from osler.kag.parse import read_plan, read_search
+from osler.methods.kag.parse import read_plan, read_search
 
 WHOLE = """<think>so</think>
 <answer>Step1: Who made it?

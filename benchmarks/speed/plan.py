@@ -13,14 +13,14 @@ import asyncio
 import time
 
 from osler.answer.written import Written
-from osler.kag.boundary import NoBoundary
-from osler.kag.depth import DepthSolver
-from osler.kag.executors import Calculator, Deducer
-from osler.kag.focus import Focuser
-from osler.kag.output import Finisher
-from osler.kag.planner import Decomposer
-from osler.kag.solver import Thinker
-from osler.kag.speaker import Speaker
+from osler.methods.kag.boundary import NoBoundary
+from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.executors import Calculator, Deducer
+from osler.methods.kag.focus import Focuser
+from osler.methods.kag.output import Finisher
+from osler.methods.kag.planner import Decomposer
+from osler.methods.kag.solver import Thinker
+from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Run
 from osler.types import Passage, Question

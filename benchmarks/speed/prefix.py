@@ -41,9 +41,9 @@ from osler import wiring
 from osler.config import Settings, TcRag
 from osler.llm.local.engine import Engine
 from osler.llm.local.model import LlamaCpp
-from osler.tcrag.actions import Move
-from osler.tcrag.moves import Offer, Tried
-from osler.tcrag.stack import MemoryStack
+from osler.methods.tcrag.actions import Move
+from osler.methods.tcrag.moves import Offer, Tried
+from osler.methods.tcrag.stack import MemoryStack
 from osler.trace import Popped, Run
 
 Trie = dict[int, Any]

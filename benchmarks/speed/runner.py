@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from osler.answer.written import Written
-from osler.baselines.cot import ChainOfThought
 from osler.evaluate.log import read_records
 from osler.evaluate.runner import Cell, Ready, Runner
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.base import Completion, Message, Sampling
+from osler.methods.baselines.cot import ChainOfThought
 from osler.types import Question, Usage
 
 

@@ -1,6 +1,6 @@
 """Fits TC-RAG's sigma and KAG-Thinker's tau to a model: their scales are the model's own.
 
-The method of tau is told in `osler.kag.calibration`. That of sigma: for each calibration question,
+The method of tau is told in `osler.methods.kag.calibration`. That of sigma: for each calibration question,
 what the strategy finds and would conclude from it at once, valued as in a run. Sigma is a quantile
 of those values: with 0.9, nine in ten of such conclusions may stand. Either is written into the
 settings file with what it was fitted to, and is used only there (`wiring.threshold`,
@@ -22,8 +22,8 @@ from typing import Literal
 from osler import wiring
 from osler.config import KagThinker, Loaded, Settings, TcRag
 from osler.errors import BadConfig, BadQuestion
-from osler.kag.calibration import Attempted, Graded, attempted, tau_of
 from osler.kb.base import Progress
+from osler.methods.kag.calibration import Attempted, Graded, attempted, tau_of
 from osler.questions import parse_question
 from osler.retrieve.lookup import look_up
 from osler.trace import Run

@@ -24,9 +24,9 @@ from osler.evaluate.planning import (
 )
 from osler.evaluate.posed import Posed
 from osler.kb.base import Progress
-from osler.omni.dossier import Dossier, dossier
-from osler.omni.plan import SourcePlan
-from osler.omni.solver import OmniRag
+from osler.methods.omni.dossier import Dossier, dossier
+from osler.methods.omni.plan import SourcePlan
+from osler.methods.omni.solver import OmniRag
 from osler.runs import planning
 from osler.trace import Event, Run, Spent
 

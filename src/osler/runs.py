@@ -23,13 +23,13 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from osler import wiring
-from osler.baselines.rag import fixed_plan
 from osler.config import Role, Settings
 from osler.errors import BadConfig, BadRun
 from osler.llm.recording.tape import Tape
-from osler.omni.describe import Offer
-from osler.omni.dossier import Dossier, dossier
-from osler.omni.solver import OmniRag
+from osler.methods.baselines.rag import fixed_plan
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.dossier import Dossier, dossier
+from osler.methods.omni.solver import OmniRag
 from osler.trace import (
     Answered,
     Asked,

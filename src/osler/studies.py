@@ -17,9 +17,9 @@ from osler.evaluate.posed import Posed
 from osler.evaluate.sigma import METRICS, Metric, Outcome, outcome
 from osler.kb.base import Progress
 from osler.llm.recording.tape import Tape
+from osler.methods.tcrag.machine import TuringMachine
 from osler.retrieve.relevance import Coverage
 from osler.retrieve.words import terms
-from osler.tcrag.machine import TuringMachine
 from osler.trace import Run
 from osler.types import RESEARCH, WIKI, Retriever
 

@@ -10,7 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 from osler import wiring
-from osler.baselines.table import ATTENTION, CHAINS, METHODS_BY_KIND
 from osler.config import STRATEGIES, Settings, presets
 from osler.errors import BadConfig
 from osler.evaluate import plan as planning
@@ -24,6 +23,7 @@ from osler.evaluate.plan import Entrant, Plan
 from osler.evaluate.runner import Cell, Finished, Keep, Progress, Ready, Runner
 from osler.llm.recording.response_cache import Replies
 from osler.llm.recording.tape import Tape
+from osler.methods.baselines.table import ATTENTION, CHAINS, METHODS_BY_KIND
 from osler.trace import Solver
 from osler.wiring import graphs
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from osler import wiring
-from osler.baselines.table import METHODS
 from osler.config import Settings
 from osler.config.baselines import BASELINES
 from osler.llm.core.base import Attended, Message
+from osler.methods.baselines.table import METHODS
 from osler.retrieve.relevance import Overlap
 from osler.testing.conformance import SolverKit
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of

@@ -16,23 +16,23 @@ from pydantic import BaseModel, Field
 
 from osler.answer.options import letter_grammar, written_option, written_options
 from osler.errors import ModelMissing
-from osler.kag.boundary import attempt_grammar
-from osler.kag.forms import Form, Plan
-from osler.kag.grammar import form_grammar, plan_grammar, search_grammar
-from osler.kag.outline import outline_grammar
-from osler.kag.parse import read_plan, read_search
-from osler.kag.reader import read_form
-from osler.kag.wire import render_plan
 from osler.llm.core.base import Message, Sampling
 from osler.llm.core.grammar import Grammar, from_schema
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
-from osler.omni import plan
-from osler.omni.feedback import feedback_grammar, read_feedback
-from osler.omni.planners.query2doc import passage_grammar, read_passage
-from osler.omni.terms import parse_terms, terms_grammar
-from osler.tcrag import actions
+from osler.methods.kag.boundary import attempt_grammar
+from osler.methods.kag.grammar import form_grammar, plan_grammar, search_grammar
+from osler.methods.kag.logical_forms import Form, Plan
+from osler.methods.kag.notation import render_plan
+from osler.methods.kag.outline import outline_grammar
+from osler.methods.kag.parse import read_plan, read_search
+from osler.methods.kag.reader import read_form
+from osler.methods.omni import plan
+from osler.methods.omni.feedback import feedback_grammar, read_feedback
+from osler.methods.omni.planners.query2doc import passage_grammar, read_passage
+from osler.methods.omni.terms import parse_terms, terms_grammar
+from osler.methods.tcrag import actions
 from osler.testing.derivations import derivations
 from osler.types import Question
 

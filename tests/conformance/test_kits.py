@@ -8,17 +8,7 @@ import pytest
 from osler.answer.base import Composer
 from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.written import Written
-from osler.baselines.cot import ChainOfThought
-from osler.baselines.direct import Direct
-from osler.baselines.rag import RetrieveAndRead
 from osler.errors import ModelMissing
-from osler.kag.boundary import GenerateThenAssess
-from osler.kag.depth import DepthSolver
-from osler.kag.executors import Calculator, Deducer
-from osler.kag.focus import Focuser
-from osler.kag.output import Finisher
-from osler.kag.planner import Decomposer
-from osler.kag.solver import Thinker
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Likelihood, Sampling
 from osler.llm.core.speaker import Speaker
@@ -26,25 +16,38 @@ from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.llm.recording.recorders import RecordingRetriever, recording
 from osler.llm.recording.tape import Tape
-from osler.omni.describe import Offer
-from osler.omni.dossier import written
-from osler.omni.planners.base import Planner
-from osler.omni.planners.given import GivenPlan
-from osler.omni.planners.original import OriginalQuestion
-from osler.omni.planners.prompting import Prompting, Proposer
-from osler.omni.planners.query2doc import Query2Doc
-from osler.omni.planners.terms import TermExtractor
-from osler.omni.reader import Reader
-from osler.omni.retriever import PlannedRetriever
-from osler.omni.solver import OmniRag
+from osler.methods.baselines.cot import ChainOfThought
+from osler.methods.baselines.direct import Direct
+from osler.methods.baselines.rag import RetrieveAndRead
+from osler.methods.kag.boundary import GenerateThenAssess
+from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.executors import Calculator, Deducer
+from osler.methods.kag.focus import Focuser
+from osler.methods.kag.output import Finisher
+from osler.methods.kag.planner import Decomposer
+from osler.methods.kag.solver import Thinker
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.dossier import written
+from osler.methods.omni.planners.base import Planner
+from osler.methods.omni.planners.given import GivenPlan
+from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners.prompting import Prompting, Proposer
+from osler.methods.omni.planners.query2doc import Query2Doc
+from osler.methods.omni.planners.terms import TermExtractor
+from osler.methods.omni.reader import Reader
+from osler.methods.omni.retriever import PlannedRetriever
+from osler.methods.omni.solver import OmniRag
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import Cppl, Unmonitored
+from osler.methods.tcrag.moves import AnyMove, Guided
+from osler.methods.tcrag.tools import DOC_RAG, PLANNED_RAG, Search
+from osler.methods.unified.depth import MachineDepth
+from osler.methods.unified.search import PlannedSearch, PlannedTool
+from osler.methods.unified.signal import StateSignal
 from osler.retrieve.dense import Dense
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.lexical import Lexical
 from osler.retrieve.relevance import ByLanguage, Coverage, EncoderRelevance, Overlap
-from osler.tcrag.machine import TuringMachine
-from osler.tcrag.monitor import Cppl, Unmonitored
-from osler.tcrag.moves import AnyMove, Guided
-from osler.tcrag.tools import DOC_RAG, PLANNED_RAG, Search
 from osler.testing.conformance import (
     BatchLikelihoodKit,
     LanguageModelKit,
@@ -57,9 +60,6 @@ from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Solver
 from osler.types import Question, Relevance, Retriever
-from osler.unified.depth import MachineDepth
-from osler.unified.search import PlannedSearch, PlannedTool
-from osler.unified.signal import StateSignal
 
 NOTES = """# Anaemia
 

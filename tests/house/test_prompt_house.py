@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from osler.extract.schema import medicine
-from osler.omni.describe import Offer
+from osler.methods.omni.describe import Offer
+from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, description
 from osler.prompts import load, render
-from osler.tcrag.tools import DOC_RAG, KG_RAG, description
 from osler.types import BOOK, GRAPH, Language
 
 ROOT = Path(__file__).parents[2]

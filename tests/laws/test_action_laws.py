@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.errors import MalformedOutput
-from osler.tcrag.actions import (
+from osler.methods.tcrag.actions import (
     Action,
     Backtrack,
     Conclusion,

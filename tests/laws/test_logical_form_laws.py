@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from osler.errors import MalformedOutput
-from osler.kag.dependencies import dependencies
-from osler.kag.forms import (
+from osler.methods.kag.dependencies import dependencies
+from osler.methods.kag.logical_forms import (
     Comparison,
     Constraint,
     Deduce,
@@ -24,8 +24,8 @@ from osler.kag.forms import (
     Retrieval,
     Step,
 )
-from osler.kag.parse import read_plan, read_search
-from osler.kag.wire import render_plan
+from osler.methods.kag.notation import render_plan
+from osler.methods.kag.parse import read_plan, read_search
 
 PROFILE = settings.get_profile(settings.get_current_profile_name())
 PLANS = settings(max_examples=25 * PROFILE.max_examples)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion, Message, Sampling, Scored
-from osler.tcrag.actions import (
+from osler.methods.tcrag.actions import (
     Backtrack,
     Conclusion,
     Summary,
@@ -21,10 +21,10 @@ from osler.tcrag.actions import (
     parse_action,
     render,
 )
-from osler.tcrag.machine import TuringMachine
-from osler.tcrag.monitor import Cppl
-from osler.tcrag.moves import AnyMove
-from osler.tcrag.tools import DOC_RAG, Search
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import Cppl
+from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.tools import DOC_RAG, Search
 from osler.testing.scripted import ScriptedRetriever, tokens_of
 from osler.trace import Asked, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Passage, Question, Solution, Statement, Usage

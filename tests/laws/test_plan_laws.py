@@ -7,13 +7,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from osler.llm.core.speaker import Speaker
-from osler.omni.describe import Offer
-from osler.omni.feedback import BEST, Judge
-from osler.omni.plan import MOST, Query, SourcePlan, grammar, parse, render
-from osler.omni.planners.original import OriginalQuestion
-from osler.omni.planners.prompting import Prompting, Proposer
-from osler.omni.planners.query2doc import Query2Doc
-from osler.omni.planners.terms import TermExtractor
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.feedback import BEST, Judge
+from osler.methods.omni.plan import MOST, Query, SourcePlan, grammar, parse, render
+from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners.prompting import Prompting, Proposer
+from osler.methods.omni.planners.query2doc import Query2Doc
+from osler.methods.omni.planners.terms import TermExtractor
 from osler.testing.derivations import derivations
 from osler.testing.scripted import KeyedModel
 from osler.trace import Asked, Run, from_line, to_line

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.evaluate.sample import Gold, Sample
-from osler.omni.plan import SourcePlan, parse, render
+from osler.methods.omni.plan import SourcePlan, parse, render
 from osler.train.spo.case import Case
 from osler.train.spo.explore import Searched
 from osler.train.spo.judge import Judged, Verdict

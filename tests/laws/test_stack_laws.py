@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.tcrag.stack import LARGE, Frame, Kind, MemoryStack
+from osler.methods.tcrag.stack import LARGE, Frame, Kind, MemoryStack
 from osler.types import Question
 
 QUESTION = Question("q", "Why does the ankle swell?")

@@ -6,7 +6,7 @@ from typing import Literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from osler.tcrag.turing import (
+from osler.methods.tcrag.turing import (
     Configuration,
     Machine,
     Rule,

@@ -4,18 +4,12 @@ from math import isclose, log
 
 import pytest
 
-from osler.baselines.dragin import (
-    attended_words,
-    entropy,
-    first_need,
-    matters,
-    rind,
-)
-from osler.baselines.flare import masked, sure, within
-from osler.baselines.self_rag import critique, likelihood, value
-from osler.baselines.self_rag_critics import named
-from osler.baselines.sure import ranks, verdict
 from osler.llm.core.base import Attended, Completion, TokenScore
+from osler.methods.baselines.dragin import attended_words, entropy, first_need, matters, rind
+from osler.methods.baselines.flare import masked, sure, within
+from osler.methods.baselines.self_rag import critique, likelihood, value
+from osler.methods.baselines.self_rag_critics import named
+from osler.methods.baselines.sure import ranks, verdict
 
 
 def tokens(*pairs: tuple[str, float]) -> tuple[TokenScore, ...]:

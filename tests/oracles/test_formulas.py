@@ -3,7 +3,7 @@
 import pytest
 
 from osler.errors import BadCalculation
-from osler.kag.formulas import FORMULAS, Flag, Given, Number, evaluate
+from osler.methods.kag.formulas import FORMULAS, Flag, Given, Number, evaluate
 
 CASES: list[tuple[str, dict[str, Given], float, float]] = [
     # id, inputs, value, tolerance

@@ -2,7 +2,7 @@
 
 import pytest
 
-from osler.tcrag.turing import Configuration, Machine, Rule, Word, begin, move, run
+from osler.methods.tcrag.turing import Configuration, Machine, Rule, Word, begin, move, run
 
 INCREMENT = Machine(
     {

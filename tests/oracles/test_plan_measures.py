@@ -14,7 +14,7 @@ from osler.evaluate.planning import (
     relative_drop,
     words_per_query,
 )
-from osler.omni.plan import Query, SourcePlan
+from osler.methods.omni.plan import Query, SourcePlan
 from osler.testing.encoders import HashingEncoder
 from osler.trace import Asked
 from osler.types import BOOK, GRAPH, WIKI, Usage

@@ -14,7 +14,7 @@ from collections import Counter
 from math import isclose
 
 from osler.evaluate.sample import Gold, Sample
-from osler.omni.plan import render
+from osler.methods.omni.plan import render
 from osler.train.spo.case import Case
 from osler.train.spo.judge import Judged, Verdict
 from osler.train.spo.pairs import chance, plan_pair

@@ -11,7 +11,7 @@ from osler import calibrate, wiring
 from osler.calibrate import FittedTau, fit_tau, measure_tau, write
 from osler.config import KagThinker, Settings, load
 from osler.errors import BadConfig, BadQuestion
-from osler.kag.calibration import Attempted, Graded
+from osler.methods.kag.calibration import Attempted, Graded
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Noted, Run

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from osler.answer.written import Written
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.tcrag.machine import TuringMachine
-from osler.tcrag.monitor import Cppl
-from osler.tcrag.moves import AnyMove
-from osler.tcrag.tools import DOC_RAG, Search
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import Cppl
+from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.tools import DOC_RAG, Search
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Event, Run, to_line
 from osler.types import Halt, Hit, Passage, Question

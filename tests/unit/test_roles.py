@@ -13,9 +13,9 @@ from osler.config import Model, Settings, TcRag
 from osler.errors import BadRun, CapabilityMissing, ModelUnreachable
 from osler.llm.core.base import LanguageModel
 from osler.llm.recording.tape import Tape
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.stack import Kind
 from osler.retrieve.relevance import Overlap
-from osler.tcrag.machine import TuringMachine
-from osler.tcrag.stack import Kind
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Asked, Budget, Noted, Pushed, Run
 from osler.types import Halt, Passage, Question

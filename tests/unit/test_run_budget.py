@@ -8,19 +8,19 @@ import pytest
 
 from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.written import Written
-from osler.baselines.cot import ChainOfThought
-from osler.baselines.direct import Direct
-from osler.baselines.rag import RetrieveAndRead
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.llm.recording.players import Player, replaying
 from osler.llm.recording.recorders import recording
 from osler.llm.recording.tape import Able, Tape
+from osler.methods.baselines.cot import ChainOfThought
+from osler.methods.baselines.direct import Direct
+from osler.methods.baselines.rag import RetrieveAndRead
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import Cppl
+from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.tools import DOC_RAG, Search
 from osler.retrieve.relevance import Overlap
-from osler.tcrag.machine import TuringMachine
-from osler.tcrag.monitor import Cppl
-from osler.tcrag.moves import AnyMove
-from osler.tcrag.tools import DOC_RAG, Search
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Asked, Budget, Noted, Run, Searched, Solver, Spent, to_line
 from osler.types import Grounding, Halt, Passage, Question, Usage

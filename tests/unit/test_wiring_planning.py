@@ -12,16 +12,16 @@ from osler.config.baselines import IrCot
 from osler.errors import BadConfig, BadQuestion, SourceUnavailable
 from osler.evaluate.posed import read_posed
 from osler.kb.base import KnowledgeBase
-from osler.omni.describe import Offer
-from osler.omni.dossier import written
-from osler.omni.planners.given import GivenPlan
-from osler.omni.planners.original import OriginalQuestion
-from osler.omni.planners.prompting import Prompting
-from osler.omni.planners.query2doc import Query2Doc
-from osler.omni.planners.reflexion import Reflexion
-from osler.omni.planners.serts import SeRTS
-from osler.omni.planners.trained import SYSTEM
-from osler.omni.solver import OmniRag as Solver
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.dossier import written
+from osler.methods.omni.planners.given import GivenPlan
+from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners.prompting import Prompting
+from osler.methods.omni.planners.query2doc import Query2Doc
+from osler.methods.omni.planners.reflexion import Reflexion
+from osler.methods.omni.planners.serts import SeRTS
+from osler.methods.omni.planners.trained import SYSTEM
+from osler.methods.omni.solver import OmniRag as Solver
 from osler.plans import report
 from osler.retrieve.relevance import Overlap
 from osler.testing.encoders import HashingEncoder

@@ -7,12 +7,12 @@ import pytest
 
 from osler import wiring
 from osler.config import KagThinker, Model, Settings
-from osler.kag.boundary import GenerateThenAssess, NoBoundary
-from osler.kag.depth import DepthSolver
-from osler.kag.outline import Outliner
-from osler.kag.planner import Decomposer, GivenPlan
-from osler.kag.solver import Thinker
-from osler.kag.speaker import Speaker
+from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
+from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.outline import Outliner
+from osler.methods.kag.planner import Decomposer, GivenPlan
+from osler.methods.kag.solver import Thinker
+from osler.methods.kag.speaker import Speaker
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Asked, Run

@@ -17,8 +17,8 @@ from osler.graph.formats import read
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.llm.recording.tape import Tape
+from osler.methods.tcrag.tools import KG_CHAINS, KG_COMMUNITIES, KG_NEAR, MEDICAL_NER, TOLD, UNIFIED
 from osler.retrieve.relevance import Overlap
-from osler.tcrag.tools import KG_CHAINS, KG_COMMUNITIES, KG_NEAR, MEDICAL_NER, TOLD, UNIFIED
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Noted, Pushed, Run
 from osler.types import GRAPH, Question, Retriever

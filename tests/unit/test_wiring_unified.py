@@ -8,24 +8,24 @@ from osler import wiring
 from osler.config import Model, Settings, Unified, load, presets
 from osler.errors import CapabilityMissing
 from osler.evaluate.experiments import experiment
-from osler.kag.boundary import GenerateThenAssess, NoBoundary
-from osler.kag.depth import DepthSolver
-from osler.kag.outline import Outliner
-from osler.kag.planner import Decomposer, GivenPlan
-from osler.kag.solver import Thinker
-from osler.omni.describe import Offer
-from osler.omni.planners.original import OriginalQuestion
-from osler.omni.planners.prompting import Prompting
-from osler.omni.planners.reflexion import Reflexion
+from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
+from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.outline import Outliner
+from osler.methods.kag.planner import Decomposer, GivenPlan
+from osler.methods.kag.solver import Thinker
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners.prompting import Prompting
+from osler.methods.omni.planners.reflexion import Reflexion
+from osler.methods.tcrag.monitor import Unmonitored
+from osler.methods.tcrag.moves import Guided
+from osler.methods.tcrag.tools import DOC_RAG, KG_FORM, KG_RAG, PLANNED_RAG
+from osler.methods.unified.depth import MachineDepth
+from osler.methods.unified.search import PlannedSearch, PlannedTool
 from osler.retrieve.relevance import Overlap
-from osler.tcrag.monitor import Unmonitored
-from osler.tcrag.moves import Guided
-from osler.tcrag.tools import DOC_RAG, KG_FORM, KG_RAG, PLANNED_RAG
 from osler.testing.scripted import KeyedModel, ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Run
 from osler.types import Grounding, Passage, Question
-from osler.unified.depth import MachineDepth
-from osler.unified.search import PlannedSearch, PlannedTool
 from osler.wiring.models import Ready
 from osler.wiring.parts import Parts, roles_of
 

@@ -28,7 +28,7 @@ from osler.errors import BadQuestion, OslerError
 
 if TYPE_CHECKING:
     from osler.cli.render import Report
-    from osler.omni.dossier import Dossier
+    from osler.methods.omni.dossier import Dossier
     from osler.runs import Finished
     from osler.trace import Event, Sink
     from osler.types import Question
@@ -183,7 +183,7 @@ def _log(path: Path) -> Iterator[Callable[[Event], None]]:
 def _plan(path: Path | None) -> Dossier | None:
     if path is None:
         return None
-    from osler.omni.dossier import read
+    from osler.methods.omni.dossier import read
 
     return read(path)
 

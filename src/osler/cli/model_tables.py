@@ -13,7 +13,7 @@ from osler.cli.tables import checks_page, table_of, text_of
 if TYPE_CHECKING:
     from osler.calibrate import Fitted, FittedTau, Measured
     from osler.doctor import Ability, Report, Verdict
-    from osler.kag.calibration import Attempted
+    from osler.methods.kag.calibration import Attempted
     from osler.types import Language
 
 _STATUS_COLOURS = {"full": "green", "degraded": "yellow", "refused": "red"}

@@ -67,7 +67,7 @@ def make_dpo(
 
 def _recipe(log_dir: Path, selection: Selection) -> Recipe:
     from osler.errors import BadConfig
-    from osler.omni.planners.prompting import FORMS
+    from osler.methods.omni.planners.prompting import FORMS
     from osler.train.named import named
     from osler.train.spo.job import offers_of
     from osler.train.spo.pairs import CHOICES

@@ -49,7 +49,7 @@ def plain_page(found: dict[str, Any]) -> RenderableType:
 def explored_summary(stage: Stage[Explored], encoder: Encoder) -> dict[str, Any]:
     """Questions, queries a source, their diversity (Eq. 5), and what it cost."""
     from osler.evaluate.planning import diversity_per_plan, queries_per_source
-    from osler.omni.plan import SourcePlan
+    from osler.methods.omni.plan import SourcePlan
     from osler.types import Usage
 
     plans, usage, seconds, names = [], Usage(), 0.0, dict[str, None]()

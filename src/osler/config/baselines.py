@@ -1,6 +1,6 @@
 """What can be set of the methods that the papers compare with.
 
-Where a default comes from stands in `osler.baselines.origins`.
+Where a default comes from stands in `osler.methods.baselines.default_sources`.
 """
 
 from __future__ import annotations

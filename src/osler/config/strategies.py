@@ -51,7 +51,7 @@ ToolName = Literal[
     "KNOWLEDGE_ORGANIZE",
     "FILTER",
 ]
-"""The tools of `osler.tcrag.tools`."""
+"""The tools of `osler.methods.tcrag.tools`."""
 
 
 class TcRag(Section):

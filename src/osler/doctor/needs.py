@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from osler.baselines.table import ATTENTION, CHAINS, LIKELIEST, LIKELY, METHODS, Method
 from osler.config import Role
 from osler.doctor.abilities import Ability
+from osler.methods.baselines.table import ATTENTION, CHAINS, LIKELIEST, LIKELY, METHODS, Method
 
 Status = Literal["full", "degraded", "refused"]
 _ALONE = frozenset({"direct", "cot", "r1-gen"})

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from osler.evaluate.metrics import several
 from osler.kb.encoders.base import Encoder
-from osler.omni.plan import SourcePlan
+from osler.methods.omni.plan import SourcePlan
 from osler.text import is_cjk
 from osler.trace import Asked, Event
 

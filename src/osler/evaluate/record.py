@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun
 from osler.evaluate.sample import Sample
-from osler.tcrag.monitor import sureness
+from osler.methods.tcrag.monitor import sureness
 from osler.trace import Asked, Event, FormSolved, Retrieved, Run, Searched, StateValued
 from osler.types import Evidence, Solution, Usage
 

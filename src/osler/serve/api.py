@@ -13,7 +13,7 @@ from osler.config import Settings
 from osler.errors import BadRun, OslerError, UnknownPassage
 from osler.graph.store import Graph
 from osler.kb.check import Provenance
-from osler.omni.dossier import Dossier
+from osler.methods.omni.dossier import Dossier
 from osler.questions import parse_question
 from osler.runs import EVENTS
 from osler.serve import choices, documents, stream, wire, wire_kb

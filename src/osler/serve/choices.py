@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from osler.config import Settings
-from osler.omni.dossier import Dossier
-from osler.omni.plan import Query, SourcePlan, render
+from osler.methods.omni.dossier import Dossier
+from osler.methods.omni.plan import Query, SourcePlan, render
 from osler.serve.problems import Refused
 from osler.serve.wire import Limits, PlannedQuery, SearchAsked
 

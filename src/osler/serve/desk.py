@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from osler import runs
 from osler.config import Serve, Settings
 from osler.errors import OslerError
-from osler.omni.dossier import Dossier
+from osler.methods.omni.dossier import Dossier
 from osler.serve.keys import Caller
 from osler.serve.ledger import Entry, Ledger, Status
 from osler.serve.pace import Pace

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from osler import types
 from osler.graph.items import Concept, Edge
 from osler.kb.check import Provenance, SourceInfo
-from osler.omni.dossier import Dossier
+from osler.methods.omni.dossier import Dossier
 from osler.serve import wire, wire_kb
 from osler.serve.stored import Told
 

@@ -16,9 +16,9 @@ from pydantic import BaseModel, Field
 from starlette.routing import BaseRoute
 
 from osler.config import STRATEGIES
-from osler.kag import sandbox
-from osler.kag.formulas import FORMULAS, Choice, Flag, Formula, Number, evaluate
-from osler.kag.sandbox import LONGEST
+from osler.methods.kag import sandbox
+from osler.methods.kag.formulas import FORMULAS, Choice, Flag, Formula, Number, evaluate
+from osler.methods.kag.sandbox import LONGEST
 from osler.questions import parse_question
 from osler.serve import api, checking, choices, documents, records, wire, wire_kb
 from osler.serve.keys import Caller

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from osler.config import STRATEGIES
-from osler.omni.plan import LONGEST
+from osler.methods.omni.plan import LONGEST
 from osler.questions import LIMIT
 from osler.serve.ledger import STATUSES
 from osler.serve.wire_kb import Passage, Source

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import assert_never
 
 from osler.answer.base import Composer
-from osler.baselines import (
+from osler.config import baselines as chosen
+from osler.errors import CapabilityMissing
+from osler.llm.core.base import Attentive, LanguageModel, Likelihood, Sampling
+from osler.methods.baselines import (
     adaptive,
     chain_of_knowledge,
     chain_of_note,
@@ -29,10 +32,7 @@ from osler.baselines import (
     self_rag_critics,
     sure,
 )
-from osler.baselines.line import Kit
-from osler.config import baselines as chosen
-from osler.errors import CapabilityMissing
-from osler.llm.core.base import Attentive, LanguageModel, Likelihood, Sampling
+from osler.methods.baselines.episode import Kit
 from osler.trace import Solver
 from osler.types import GRAPH, Relevance
 from osler.wiring.parts import CHAINS, Parts

@@ -16,7 +16,7 @@ def by_form(
     settings: Settings, search: Callable[[tuple[str, ...]], Retriever], sources: tuple[str, ...]
 ) -> Retriever:
     """Takes forms as they are written. `search` makes what searches some of `sources` by words."""
-    from osler.kag.hybrid import AsWords, FormsAsQueries, HybridGraph
+    from osler.methods.kag.hybrid import AsWords, FormsAsQueries, HybridGraph
 
     graph = graphs.graph_of(settings)
     if graph is None:

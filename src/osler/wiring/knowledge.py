@@ -14,7 +14,7 @@ from osler.extract.indexes.kinds import KINDS
 from osler.graph.extras import has_rapidfuzz
 from osler.kb.base import Built, KnowledgeBase, Progress
 from osler.kb.search.base import Choice, Filter
-from osler.omni.describe import Offer
+from osler.methods.omni.describe import Offer
 from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.indexed import Indexed, Named
 from osler.retrieve.patients import SimilarPatients

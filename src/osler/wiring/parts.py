@@ -29,7 +29,7 @@ from osler.llm.recording.players import Player, ReplayingRelevance, ReplayingRet
 from osler.llm.recording.recorders import RecordingRelevance, RecordingRetriever, recording
 from osler.llm.recording.response_cache import Replies, remembering
 from osler.llm.recording.tape import Able, Tape
-from osler.omni.describe import Offer
+from osler.methods.omni.describe import Offer
 from osler.retrieve.relevance import Coverage, Overlap
 from osler.types import Relevance, Retriever
 from osler.wiring import graphs, tools

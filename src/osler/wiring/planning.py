@@ -9,20 +9,20 @@ from osler.answer.base import Composer
 from osler.config import OmniRag, Role, Settings
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
-from osler.omni import solver as omni
-from osler.omni.dossier import Dossier
-from osler.omni.feedback import Judge
-from osler.omni.planners.base import Planner
-from osler.omni.planners.given import GivenPlan
-from osler.omni.planners.original import OriginalQuestion
-from osler.omni.planners.prompting import Prompting, Proposer
-from osler.omni.planners.query2doc import Query2Doc
-from osler.omni.planners.reflexion import Reflexion
-from osler.omni.planners.serts import SeRTS
-from osler.omni.planners.terms import TermExtractor
-from osler.omni.planners.trained import trained
-from osler.omni.reader import Reader
-from osler.omni.retriever import PlannedRetriever
+from osler.methods.omni import solver as omni
+from osler.methods.omni.dossier import Dossier
+from osler.methods.omni.feedback import Judge
+from osler.methods.omni.planners.base import Planner
+from osler.methods.omni.planners.given import GivenPlan
+from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners.prompting import Prompting, Proposer
+from osler.methods.omni.planners.query2doc import Query2Doc
+from osler.methods.omni.planners.reflexion import Reflexion
+from osler.methods.omni.planners.serts import SeRTS
+from osler.methods.omni.planners.terms import TermExtractor
+from osler.methods.omni.planners.trained import trained
+from osler.methods.omni.reader import Reader
+from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve.names import names_in
 from osler.wiring.parts import Parts
 from osler.wiring.strategies import writes

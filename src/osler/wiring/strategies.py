@@ -25,13 +25,13 @@ from osler.config import (
 )
 from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood, Sampling
-from osler.omni.dossier import Dossier
-from osler.tcrag.actions import parse_action
-from osler.tcrag.dialect import parse_released
-from osler.tcrag.machine import TuringMachine
-from osler.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
-from osler.tcrag.moves import AnyMove, Guided, Moves
-from osler.tcrag.tools import Tool
+from osler.methods.omni.dossier import Dossier
+from osler.methods.tcrag.actions import parse_action
+from osler.methods.tcrag.dialect import parse_released
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
+from osler.methods.tcrag.moves import AnyMove, Guided, Moves
+from osler.methods.tcrag.tools import Tool
 from osler.trace import Budget, Solver
 from osler.types import Language
 from osler.wiring.parts import Parts
@@ -50,7 +50,7 @@ def solver(settings: Settings, parts: Parts, plan: Dossier | None = None) -> Sol
 
     Raises `BadConfig` for a plan where the strategy runs none.
     """
-    from osler.baselines import cot, direct, rag
+    from osler.methods.baselines import cot, direct, rag
 
     if plan is not None and not isinstance(settings.strategy, OmniRag):
         raise BadConfig(

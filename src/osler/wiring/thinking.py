@@ -8,17 +8,17 @@ from typing import Literal
 from osler.answer.base import Composer
 from osler.config import KagThinker, Role, Settings
 from osler.errors import BadConfig
-from osler.kag.boundary import TAU, GenerateThenAssess, NoBoundary
-from osler.kag.depth import Depth, DepthSolver, FormRetriever
-from osler.kag.executors import Calculator, Deducer
-from osler.kag.focus import Focuser
-from osler.kag.hybrid import QueriesAsForms
-from osler.kag.outline import Outliner
-from osler.kag.output import Finisher
-from osler.kag.planner import Decomposer, GivenPlan, Planner
-from osler.kag.solver import Thinker
-from osler.kag.speaker import Speaker
 from osler.llm.core.base import Sampling
+from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
+from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever
+from osler.methods.kag.executors import Calculator, Deducer
+from osler.methods.kag.focus import Focuser
+from osler.methods.kag.hybrid import QueriesAsForms
+from osler.methods.kag.outline import Outliner
+from osler.methods.kag.output import Finisher
+from osler.methods.kag.planner import Decomposer, GivenPlan, Planner
+from osler.methods.kag.solver import Thinker
+from osler.methods.kag.speaker import Speaker
 from osler.types import GRAPH
 from osler.wiring.forms import FORMS
 from osler.wiring.parts import Parts

@@ -9,8 +9,8 @@ from osler.answer.extractive import Gate
 from osler.config import Settings, TcRag
 from osler.errors import BadConfig
 from osler.llm.core.base import Sampling
-from osler.tcrag import helpers
-from osler.tcrag.tools import (
+from osler.methods.tcrag import helpers
+from osler.methods.tcrag.tools import (
     CARRIERS,
     DOC_RAG,
     FILTER,

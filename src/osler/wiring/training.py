@@ -13,9 +13,9 @@ from osler.config import OmniRag, Settings
 from osler.errors import BadConfig
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
-from osler.omni import solver as omni
-from osler.omni.describe import Offer
-from osler.omni.retriever import PlannedRetriever
+from osler.methods.omni import solver as omni
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve.relevance import Coverage
 from osler.train.journal import Progress
 from osler.train.named import named

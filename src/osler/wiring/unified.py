@@ -9,14 +9,14 @@ from typing import Literal
 from osler.answer.base import Composer
 from osler.answer.extractive import Extractive
 from osler.config import KagThinker, OmniRag, Settings, TcRag, Unified
-from osler.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
-from osler.kag.depth import Depth
-from osler.kag.solver import Thinker
 from osler.llm.core.base import Likelihood, Sampling
-from osler.tcrag.tools import Tool
-from osler.unified.depth import MachineDepth
-from osler.unified.search import FormTool, PlannedSearch, PlannedTool
-from osler.unified.signal import StateSignal
+from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
+from osler.methods.kag.depth import Depth
+from osler.methods.kag.solver import Thinker
+from osler.methods.tcrag.tools import Tool
+from osler.methods.unified.depth import MachineDepth
+from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
+from osler.methods.unified.signal import StateSignal
 from osler.wiring import strategies, thinking
 from osler.wiring.parts import Parts
 from osler.wiring.planning import planned_retriever, source_planner

@@ -2,8 +2,8 @@
 
 import pytest
 
-from osler.baselines.adaptive import complexity
-from osler.baselines.protocols import action
+from osler.methods.baselines.adaptive import complexity
+from osler.methods.baselines.protocols import action
 from osler.testing.scripted import ScriptedModel
 from osler.types import Grounding, Halt, Question
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from osler.baselines import origins
-from osler.baselines.origins import ORIGINS, Origin
-from osler.baselines.table import METHODS, markdown
 from osler.config import STRATEGIES
 from osler.config.baselines import BASELINES
+from osler.methods.baselines import default_sources
+from osler.methods.baselines.default_sources import ORIGINS, Origin
+from osler.methods.baselines.table import METHODS, markdown
 
 PAGE = Path(__file__).parents[3] / "docs" / "guide" / "baselines.md"
 OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified"}
@@ -18,7 +18,7 @@ OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified"}
 def test_the_page_holds_the_table_as_the_code_has_it() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert markdown() in page
-    assert origins.markdown() in page
+    assert default_sources.markdown() in page
 
 
 def test_every_baseline_that_can_be_set_stands_in_it_once() -> None:

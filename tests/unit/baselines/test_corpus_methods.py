@@ -3,10 +3,10 @@
 import json
 from fractions import Fraction
 
-from osler.baselines.hippo_graph import pagerank, seeds
-from osler.baselines.i_medrag import read_queries
-from osler.baselines.kag_static import Task, filled, ordered, read_plan
-from osler.baselines.replies import json_in, listed
+from osler.methods.baselines.hippo_graph import pagerank, seeds
+from osler.methods.baselines.i_medrag import read_queries
+from osler.methods.baselines.kag_static import Task, filled, ordered, read_plan
+from osler.methods.baselines.replies import json_in, listed
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Noted
 from osler.types import Grounding, Question

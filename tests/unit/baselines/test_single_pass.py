@@ -2,10 +2,10 @@
 
 from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.written import Written
-from osler.baselines.cot import ChainOfThought
-from osler.baselines.direct import Direct
-from osler.baselines.rag import RetrieveAndRead, fixed_plan
 from osler.errors import SourceUnavailable
+from osler.methods.baselines.cot import ChainOfThought
+from osler.methods.baselines.direct import Direct
+from osler.methods.baselines.rag import RetrieveAndRead, fixed_plan
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Asked, PlannedQuery, Retrieved, Run, SourcesPlanned

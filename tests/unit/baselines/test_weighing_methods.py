@@ -1,7 +1,7 @@
 """Chain-of-Note, Chain-of-Knowledge, SuRe, HyKGE and Self-RAG, after their papers' examples."""
 
-from osler.baselines.chain_of_knowledge import read_chain
-from osler.baselines.sure import read_candidates
+from osler.methods.baselines.chain_of_knowledge import read_chain
+from osler.methods.baselines.sure import read_candidates
 from osler.testing.scripted import ScriptedModel
 from osler.types import Grounding, Halt, Question
 

@@ -10,7 +10,7 @@ import pytest
 
 from osler import wiring
 from osler.config import Settings
-from osler.omni.describe import Offer
+from osler.methods.omni.describe import Offer
 from osler.retrieve.relevance import Overlap
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import KeyedModel, ScriptedRetriever

@@ -22,10 +22,10 @@ from osler.evaluate.attacks import (
     read_targets,
 )
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.tcrag.machine import TuringMachine
-from osler.tcrag.monitor import Unmonitored
-from osler.tcrag.moves import AnyMove
-from osler.tcrag.tools import DOC_RAG, Search
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import Unmonitored
+from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.tools import DOC_RAG, Search
 from osler.testing.scripted import ScriptedRetriever
 from osler.trace import Solver
 from osler.types import Passage, Question, Retriever

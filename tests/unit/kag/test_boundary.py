@@ -6,9 +6,9 @@ from math import log
 
 import pytest
 
-from osler.kag.boundary import GenerateThenAssess, NoBoundary
-from osler.kag.speaker import Speaker
 from osler.llm.core.base import Completion, Message, Sampling, TokenScore
+from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
+from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 from osler.trace import BoundaryChecked, Noted, Run
 

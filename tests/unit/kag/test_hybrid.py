@@ -7,8 +7,8 @@ import pytest
 from osler.errors import SourceUnavailable
 from osler.graph.items import Definition, Item, Name, Relation, Typed
 from osler.graph.store import Graph
-from osler.kag.forms import Constraint, Node, Retrieval
-from osler.kag.hybrid import AsWords, FormsAsQueries, HybridGraph, QueriesAsForms, holds
+from osler.methods.kag.hybrid import AsWords, FormsAsQueries, HybridGraph, QueriesAsForms, holds
+from osler.methods.kag.logical_forms import Constraint, Node, Retrieval
 from osler.testing.scripted import ScriptedRetriever
 from osler.types import Passage
 

@@ -3,8 +3,8 @@
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.kag.dependencies import dependencies, fill
-from osler.kag.forms import (
+from osler.methods.kag.dependencies import dependencies, fill
+from osler.methods.kag.logical_forms import (
     Constraint,
     Deduce,
     Form,
@@ -16,9 +16,9 @@ from osler.kag.forms import (
     Retrieval,
     Step,
 )
-from osler.kag.parse import MOST_STEPS, read_plan, read_search
-from osler.kag.reader import read_form
-from osler.kag.wire import render_form, render_plan
+from osler.methods.kag.notation import render_form, render_plan
+from osler.methods.kag.parse import MOST_STEPS, read_plan, read_search
+from osler.methods.kag.reader import read_form
 
 FILMS = """<think>Two films, two directors, two dates.</think>
 

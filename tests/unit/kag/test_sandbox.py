@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadCalculation
-from osler.kag.sandbox import LONGEST, Calculated, calculate
+from osler.methods.kag.sandbox import LONGEST, Calculated, calculate
 
 pytest.importorskip("pydantic_monty", reason="written calculations need the extra math")
 

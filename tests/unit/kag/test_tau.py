@@ -2,9 +2,9 @@
 
 import pytest
 
-from osler.kag.boundary import GenerateThenAssess
-from osler.kag.calibration import Attempted, Graded, agrees, attempted, tau_of
-from osler.kag.speaker import Speaker
+from osler.methods.kag.boundary import GenerateThenAssess
+from osler.methods.kag.calibration import Attempted, Graded, agrees, attempted, tau_of
+from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
 from osler.types import Question

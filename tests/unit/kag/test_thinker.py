@@ -8,17 +8,17 @@ import pytest
 
 from osler.answer.written import Written
 from osler.errors import ModelUnreachable, SourceUnavailable
-from osler.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
-from osler.kag.depth import DepthSolver
-from osler.kag.executors import Calculator, Deducer, nearest
-from osler.kag.focus import Focuser, compressed
-from osler.kag.forms import Plan, Retrieval
-from osler.kag.formulas import FORMULAS
-from osler.kag.output import Finisher
-from osler.kag.planner import Decomposer, GivenPlan, Planner
-from osler.kag.solver import Thinker
-from osler.kag.speaker import Speaker
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
+from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.executors import Calculator, Deducer, nearest
+from osler.methods.kag.focus import Focuser, compressed
+from osler.methods.kag.formulas import FORMULAS
+from osler.methods.kag.logical_forms import Plan, Retrieval
+from osler.methods.kag.output import Finisher
+from osler.methods.kag.planner import Decomposer, GivenPlan, Planner
+from osler.methods.kag.solver import Thinker
+from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import (
     BoundaryChecked,

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from osler import wiring
-from osler.baselines.dragin import ByAttention, Dragin
 from osler.config import Settings
 from osler.llm.core.base import Attended, Attentive, Likelihood, Message
 from osler.llm.core.token_bytes import Pieces
@@ -16,6 +15,7 @@ from osler.llm.recording.recorders import recording
 from osler.llm.recording.tape import Able, Tape
 from osler.llm.transformers.hub import Pair
 from osler.llm.transformers.model import TransformersModel
+from osler.methods.baselines.dragin import ByAttention, Dragin
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.testing.tiny import tiny_pair

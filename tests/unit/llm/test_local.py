@@ -13,7 +13,7 @@ from osler.llm.core.base import BatchLikelihood, LanguageModel, Message, Samplin
 from osler.llm.core.grammar import Grammar, lit
 from osler.llm.local.model import LlamaCpp, _Step
 from osler.llm.local.quantise import default_gguf
-from osler.tcrag.actions import Move, grammar, parse_action
+from osler.methods.tcrag.actions import Move, grammar, parse_action
 
 pytestmark = pytest.mark.model
 

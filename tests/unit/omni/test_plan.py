@@ -3,8 +3,17 @@
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.omni.plan import WRITTEN, Dropped, Query, SourcePlan, expect, grammar, parse, render
-from osler.omni.terms import parse_terms
+from osler.methods.omni.plan import (
+    WRITTEN,
+    Dropped,
+    Query,
+    SourcePlan,
+    expect,
+    grammar,
+    parse,
+    render,
+)
+from osler.methods.omni.terms import parse_terms
 from osler.trace import PlannedQuery
 from osler.types import BOOK, GRAPH, GUIDELINE, RESEARCH, SOURCES, WIKI
 

@@ -11,13 +11,13 @@ import pytest
 from osler.answer.written import Written
 from osler.errors import BadRun, SourceUnavailable
 from osler.llm.core.base import Sampling
-from osler.omni.dossier import Dossier, dossier, read, written
-from osler.omni.plan import Dropped, Query, SourcePlan
-from osler.omni.planners.base import Planner, Proposal
-from osler.omni.planners.given import GivenPlan
-from osler.omni.reader import Reader
-from osler.omni.retriever import PlannedRetriever, evidence, missing
-from osler.omni.solver import OmniRag
+from osler.methods.omni.dossier import Dossier, dossier, read, written
+from osler.methods.omni.plan import Dropped, Query, SourcePlan
+from osler.methods.omni.planners.base import Planner, Proposal
+from osler.methods.omni.planners.given import GivenPlan
+from osler.methods.omni.reader import Reader
+from osler.methods.omni.retriever import PlannedRetriever, evidence, missing
+from osler.methods.omni.solver import OmniRag
 from osler.retrieve.lookup import Found
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Budget, Noted, Retrieved, Run, Searched, SourcesPlanned

@@ -10,18 +10,18 @@ import pytest
 
 from osler.errors import MalformedOutput
 from osler.llm.core.speaker import Speaker
-from osler.omni.describe import Offer
-from osler.omni.feedback import Feedback, Judge, read_feedback
-from osler.omni.plan import Query, SourcePlan
-from osler.omni.planners.original import OriginalQuestion
-from osler.omni.planners.prompting import Attempt, Prompting, Proposer
-from osler.omni.planners.query2doc import Query2Doc, read_passage
-from osler.omni.planners.reflexion import Reflexion
-from osler.omni.planners.serts import EXPLORATION, Node, SeRTS, back_propagate
-from osler.omni.planners.terms import TermExtractor
-from osler.omni.planners.trained import SYSTEM, Hold, trained
-from osler.omni.retriever import PlannedRetriever
-from osler.omni.terms import terms_grammar
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.feedback import Feedback, Judge, read_feedback
+from osler.methods.omni.plan import Query, SourcePlan
+from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners.prompting import Attempt, Prompting, Proposer
+from osler.methods.omni.planners.query2doc import Query2Doc, read_passage
+from osler.methods.omni.planners.reflexion import Reflexion
+from osler.methods.omni.planners.serts import EXPLORATION, Node, SeRTS, back_propagate
+from osler.methods.omni.planners.terms import TermExtractor
+from osler.methods.omni.planners.trained import SYSTEM, Hold, trained
+from osler.methods.omni.retriever import PlannedRetriever
+from osler.methods.omni.terms import terms_grammar
 from osler.retrieve.lookup import Found
 from osler.retrieve.names import names_in
 from osler.testing.scripted import KeyedModel, ScriptedModel, ScriptedRetriever

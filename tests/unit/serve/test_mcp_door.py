@@ -13,8 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from osler.kag.formulas import FORMULAS
 from osler.kb.base import KnowledgeBase
+from osler.methods.kag.formulas import FORMULAS
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
 from osler.testing.encoders import HashingEncoder

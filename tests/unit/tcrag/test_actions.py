@@ -3,7 +3,7 @@
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.tcrag.actions import (
+from osler.methods.tcrag.actions import (
     Backtrack,
     Conclusion,
     Move,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.tcrag.helpers import Entities, Hypothesis, Organise, ReadEntities, Scribe
-from osler.tcrag.tools import Call
+from osler.methods.tcrag.helpers import Entities, Hypothesis, Organise, ReadEntities, Scribe
+from osler.methods.tcrag.tools import Call
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Asked, Run
 from osler.types import Hit, Passage, Question

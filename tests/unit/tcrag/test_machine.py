@@ -13,12 +13,12 @@ import pytest
 from osler.answer.extractive import Gate, Least
 from osler.answer.written import Written
 from osler.errors import SourceUnavailable
-from osler.tcrag.actions import Move
-from osler.tcrag.machine import TuringMachine
-from osler.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
-from osler.tcrag.moves import AnyMove, Guided, Tried
-from osler.tcrag.stack import Kind
-from osler.tcrag.tools import DOC_RAG, KG_RAG, Search
+from osler.methods.tcrag.actions import Move
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
+from osler.methods.tcrag.moves import AnyMove, Guided, Tried
+from osler.methods.tcrag.stack import Kind
+from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, Search
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Asked, Budget, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Grounding, Halt, Hit, Passage, Question
@@ -269,7 +269,7 @@ class Plain:
 
 
 async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
-    from osler.tcrag.stack import MemoryStack
+    from osler.methods.tcrag.stack import MemoryStack
 
     tools = frozenset({DOC_RAG, KG_RAG})
     guided = Guided(AnyMove(tools), Gate(Plain(), Plain(), {"en": Least(0.5, 0.5)}), long=40)

@@ -21,14 +21,14 @@ from osler.answer.written import Written
 from osler.cli.film import film
 from osler.errors import ModelUnreachable, SourceUnavailable
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.tcrag import tools
-from osler.tcrag.actions import parse_action
-from osler.tcrag.dialect import parse_released
-from osler.tcrag.helpers import Entities, Filter, Hypothesis, Organise, Scribe
-from osler.tcrag.machine import TuringMachine
-from osler.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
-from osler.tcrag.moves import AnyMove, Guided
-from osler.tcrag.tools import DOC_RAG, KG_RAG, WEB_RAG, Search, Tool
+from osler.methods.tcrag import tools
+from osler.methods.tcrag.actions import parse_action
+from osler.methods.tcrag.dialect import parse_released
+from osler.methods.tcrag.helpers import Entities, Filter, Hypothesis, Organise, Scribe
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
+from osler.methods.tcrag.moves import AnyMove, Guided
+from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, WEB_RAG, Search, Tool
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import (
     Answered,

@@ -8,9 +8,9 @@ import pytest
 from osler.errors import MalformedOutput, SourceUnavailable
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.speaker import Speaker
-from osler.omni.describe import Offer
-from osler.omni.plan import Query
-from osler.omni.retriever import PlannedRetriever
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.plan import Query
+from osler.methods.omni.retriever import PlannedRetriever
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.train.spo.case import Case
 from osler.train.spo.explore import Expert, Exploration

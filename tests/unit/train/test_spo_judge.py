@@ -10,7 +10,7 @@ from osler.errors import CapabilityMissing, MalformedOutput
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
-from osler.omni.reader import Reader
+from osler.methods.omni.reader import Reader
 from osler.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 from osler.trace import Run
 from osler.train.spo.case import Case

@@ -9,9 +9,9 @@ import pytest
 
 from osler.errors import BadConfig, BadRun
 from osler.evaluate.sample import Gold, Sample
-from osler.omni.describe import Offer
-from osler.omni.plan import parse
-from osler.omni.planners.trained import trained
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.plan import parse
+from osler.methods.omni.planners.trained import trained
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
 from osler.train import record

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from osler.omni.plan import Query, SourcePlan
-from osler.omni.planners.base import Proposal
-from osler.omni.retriever import PlannedRetriever
+from osler.methods.omni.plan import Query, SourcePlan
+from osler.methods.omni.planners.base import Proposal
+from osler.methods.omni.retriever import PlannedRetriever
+from osler.methods.unified.search import PlannedSearch
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedRetriever
 from osler.trace import Run
 from osler.types import Passage, Question, Relevance
-from osler.unified.search import PlannedSearch
 
 WORDS = "adrenaline for anaphylaxis"
 TEXTS = {

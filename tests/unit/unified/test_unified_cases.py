@@ -20,23 +20,26 @@ from osler.answer.written import Written
 from osler.cli.film import film
 from osler.cli.page import render_page
 from osler.cli.render import Report
-from osler.kag.boundary import GenerateThenAssess
-from osler.kag.depth import DepthSolver
-from osler.kag.executors import Calculator, Deducer
-from osler.kag.focus import Focuser
-from osler.kag.forms import Retrieval
-from osler.kag.output import Finisher
-from osler.kag.planner import Decomposer
-from osler.kag.solver import Thinker
-from osler.kag.speaker import Speaker
 from osler.llm.core.base import Message, Scored
-from osler.omni.describe import Offer
-from osler.omni.planners.prompting import Prompting, Proposer
-from osler.omni.retriever import PlannedRetriever
-from osler.tcrag.machine import TuringMachine
-from osler.tcrag.monitor import Cppl
-from osler.tcrag.moves import AnyMove
-from osler.tcrag.tools import KG_FORM, PLANNED_RAG
+from osler.methods.kag.boundary import GenerateThenAssess
+from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.executors import Calculator, Deducer
+from osler.methods.kag.focus import Focuser
+from osler.methods.kag.logical_forms import Retrieval
+from osler.methods.kag.output import Finisher
+from osler.methods.kag.planner import Decomposer
+from osler.methods.kag.solver import Thinker
+from osler.methods.kag.speaker import Speaker
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.planners.prompting import Prompting, Proposer
+from osler.methods.omni.retriever import PlannedRetriever
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import Cppl
+from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.tools import KG_FORM, PLANNED_RAG
+from osler.methods.unified.depth import MachineDepth
+from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
+from osler.methods.unified.signal import StateSignal
 from osler.testing.scripted import KeyedModel, ScriptedRetriever, tokens_of
 from osler.trace import (
     Asked,
@@ -50,9 +53,6 @@ from osler.trace import (
     to_line,
 )
 from osler.types import Halt, Hit, Language, Passage, Question, Solution, Usage
-from osler.unified.depth import MachineDepth
-from osler.unified.search import FormTool, PlannedSearch, PlannedTool
-from osler.unified.signal import StateSignal
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "unified"
 SURE, UNSURE = 1 / 2, 1 / 50

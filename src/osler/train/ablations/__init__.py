@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from osler.errors import BadConfig
 from osler.evaluate import catalogue
-from osler.omni.planners.prompting import Form
+from osler.methods.omni.planners.prompting import Form
 from osler.train.record import Kind
 from osler.train.spo.pairs import Choice
 from osler.train.spo.recipe import Learns, Recipe

@@ -13,10 +13,10 @@ from typing import Protocol
 
 from osler.errors import MalformedOutput, SourceUnavailable
 from osler.llm.core.speaker import Speaker
-from osler.omni.describe import Offer, told
-from osler.omni.plan import Query, SourcePlan, expect, grammar
-from osler.omni.planners.base import lettered
-from osler.omni.retriever import PlannedRetriever
+from osler.methods.omni.describe import Offer, told
+from osler.methods.omni.plan import Query, SourcePlan, expect, grammar
+from osler.methods.omni.planners.base import lettered
+from osler.methods.omni.retriever import PlannedRetriever
 from osler.prompts import render
 from osler.retrieve.lookup import Found
 from osler.retrieve.rerank import shown

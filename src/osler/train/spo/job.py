@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadRun
-from osler.omni.describe import Offer
+from osler.methods.omni.describe import Offer
 from osler.text import slug
 from osler.train.journal import Job, Place, Progress, Stage, agreed, facts_of
 from osler.train.spo.case import Case

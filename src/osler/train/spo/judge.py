@@ -17,7 +17,7 @@ from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.llm.core.speaker import Speaker
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
-from osler.omni.planners.base import lettered
+from osler.methods.omni.planners.base import lettered
 from osler.prompts import Rendered, render
 from osler.trace import Run
 from osler.train.spo.case import Case

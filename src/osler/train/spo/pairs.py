@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from osler.omni.plan import MOST, Query, SourcePlan
+from osler.methods.omni.plan import MOST, Query, SourcePlan
 from osler.train.spo.judge import Judged, Verdict
 
 Choice = Literal["random", "best"]

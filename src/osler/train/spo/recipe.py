@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from osler.errors import OslerError
 from osler.llm.core.base import Message
-from osler.omni.describe import Offer
-from osler.omni.plan import MOST, render
-from osler.omni.planners.prompting import Form
-from osler.omni.planners.trained import asked
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.plan import MOST, render
+from osler.methods.omni.planners.prompting import Form
+from osler.methods.omni.planners.trained import asked
 from osler.train.record import Preferred, Shown, Size, size_of
 from osler.train.spo.case import Case
 from osler.train.spo.judge import Judged

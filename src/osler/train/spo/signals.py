@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from osler.evaluate.metrics.overlap import rouge_l
 from osler.evaluate.metrics.retrieval import ndcg
-from osler.omni.planners.base import whole
-from osler.omni.reader import Reader
+from osler.methods.omni.planners.base import whole
+from osler.methods.omni.reader import Reader
 from osler.trace import Run
 from osler.train.spo.case import Case
 from osler.train.spo.explore import Explored, Searched

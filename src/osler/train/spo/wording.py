@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from osler.omni.describe import Offer
-from osler.omni.plan import Query
-from osler.omni.planners.base import queries_of
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.plan import Query
+from osler.methods.omni.planners.base import queries_of
 from osler.retrieve.names import names_in
 from osler.retrieve.words import STOP_CHARACTERS, terms
 from osler.text import is_cjk, one_line, sentences

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
-from osler.kag.boundary import GenerateThenAssess
-from osler.kag.speaker import Speaker
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
+from osler.methods.kag.boundary import GenerateThenAssess
+from osler.methods.kag.speaker import Speaker
 from osler.prompts import render
 from osler.trace import BoundaryChecked, Run
 from osler.types import Language

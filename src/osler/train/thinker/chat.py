@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
-from osler.kag.forms import Plan
-from osler.kag.parse import read_plan
 from osler.llm.core.base import Message
 from osler.llm.core.spans import answer_span, tagged
+from osler.methods.kag.logical_forms import Plan
+from osler.methods.kag.parse import read_plan
 from osler.train.thinker.quality import Item
 
 THINK = re.compile(r"<think>(.*?)</think>", re.DOTALL)

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, get_args
 
-from osler.kag.boundary import REFUSAL, attempt_prompt
 from osler.llm.core.base import Message
+from osler.methods.kag.boundary import REFUSAL, attempt_prompt
 from osler.prompts import render
 from osler.train.thinker.trajectory import Solved, Trajectory
 from osler.types import Language

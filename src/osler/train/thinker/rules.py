@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.evaluate.metrics.words import exact_match, f1
-from osler.kag.dependencies import REFERENCE, dependencies
-from osler.kag.parse import read_plan, read_search
-from osler.kag.speaker import ECHOES, UNKNOWN
+from osler.methods.kag.dependencies import REFERENCE, dependencies
+from osler.methods.kag.parse import read_plan, read_search
+from osler.methods.kag.speaker import ECHOES, UNKNOWN
 from osler.retrieve.words import terms
 from osler.text import is_cjk, sentences
 from osler.trace import Run

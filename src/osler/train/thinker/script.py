@@ -1,6 +1,6 @@
 """A run of KAG-Thinker, written down: every prompt with its reply, and what was decided.
 
-The trajectories are made by the solver itself (`osler.kag`), whose speakers and focuser are
+The trajectories are made by the solver itself (`osler.methods.kag`), whose speakers and focuser are
 listened to. So what a model is trained on is what the solver really asks, reads and writes.
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from osler.kag.focus import Focus, Focuser
-from osler.kag.speaker import Speaker
 from osler.llm.core.base import Completion, Message
 from osler.llm.core.grammar import Grammar
+from osler.methods.kag.focus import Focus, Focuser
+from osler.methods.kag.speaker import Speaker
 from osler.prompts import Rendered
 from osler.trace import BoundaryChecked, Calculated, Event, Focused, FormSolved, FormsPlanned, Run
 from osler.types import Hit, Language

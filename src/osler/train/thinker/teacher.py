@@ -9,15 +9,15 @@ from typing import Literal, get_args
 
 from osler.answer.written import Written
 from osler.errors import BadConfig, MalformedOutput
-from osler.kag.boundary import TAU, Boundary, GenerateThenAssess, NoBoundary
-from osler.kag.depth import DepthSolver, FormRetriever
-from osler.kag.executors import Calculator, Deducer
-from osler.kag.forms import Plan
-from osler.kag.output import Finisher
-from osler.kag.planner import Decomposer
-from osler.kag.solver import Thinker
-from osler.kag.speaker import Speaker
 from osler.llm.core.base import Completion
+from osler.methods.kag.boundary import TAU, Boundary, GenerateThenAssess, NoBoundary
+from osler.methods.kag.depth import DepthSolver, FormRetriever
+from osler.methods.kag.executors import Calculator, Deducer
+from osler.methods.kag.logical_forms import Plan
+from osler.methods.kag.output import Finisher
+from osler.methods.kag.planner import Decomposer
+from osler.methods.kag.solver import Thinker
+from osler.methods.kag.speaker import Speaker
 from osler.prompts import render
 from osler.trace import Budget, Run
 from osler.train.thinker.boundary import Confirmed

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from osler.errors import MalformedOutput
-from osler.kag.dependencies import fill
-from osler.kag.parse import read_search
-from osler.kag.wire import render_step
+from osler.methods.kag.dependencies import fill
+from osler.methods.kag.notation import render_step
+from osler.methods.kag.parse import read_search
 from osler.trace import BoundaryChecked, Calculated, Focused, FormNode, FormSolved, FormsPlanned
 from osler.train.thinker.script import Exchange, Line, Script, Shown
 

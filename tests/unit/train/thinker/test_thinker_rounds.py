@@ -11,8 +11,8 @@ import pytest
 from osler.errors import BadRun, ModelUnreachable
 from osler.evaluate.judges import Judge
 from osler.evaluate.sample import Gold, Kind, Sample
-from osler.kag.speaker import Speaker
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.train.thinker.export import tallies, write
 from osler.train.thinker.filters import Bounds

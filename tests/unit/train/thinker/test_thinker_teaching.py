@@ -3,8 +3,8 @@
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.kag.parse import read_plan, read_search
-from osler.kag.speaker import Speaker
+from osler.methods.kag.parse import read_plan, read_search
+from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.train.thinker.dialogue import calls, messages
 from osler.train.thinker.filters import broken

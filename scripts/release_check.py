@@ -1,0 +1,203 @@
+"""Tries a release before it is one: `make release-check [TAG=v1.2.3] [DIST=FOLDER]`.
+
+Builds the sdist, builds the wheel out of that sdist, compares what the wheel holds with the
+sources, installs it with its locked dependencies in a fresh environment and asks a question
+there, outside the repository. Everything lies in a temporary folder; DIST keeps the two files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import venv
+import zipfile
+from collections.abc import Sequence
+from email.parser import HeaderParser
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "src/osler"
+PAGE = "osler/web/dist/"
+"""Built by `make page` and kept out of the repository: in the wheel where it was built."""
+
+KINDS = {
+    "prompts": ("osler/prompts/", ".md"),
+    "presets": ("osler/presets/", ".toml"),
+    "training ablations": ("osler/train/ablations/", ".toml"),
+    "sample files": ("osler/sample/", ""),
+    "type marker": ("osler/py.typed", ""),
+}
+"""Data without which Osler installs well and then fails; none may be empty."""
+
+QUESTION = "A patient who takes warfarin is started on amiodarone. What happens to the INR?"
+
+
+class Refused(Exception):
+    """The release is not fit to be one; the message says why."""
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--tag", help="the tag to be set, as in v1.2.3; it must fit the version")
+    parser.add_argument("--keep", type=Path, help="a folder for the sdist and the wheel")
+    given = parser.parse_args(words)
+    try:
+        check(tag=given.tag, keep=given.keep)
+    except Refused as refusal:
+        sys.exit(f"release-check: {refusal}")
+
+
+def check(*, tag: str | None, keep: Path | None) -> None:
+    version = tomllib.loads(read("pyproject.toml"))["project"]["version"]
+    check_tag(tag, version)
+    with tempfile.TemporaryDirectory(prefix="osler-release-") as name:
+        folder = Path(name)
+        sdist, wheel = build(folder)
+        check_wheel(wheel, version)
+        install_and_ask(wheel, version, folder)
+        for file in (sdist, wheel):
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            print(f"{file.name}  {file.stat().st_size / 1e6:.1f} MB  sha256 {digest}")
+            if keep is not None:
+                keep.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file, keep)
+    print(f"release-check: {version} is fit to be released")
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def check_tag(tag: str | None, version: str) -> None:
+    """Refuses a tag that differs from the version, or that the changelog does not list."""
+    if tag is None:
+        print(f"version {version}; no TAG given, so none was compared")
+        return
+    if tag != f"v{version}":
+        raise Refused(f"the tag is {tag}, and pyproject.toml says {version}: v{version} is wanted")
+    headings = [line.split()[1] for line in read("CHANGELOG.md").splitlines() if line[:3] == "## "]
+    if version not in headings:
+        raise Refused(f"CHANGELOG.md has no heading `## {version}`")
+    print(f"version {version}, as the tag and the changelog say")
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """The sdist, and the wheel built out of it: so what the sdist lacks shows."""
+    built, source = folder / "dist", folder / "source"
+    run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(built)], ROOT)
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(source, filter="data")
+    (unpacked,) = source.iterdir()
+    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built)], unpacked)
+    (wheel,) = built.glob("*.whl")
+    return sdist, wheel
+
+
+def check_wheel(wheel: Path, version: str) -> None:
+    """The wheel holds each source file, the licence texts, perhaps the page, and nothing else."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if not name.endswith("/")}
+        info = f"osler-{version}.dist-info/"
+        metadata = HeaderParser().parsestr(archive.read(info + "METADATA").decode())
+        scripts = archive.read(info + "entry_points.txt").decode()
+    wanted = {name.removeprefix("src/") for name in source_files()}
+    held = {name for name in names if not name.startswith((info, PAGE))}
+    if held != wanted:
+        raise Refused(
+            f"the wheel lacks {listed(wanted - held)}; has too much {listed(held - wanted)}"
+        )
+    for licence in ("LICENSE", "NOTICE"):
+        if f"{info}licenses/{licence}" not in names:
+            raise Refused(f"the wheel has no {licence}")
+    if metadata["Version"] != version or "osler = osler.cli:main" not in scripts:
+        raise Refused("the wheel's metadata name another version or no command `osler`")
+    for what, (start, end) in KINDS.items():
+        count = sum(name.startswith(start) and name.endswith(end) for name in held)
+        if count == 0:
+            raise Refused(f"the wheel has no {what}")
+        print(f"{count:5} {what}")
+    print(f"{len(held):5} files in all, as in {PACKAGE}")
+    page = sum(name.startswith(PAGE) for name in names)
+    print(f"{page:5} files of the page" + ("" if page else " (`make page` builds it)"))
+
+
+def source_files() -> list[str]:
+    """What git has or would take; a build, a cache or an editor's file is not among it."""
+    listing = ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", PACKAGE]
+    names = run(listing, ROOT).split("\0")
+    return [name for name in names if name and (ROOT / name).is_file()]
+
+
+def listed(names: set[str]) -> str:
+    return (
+        ", ".join(sorted(names)[:10]) + (f" and {len(names) - 10} more" * (len(names) > 10)) or "-"
+    )
+
+
+def install_and_ask(wheel: Path, version: str, folder: Path) -> None:
+    """The main job in a fresh environment: from the installed wheel to a cited answer."""
+    venv.create(folder / "venv", with_pip=True)
+    programs = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    run([*pip, "install", "--require-hashes", "-r", str(ROOT / "requirements.lock")], folder)
+    run([*pip, "install", "--no-deps", str(wheel)], folder)
+    run([*pip, "check"], folder)
+
+    def osler(*words: str) -> str:
+        return run([str(programs / "osler"), *words], work, reader(folder))
+
+    work = folder / "reader"
+    work.mkdir()
+    if osler("--version").split() != ["osler", version]:
+        raise Refused(f"`osler --version` says {osler('--version')!r}")
+    osler("download-models")
+    osler("kb", "build", "--sample")
+    osler("doctor", "--quiet")
+    show_cited(json.loads(osler("ask", "--strategy", "rag", "--json", QUESTION)))
+    osler("replay", "last")
+
+
+def reader(folder: Path) -> dict[str, str]:
+    """A new user's surroundings: no settings and no home, but the cache of weights that is there."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OSLER__", "PYTHON"))}
+    kept.pop("VIRTUAL_ENV", None)
+    home, settings = str(folder / "home"), str(folder / "settings")
+    return kept | {"OSLER__HOME": home, "XDG_CONFIG_HOME": settings}
+
+
+def show_cited(reply: dict[str, object]) -> None:
+    """Prints the answer; refuses one with a statement that rests on no quote of a passage."""
+    answer, evidence = reply["answer"], reply["evidence"]
+    assert isinstance(answer, dict)
+    assert isinstance(evidence, list)
+    texts = {passage["id"]: passage["text"] for passage in evidence}
+    quoted = [c for c in answer["citations"] if c["quote"] in texts[c["passage_id"]]]
+    numbers = {citation["number"] for citation in quoted}
+    bare = [s for s in answer["statements"] if not numbers.intersection(s["cites"])]
+    if bare or not quoted:
+        raise Refused(f"the answer is not cited throughout: {answer['text']!r}")
+    print(f"\n{QUESTION}\n{answer['text']}")
+    print(f"cites {', '.join(dict.fromkeys(c['passage_id'] for c in quoted))}\n")
+
+
+def run(command: Sequence[str], folder: Path, surroundings: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        command, cwd=folder, env=surroundings, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        last = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
+        raise Refused(f"`{' '.join(command)}` ended with {done.returncode}:\n{last}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Adaptive-RAG: first ask how hard the question is (TC-RAG §2; KAG-Thinker Table 10).
+
+Jeong et al. 2024, *Adaptive-RAG: Learning to Adapt Retrieval-Augmented Large Language Models
+through Question Complexity*, §3: a classifier says A (no retrieval), B (one retrieval) or C
+(several steps), and the question goes to the method for that. KAG-Thinker's "Naive RAG +
+adaptive" is the same without C.
+
+Departures: the classifier is the model itself, asked in words; the paper trains one (T5-Large)
+on which method succeeded. An unreadable verdict counts as B. The method for C is IRCoT, as in
+the paper.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from osler.methods.baselines.episode import Kit, Line
+from osler.trace import Noted, Run, Solver
+from osler.types import Question, Solution
+
+_LETTER = re.compile(r"\b([ABC])\b")
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    kit: Kit
+    none: Solver
+    once: Solver
+    several: Solver | None = None
+    """`None`: the form without C."""
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        level = "B"
+        with Line(self.kit, question, run) as line:
+            prompt = line.rendered(
+                "baselines/adaptive", question=question.text, summary=self.several is not None
+            )
+            level = complexity((await line.say(prompt, tokens=16, temperature=0.0)).text)
+            run.emit(Noted(f"complexity {level}"))
+        methods = {"A": self.none, "B": self.once, "C": self.several or self.once}
+        return await methods[level].solve(question, run)
+
+
+def complexity(said: str) -> str:
+    """A, B or C; B where the reply names none."""
+    found = _LETTER.search(said)
+    return found.group(1) if found else "B"

@@ -1,0 +1,125 @@
+"""Chain-of-Knowledge: rationales corrected one after another (TC-RAG App. 8.5, method 6).
+
+Li et al. 2024, *Chain-of-Knowledge: Grounding LLMs via Dynamic Knowledge Adapting over
+Heterogeneous Sources*, §2. Reasoning preparation: several chains of thought are sampled; where
+more than half agree on the answer, that is the answer. Dynamic knowledge adapting: else each
+rationale of the first chain with the most frequent answer gets a query of its own, is corrected
+by what the query finds, and the next is written anew after the corrected ones. Answer
+consolidation: the answer from the corrected rationales.
+
+Departures: queries are in words to all sources at once, not in SPARQL or another language of
+one of them, so no knowledge domains are chosen; the adaptive query generator is prompted, not
+trained. 5 samples at temperature 0.7, two rationales and the three passages of a query are the
+released code's, which by default corrects both rationales at once. An open question's answers
+agree when they are the same words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from osler.answer.options import written_option
+from osler.methods.baselines.episode import Kit, Line
+from osler.retrieve.words import terms
+from osler.trace import Noted, Run
+from osler.types import Question, Solution
+
+_STEP = re.compile(
+    r"^\W*(?:first|second|third|next|then|首先|其次|再次|然后)\s*[,，:：]\s*", re.IGNORECASE
+)
+_ANSWER = re.compile(r"(?:the answer is|答案(?:是|为))\s*[:：]?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Chain:
+    rationales: tuple[str, ...]
+    answer: str
+
+
+@dataclass(frozen=True)
+class ChainOfKnowledge:
+    kit: Kit
+    samples: int = 5
+    temperature: float = 0.7
+    """Of the samples."""
+    rationales: int = 2
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        why = "answered from corrected rationales"
+        with Line(self.kit, question, run) as line:
+            chains = [await self._chain(line, n) for n in range(self.samples)]
+            line.conclude(chains[0].answer, " ".join(chains[0].rationales))
+            answers = [_same(chain.answer, question) for chain in chains]
+            agreed, count = majority([answer for answer in answers if answer])
+            first = chains[answers.index(agreed)]
+            line.conclude(first.answer, " ".join(first.rationales))
+            if count > self.samples / 2:
+                why = f"{count} of {self.samples} chains of thought agree"
+            else:
+                told = f"{count} of {self.samples} chains agree: the first of them is corrected"
+                run.emit(Noted(told))
+                await self._adapt(line, first)
+        return await line.ended(why)
+
+    async def _chain(self, line: Line, n: int) -> Chain:
+        prompt = line.rendered("baselines/cok_reason", **line.asked, known=[])
+        said = await line.say(prompt, temperature=self.temperature, seed=n)
+        return read_chain(said.text, self.rationales)
+
+    async def _adapt(self, line: Line, chain: Chain) -> None:
+        known: list[str] = []
+        while len(known) < self.rationales and len(known) < len(chain.rationales):
+            known.append(await self._corrected(line, chain.rationales[len(known)]))
+            if len(known) < self.rationales:
+                chain = await self._rewritten(line, known)
+        prompt = line.rendered("baselines/cok_answer", **line.asked, steps=known)
+        line.conclude(_answer((await line.say(prompt)).text), " ".join(known))
+
+    async def _corrected(self, line: Line, rationale: str) -> str:
+        ask = line.rendered("baselines/cok_query", question=line.question.text, text=rationale)
+        found = await line.find((await line.say(ask, tokens=64)).text)
+        if not found:
+            return rationale
+        correct = line.rendered(
+            "baselines/cok_correct",
+            question=line.question.text,
+            text=rationale,
+            documents=line.documents(found),
+        )
+        return _step((await line.say(correct)).text) or rationale
+
+    async def _rewritten(self, line: Line, known: list[str]) -> Chain:
+        """What follows the corrected rationales, written anew after them."""
+        prompt = line.rendered("baselines/cok_reason", **line.asked, known=known)
+        more = read_chain((await line.say(prompt)).text, self.rationales - len(known))
+        return Chain((*known, *more.rationales), more.answer)
+
+
+def read_chain(text: str, most: int) -> Chain:
+    """`First, … Second, … The answer is …`, one a line or in one paragraph."""
+    body = _ANSWER.split(text, maxsplit=1)[0]
+    parts = re.split(r"\n+|(?=\b(?:First|Second|Third)\b)|(?=首先|其次|再次)", body)
+    steps = [_step(part) for part in parts]
+    return Chain(tuple(step for step in steps if step)[:most], _answer(text))
+
+
+def majority(answers: list[str]) -> tuple[str, int]:
+    """The most frequent answer, the first of equals, and how often it stands."""
+    return Counter(answers).most_common(1)[0] if answers else ("", 0)
+
+
+def _answer(text: str) -> str:
+    said = _ANSWER.split(text)[-1]
+    return said.strip().splitlines()[0].rstrip(".。") if said.strip() else ""
+
+
+def _step(text: str) -> str:
+    return _STEP.sub("", text.strip())
+
+
+def _same(answer: str, question: Question) -> str:
+    """What two equal answers have in common."""
+    letter = written_option(f"Answer: {answer}", question) if question.options else None
+    return letter or " ".join(terms(answer))

@@ -1,0 +1,42 @@
+"""Chain-of-Note: a note on each passage, then the answer (TC-RAG App. 8.5, method 6).
+
+Yu et al. 2023, *Chain-of-Note*, §3.2: the model notes what each passage says, whether it is
+relevant, and answers from the relevant ones, from its own knowledge where none is, or that it
+does not know. TC-RAG names this method and cites Chain-of-Knowledge; both are here.
+
+Departures: the zero-shot prompt of the paper's appendix instead of a model trained on notes;
+an answer from the model's own knowledge counts as ungrounded.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from osler.methods.baselines.episode import Kit, Line
+from osler.trace import Run
+from osler.types import Question, Solution
+
+_ANSWER = re.compile(
+    r"^\W*(?:final answer|answer|最终答案|答案)\W*[:：]\s*", re.IGNORECASE | re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class ChainOfNote:
+    kit: Kit
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Line(self.kit, question, run) as line:
+            found = await line.find(question.text)
+            prompt = line.rendered(
+                "baselines/chain_of_note", **line.asked, documents=line.documents(found)
+            )
+            line.draft = after_notes((await line.say(prompt)).text)
+        return await line.ended("answered from notes on the passages")
+
+
+def after_notes(text: str) -> str:
+    """The answer behind the notes; all of the text where it is not marked."""
+    marks = list(_ANSWER.finditer(text))
+    return text[marks[-1].end() :].strip() if marks else text

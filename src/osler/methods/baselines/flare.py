@@ -1,0 +1,88 @@
+"""FLARE: look ahead, and search where the model was unsure (TC-RAG App. 8.5, method 11).
+
+Jiang et al. 2023, *Active Retrieval Augmented Generation*, §3.2 (FLARE direct). The first
+search is the question. Then, sentence by sentence: a tentative sentence is written; if each
+of its tokens has a probability of at least theta it stands (Eq. in §3.2.1), else it becomes
+the query and the sentence is written anew with what was found. The query is the sentence
+itself ("direct") or the sentence without its tokens below beta ("masked", §3.2.2).
+
+Departures: the explicit query, a question that a model asks of an unsure span, is left out;
+so is FLARE instruct. theta 0.8, beta 0.4 and two passages are the released settings for
+questions of several hops (2WikiMultihopQA). Whether a
+model tells log-probabilities is seen in its replies alone, so none is refused when the strategy
+is built: a sentence of which none are told counts as unsure, which the trace says, and the
+method is then a search a sentence. The loop ends after `rounds` sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
+from typing import Literal
+
+from osler.llm.core.base import Completion, TokenScore
+from osler.methods.baselines.continuation import answered, first_sentence, go_on, joined
+from osler.methods.baselines.episode import Kit, Line
+from osler.trace import Noted, Run
+from osler.types import Hit, Question, Solution
+
+
+@dataclass(frozen=True)
+class Flare:
+    kit: Kit
+    theta: float = 0.8
+    """Least probability of a token that is sure."""
+    beta: float = 0.4
+    """Tokens below it are masked in the query."""
+    query: Literal["masked", "direct"] = "masked"
+    look_ahead: int = 64
+    rounds: int = 8
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Line(self.kit, question, run) as line:
+            found: Sequence[Hit] = await line.find(question.text)
+            for _ in range(self.rounds):
+                sentence = await self._sentence(line, found)
+                line.draft = joined(line.draft, sentence, question.language)
+                if answered(sentence) or not sentence:
+                    break
+                found = ()  # §3.2.1: a sentence is tentative without passages
+        return await line.ended("written, and searched where the model was unsure")
+
+    async def _sentence(self, line: Line, found: Sequence[Hit]) -> str:
+        ahead = await go_on(line, found, line.draft, tokens=self.look_ahead, top=1)
+        sentence = first_sentence(ahead.text)
+        if not sentence:  # the text has come to its end
+            return ""
+        tokens = within(ahead, sentence)
+        if tokens and sure(tokens, self.theta):
+            return sentence
+        line.run.emit(Noted(f"unsure ({_least(tokens)}): {sentence.strip()}"))
+        query = masked(sentence, tokens, self.beta) if self.query == "masked" else sentence
+        # A sentence of which nothing is left asks the question: `find` sees to it.
+        fresh = await line.find(query)
+        anew = await go_on(line, fresh, line.draft, tokens=self.look_ahead)
+        return first_sentence(anew.text)
+
+
+def _least(tokens: Sequence[TokenScore]) -> str:
+    if not tokens:
+        return "no log-probabilities were told"
+    return f"least probability {min(exp(token.logprob) for token in tokens):.2f}"
+
+
+def within(completion: Completion, sentence: str) -> tuple[TokenScore, ...]:
+    """The tokens of the reply that lie in its first sentence."""
+    return tuple(token for token in completion.tokens if token.start < len(sentence))
+
+
+def sure(tokens: Sequence[TokenScore], theta: float) -> bool:
+    """§3.2.1: every token has a probability of at least theta."""
+    return all(exp(token.logprob) >= theta for token in tokens)
+
+
+def masked(sentence: str, tokens: Sequence[TokenScore], beta: float) -> str:
+    """§3.2.2: the sentence without the characters of tokens below beta."""
+    low = {i for t in tokens if exp(t.logprob) < beta for i in range(t.start, t.end)}
+    return " ".join("".join(c for i, c in enumerate(sentence) if i not in low).split())

@@ -1,0 +1,63 @@
+"""HyKGE: a hypothesis finds its way through the graph (TC-RAG App. 8.5, method 8).
+
+Jiang et al. 2024, *HyKGE: A Hypothesis Knowledge Graph Enhanced Framework for Accurate and
+Reliable Medical LLMs Responses*, §4: the model writes a hypothesis output; entities of question
+and hypothesis are linked to the graph; the paths between them are its reasoning chains; the
+chains are reranked by the fragments of question and hypothesis (granularity-aware, §4.3), and
+the reader answers from those that stay.
+
+Departures: entities are the graph's own names in the text, and those of a trained recogniser where
+the knowledge base has one (`osler train recogniser`); the reranker is the configured relevance; a
+chain counts by its nearest fragment. Chains have at most 3 hops and 11 of them are read, as in
+the released example settings, whose program reranks all that it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from osler.methods.baselines.episode import Kit, Line
+from osler.text import sentences
+from osler.trace import Noted, Run
+from osler.types import Hit, Question, Relevance, Solution
+
+
+@dataclass(frozen=True)
+class HyKGE:
+    """`kit.retriever` finds chains (`osler.retrieve.graph_chains.ChainRetriever`)."""
+
+    kit: Kit
+    relevance: Relevance
+    candidates: int = 30
+    """Chains that are reranked; `kit.k` of them stay."""
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Line(self.kit, question, run) as line:
+            prompt = line.rendered("baselines/hykge_hypothesis", **line.asked)
+            hypothesis = (await line.say(prompt)).text.strip()
+            text = f"{question.text}\n{hypothesis}"
+            chains = await line.find(text, k=self.candidates, keep=False)
+            best = await reranked(self.relevance, fragments(text), chains, self.kit.k)
+            run.emit(Noted(f"{len(best)} of {len(chains)} chains stay"))
+            line.keep(best)
+            await line.read()
+        return await line.ended("read from reasoning chains")
+
+
+def fragments(text: str) -> list[str]:
+    """The sentences of question and hypothesis."""
+    return [text[start:end] for start, end in sentences(text)]
+
+
+async def reranked(
+    relevance: Relevance, asked: Sequence[str], chains: Sequence[Hit], k: int
+) -> list[Hit]:
+    """The `k` chains that are nearest to any fragment, equal ones in their order."""
+    texts = [chain.passage.text for chain in chains]
+    best = [0.0] * len(texts)
+    for fragment in asked if texts else ():
+        near = await relevance.relevance(fragment, texts)
+        best = [max(one, other) for one, other in zip(best, near, strict=True)]
+    order = sorted(range(len(texts)), key=lambda n: (-best[n], n))[:k]
+    return [replace(chains[n], score=best[n], rank=rank) for rank, n in enumerate(order, 1)]

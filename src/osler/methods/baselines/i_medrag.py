@@ -1,0 +1,65 @@
+"""i-MedRAG: rounds of follow-up questions, each answered by MedRAG (FEATURES B-20).
+
+Xiong et al. 2025, *Improving Retrieval-Augmented Generation in Medicine with Iterative
+Follow-up Questions*, §2: in each of 4 rounds the model analyses what is known and writes 3
+queries ("## Analysis", "## Queries"); each is answered from passages of its own; after the last
+round the question is answered from all queries and answers.
+
+Departures: 32 passages are found for a query, as many are read as fit the prompt. A round
+without a readable query ends the asking.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.medrag import conclude_json
+from osler.methods.baselines.replies import listed
+from osler.trace import Run
+from osler.types import Question, Solution
+
+_QUERIES = re.compile(r"^\W*(?:queries|查询|问题)\b\W*$", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class IMedRag:
+    kit: Kit
+    rounds: int = 4
+    queries: int = 3
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Line(self.kit, question, run) as line:
+            known: list[str] = []
+            for _ in range(self.rounds):
+                queries = await self._queries(line, known)
+                for query in queries:
+                    known.append(f"Query: {query}\nAnswer: {await self._answer(line, query)}")
+                    line.draft = known[-1].partition("Answer: ")[2]
+                if not queries:
+                    break
+            prompt = line.rendered("baselines/i_medrag_answer", **line.asked, known=known)
+            conclude_json(line, (await line.say(prompt)).text)
+        return await line.ended("answered from follow-up questions")
+
+    async def _queries(self, line: Line, known: list[str]) -> list[str]:
+        prompt = line.rendered(
+            "baselines/i_medrag_ask", **line.asked, known=known, limit=self.queries
+        )
+        return read_queries((await line.say(prompt)).text, self.queries)
+
+    async def _answer(self, line: Line, query: str) -> str:
+        found = await line.find(query)
+        prompt = line.rendered(
+            "baselines/i_medrag_reply", question=query, documents=line.documents(found)
+        )
+        return " ".join((await line.say(prompt)).text.split())
+
+
+def read_queries(text: str, most: int) -> list[str]:
+    """The queries under their heading; [] without one, unless the reply is a JSON list."""
+    parts = _QUERIES.split(text)
+    if len(parts) == 1 and "[" not in text:
+        return []
+    return listed(parts[-1], most)

@@ -1,0 +1,103 @@
+"""KAG 0.8's static pipeline: plan once, solve each task in order, then answer (KAG-Thinker T8).
+
+After Liang et al. 2024, *KAG: Boosting LLMs in Professional Domains via Knowledge Augmented
+Generation*, and KAG-Thinker §4.3: the planner writes all tasks at once as a graph, with the
+tasks that each depends on; each task's query is filled in with the answers before it,
+retrieved for, and answered in short; the generator answers from the tasks and their passages.
+
+Departures: a task is a query in words (KAG's Retriever executor); its Math and Deduce executors
+are KAG-Thinker's, which is a strategy of its own. The retrieval is the one that all methods
+share, not KAG's hybrid of graph and text, unless the sources hold a graph. Answers are put into
+the queries that name them; the released planner has the model rewrite such a query. Without a
+readable plan the question itself is the only task.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.replies import json_in
+from osler.trace import Noted, Run
+from osler.types import Question, Solution
+
+_HOLE = re.compile(r"\{\{\s*(\d+)\.output\s*\}\}|#(\d+)")
+
+
+@dataclass(frozen=True)
+class Task:
+    name: str
+    query: str
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class KagStatic:
+    kit: Kit
+    tasks: int = 6
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Line(self.kit, question, run) as line:
+            plan = await self._plan(line)
+            run.emit(Noted("plan: " + "; ".join(f"#{t.name} {t.query}" for t in plan)))
+            answers: dict[str, str] = {}
+            steps: list[str] = []
+            for task in plan:
+                query = filled(task.query, answers)
+                answers[task.name] = await self._answer(line, query, steps)
+                steps.append(f"#{task.name} {query} {answers[task.name]}")
+                line.draft = answers[task.name]
+            prompt = line.rendered(
+                "baselines/kag_answer", **line.asked, steps=steps, documents=line.documents()
+            )
+            line.draft = (await line.say(prompt)).text
+        return await line.ended("answered from the tasks of one plan")
+
+    async def _plan(self, line: Line) -> list[Task]:
+        prompt = line.rendered("baselines/kag_plan", question=line.question.text, limit=self.tasks)
+        plan = ordered(read_plan((await line.say(prompt)).text, self.tasks))
+        return plan or [Task("1", line.question.text)]
+
+    async def _answer(self, line: Line, query: str, steps: Sequence[str]) -> str:
+        found = await line.find(query)
+        prompt = line.rendered(
+            "baselines/kag_step", question=query, steps=steps, documents=line.documents(found)
+        )
+        return " ".join((await line.say(prompt)).text.split())
+
+
+def read_plan(text: str, most: int) -> list[Task]:
+    """`{"1": {"query": …, "dependent_task_ids": […]}, …}`; [] where it cannot be read."""
+    said = json_in(text)
+    tasks = []
+    for name, value in said.items() if isinstance(said, dict) else ():
+        query = value.get("query") if isinstance(value, dict) else None
+        needs = value.get("dependent_task_ids", []) if isinstance(value, dict) else []
+        if isinstance(query, str) and query.strip():
+            named = tuple(str(need) for need in needs) if isinstance(needs, list) else ()
+            tasks.append(Task(str(name), " ".join(query.split()), named))
+    return tasks[:most]
+
+
+def ordered(tasks: Sequence[Task]) -> list[Task]:
+    """So that each stands after those it needs; what cannot be, in the order of the plan."""
+    names = {task.name for task in tasks}
+    left = [replace(task, needs=tuple(n for n in task.needs if n in names)) for task in tasks]
+    done: list[Task] = []
+    while left:
+        made = {task.name for task in done}
+        ready = [task for task in left if made.issuperset(task.needs)] or left[:1]
+        done += ready
+        left = [task for task in left if task not in ready]
+    return done
+
+
+def filled(query: str, answers: Mapping[str, str]) -> str:
+    """The query with the answers of tasks where it names them; unknown ones stay."""
+
+    def answer(hole: re.Match[str]) -> str:
+        return answers.get(hole.group(1) or hole.group(2), hole.group())
+
+    return _HOLE.sub(answer, query)

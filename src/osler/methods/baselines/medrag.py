@@ -1,0 +1,47 @@
+"""MedRAG: many passages of fused rankings, then a chain of thought (FEATURES B-20).
+
+Xiong et al. 2024, *Benchmarking Retrieval-Augmented Generation for Medicine*, §3: 32 snippets
+by Reciprocal Rank Fusion of several retrievers (k of the fusion 100), then the question with
+its options, answered as JSON with `step_by_step_thinking` and `answer_choice`.
+
+Departures: the rankings fused are those of the word index and of the vector index (RRF-2), with
+equal weights; whoever builds the retriever sees to it. As many snippets are shown as fit the
+prompt, as in the released code. An open question's answer is the thinking.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.replies import json_in
+from osler.trace import Run
+from osler.types import Question, Solution
+
+
+@dataclass(frozen=True)
+class MedRag:
+    kit: Kit
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Line(self.kit, question, run) as line:
+            found = await line.find(question.text)
+            prompt = line.rendered(
+                "baselines/medrag", **line.asked, documents=line.documents(found)
+            )
+            conclude_json(line, (await line.say(prompt)).text)
+        return await line.ended("one chain of thought over fused rankings")
+
+
+def conclude_json(line: Line, text: str) -> None:
+    """The draft from `{"step_by_step_thinking": …, "answer_choice": …}`, else from the text."""
+    said = json_in(text)
+    if not isinstance(said, dict):
+        line.draft = text
+        return
+    thinking = str(said.get("step_by_step_thinking", ""))
+    choice = str(said.get("answer_choice", ""))
+    if line.question.options:
+        line.conclude(choice, thinking)
+    else:
+        line.draft = thinking or choice

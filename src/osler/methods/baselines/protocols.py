@@ -1,0 +1,124 @@
+"""The protocols that trained search models speak (KAG-Thinker Table 6), one engine for all.
+
+Each is the tags, template and stop rules of its paper, for any checkpoint that speaks them:
+
+* R1-Gen: reasoning and answer without a search (DeepSeek-R1, Guo et al. 2025, in the form that
+  Jin et al. 2025 train);
+* Search-R1 (Jin et al. 2025, §3.3 Table 1 and Algorithm 1): `<search>`, `<information>`,
+  3 passages, 4 turns, and a sentence where a turn does neither;
+* ZeroSearch (Sun et al. 2025, §3.3): the same template; 3 passages as KAG-Thinker ran it (§4.1),
+  5 in its own training; 5 turns. In training the engine is a model; here as in its evaluation
+  it is a real one;
+* StepSearch (Wang et al. 2025, App.): the same tags under a template of its own that plans;
+* ReSearch (Chen et al. 2025, §2.2 Table 1): `<result>` for `<information>`, the answer in a box.
+
+Departures: the templates' questions carry options where there are any. In Chinese the template
+is translated and the tags stay. What the reader sees of a passage is numbered, so that it can
+be cited. The trained weights are not part of Osler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from osler.llm.core.spans import boxed, worded
+from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.search_o1 import whole
+from osler.trace import Run
+from osler.types import Hit, Question, Solution
+
+_RETRY = (
+    "\nMy previous action is invalid. If I want to search, I should put the query between"
+    " <search> and </search>. If I want to give the final answer, I should put the answer"
+    " between <answer> and </answer>. Let me try again.\n"
+)
+_OPEN = re.compile(r"<(search|answer)>((?:(?!</?(?:search|answer)>).)*)\Z", re.DOTALL)
+_THINK = re.compile(r"<think>(.*?)</think>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Speech:
+    """How a family of checkpoints speaks."""
+
+    template: str
+    """Its prompt."""
+    result: str = "information"
+    """The tag around what was found."""
+    searches: bool = True
+    boxed: bool = False
+    """Whether the answer stands in a box."""
+    retry: str = ""
+    """What it is told after a turn without an action; empty = such a turn is the end."""
+
+
+SPEECHES: dict[str, Speech] = {
+    "r1-gen": Speech("baselines/r1_gen", searches=False),
+    "search-r1": Speech("baselines/search_r1", retry=_RETRY),
+    "zero-search": Speech("baselines/zero_search", retry=_RETRY),
+    "step-search": Speech("baselines/step_search", retry=_RETRY),
+    "research": Speech("baselines/research", result="result", boxed=True),
+}
+
+
+@dataclass(frozen=True)
+class Spoken:
+    kit: Kit
+    speech: Speech
+    turns: int = 4
+    """Searches, at most; then one more reply."""
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Line(self.kit, question, run) as line:
+            line.capped = f"{self.turns} turns without an answer"
+            prompt, trail = line.rendered(self.speech.template, **line.asked), ""
+            for turn in range(self.turns + 1):
+                said = await line.say(prompt, begun=trail, stop=self._stops)
+                trail += whole(said)
+                name, text = action(trail)
+                if name == "answer" or not (name or self.speech.retry):
+                    line.capped = ""
+                    line.conclude(self._answer(text if name else said.text), thought(trail))
+                    break
+                line.draft = thought(trail)
+                if turn == self.turns:
+                    break
+                trail += await self._reaction(line, name, text)
+        return await line.ended("answered in its own protocol")
+
+    @property
+    def _stops(self) -> tuple[str, ...]:
+        return ("</search>", "</answer>") if self.speech.searches else ("</answer>",)
+
+    async def _reaction(self, line: Line, name: str, query: str) -> str:
+        if name != "search" or not self.speech.searches:
+            return self.speech.retry
+        found = await line.find(query)
+        tag = self.speech.result
+        return f"</search>\n\n<{tag}>{told(line, found)}</{tag}>\n\n"
+
+    def _answer(self, text: str) -> str:
+        box = boxed(text) if self.speech.boxed else None
+        return worded(text, box) if box else text.strip()
+
+
+def action(trail: str) -> tuple[str, str]:
+    """The tag that the trail ends in, and what stands in it; "" where it ends in none."""
+    found = _OPEN.search(trail)
+    return (found.group(1), found.group(2).strip()) if found else ("", "")
+
+
+def thought(trail: str) -> str:
+    """The last thought before the answer."""
+    said = _THINK.findall(trail)
+    return " ".join(said[-1].split()) if said else ""
+
+
+def told(line: Line, found: Sequence[Hit]) -> str:
+    """`Doc n(Title: …) text`, as Search-R1 writes it, with the numbers of citations."""
+    numbers = {hit.passage.id: n for n, hit in enumerate(line.hits, 1)}
+    return "".join(
+        f"Doc {numbers[hit.passage.id]}(Title: {hit.passage.heading}) {hit.passage.text}\n"
+        for hit in found
+    )

@@ -1,0 +1,95 @@
+"""ReAct: Thought, Action and Observation by turns (TC-RAG App. 8.5, method 9).
+
+Yao et al. 2023, *ReAct: Synergizing Reasoning and Acting in Language Models*, §3.1: the
+actions are Search[…], Lookup[…] (the next sentence of what was found that has the words) and
+Finish[…]; at most 7 steps, as for HotpotQA.
+
+Departures: the actions are described instead of shown in six demonstrations. Search gives the
+first passage of the knowledge base instead of the opening of a Wikipedia page; further ones
+are in Lookup's reach. A reply without an action is a thought, and the turn is asked for again
+with "Action n:", as in the released code. A model that does not finish within its steps ends
+with `Halt.BUDGET`; the paper's combination with CoT-SC is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from osler.methods.baselines.episode import Kit, Line
+from osler.text import sentences
+from osler.trace import Run
+from osler.types import Hit, Question, Solution
+
+_ACTION = re.compile(r"\b(Search|Lookup|Finish)\s*[\[［【](.*?)[\]］】]", re.IGNORECASE | re.DOTALL)
+_THOUGHT = re.compile(r"^\s*(?:Thought|思考)\s*\d*\s*[:：]\s*", re.IGNORECASE)
+_LABEL = re.compile(r"\n?\s*Action\s*\d*\s*[:：]?\s*$", re.IGNORECASE)
+
+
+@dataclass
+class Page:
+    """What Lookup reads: the passages of the last search."""
+
+    hits: Sequence[Hit] = ()
+    looked: dict[str, int] = field(default_factory=dict)
+    """How often each keyword was looked up."""
+
+    def lookup(self, keyword: str) -> tuple[str, int, int]:
+        """The next sentence with the keyword, its number and how many there are."""
+        said = [
+            hit.passage.text[start:end]
+            for hit in self.hits
+            for start, end in sentences(hit.passage.text)
+        ]
+        found = [text for text in said if keyword.casefold() in text.casefold()]
+        at = self.looked.get(keyword, 0)
+        self.looked[keyword] = at + 1
+        return (found[at], at + 1, len(found)) if at < len(found) else ("", at, len(found))
+
+
+@dataclass(frozen=True)
+class ReAct:
+    kit: Kit
+    steps: int = 7
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Line(self.kit, question, run) as line:
+            line.capped = f"{self.steps} steps without Finish"
+            prompt = line.rendered("baselines/react", **line.asked)
+            page, trail, thought = Page(), "", ""
+            for n in range(1, self.steps + 1):
+                begun = f"{trail}Thought {n}:"
+                said = await line.say(prompt, begun=begun, stop=(f"\nObservation {n}:",))
+                turn, action = said.text, _ACTION.search(said.text)
+                if action is None:
+                    turn = f"{_LABEL.sub('', turn.rstrip())}\nAction {n}:"
+                    again = await line.say(prompt, begun=begun + turn, tokens=64, stop=("\n",))
+                    turn += again.text
+                    action = _ACTION.search(turn)
+                thought = _thought(turn)
+                line.draft = thought
+                if action and action.group(1).casefold() == "finish":
+                    line.capped = ""
+                    line.conclude(action.group(2), thought)
+                    break
+                observed = await self._act(line, page, action)
+                turn = turn[: action.end()] if action else turn
+                trail = f"{begun}{turn}\nObservation {n}: {observed}\n"
+        return await line.ended("finished")
+
+    async def _act(self, line: Line, page: Page, action: re.Match[str] | None) -> str:
+        if action is None:
+            return "Invalid action."
+        name, said = action.group(1).casefold(), action.group(2).strip()
+        if name == "search":
+            page.hits, page.looked = await line.find(said), {}
+            return line.documents(page.hits[:1])[0] if page.hits else "Nothing was found."
+        sentence, n, count = page.lookup(said)
+        return f"(Result {n} / {count}) {sentence}" if sentence else "No more results."
+
+
+def _thought(turn: str) -> str:
+    """The thought of a turn, without its label and its action."""
+    before = re.split(r"\n?\s*Action\s*\d*\s*[:：]", turn, maxsplit=1)[0]
+    return _THOUGHT.sub("", _ACTION.sub("", before)).strip()

@@ -1,0 +1,97 @@
+"""Search-o1: a reasoning model searches within its reasoning (KAG-Thinker Table 6).
+
+Li et al. 2025, *Search-o1: Agentic Search-Enhanced Large Reasoning Models*, §3: the model
+writes a query between its marks; what is found is first read by itself ("Reason-in-Documents",
+§3.4), with the reasoning so far and the query, and only what helps is put into the reasoning.
+A query that was asked before and one beyond the limit are answered with the paper's sentences.
+
+Departures: whole passages instead of web pages; the answer is wanted as the house's readers
+give it, not in a box (a box is read all the same). A search gives 3 passages, as KAG-Thinker
+ran it (§4.1), instead of 10; 5 searches are those of the released code for questions of one
+hop; it allows 10 for several.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from osler.llm.core.base import Completion
+from osler.llm.core.spans import boxed, worded
+from osler.methods.baselines.episode import Kit, Line, chosen
+from osler.trace import Run
+from osler.types import Question, Solution
+
+BEGIN_QUERY, END_QUERY = "<|begin_search_query|>", "<|end_search_query|>"
+BEGIN_RESULT, END_RESULT = "<|begin_search_result|>", "<|end_search_result|>"
+AGAIN = "You have searched this query. Please refer to previous results."
+BEYOND = "The maximum search limit is exceeded. You are not allowed to search."
+_FINAL = re.compile(r"\*\*\s*(?:Final Information|最终信息)\s*\*\*\s*[:：]?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class SearchO1:
+    kit: Kit
+    searches: int = 5
+    refine: bool = True
+    """False: passages go into the reasoning as they are (the paper's RAgent)."""
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Line(self.kit, question, run) as line:
+            line.capped = "searched to the limit without an answer"
+            prompt = line.rendered("baselines/search_o1", **line.asked, limit=self.searches)
+            trail, seen = "", set[str]()
+            # Each search is followed by a reply, and so is the refusal of one too many.
+            for _ in range(self.searches + 2):
+                said = await line.say(prompt, begun=trail, stop=(END_QUERY,))
+                trail += whole(said)
+                query = asked(trail)
+                line.conclude(*answer_of(trail, question))
+                if query is None:
+                    line.capped = ""
+                    break
+                result = await self._result(line, query, seen, trail)
+                trail += f"{END_QUERY}\n\n{BEGIN_RESULT}{result}{END_RESULT}\n\n"
+        return await line.ended("reasoned to an answer")
+
+    async def _result(self, line: Line, query: str, seen: set[str], trail: str) -> str:
+        if query in seen:
+            return AGAIN
+        if len(seen) >= self.searches:
+            return BEYOND
+        seen.add(query)
+        found = await line.find(query)
+        documents = line.documents(found)
+        if not self.refine or not documents:
+            return "\n".join(documents) or "No helpful information found."
+        prompt = line.rendered(
+            "baselines/search_o1_refine",
+            text=trail.replace(BEGIN_QUERY, "").strip(),
+            question=query,
+            documents=documents,
+        )
+        return _FINAL.split((await line.say(prompt)).text)[-1].strip()
+
+
+def whole(said: Completion) -> str:
+    """A reply with its thinking where it stood: here it is part of the protocol."""
+    return f"<think>{said.thinking}</think>\n{said.text}" if said.thinking else said.text
+
+
+def asked(trail: str) -> str | None:
+    """The query that the trail ends with; `None` when it ends with none."""
+    _, mark, query = trail.rpartition(BEGIN_QUERY)
+    if not mark or END_QUERY in query or not query.strip():
+        return None
+    return " ".join(query.split())
+
+
+def answer_of(trail: str, question: Question) -> tuple[str, str]:
+    """The answer, and what stands before it since the last result."""
+    last = trail.rpartition(END_RESULT)[2].partition(BEGIN_QUERY)[0].strip()
+    last = last.rpartition("</think>")[2].strip() or last
+    box = boxed(last)
+    if box:
+        return worded(last, box), last[: box[0]].rpartition("\\boxed")[0]
+    letter = chosen(last, question)
+    return (letter, last) if letter else (last, "")

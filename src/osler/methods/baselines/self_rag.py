@@ -1,0 +1,159 @@
+"""Self-RAG: reflection tokens decide on retrieval and between passages (TC-RAG App. 8.5, 10).
+
+Asai et al. 2024, *Self-RAG: Learning to Retrieve, Generate, and Critique through
+Self-Reflection*, §3.3. Retrieval when the share of [Retrieval] is above a threshold (0.2);
+then a segment for each passage, weighed by its own likelihood and by what the reflection
+tokens say of relevance, support and utility (weights 1, 1 and 0.5; Eqs. 3 and 4), and a beam
+of the best segments. One segment is the paper's short form, with which it answers questions.
+
+Departures: the share of [Retrieval] is one of probabilities, as the paper has it; the released
+code divides their logarithms. The probabilities of a group of reflection tokens are those of
+each token as a given text, so that no engine must tell its 5,000 likeliest tokens; each segment
+is written after [Relevant], since a segment after [Irrelevant] is only ever weighed down. The
+prompted form (`Prompted`) is an imitation: an untrained model is asked in words, and it is named
+so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp
+from statistics import fmean
+from typing import Literal, Protocol
+
+from osler.llm.core.base import TokenScore
+from osler.methods.baselines.continuation import answered, joined
+from osler.methods.baselines.episode import Kit, Line
+from osler.trace import Noted, Run
+from osler.types import Hit, Question, Solution
+
+Aspect = Literal["retrieve", "relevant", "support", "utility"]
+TOKENS: dict[Aspect, tuple[str, ...]] = {
+    "retrieve": ("[Retrieval]", "[No Retrieval]"),
+    "relevant": ("[Relevant]", "[Irrelevant]"),
+    "support": ("[Fully supported]", "[Partially supported]", "[No support / Contradictory]"),
+    "utility": tuple(f"[Utility:{n}]" for n in range(1, 6)),
+}
+_WEIGHTS: dict[Aspect, tuple[float, ...]] = {
+    "retrieve": (1.0, 0.0),
+    "relevant": (1.0, 0.0),
+    "support": (1.0, 0.5, 0.0),
+    "utility": (-1.0, -0.5, 0.0, 0.5, 1.0),
+}
+"""§3.3 and Appendix A.3."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in an answer the critic stands."""
+
+    before: str = ""
+    """The segments that stand."""
+    passage: Hit | None = None
+    segment: str = ""
+    support: str = ""
+    """The likeliest token of that aspect, once it is known."""
+
+
+class Critic(Protocol):
+    async def weigh(self, line: Line, aspect: Aspect, at: Place) -> dict[str, float]:
+        """The probability of each reflection token of the aspect; they need not sum to 1."""
+        ...
+
+    async def write(self, line: Line, at: Place) -> tuple[str, tuple[TokenScore, ...]]:
+        """The next segment after what stands, with its tokens where they are told."""
+        ...
+
+
+@dataclass(frozen=True)
+class Path:
+    text: str
+    score: float
+    hit: Hit | None = None
+
+
+@dataclass(frozen=True)
+class SelfRag:
+    kit: Kit
+    critic: Critic
+    threshold: float = 0.2
+    relevance: float = 1.0
+    support: float = 1.0
+    utility: float = 0.5
+    beam: int = 2
+    segments: int = 1
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        why = "the segment that its reflection tokens weigh most"
+        with Line(self.kit, question, run) as line:
+            share = value("retrieve", await self.critic.weigh(line, "retrieve", Place()))
+            run.emit(Noted(f"[Retrieval] has a share of {share:.2f}, threshold {self.threshold:g}"))
+            if share > self.threshold:
+                await self._search(line)
+            else:
+                why = "answered without retrieval"
+                line.draft = (await self.critic.write(line, Place()))[0].strip()
+        return await line.ended(why)
+
+    async def _search(self, line: Line) -> None:
+        """Segment-level beam search."""
+        paths = [Path("", 0.0)]
+        for _ in range(self.segments):
+            longer = [more for path in paths for more in await self._longer(line, path)]
+            if not longer:
+                return
+            paths = sorted(longer, key=lambda path: -path.score)[: self.beam]
+            line.draft = paths[0].text
+            if answered(paths[0].text):
+                return
+
+    async def _longer(self, line: Line, path: Path) -> list[Path]:
+        """The path with a segment for each passage that is found at its end."""
+        found = await line.find(f"{line.question.text} {path.text}")
+        longer = []
+        for hit in found:
+            weighed, segment = await self._weighed(line, Place(path.text, hit))
+            if segment.strip():
+                text = joined(path.text, segment, line.question.language)
+                longer.append(Path(text, path.score + weighed, hit))
+        return longer
+
+    async def _weighed(self, line: Line, at: Place) -> tuple[float, str]:
+        """Eq. 4: the segment's likelihood and what its critique is worth."""
+        relevant = value("relevant", await self.critic.weigh(line, "relevant", at))
+        segment, tokens = await self.critic.write(line, at)
+        at = Place(at.before, at.passage, segment)
+        supports = await self.critic.weigh(line, "support", at)
+        likeliest = max(supports, key=lambda token: supports[token])
+        at = Place(at.before, at.passage, segment, likeliest)
+        useful = value("utility", await self.critic.weigh(line, "utility", at))
+        weights = (self.relevance, self.support, self.utility)
+        score = likelihood(tokens) + critique(
+            (relevant, value("support", supports), useful), weights
+        )
+        line.run.emit(
+            Noted(
+                f"{at.passage.passage.id if at.passage else ''}: segment {score:.2f}"
+                f" (relevant {relevant:.2f}, {likeliest}, utility {useful:.2f})"
+            )
+        )
+        return score, segment
+
+
+def critique(values: Sequence[float], weights: Sequence[float]) -> float:
+    """Eq. 4's S: the weighted sum of relevance, support and utility."""
+    return sum(weight * one for weight, one in zip(weights, values, strict=True))
+
+
+def value(aspect: Aspect, probabilities: Mapping[str, float]) -> float:
+    """What an aspect is worth: its tokens' weights by their shares of the group; 0 of none."""
+    total = sum(probabilities.get(token, 0.0) for token in TOKENS[aspect])
+    pairs = zip(TOKENS[aspect], _WEIGHTS[aspect], strict=True)
+    weighed = sum(weight * probabilities.get(token, 0.0) for token, weight in pairs)
+    return weighed / total if total else 0.0
+
+
+def likelihood(tokens: Sequence[TokenScore]) -> float:
+    """The segment's probability as a geometric mean over its tokens; 0 where none is told."""
+    return exp(fmean(token.logprob for token in tokens)) if tokens else 0.0

@@ -1,0 +1,109 @@
+"""Who speaks Self-RAG's reflection tokens: a model trained to, or one asked in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
+from statistics import fmean
+
+from osler.llm.core.ask import score_all
+from osler.llm.core.base import Likelihood, Message, Scored, TokenScore
+from osler.methods.baselines.base import ROLE
+from osler.methods.baselines.episode import Line
+from osler.methods.baselines.self_rag import TOKENS, Aspect, Place
+from osler.prompts import Rendered
+
+_STOPS = (*TOKENS["support"], *TOKENS["retrieve"], "[Continue to Use Evidence]", "[Utility:")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A checkpoint of Self-RAG's: the tokens stand in its own text."""
+
+    model: Likelihood
+
+    async def weigh(self, line: Line, aspect: Aspect, at: Place) -> dict[str, float]:
+        prompt = line.rendered("baselines/self_rag", **line.asked)
+        context = [Message("user", prompt.text)]
+        if said := _transcript(at):
+            context.append(Message("assistant", said))
+        scored = await score_all(
+            self.model, context, TOKENS[aspect], line.run, role=ROLE, prompt=prompt.identity
+        )
+        return dict(zip(TOKENS[aspect], map(_whole, scored), strict=True))
+
+    async def write(self, line: Line, at: Place) -> tuple[str, tuple[TokenScore, ...]]:
+        prompt = line.rendered("baselines/self_rag", **line.asked)
+        begun = _transcript(at)
+        begun += "[Relevant]" if at.passage else "[No Retrieval]"
+        said = await line.say(prompt, begun=begun, stop=_STOPS, top=1)
+        return said.text, said.tokens
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """An imitation: any model is asked for each reflection token in words."""
+
+    async def weigh(self, line: Line, aspect: Aspect, at: Place) -> dict[str, float]:
+        prompt = line.rendered(
+            "baselines/self_rag_reflect",
+            question=line.question.text,
+            op=aspect,
+            documents=[at.passage.passage.text] if at.passage else [],
+            text=at.segment,
+            names=", ".join(TOKENS[aspect]),
+        )
+        model = line.kit.model
+        if isinstance(model, Likelihood):
+            return await _likely(model, line, aspect, prompt)
+        said = (await line.say(prompt, tokens=24, temperature=0.0)).text
+        return named(aspect, said)
+
+    async def write(self, line: Line, at: Place) -> tuple[str, tuple[TokenScore, ...]]:
+        prompt = line.rendered(
+            "baselines/self_rag_write",
+            **line.asked,
+            documents=line.documents([at.passage]) if at.passage else [],
+        )
+        said = await line.say(prompt, begun=at.before, top=1)
+        return said.text, said.tokens
+
+
+def named(aspect: Aspect, said: str) -> dict[str, float]:
+    """1 for the token that a reply names first, with or without its brackets; else all alike."""
+    folded = said.casefold()
+    places = [
+        (folded.find(token.strip("[]").casefold()), -len(token), token) for token in TOKENS[aspect]
+    ]
+    there = [place for place in places if place[0] >= 0]
+    if not there:
+        return dict.fromkeys(TOKENS[aspect], 1.0)
+    first = min(there)[2]
+    return {token: float(token == first) for token in TOKENS[aspect]}
+
+
+async def _likely(
+    model: Likelihood, line: Line, aspect: Aspect, prompt: Rendered
+) -> dict[str, float]:
+    """By the mean over a token's pieces: to an untrained model they are of several."""
+    context = [Message("user", prompt.text)]
+    tokens: Sequence[str] = TOKENS[aspect]
+    scored = await score_all(model, context, tokens, line.run, role=ROLE, prompt=prompt.identity)
+    means = [exp(fmean(piece.logprob for piece in one.tokens)) for one in scored]
+    return dict(zip(tokens, means, strict=True))
+
+
+def _whole(scored: Scored) -> float:
+    """A reflection token is one token to a trained model; of pieces, the product."""
+    return exp(sum(piece.logprob for piece in scored.tokens))
+
+
+def _transcript(at: Place) -> str:
+    """What stands before the next token, as the paper's models write it."""
+    said = at.before
+    if at.passage:
+        said += f"[Retrieval]<paragraph>{at.passage.passage.text}</paragraph>"
+    if at.segment:
+        said += f"[Relevant]{at.segment}{at.support}"
+    return said

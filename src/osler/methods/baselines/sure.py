@@ -1,0 +1,126 @@
+"""SuRe: a summary for each answer that is possible, then their comparison (TC-RAG App. 8.5, 7).
+
+Kim et al. 2024, *SuRe: Summarizing Retrievals using Answer Candidates*, §3.2: candidates from
+the passages (Eq. 3), a summary of the passages that speaks for each (Eq. 4), its validity v
+(does it support its candidate, Eq. 5), its pairwise rank r (is it more informative than each
+other one, Eq. 6); the answer is the candidate of the greatest v + r (Eq. 7).
+
+A pair is asked in both orders and a split verdict counts half, as in the released code, since
+a model's choice depends on the order.
+
+Departures: of a question with options the candidates are options. TC-RAG's released code has
+neither validity nor ranking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from osler.methods.baselines.episode import Kit, Line, chosen
+from osler.trace import Noted, Run
+from osler.types import Question, Solution
+
+_MARK = re.compile(r"^\s*(?:[(（]?[a-zA-Z0-9][)）]|[0-9]+[.、:：]|[-*•])\s*")
+_TRUE = re.compile(r"\btrue\b|\byes\b|^\W*(?:是|对|正确|支持)", re.IGNORECASE)
+_FALSE = re.compile(r"\bfalse\b|\bno\b|\bnot\b|不|错误|无法", re.IGNORECASE)
+_WHICH = re.compile(r"([12])")
+
+
+@dataclass(frozen=True)
+class SuRe:
+    kit: Kit
+    candidates: int = 2
+    """Two are the paper's; up to 5."""
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Line(self.kit, question, run) as line:
+            await line.find(question.text)
+            named = await self._candidates(line)
+            summaries = [await self._summary(line, name) for name in named]
+            valid = [
+                await self._valid(line, name, summary)
+                for name, summary in zip(named, summaries, strict=True)
+            ]
+            if named:
+                line.conclude(named[0], summaries[0])
+            wins = await self._wins(line, summaries)
+            best = verdict(valid, wins)
+            if named:
+                run.emit(Noted(_told(named, valid, ranks(len(named), wins), named[best])))
+                line.conclude(named[best], summaries[best])
+        return await line.ended("the candidate whose summary is valid and most informative")
+
+    async def _candidates(self, line: Line) -> list[str]:
+        prompt = line.rendered(
+            "baselines/sure_candidates",
+            **line.asked,
+            documents=line.documents(),
+            limit=self.candidates,
+        )
+        return read_candidates((await line.say(prompt)).text, line.question, self.candidates)
+
+    async def _summary(self, line: Line, candidate: str) -> str:
+        prompt = line.rendered(
+            "baselines/sure_summary",
+            question=line.question.text,
+            answer=candidate,
+            documents=line.documents(),
+        )
+        return (await line.say(prompt)).text.strip()
+
+    async def _valid(self, line: Line, candidate: str, summary: str) -> bool:
+        prompt = line.rendered(
+            "baselines/sure_valid", question=line.question.text, answer=candidate, text=summary
+        )
+        said = (await line.say(prompt, tokens=16, temperature=0.0)).text
+        return _TRUE.search(said) is not None and _FALSE.search(said) is None
+
+    async def _wins(self, line: Line, summaries: Sequence[str]) -> dict[tuple[int, int], float]:
+        """r_pair(k, i) of each ordered pair: 1, 0, or a half where the two orders differ."""
+        wins: dict[tuple[int, int], float] = {}
+        for one, two in combinations(range(len(summaries)), 2):
+            forth = await self._first_wins(line, summaries[one], summaries[two])
+            back = await self._first_wins(line, summaries[two], summaries[one])
+            wins[one, two] = (forth + (1.0 - back)) / 2
+            wins[two, one] = 1.0 - wins[one, two]
+        return wins
+
+    async def _first_wins(self, line: Line, one: str, two: str) -> float:
+        prompt = line.rendered("baselines/sure_rank", question=line.question.text, known=[one, two])
+        said = _WHICH.search((await line.say(prompt, tokens=16, temperature=0.0)).text)
+        return 0.5 if said is None else float(said.group(1) == "1")
+
+
+def read_candidates(text: str, question: Question, most: int) -> list[str]:
+    """Answers, one a line or parted by commas; of a question with options, options' texts."""
+    lines = [part for part in re.split(r"[\n;；]+", text) if part.strip()]
+    if len(lines) == 1:
+        lines = re.split(r"[,，、]", lines[0])
+    found: list[str] = []
+    for raw in lines:
+        plain = _MARK.sub("", raw.strip()).rstrip(".。")
+        letter = chosen(raw.strip(), question) or chosen(plain, question)
+        found.append(question.option(letter) if letter else "" if question.options else plain)
+    return list(dict.fromkeys(filter(None, found)))[:most]
+
+
+def ranks(count: int, wins: Mapping[tuple[int, int], float]) -> list[float]:
+    """Eq. 6: the sum over the others."""
+    return [sum(wins.get((k, i), 0.0) for i in range(count) if i != k) for k in range(count)]
+
+
+def verdict(valid: Sequence[bool], wins: Mapping[tuple[int, int], float]) -> int:
+    """Eq. 7: the place of the greatest v + r, the first of equals; 0 of none."""
+    sums = [v + r for v, r in zip(valid, ranks(len(valid), wins), strict=True)]
+    return sums.index(max(sums)) if sums else 0
+
+
+def _told(named: Sequence[str], valid: Sequence[bool], ranked: Sequence[float], best: str) -> str:
+    each = (
+        f"{name}: validity {int(v)}, rank {r:g}"
+        for name, v, r in zip(named, valid, ranked, strict=True)
+    )
+    return f"{'; '.join(each)}; chosen: {best}"

@@ -1,0 +1,211 @@
+r"""The knowledge boundary: generate first, then assess (KAG-Thinker §3.2).
+
+The model answers out of its own head. It is believed when it stands by its answer
+(Table 3) *and* the least sure token inside `\boxed{}` has probability tau or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from osler.errors import MalformedOutput
+from osler.llm.core.base import Completion, Message, TokenScore
+from osler.llm.core.grammar import Grammar, alt
+from osler.llm.core.spans import Probability, answer_span, least_probability
+from osler.llm.core.verdict import after_reasoning, parse_verdict, verdict_grammar
+from osler.methods.kag.boxed import boxed_answer
+from osler.methods.kag.speaker import Speaker, said
+from osler.prompts import Rendered, render
+from osler.trace import BoundaryChecked, Noted, Run
+from osler.types import Language
+
+TAU = 0.5
+"""DESIGN "Logical forms"; the paper names a threshold and gives no value."""
+REFUSAL: dict[Language, str] = {
+    "en": "I can't answer this question, I need to retrieve external knowledge.",
+    "zh": "我无法回答这个问题，需要检索外部知识。",
+}
+"""As Table 2 words it."""
+
+
+EXAMPLES: dict[Language, tuple[tuple[str, str], ...]] = {
+    "en": (
+        ("What is the capital of France?", "It is Paris.\n<answer>\\boxed{Paris}</answer>"),
+        ("What did Anna Holm eat on 3 May 1911?", REFUSAL["en"]),
+        ("How many legs has a spider?", "It has eight.\n<answer>\\boxed{eight}</answer>"),
+    ),
+    "zh": (
+        ("法国的首都是哪里？", "是巴黎。\n<answer>\\boxed{巴黎}</answer>"),
+        ("1911年5月3日王安吃了什么？", REFUSAL["zh"]),
+        ("蜘蛛有几条腿？", "有八条。\n<answer>\\boxed{八条}</answer>"),
+    ),
+}
+"""Turns that show a small model what Table 2 asks for; without them it repeats the prompt."""
+
+
+def attempt_grammar(language: Language, *, reason: int) -> Grammar:
+    """A line of reasoning, then a boxed answer or the refusal (Table 2)."""
+    ending = alt(boxed_answer(), REFUSAL[language])
+    return Grammar("attempt", after_reasoning(ending, reason))
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A value of an answer, of which less is surer, and the bound below which it is sure."""
+
+    metric: str
+    value: float
+    limit: float
+    exact: bool = True
+
+    @property
+    def sure(self) -> bool:
+        return self.value < self.limit
+
+
+class Signal(Protocol):
+    """A third sign, besides the two of the paper: TC-RAG's state value, say."""
+
+    async def weigh(
+        self, question: str, answer: str, tokens: Sequence[TokenScore], language: Language, run: Run
+    ) -> Weighed:
+        """`tokens` are those of the answer in its box; none where the model tells none.
+
+        Raises `Spent`.
+        """
+        ...
+
+
+class Boundary(Protocol):
+    async def assess(
+        self, n: int, question: str, language: Language, run: Run
+    ) -> BoundaryChecked | None:
+        """The verdict on sub-problem `n`, told in the run; `None` = nobody was asked."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoBoundary:
+    """Everything is looked up: the ablation without a boundary."""
+
+    async def assess(
+        self, n: int, question: str, language: Language, run: Run
+    ) -> BoundaryChecked | None:
+        return None
+
+
+@dataclass(frozen=True)
+class GenerateThenAssess:
+    """Both signals by default; any can be taken away for an ablation, not all."""
+
+    speaker: Speaker
+    tau: float = TAU
+    self_check: bool = True
+    likelihood: bool = True
+    examples: bool = False
+    """Whether the model is shown first what is asked for (`EXAMPLES`)."""
+    state: Signal | None = None
+    """A third signal; the paper has none."""
+
+    def __post_init__(self) -> None:
+        if not (self.self_check or self.likelihood or self.state):
+            raise ValueError("a boundary without a signal is no boundary: use NoBoundary")
+
+    async def assess(
+        self, n: int, question: str, language: Language, run: Run
+    ) -> BoundaryChecked | None:
+        answer, confidence, tokens = await self._attempt(question, language, run)
+        surely, checked, weighed = True, None, None
+        if answer and self.likelihood:
+            surely = confidence is not None and confidence.value >= self.tau
+        # The costlier signals only where they can matter.
+        if answer and surely and self.state is not None:
+            weighed = await self.state.weigh(question, answer, tokens, language, run)
+            surely = weighed.sure
+        if answer and surely and self.self_check:
+            checked = await self.stands_by(question, answer, language, run)
+        verdict = BoundaryChecked(
+            n,
+            question,
+            answer,
+            known=bool(answer) and surely and checked is not False,
+            self_check=checked,
+            probability=confidence.value if confidence else None,
+            tau=self.tau,
+            exact=confidence.exact if confidence else True,
+            state=weighed.value if weighed else None,
+            sigma=weighed.limit if weighed else None,
+            metric=weighed.metric if weighed else "",
+        )
+        run.emit(verdict)
+        return verdict
+
+    async def attempt(
+        self, question: str, language: Language, run: Run
+    ) -> tuple[str, Probability | None]:
+        """The answer out of the model's own head, "" where it has none (Table 2)."""
+        answer, confidence, _ = await self._attempt(question, language, run)
+        return answer, confidence
+
+    async def _attempt(
+        self, question: str, language: Language, run: Run
+    ) -> tuple[str, Probability | None, tuple[TokenScore, ...]]:
+        """The answer with its sureness and its own tokens."""
+        reply = await self.speaker.ask(
+            attempt_prompt(question, language),
+            lambda reply: reply,
+            run,
+            grammar=attempt_grammar(language, reason=self.speaker.reasoning),
+            top=int(self.likelihood or self.state is not None),
+            shown=turns(language) if self.examples else (),
+        )
+        try:
+            answer = said(reply)
+        except MalformedOutput:  # "I can't answer this question": no box is the paper's refusal
+            return "", None, ()
+        confidence = self._confidence(reply, run) if self.likelihood else None
+        return answer, confidence, _inside(reply)
+
+    def _confidence(self, reply: Completion, run: Run) -> Probability | None:
+        if not reply.tokens:
+            run.emit(Noted("no log-probabilities: the boundary takes nothing for known"))
+            return None
+        span = answer_span(reply.text)
+        return least_probability(reply.tokens, span) if span else None
+
+    async def stands_by(self, question: str, answer: str, language: Language, run: Run) -> bool:
+        """Whether the model calls that answer correct (Table 3)."""
+        prompt = render("kag/self_check", language, question=question, answer=answer)
+        try:
+            return await self.speaker.ask(
+                prompt,
+                lambda reply: parse_verdict(reply.text),
+                run,
+                grammar=verdict_grammar(boxed=True, reason=self.speaker.reasoning),
+            )
+        except MalformedOutput:  # who cannot say "True" does not stand by it
+            return False
+
+
+def _inside(reply: Completion) -> tuple[TokenScore, ...]:
+    """The tokens that lie wholly in the box."""
+    span = answer_span(reply.text)
+    if span is None:
+        return ()
+    return tuple(t for t in reply.tokens if span[0] <= t.start and t.end <= span[1])
+
+
+def turns(language: Language) -> list[Message]:
+    """`EXAMPLES` as a conversation."""
+    turns = []
+    for question, reply in EXAMPLES[language]:
+        prompt = attempt_prompt(question, language)
+        turns += [Message("user", prompt.text), Message("assistant", reply)]
+    return turns
+
+
+def attempt_prompt(question: str, language: Language) -> Rendered:
+    """Table 2."""
+    return render("kag/attempt", language, question=question)

@@ -1,0 +1,188 @@
+"""Math and Deduce: what a step is worked out from, not looked up (KAG-Thinker §3.4)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from osler.errors import BadCalculation, MalformedOutput
+from osler.llm.core.base import Completion
+from osler.methods.kag.boxed import boxed_grammar
+from osler.methods.kag.formulas import FORMULAS, Choice, Flag, Formula, Given, Number, evaluate
+from osler.methods.kag.logical_forms import Deduce, Math
+from osler.methods.kag.sandbox import LACKING, calculate
+from osler.methods.kag.speaker import Speaker, said
+from osler.prompts import render
+from osler.retrieve.words import terms
+from osler.text import all_whole
+from osler.trace import Calculated, Noted, Run
+from osler.types import Language
+
+TRIES = 3
+"""Programs that are tried, each shown the error of the one before (F-KT-52)."""
+OFFERED = 5
+"""Formulas that are offered for one calculation."""
+_CODE = re.compile(
+    r"<python>(.*?)(?:</python>|$)|```(?:python)?\s*\n(.*?)(?:```|$)", re.IGNORECASE | re.DOTALL
+)
+Chosen = tuple[Formula | None, dict[str, Given]]
+_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Calculator:
+    """A verified formula where one fits; else a program in the sandbox; else nothing."""
+
+    speaker: Speaker
+    formulas: Mapping[str, Formula] | None = None
+    """`None` = all that Osler has; empty = programs only (the paper)."""
+    tries: int = TRIES
+
+    async def solve(
+        self, n: int, form: Math, content: Sequence[str], language: Language, run: Run
+    ) -> str:
+        """The result in words; "" when nothing could be computed. `content` is filled in."""
+        by_formula = await self._by_formula(n, form, content, language, run)
+        return by_formula or await self._by_program(n, form, content, language, run)
+
+    async def _by_formula(
+        self, n: int, form: Math, content: Sequence[str], language: Language, run: Run
+    ) -> str:
+        offered = nearest(self._all(), f"{form.target} {' '.join(content)}")
+        if not offered:
+            return ""
+        prompt = render(
+            "kag/formula",
+            language,
+            formulas=[_described(formula, language) for formula in offered],
+            content=list(content),
+            target=form.target,
+        )
+        names = {formula.id: formula for formula in offered}
+        try:
+            chosen, inputs = await self.speaker.ask(prompt, _choice(names), run)
+        except MalformedOutput as error:
+            run.emit(Noted(f"step {n}: no formula: {error.message}"))
+            return ""
+        if chosen is None:
+            return ""
+        try:
+            result = evaluate(chosen, inputs)
+        except BadCalculation as error:
+            run.emit(Calculated(n, "formula", chosen.id, "", error.message))
+            return ""
+        value = f"{result.value:.6g} {chosen.unit}".strip()
+        run.emit(Calculated(n, "formula", f"{result.text()} ({chosen.source})", value))
+        return value
+
+    def _all(self) -> Mapping[str, Formula]:
+        return FORMULAS if self.formulas is None else self.formulas
+
+    async def _by_program(
+        self, n: int, form: Math, content: Sequence[str], language: Language, run: Run
+    ) -> str:
+        known, error = list(content), ""
+        for _ in range(self.tries):
+            told = [*known, f"The program before failed: {error}"] if error else known
+            prompt = render(
+                "kag/calculate",
+                language,
+                content=told,
+                target=form.target,
+                lacking=LACKING,
+            )
+            try:
+                code = await self.speaker.ask(prompt, _program, run)
+            except MalformedOutput as malformed:
+                run.emit(Noted(f"step {n}: no program: {malformed.message}"))
+                return ""
+            try:
+                result = await calculate(code)
+            except BadCalculation as failed:
+                error = failed.message
+                run.emit(Calculated(n, "python", code, "", error))
+            else:
+                run.emit(Calculated(n, "python", code, str(result.value)))
+                return str(result.value)
+        return ""
+
+
+@dataclass(frozen=True)
+class Deducer:
+    """One question to the model about what is known, worded by the operation."""
+
+    speaker: Speaker
+
+    async def solve(
+        self, n: int, form: Deduce, content: Sequence[str], language: Language, run: Run
+    ) -> str:
+        prompt = render(
+            "kag/deduce", language, op=str(form.op), content=list(content), target=form.target
+        )
+        try:
+            return await self.speaker.ask(
+                prompt, said, run, grammar=boxed_grammar(reason=self.speaker.reasoning)
+            )
+        except MalformedOutput as error:
+            run.emit(Noted(f"step {n}: no deduction: {error.message}"))
+            return ""
+
+
+def nearest(formulas: Mapping[str, Formula], text: str) -> list[Formula]:
+    """The formulas whose title shares most words with the text, those that share none left out."""
+    wanted = set(terms(text))
+    scored = []
+    for formula in formulas.values():
+        title = set(terms(f"{formula.title} {formula.title_zh}"))
+        if shared := len(wanted & title):
+            scored.append((shared / len(title), formula))
+    scored.sort(key=lambda pair: -pair[0])
+    return [formula for _, formula in scored[:OFFERED]]
+
+
+def _described(formula: Formula, language: Language) -> dict[str, str]:
+    inputs = "; ".join(_input(wanted) for wanted in formula.inputs)
+    title = formula.title_zh if language == "zh" else formula.title
+    return {"id": formula.id, "title": title, "inputs": inputs}
+
+
+def _input(wanted: Number | Flag | Choice) -> str:
+    match wanted:
+        case Number(name=name, unit=unit):
+            return f"{name} ({unit})" if unit else name
+        case Flag(name=name):
+            return f"{name} (true or false)"
+        case Choice(name=name, choices=choices):
+            return f"{name} ({' or '.join(choices)})"
+
+
+def _choice(names: Mapping[str, Formula]) -> Callable[[Completion], Chosen]:
+    """A parser of `{"formula": …, "inputs": …}` that knows which formulas were offered."""
+
+    def parse(reply: Completion) -> Chosen:
+        expected = 'one JSON object, {"formula": "…", "inputs": {…}}'
+        found = _OBJECT.search(reply.text)
+        try:
+            said = all_whole(json.loads(found[0])) if found else None
+        except (ValueError, RecursionError):
+            said = None
+        if not isinstance(said, dict) or not isinstance(said.get("inputs", {}), dict):
+            raise MalformedOutput(reply.text, expected=expected)
+        if said.get("formula") in (None, "none"):
+            return None, {}
+        if said["formula"] not in names:
+            raise MalformedOutput(reply.text, expected=f"a formula of {', '.join(names)} or none")
+        given = {k: v for k, v in said["inputs"].items() if isinstance(v, bool | int | float | str)}
+        return names[said["formula"]], given
+
+    return parse
+
+
+def _program(reply: Completion) -> str:
+    found = _CODE.search(reply.text)
+    code = next((part for part in found.groups() if part), "") if found else ""
+    if not code.strip():
+        raise MalformedOutput(reply.text, expected="<Python>a program</Python>")
+    return code.strip("\n")

@@ -1,0 +1,102 @@
+"""Focusing and reasoning: do these references answer the question? (KAG-Thinker §3.3)"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from osler.errors import MalformedOutput
+from osler.llm.core.base import Completion
+from osler.llm.core.grammar import Grammar, alt, free, maybe, seq
+from osler.llm.core.spans import tagged
+from osler.llm.core.verdict import parse_verdict
+from osler.methods.kag.speaker import Speaker
+from osler.prompts import render
+from osler.retrieve.words import terms
+from osler.text import sentences
+from osler.trace import Run
+from osler.types import Hit, Language
+
+_NUMBER = re.compile(
+    r"(?:references?|资料)\s*[\[(（]?\s*(?:\d{1,2})(?:\s*(?:,|and|、|和)\s*(?:\d{1,2}))*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    enough: bool
+    reason: str
+    relevant: tuple[int, ...]
+    """Numbers of the references, from 0, that the reason names; all of them if it names none."""
+
+
+@dataclass(frozen=True)
+class Focuser:
+    speaker: Speaker
+    longest: int = 1_000
+    """Characters of one reference; a longer one is cut down to what bears on the question."""
+
+    async def focus(
+        self, question: str, hits: Sequence[Hit], language: Language, run: Run
+    ) -> Focus:
+        """The verdict of Table 4; "no" where nothing was found or the reply cannot be read."""
+        if not hits:
+            return Focus(False, "nothing was found", ())
+        references = self.references(question, hits)
+        prompt = render("kag/focus", language, references=references, question=question)
+
+        def parse(reply: Completion) -> Focus:
+            span = tagged(reply.text, "reason")
+            reason = reply.text[slice(*span)] if span else reply.text
+            return Focus(parse_verdict(reply.text), reason.strip(), _named(reason, len(hits)))
+
+        try:
+            return await self.speaker.ask(
+                prompt, parse, run, grammar=focus_grammar(self.speaker.reasoning)
+            )
+        except MalformedOutput as error:
+            return Focus(False, error.message, tuple(range(len(hits))))
+
+    def references(self, question: str, hits: Sequence[Hit]) -> list[str]:
+        """The passages as the model sees them, each with its heading."""
+        return [
+            f"{hit.passage.heading}: {compressed(hit.passage.text, question, self.longest)}"
+            for hit in hits
+        ]
+
+
+def focus_grammar(longest: int = 400) -> Grammar:
+    """`<answer>Yes</answer><reason>…</reason>` (Table 4), of up to `longest` characters."""
+    verdict = seq("<answer>", alt("Yes", "No"), "</answer>")
+    return Grammar(
+        "focus", seq(verdict, maybe("\n"), "<reason>", free(longest, without="<"), "</reason>")
+    )
+
+
+def compressed(text: str, question: str, longest: int) -> str:
+    """The sentences of `text` that share most with the question, in their order (§5.1).
+
+    Whole sentences only, left as they are; a text that fits is returned as it is.
+    """
+    if len(text) <= longest:
+        return text
+    wanted = set(terms(question))
+    spans = list(sentences(text))
+    shared = [len(wanted & set(terms(text[start:end]))) for start, end in spans]
+    kept: set[int] = set()
+    room = longest
+    for i in sorted(range(len(spans)), key=lambda i: (-shared[i], i)):
+        length = spans[i][1] - spans[i][0] + 1
+        if length <= room:
+            kept.add(i)
+            room -= length
+    return " ".join(text[slice(*spans[i])].strip() for i in sorted(kept)) or text[:longest]
+
+
+def _named(reason: str, count: int) -> tuple[int, ...]:
+    found = {
+        int(number) for match in _NUMBER.finditer(reason) for number in re.findall(r"\d+", match[0])
+    }
+    return tuple(sorted(n for n in found if n < count)) or tuple(range(count))

@@ -1,0 +1,13 @@
+"""Verified medical formulas: what a Math step tries before any code is run."""
+
+from __future__ import annotations
+
+from osler.methods.kag.formulas import body, fluids, organs, scores
+from osler.methods.kag.formulas.base import Choice, Flag, Formula, Given, Number, Result, evaluate
+
+__all__ = ["FORMULAS", "Choice", "Flag", "Formula", "Given", "Number", "Result", "evaluate"]
+
+FORMULAS: dict[str, Formula] = {
+    formula.id: formula for group in (fluids, organs, body, scores) for formula in group.FORMULAS
+}
+"""By id."""

@@ -1,0 +1,112 @@
+"""Logical forms of KAG-Thinker as a format (§3.1.1, Tables 1 and 11).
+
+    Retrieval(s=s1:film['Hit Parade Of 1947'], p=p1:director, o=o1:director)
+    Math(content=['o1', 'weight=16kg'], target='…')->math6
+    Deduce(op=choice, content=['o2','o4'], target='…')->o5
+    Output(o5)
+
+Names and values stand in straight quotes, as in Table 1, or bare, as in Table 5. A
+quote inside quotes is an apostrophe: a letter follows it.
+"""
+
+from __future__ import annotations
+
+from osler.llm.core.grammar import (
+    Grammar,
+    Node,
+    alt,
+    chars,
+    free,
+    maybe,
+    named,
+    repeat,
+    seq,
+    visible,
+)
+from osler.methods.kag.logical_forms import Operation
+
+EDGE_MARKS = "!\"#$&'()*+,.:;<=>?@[\\]^`{|}~，。；：、．！？（）［］＝＜＞≠≤≥→‘’“”「」"
+"""What means something in a logical form, or ends a bare word to a tolerant reader."""
+_APOSTROPHE = seq("'", chars("", ("a", "z")))
+
+
+def form_grammar(*, longest: int = 60) -> Grammar:
+    """One logical form; names, values and targets of up to `longest` characters."""
+    return Grammar("logical-form", _form(longest))
+
+
+def plan_grammar(*, steps: int = 6, longest: int = 60, thinking: int = 0) -> Grammar:
+    """`<answer>Step1: …\\nAction1: …\\nStep2: …</answer>` of one to `steps` steps (Table 1).
+
+    `thinking`: characters of `<think>…</think>` that may stand before it.
+    """
+    step = _step(longest)
+    rest: Node | None = None
+    for number in range(steps, 0, -1):
+        own = seq(f"Step{number}: ", step, f"\nAction{number}: ", _form(longest))
+        rest = seq(own, maybe("\n", rest)) if rest else own
+    assert rest is not None, "a plan has steps"  # noqa: S101
+    answer = seq("<answer>", rest, maybe(" "), "</answer>")
+    before = seq("<think>", free(thinking, without="<"), "</think>\n\n") if thinking else None
+    return Grammar("plan", seq(maybe(before), answer) if before else answer)
+
+
+def search_grammar(*, longest: int = 60) -> Grammar:
+    """`<search>Step1: …\\nAction1: Retrieval(…)</search>`, with numbers or without (Table 9)."""
+    number = maybe(repeat(chars("", ("0", "9")), 1, 2))
+    parts = ("Step", number, ": ", _step(longest), alt("\n", " "), "Action", number, ": ")
+    return Grammar("search", seq("<search>", *parts, _form(longest), "</search>"))
+
+
+def _step(longest: int) -> Node:
+    return named("step", free(2 * longest, without="<"))
+
+
+def _form(longest: int) -> Node:
+    alias = named("alias", _alias())
+    text = named("text", _text(longest))
+    items = seq("[", _item(longest), repeat(seq(",", maybe(" "), _item(longest)), 0, 7), "]")
+    content = named("content", items)
+    result = seq(")->", alias)
+    op = named("op", alt(*Operation))
+    forms = alt(
+        _retrieval(alias, longest),
+        seq("Math(content=", content, ", target=", text, result),
+        seq("Deduce(op=", op, ", content=", content, ", target=", text, result),
+        seq("Output(", alias, repeat(seq(",", maybe(" "), alias), 0, 4), ")"),
+    )
+    return named("form", forms)
+
+
+def _retrieval(alias: Node, longest: int) -> Node:
+    """Table 11; an alias that was used before stands alone."""
+    kind = named("kind", free(longest, without=EDGE_MARKS))
+    name = seq("[", alt(_quoted(longest), free(longest, without="[]'’‘`\"<>")), "]")
+    entity = named("entity", seq(alias, maybe(":", maybe(" "), kind, maybe(name))))
+    edge = named("edge", seq(alias, maybe(":", maybe(" "), kind)))
+    value = alt(_quoted(longest), free(longest, without=EDGE_MARKS))
+    constraint = named("constraint", seq(", ", chars("spo"), ".", kind, "=", value))
+    parts = seq("Retrieval(s=", entity, ", p=", edge, ", o=", entity)
+    return seq(parts, repeat(constraint, 0, 3), ")")
+
+
+def _alias() -> Node:
+    letters = repeat(chars("", ("a", "z"), ("A", "Z")), 1, 10)
+    return seq(letters, maybe(repeat(chars("", ("0", "9")), 1, 2)))
+
+
+def _item(longest: int) -> Node:
+    """A reference, quoted or not, or a literal such as 'weight=16kg'."""
+    return named("item", alt(_quoted(longest), free(longest, without="[]',;<>`\"")))
+
+
+def _text(longest: int) -> Node:
+    """A bare text may have apostrophes, and no brackets: they would end it."""
+    barred = "()[]'`\"<>"
+    inner = alt(visible(barred), _APOSTROPHE)
+    return alt(_quoted(longest), seq(free(1, without=barred), repeat(inner, 0, longest - 1)))
+
+
+def _quoted(longest: int) -> Node:
+    inner = alt(visible("'[]<"), _APOSTROPHE)
+    return named("quoted", seq("'", repeat(inner, 1, longest), "'"))

@@ -1,0 +1,82 @@
+r"""The last answer: a draft for the composer, and an option for a number (KAG-Thinker §3.4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from osler.llm.core.spans import answer_span, worded
+from osler.methods.kag.depth import SubAnswer
+from osler.methods.kag.speaker import Speaker
+from osler.prompts import render
+from osler.trace import Run
+from osler.types import Answer, Hit, Question
+
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
+_NOTE = {
+    "en": "The option is the one nearest to the computed {value}.",
+    "zh": "所选选项最接近计算结果 {value}。",
+}
+
+
+@dataclass(frozen=True)
+class Finisher:
+    speaker: Speaker
+
+    async def draft(
+        self, question: Question, answers: Sequence[SubAnswer], hits: Sequence[Hit], run: Run
+    ) -> str:
+        """What the model would answer, from the sub-answers and their passages."""
+        prompt = render(
+            "kag/answer",
+            question.language,
+            question=question.text,
+            options=list(zip(question.letters, question.options, strict=True)),
+            steps=[answer.line for answer in answers],
+            documents=[
+                f"[{n}] {hit.passage.heading}: {hit.passage.text}" for n, hit in enumerate(hits, 1)
+            ],
+        )
+        text = await self.speaker.ask(prompt, lambda reply: reply.text, run)
+        return _unboxed(text)
+
+
+def nearest_option(answer: Answer, question: Question, answers: Sequence[SubAnswer]) -> Answer:
+    """A computed number chooses the option that is nearest to it (F-KT-94: 592 → 600 ml).
+
+    Only where every option is a number, and the last answered step ends in one; an option
+    that equals it is nearest. Else the answer is left as it is.
+    """
+    values = [_value(option) for option in question.options]
+    solved = [each.text for each in answers if each.text]
+    value = _value(solved[-1]) if solved else None
+    if value is None or not values or any(v is None for v in values):
+        return answer
+    distances = [abs(v - value) for v in values if v is not None]
+    letter = question.letters[distances.index(min(distances))]
+    if letter == answer.option:
+        return answer
+    note = " ".join(
+        filter(None, (answer.note, _NOTE[question.language].format(value=f"{value:g}")))
+    )
+    return replace(answer, option=letter, note=note)
+
+
+def _value(text: str) -> float | None:
+    """The one number in a text; `None` for none, or for several."""
+    found = _NUMBER.findall(text)
+    if len(found) != 1:
+        return None
+    return float(found[0].replace(",", ""))
+
+
+def _unboxed(text: str) -> str:
+    r"""`\boxed{C}` inside `<answer>` as `<answer>C</answer>`: the form that composers read."""
+    span = answer_span(text)
+    if span is None:
+        return text
+    inner = worded(text, span)
+    before = text[: text.rfind("\\boxed", 0, span[0])]
+    before = before.rpartition("<answer>")[0] or before
+    return f"{before.strip()}\n<answer>{inner}</answer>".strip()

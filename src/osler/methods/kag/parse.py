@@ -1,0 +1,102 @@
+"""A model's reply → plan or search, as tolerantly as models write (F-KT-02, 14 to 17).
+
+Nothing but `MalformedOutput` is ever raised.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from osler.errors import MalformedOutput
+from osler.methods.kag.logical_forms import Form, Plan, Step
+from osler.methods.kag.reader import FUNCTION, read_form
+
+MOST_STEPS = 50
+"""A longer plan is a model that has lost its way."""
+LONGEST = 60_000
+"""Characters of a reply that are read."""
+
+_STEP = re.compile(
+    r"(?:^|\n)[^\S\n]*[-*#>]*[^\S\n]*(?:step|步骤)[^\S\n]*(\d{0,4})[^\S\n]*[:：.]", re.IGNORECASE
+)
+_INLINE_STEP = re.compile(r"\s*(?:step|步骤)\s*(\d{0,4})\s*[:：]", re.IGNORECASE)
+_ACTION = r"(?:action|动作|行动|操作)\s*\d{0,4}\s*[:：]"
+_OWN_LINE = re.compile(rf"\n[^\S\n]*[-*#>]*[^\S\n]*{_ACTION}", re.IGNORECASE)
+_SAME_LINE = re.compile(rf"{_ACTION}\s*(?={FUNCTION.pattern})", re.IGNORECASE)
+_ANY = re.IGNORECASE | re.DOTALL
+_THINK = re.compile(r"<think>.*?(?:</think>|$)", _ANY)
+_TAGS = {tag: re.compile(rf"<{tag}>(.*?)(?:</{tag}>|$)", _ANY) for tag in ("answer", "search")}
+
+
+_Read = tuple[int, str, Form]
+"""Number (0 where none is given), question, action."""
+
+
+def read_plan(reply: str) -> Plan:
+    """The steps of `<think>…</think><answer>Step1: …</answer>`, or of the bare lines."""
+    return Plan(tuple(_numbered(list(_steps(_inside("answer", _bounded(reply)))))))
+
+
+def read_search(reply: str) -> Step:
+    """The one sub-problem of `<search>Step: … Action: …</search>` (Table 9).
+
+    Raises `MalformedOutput` too when the reply does not ask for a search.
+    """
+    text = _bounded(reply)
+    if not _TAGS["search"].search(text):
+        raise MalformedOutput(reply, expected="<search>…</search>")
+    for number, question, form in _steps(_inside("search", text)):
+        return Step(number or 1, question, form)
+    raise MalformedOutput(reply, expected="a Step and an Action in <search>")
+
+
+def _bounded(reply: str) -> str:
+    if len(reply) > LONGEST:
+        raise MalformedOutput(reply, expected=f"at most {LONGEST} characters")
+    return reply
+
+
+def _inside(tag: str, reply: str) -> str:
+    """What stands in the tag; without one, all but the thinking. Ends may be missing."""
+    text = _THINK.sub("", reply)
+    found = _TAGS[tag].search(text)
+    # A reply that opens with the thought's end was begun inside it by the prompt.
+    return found[1] if found else text.rpartition("</think>")[2]
+
+
+def _steps(text: str) -> Iterator[_Read]:
+    starts = list(_STEP.finditer(text))
+    if not starts:
+        found = _INLINE_STEP.search(text)
+        starts = [found] if found else []
+    for index, start in enumerate(starts):
+        until = starts[index + 1].start() if index + 1 < len(starts) else len(text)
+        yield from _segment(int(start[1] or 0), text[start.end() : until])
+
+
+def _segment(number: int, text: str) -> Iterator[_Read]:
+    """One step; more, where they follow each other on one line."""
+    while True:
+        found = _OWN_LINE.search(text) or _SAME_LINE.search(text)
+        if found is None:
+            raise MalformedOutput(text, expected="an Action for each Step")
+        action = text[found.end() :]
+        form, end = read_form(action)
+        yield number, text[: found.start()].strip(), form
+        following = _INLINE_STEP.match(action, end)
+        if following is None:
+            return
+        number, text = int(following[1] or 0), action[following.end() :]
+
+
+def _numbered(found: list[_Read]) -> Iterator[Step]:
+    """By the numbers given, if they tell the steps apart; else by place."""
+    if not found:
+        raise MalformedOutput("", expected="Step1: … and Action1: …")
+    if len(found) > MOST_STEPS:
+        raise MalformedOutput(found[0][1], expected=f"at most {MOST_STEPS} steps, not {len(found)}")
+    numbers = [number for number, _, _ in found]
+    told = 0 not in numbers and len(set(numbers)) == len(numbers)
+    for place, (number, question, form) in enumerate(found, 1):
+        yield Step(number if told else place, question, form)

@@ -1,0 +1,377 @@
+"""Reads one action by recursive descent, as tolerantly as models write (F-KT-06 to 14).
+
+Quotes of all kinds or none, full-width punctuation, backticks, spaces around signs,
+commas, `=` and brackets inside names, a missing last parenthesis.
+"""
+
+from __future__ import annotations
+
+import re
+
+from osler.errors import MalformedOutput
+from osler.methods.kag.logical_forms import (
+    COMPARISONS,
+    Constraint,
+    Deduce,
+    Form,
+    Math,
+    Node,
+    Operation,
+    Output,
+    Place,
+    Retrieval,
+)
+
+FUNCTION = re.compile(
+    r"(?P<name>retrieval|retriever|get_spo|search_s|math|deduce|output|get)"
+    r"\s*(?P<open>[(（]|(?=#))",
+    re.IGNORECASE,
+)
+"""A function's name and its parenthesis; `Output #3` has none (Table 5)."""
+
+_CLOSING = {"'": "'’", '"': '"”', "`": "`", "‘": "’'", "“": '”"', "「": "」"}
+_EQUALS = r"[=＝]"
+_KEY = re.compile(r"\s*(?P<on>[spo])\s*(?:=|＝|\.|．)", re.IGNORECASE)
+_NEXT_KEY = re.compile(
+    r"\s*[spo]\s*(?:[=＝]|[.．]\s*(?:['\"`‘“「]|[^,，=＝<>!]{1,80}(?:[=＝<>!]|\s+in\s)))",
+    re.IGNORECASE,
+)
+_COMPARISON = re.compile(r"\s*(!=|≠|<=|≤|>=|≥|=|＝|<|＜|>|＞|\bin\b)\s*", re.IGNORECASE)
+_SIGNS = {"≠": "!=", "≤": "<=", "≥": ">=", "＝": "=", "＜": "<", "＞": ">"}
+_TARGET = re.compile(rf"\s*[,，]?\s*target\s*{_EQUALS}\s*", re.IGNORECASE)
+_CONTENT = re.compile(rf"\s*[,，]?\s*content\s*{_EQUALS}\s*", re.IGNORECASE)
+_OP = re.compile(rf"\s*op\s*{_EQUALS}\s*['\"`‘’“”]?\s*(\w+)\s*['\"`‘’“”]?\s*", re.IGNORECASE)
+_ARROW = re.compile(r"\s*(?:->|→|-＞|=>)\s*['\"`‘“]?\s*([^\W\d]\w*)")
+_END = re.compile(
+    r"\s*(?:$|->|→|-＞|=>|</|\n|[.。;；]\s*(?:$|\n|</)|(?:step|action)\s*\d*\s*[:：])",
+    re.IGNORECASE,
+)
+_COMMA = re.compile(r"\s*[,，;；]")
+_PARENTHESIS = re.compile("[)）]")
+_NUMBERS = re.compile(r"#\d{1,4}(?:\s*[,，]\s*#\d{1,4})*")
+_ALIAS = re.compile(r"[^\W\d]\w*")
+_ALIAS_LIKE = re.compile(r"[a-z]{1,8}\d{1,3}", re.IGNORECASE)
+_OPERATIONS = {operation.lower(): operation for operation in Operation}
+
+
+def read_form(text: str, start: int = 0) -> tuple[Form, int]:
+    """The action that begins at or after `start`, and where it ends.
+
+    Raises `MalformedOutput`.
+    """
+    found = FUNCTION.search(text, start)
+    if found is None:
+        raise MalformedOutput(
+            text[start:], expected="Retrieval(…), Math(…), Deduce(…) or Output(…)"
+        )
+    reader = _Reader(text, found.end(), closes=bool(found["open"]))
+    name = found["name"].lower()
+    if name in ("retrieval", "retriever", "get_spo", "search_s"):
+        return reader.retrieval(), reader.at
+    if name == "math":
+        return reader.math(), reader.at
+    if name == "deduce":
+        return reader.deduce(), reader.at
+    return reader.output(), reader.at
+
+
+class _Reader:
+    """A place in a text. Every method reads on from there."""
+
+    def __init__(self, text: str, at: int, *, closes: bool) -> None:
+        self.text = text
+        self.at = at
+        self.closes = closes
+
+    # Functions
+
+    def retrieval(self) -> Retrieval:
+        nodes: dict[str, Node] = {}
+        constraints: list[Constraint] = []
+        while (found := _KEY.match(self.text, self.at)) is not None:
+            on, self.at = found["on"].lower(), found.end()
+            if found[0].rstrip()[-1] in ".．":
+                constraints.append(self._constraint(on))  # type: ignore[arg-type]  # s, p or o
+            elif on in nodes:
+                raise self._wrong(f"{on} once in a Retrieval")
+            else:
+                nodes[on] = self._node()
+            self._comma()
+        self._close()
+        if not nodes:
+            raise self._wrong("s=…, p=…, o=… in a Retrieval")
+        absent = Node("")
+        s, p, o = (nodes.get(place, absent) for place in "spo")
+        return Retrieval(s, p, o, tuple(constraints))
+
+    def math(self) -> Math:
+        content, target = self._content(), self._target()
+        return Math(content, target, self._arrow())
+
+    def deduce(self) -> Deduce:
+        found = _OP.match(self.text, self.at)
+        if found is None or found[1].lower() not in _OPERATIONS:
+            raise self._wrong(f"op={'|'.join(Operation)} in a Deduce")
+        self.at = found.end()
+        content, target = self._content(), self._target()
+        return Deduce(_OPERATIONS[found[1].lower()], content, target, self._arrow())
+
+    def output(self) -> Output:
+        if not self.closes:
+            found = _NUMBERS.match(self.text, self.at)
+            if found is None:
+                raise self._wrong("variables in an Output")
+            self.at = found.end()
+            return Output(tuple(part.strip() for part in re.split("[,，]", found[0])))
+        names = []
+        while self._peek() not in (")", "）", ""):
+            names.append(self._value(commas=True))
+            self._comma()
+        self._close()
+        if not any(names):
+            raise self._wrong("variables in an Output")
+        return Output(tuple(name for name in names if name))
+
+    # Arguments of a Retrieval
+
+    def _node(self) -> Node:
+        """`alias:type['name']['id']`, each part optional; a phrase alone is a name."""
+        self._space()
+        if self._peek() in _CLOSING and (said := self._try_quoted("[,，)）")) is not None:
+            return Node("", name=said)
+        alias = type_ = ""
+        if (found := _ALIAS.match(self.text, self.at)) and self._follows(found.end()):
+            alias, self.at = found[0], found.end()
+        self._space()
+        typed = self._peek() in (":", "：")
+        if typed:
+            self.at += 1
+        if typed or (not alias and self._peek() != "["):
+            type_ = self._value("[")
+        name, id = self._bracket(), self._bracket()
+        if not (typed or alias or name):
+            return Node("", name=type_)
+        return Node(alias, type_, name, id)
+
+    def _follows(self, at: int) -> bool:
+        """Whether what ends here is an alias: then comes `:`, `[` or the next argument."""
+        rest = self.text[at : at + 100]
+        if rest.lstrip()[:1] in ("[", ":", "：", "", ")", "）"):
+            return True
+        return self._next_argument(at)
+
+    def _bracket(self) -> str:
+        """`['name']`, or nothing. A bare name ends at the bracket that something follows."""
+        self._space()
+        if self._peek() != "[":
+            return ""
+        self.at += 1
+        self._space()
+        if self._peek() in _CLOSING and (said := self._try_quoted("]")) is not None:
+            self._space()
+            self.at += self._peek() == "]"
+            return said
+        end = self.at
+        while (end := self.text.find("]", end)) != -1:
+            after = self.text[end + 1 : end + 100].lstrip()
+            if after[:1] in ("[", ")", "）", "") or self._next_argument(end + 1):
+                break
+            end += 1
+        if end == -1:
+            raise self._wrong("a ] after a name")
+        name, self.at = self.text[self.at : end].strip(), end + 1
+        return name
+
+    def _constraint(self, on: Place) -> Constraint:
+        """`property=value`, after `s.`, `p.` or `o.`; both may have spaces."""
+        self._space()
+        quoted = self._try_quoted("=＝<>!≠≤≥＜＞i") if self._peek() in _CLOSING else None
+        if quoted is not None:
+            name = quoted
+            found = _COMPARISON.match(self.text, self.at)
+        else:
+            found = _COMPARISON.search(self.text, self.at, self.at + 200)
+            name = self.text[self.at : found.start()] if found else ""
+        if found is None or not name.strip():
+            raise self._wrong(f"a property and one of {' '.join(COMPARISONS)} after {on}.")
+        self.at = found.end()
+        sign = _SIGNS.get(found[1], found[1].lower())
+        comparison = next(known for known in COMPARISONS if known == sign)
+        several = comparison == "in"
+        value = self._items() if several else self._value()
+        return Constraint(on, name, comparison, value)
+
+    # Arguments of Math and Deduce
+
+    def _content(self) -> tuple[str, ...]:
+        found = _CONTENT.match(self.text, self.at)
+        if found is None:
+            return ()
+        self.at = found.end()
+        if self._peek() == "[":
+            return self._items()
+        if self._peek() in _CLOSING and (said := self._try_quoted(",，)）")) is not None:
+            return (said,)
+        end = _TARGET.search(self.text, self.at)
+        until = end.start() if end else self._last_close()
+        item, self.at = self.text[self.at : until], until
+        return (item,) if item.strip() else ()
+
+    def _items(self) -> tuple[str, ...]:
+        """`['a', b, …]`; a comma parts quoted items and aliases, not free text."""
+        self._space()
+        if self._peek() != "[":
+            raise self._wrong("a list in [ ]")
+        self.at += 1
+        items: list[str] = []
+        free: int | None = None  # where the free text began that may go on
+        while True:
+            self._space()
+            here = self._peek()
+            if here == "":
+                raise self._wrong("a ] after a list")
+            if here == "]" and self._list_ends():
+                self.at += 1
+                return tuple(item for item in items if item)
+            if here in _CLOSING and (item := self._try_quoted(",，]")) is not None:
+                items.append(item)
+                free = None
+            else:
+                start = self.at
+                item = self._bare_item()
+                if item and free is not None and not _ALIAS_LIKE.fullmatch(item):
+                    items[-1] = self.text[free : self.at].strip()
+                elif item:
+                    items.append(item)
+                    free = None if _ALIAS_LIKE.fullmatch(item) else start
+            self._comma()
+
+    def _bare_item(self) -> str:
+        start = self.at
+        while self.at < len(self.text):
+            here = self.text[self.at]
+            if here in ",，" or (here == "]" and self._list_ends()):
+                break
+            self.at += 1
+        return self.text[start : self.at].strip()
+
+    def _list_ends(self) -> bool:
+        """Whether the `]` here ends the list: target, another argument or the end follows."""
+        after = self.text[self.at + 1 : self.at + 100]
+        return (
+            _TARGET.match(after) is not None
+            or after.lstrip()[:1] in (")", "）", "")
+            or re.match(r"\s*[,，]\s*(?:op|[spo]\s*[.=])", after) is not None
+        )
+
+    def _target(self) -> str:
+        found = _TARGET.match(self.text, self.at)
+        if found is None:
+            self._close()
+            return ""
+        self.at = found.end()
+        if self._peek() in _CLOSING and (said := self._try_quoted(")）")) is not None:
+            self._close()
+            return said
+        end = self._last_close()
+        said, self.at = self.text[self.at : end], end
+        self._close()
+        return said.strip(" '\"`‘’“”,，")
+
+    def _last_close(self) -> int:
+        """Where the parenthesis is that closes the function: what follows says so."""
+        at = self.at
+        while (found := _PARENTHESIS.search(self.text, at)) is not None:
+            if _END.match(self.text, found.end()):
+                return found.start()
+            at = found.end()
+        line = self.text.find("\n", self.at)
+        return len(self.text) if line == -1 else line
+
+    # Values
+
+    def _value(self, stops: str = "", *, commas: bool = False) -> str:
+        """Quoted; or bare, up to one of `stops`, the next argument or the last parenthesis.
+
+        `commas`: every comma ends it, not only one that an argument follows.
+        """
+        self._space()
+        followers = f"{stops},，)）"
+        if self._peek() in _CLOSING and (said := self._try_quoted(followers)) is not None:
+            return said
+        start, depth = self.at, 0
+        while self.at < len(self.text):
+            here = self.text[self.at]
+            if depth == 0 and here in f"{stops})）":
+                break
+            if here in ",，" and ((commas and depth == 0) or self._next_argument(self.at)):
+                break
+            depth += (here in "(（") - (here in ")）")
+            self.at += 1
+        return self.text[start : self.at].strip()
+
+    def _next_argument(self, at: int) -> bool:
+        found = _COMMA.match(self.text, at)
+        return found is not None and _NEXT_KEY.match(self.text, found.end()) is not None
+
+    def _try_quoted(self, followers: str) -> str | None:
+        """A quoted text. It ends with its own kind of quote, else with one that is taken for it."""
+        own, *others = tuple(_CLOSING[self.text[self.at]])
+        said = self._until_quote(own, followers)
+        return said if said is not None or not others else self._until_quote(others[0], followers)
+
+    def _until_quote(self, closing: str, followers: str) -> str | None:
+        """Up to the first such quote that a follower comes after."""
+        said: list[str] = []
+        at = self.at + 1
+        while at < len(self.text):
+            here = self.text[at]
+            if here == "\\" and self.text[at + 1 : at + 2] in ("'", '"', "`", "\\"):
+                said.append(self.text[at + 1])
+                at += 2
+                continue
+            if here == closing and self._ends_quote(at + 1, followers):
+                self.at = at + 1
+                return "".join(said)
+            said.append(here)
+            at += 1
+        return None
+
+    def _ends_quote(self, at: int, followers: str) -> bool:
+        rest = self.text[at : at + 100].lstrip()
+        return rest[:1] in ("", *followers)
+
+    # Punctuation
+
+    def _peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def _space(self) -> None:
+        while self._peek().isspace():
+            self.at += 1
+
+    def _comma(self) -> None:
+        self._space()
+        if self._peek() and self._peek() in ",，;；":
+            self.at += 1
+            self._space()
+
+    def _close(self) -> None:
+        """The last parenthesis may be missing, but nothing else may stand there."""
+        self._space()
+        if self._peek() and self._peek() in ")）":
+            self.at += 1
+        elif self._peek() and not _END.match(self.text, self.at):
+            raise self._wrong("a ) after the arguments")
+
+    def _arrow(self) -> str:
+        found = _ARROW.match(self.text, self.at)
+        if found is None:
+            return ""
+        self.at = found.end()
+        if self._peek() and self._peek() in "'\"`’”":
+            self.at += 1
+        return found[1]
+
+    def _wrong(self, expected: str) -> MalformedOutput:
+        return MalformedOutput(self.text[self.at :], expected=expected)

@@ -1,0 +1,116 @@
+"""What a judge says of the documents that a plan found (Omni-RAG App. E.9).
+
+<suggestion>…</suggestion>
+<score> 3 </score>                     0 to 5
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from osler.errors import MalformedOutput
+from osler.llm.core.grammar import Grammar, alt, free, seq
+from osler.llm.core.speaker import Speaker
+from osler.methods.omni.describe import Offer, told
+from osler.methods.omni.plan import Query
+from osler.methods.omni.planners.base import lettered
+from osler.prompts import render
+from osler.retrieve.lookup import Found
+from osler.text import clean, one_line
+from osler.trace import Noted, Run
+from osler.types import Question
+
+BEST = 5
+"""The score at which planning stops (App. D.3)."""
+_SCORE = re.compile(
+    r"<\s*score\s*>\s*([0-9]+)(?:\s*/\s*5)?\s*(?:[.。分][^<]*)?(?:<|$)", re.IGNORECASE
+)
+_NAMED = re.compile(r"(?:score|得分|评分)\s*(?:is|:|：|是|为)\s*([0-9]+)", re.IGNORECASE)
+_SUGGESTION = re.compile(
+    r"<\s*suggestion\s*>(.*?)(?:<\s*/?\s*(?:suggestion|score)\s*>|$)", re.IGNORECASE | re.DOTALL
+)
+_LONGEST = 800
+"""Characters of a suggestion that later prompts repeat (100 words)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    score: int
+    suggestion: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.score <= BEST:
+            raise ValueError(f"a score is 0 to {BEST}, not {self.score}")
+
+
+class Evaluator(Protocol):
+    async def evaluate(
+        self,
+        question: Question,
+        found: Mapping[Query, Found],
+        offers: tuple[Offer, ...],
+        run: Run,
+    ) -> Feedback:
+        """What the documents are worth for the question. Raises `Spent` alone."""
+        ...
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A model with the prompt E.9. A verdict that cannot be read is worth nothing, and noted."""
+
+    speaker: Speaker
+    documents: int = 5
+    """Of each query, how many it reads: the latter half is left out while judging (§5.1.2)."""
+
+    async def evaluate(
+        self,
+        question: Question,
+        found: Mapping[Query, Found],
+        offers: tuple[Offer, ...],
+        run: Run,
+    ) -> Feedback:
+        prompt = render(
+            "omni/feedback",
+            question.language,
+            question=question.text,
+            options=lettered(question),
+            sources=told(offers, question.language),
+            documents=[
+                {
+                    "source": query.source,
+                    "query": query.wire,
+                    "texts": [hit.passage.text for hit in result.hits[: self.documents]],
+                }
+                for query, result in found.items()
+            ],
+        )
+        try:
+            return await self.speaker.ask(
+                prompt, lambda reply: read_feedback(reply.text), run, grammar=feedback_grammar()
+            )
+        except MalformedOutput as error:
+            run.emit(Noted(f"a plan could not be judged: {error.message}"))
+            return Feedback(0)
+
+
+def read_feedback(reply: str) -> Feedback:
+    """The last score from 0 to 5, and the last suggestion, which may be absent.
+
+    Raises `MalformedOutput` without such a score.
+    """
+    text = clean(reply)
+    scores = _SCORE.findall(text) or _NAMED.findall(text)
+    said = [one_line(found)[:_LONGEST] for found in _SUGGESTION.findall(text)]
+    if not scores or len(scores[-1]) > 1 or int(scores[-1]) > BEST:
+        raise MalformedOutput(reply, expected="<suggestion>…</suggestion> <score>0 to 5</score>")
+    return Feedback(int(scores[-1]), next(filter(None, reversed(said)), ""))
+
+
+def feedback_grammar(longest: int = 400) -> Grammar:
+    score = seq("<score> ", alt(*map(str, range(BEST + 1))), " </score>")
+    told_ = seq("<suggestion>", free(longest, without="<>"), "</suggestion>\n")
+    return Grammar("feedback", seq(told_, score))

@@ -1,0 +1,336 @@
+"""The source plan of Omni-RAG (§4.1): which source is asked, and in which words.
+
+Its wire form is the paper's (App. E.2, E.7), tags in the order of the sources:
+
+    <book> q0 ; q1 </book>
+
+    <guideline></guideline>                an empty tag: not needed
+
+    <graph> term0 , query0 ; term1 , query1 </graph>
+
+Models write it badly, so the reader is tolerant and says what it left out. A query
+holds no ";" and no tag, a graph term no " , ": then what is written is read back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from osler.errors import MalformedOutput
+from osler.llm.core.grammar import Grammar, Node, alt, free, maybe, named, repeat, seq
+from osler.methods.omni.terms import term_part
+from osler.text import clean, one_line
+from osler.trace import PlannedQuery
+from osler.types import ALL_SOURCES, GRAPH, SOURCES
+
+MOST = 3
+"""Queries for a source (§4.1)."""
+LONGEST = 4000
+"""Characters of a query or term, which may be a whole question or a passage; the rest is cut."""
+WRITTEN = 300
+"""Characters of a query that a model was asked to write."""
+
+_OWN_SEPARATORS = str.maketrans({";": ",", "；": "，", "{": " ", "}": " "})
+# What E.2 writes where the model should write its own words.
+_PLACEHOLDER = re.compile(r"\b(?:search_query|query_for_term|medical_term)\d*\b:?", re.IGNORECASE)
+_INSTRUCTION = re.compile(r"\(\s*Use\s*[;；][^()]*\)", re.IGNORECASE)
+_NOTHING = re.compile(
+    r"(?:none|null|n/a|empty|not (?:needed|required)|no quer(?:y|ies)(?: needed)?"
+    r"|无|空|不需要|无需检索)[.。]?",
+    re.IGNORECASE,
+)
+_ANY_TAG = re.compile(r"[<＜]\s*/?\s*[\w.-]+\s*/?\s*[>＞]")
+_BULLET = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)、])\s+")
+_EXPECTED = "a tag for each source, as <book> query ; query </book>, empty where it is not needed"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What one source is asked. `Query.of` makes it from any text.
+
+    Raises `ValueError` for what the wire form cannot say.
+    """
+
+    source: str
+    text: str
+    """Empty only for a graph term that is asked about as such."""
+    term: str = ""
+    """The concept to start from; of the graph alone."""
+
+    def __post_init__(self) -> None:
+        if (self.source == GRAPH) is not bool(self.term) or not self.wire:
+            raise ValueError(f"no query for {self.source}: {self.term!r}, {self.text!r}")
+        if (self.text, self.term) != (_tidy(self.text), _tidy_term(self.term)):
+            raise ValueError(f"the wire form cannot say {self.term!r}, {self.text!r}")
+
+    @classmethod
+    def of(cls, source: str, text: str, term: str = "") -> Query:
+        """The query in words that the wire form can say: on one line, ";" as ",".
+
+        Raises `ValueError` when nothing is left to ask.
+        """
+        return cls(source, _tidy(text), _tidy_term(term))
+
+    @classmethod
+    def read(cls, source: str, wire: str) -> Query:
+        """The query that its `wire` says. Raises `ValueError` when it asks nothing, or too long."""
+        text, term = _parts(source, wire)
+        if max(len(text), len(term)) > LONGEST:
+            raise ValueError(f"longer than {LONGEST} characters")
+        return cls.of(source, text, term)
+
+    @property
+    def wire(self) -> str:
+        return f"{self.term} , {self.text}" if self.term and self.text else self.term or self.text
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlan:
+    """P = {(i, j, q)} (§4.1): queries by source, none twice. `SourcePlan.of` puts them in order."""
+
+    queries: tuple[Query, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.queries != tuple(_ordered(self.queries)):
+            raise ValueError("the queries of a plan stand by source, none twice")
+
+    @classmethod
+    def of(cls, queries: Iterable[Query]) -> SourcePlan:
+        """Queries of one source keep their order; one that was there before is left out."""
+        return cls(tuple(_ordered(queries)))
+
+    def of_source(self, source: str) -> tuple[Query, ...]:
+        return tuple(query for query in self.queries if query.source == source)
+
+    @property
+    def planned(self) -> tuple[PlannedQuery, ...]:
+        """The triples (i, j, q) for the event; j counts from 0 in each source."""
+        return tuple(
+            PlannedQuery(source, j, query.wire)
+            for source in dict.fromkeys(query.source for query in self.queries)
+            for j, query in enumerate(self.of_source(source))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What stood in a reply and is not in the plan, or not whole."""
+
+    source: str
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A plan, and what reading it left out."""
+
+    plan: SourcePlan
+    dropped: tuple[Dropped, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Sources without a tag; they are not asked."""
+
+
+def render(plan: SourcePlan, sources: Sequence[str] = SOURCES) -> str:
+    """The wire form with a tag for each of `sources`; `parse` reads the plan back.
+
+    Raises `ValueError` for a plan that asks another source.
+    """
+    if others := {query.source for query in plan.queries} - set(sources):
+        raise ValueError(f"the plan asks {', '.join(sorted(others))}")
+    return "\n\n".join(_tag(source, plan.of_source(source)) for source in sources)
+
+
+def _tag(source: str, queries: Sequence[Query]) -> str:
+    inner = " ; ".join(query.wire for query in queries)
+    return f"<{source}> {inner} </{source}>" if inner else f"<{source}></{source}>"
+
+
+def parse(
+    reply: str,
+    *,
+    sources: Sequence[str] = SOURCES,
+    at_most: int = MOST,
+    longest: int = LONGEST,
+) -> Reading:
+    """What a reply plans; it never raises anything, whatever the reply.
+
+    Read as well are tags in capitals, unclosed, closed by another's, repeated or absent,
+    full-width ";", "，" and "＜", one query a line, and copied placeholders (which go).
+    Of a source's queries the first `at_most` are kept, of each the first `longest` characters.
+    """
+    reader = _Reader(at_most, min(longest, LONGEST), [], [])
+    seen = set()
+    for source, content in _contents(reply, sources):
+        seen.add(source)
+        reader.read(source, content)
+    missing = tuple(source for source in sources if source not in seen)
+    return Reading(SourcePlan.of(reader.kept), tuple(reader.dropped), missing)
+
+
+def expect(reply: str, *, sources: Sequence[str] = SOURCES, at_most: int = MOST) -> Reading:
+    """As `parse`, of what a model was asked for.
+
+    A reply without any source's tag is `MalformedOutput`: ask again.
+    """
+    reading = parse(reply, sources=sources, at_most=at_most, longest=WRITTEN)
+    if set(reading.missing) == set(sources):
+        raise MalformedOutput(reply, expected=_EXPECTED)
+    return reading
+
+
+@dataclass
+class _Reader:
+    at_most: int
+    longest: int
+    kept: list[Query]
+    dropped: list[Dropped]
+
+    def read(self, source: str, content: str) -> None:
+        for item in _items(content):
+            if (why := self._keep(source, item)) is not None:
+                self.dropped.append(Dropped(source, item[:WRITTEN], why))
+
+    def _keep(self, source: str, item: str) -> str | None:
+        """Why the item is not kept whole; `None` when it is."""
+        text, term = _parts(source, item)
+        try:
+            query = Query.of(source, text[: self.longest], term[: self.longest])
+        except ValueError:
+            return "no query"
+        of_source = [kept for kept in self.kept if kept.source == source]
+        if any(_same(query, kept) for kept in of_source):
+            return "said before"
+        if len(of_source) >= self.at_most:
+            return f"more than {self.at_most}"
+        self.kept.append(query)
+        cut = max(len(text), len(term)) > self.longest
+        return f"longer than {self.longest} characters: cut" if cut else None
+
+
+def _parts(source: str, item: str) -> tuple[str, str]:
+    """Text and term, split at the first " , ": terms contain commas ("Diabetes, Type 2")."""
+    if source != GRAPH:
+        return item, ""
+    separator = next((mark for mark in (" , ", "，") if mark in item), " , ")
+    term, _, text = item.partition(separator)
+    return text, term
+
+
+def _contents(reply: str, sources: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What stands in each source's tag, in the order of the reply."""
+    names = {source.casefold(): source for source in sources}
+    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    tag = re.compile(rf"[<＜]\s*(/?)\s*({either})\s*(/?)\s*[>＞]", re.IGNORECASE)
+    tags = list(tag.finditer(clean(reply)))
+    for this, following in zip(tags, [*tags[1:], None], strict=False):
+        source = names.get(this[2].casefold())
+        if this[1] or source is None:
+            continue
+        inner = this.string[this.end() : following.start() if following else None]
+        if following is None and not this[3]:
+            inner = inner.split("\n\n")[0]  # unclosed: what comes later is talk
+        yield source, "" if this[3] else inner
+
+
+def _items(content: str) -> Iterator[str]:
+    content = _INSTRUCTION.sub(" ", content).strip()
+    listed = "\n" in content
+    for item in re.split(r"[;；\n]", content):
+        item_text = one_line(_BULLET.sub("", item, count=1) if listed else item)
+        if item_text:
+            yield item_text
+
+
+def _tidy(text: str) -> str:
+    """One line that the wire form can say; "" for nothing to ask."""
+    while (tidier := _tidied(text)) != text:
+        text = tidier
+    return text
+
+
+def _tidied(text: str) -> str:
+    text = _PLACEHOLDER.sub(" ", one_line(text).translate(_OWN_SEPARATORS))
+    text = " ".join(_ANY_TAG.sub(" ", text).split())[:LONGEST].strip(" ,，")
+    if _NOTHING.fullmatch(text) or not any(map(str.isalnum, text)):
+        return ""
+    return text
+
+
+def _tidy_term(term: str) -> str:
+    while (tidier := re.sub(r"\s*，\s*|(?:\s,)+\s", ", ", _tidied(term)).strip(" ,")) != term:
+        term = tidier
+    return term
+
+
+def _same(one: Query, other: Query) -> bool:
+    return (one.source, one.wire.casefold()) == (other.source, other.wire.casefold())
+
+
+def _ordered(queries: Iterable[Query]) -> list[Query]:
+    unique: dict[tuple[str, str], Query] = {}
+    for query in queries:
+        unique.setdefault((query.source, query.wire.casefold()), query)
+    return sorted(unique.values(), key=lambda query: _rank(query.source))
+
+
+def _rank(source: str) -> tuple[int, str]:
+    known = ALL_SOURCES.index(source) if source in ALL_SOURCES else len(ALL_SOURCES)
+    return known, source
+
+
+def grammar(
+    sources: Sequence[str] = SOURCES,
+    *,
+    at_most: int = MOST,
+    longest: int = 120,
+    words: int = 8,
+    asking: bool = False,
+) -> Grammar:
+    """The wire form with a tag for each source; `asking`: with a query in one of them at least.
+
+    A query has up to `longest` characters, a graph term up to `words` words.
+    """
+    query = named("query", free(longest, without=";；<>＜＞{}"))
+    item = named("item", seq(term_part(words), " , ", query))
+    tags = [_Tag(source, item if source == GRAPH else query, at_most) for source in sources]
+    plan = _asking(tags) if asking and tags else _joined([tag.either for tag in tags])
+    return Grammar("source-plan", plan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    source: str
+    item: Node
+    at_most: int
+
+    @property
+    def queries(self) -> Node:
+        """One or more: the space before them is the paper's, and may be absent."""
+        more = [repeat(seq(" ; ", self.item), 0, self.at_most - 1)] if self.at_most > 1 else []
+        return seq(maybe(" "), self.item, *more)
+
+    @property
+    def either(self) -> Node:
+        return seq(f"<{self.source}>", maybe(self.queries), f"</{self.source}>")
+
+    @property
+    def full(self) -> Node:
+        return seq(f"<{self.source}>", self.queries, f"</{self.source}>")
+
+
+def _asking(tags: Sequence[_Tag]) -> Node:
+    """A query here and anything after it, or none here and one after it."""
+    first, rest = tags[0], tags[1:]
+    if not rest:
+        return first.full
+    here = _joined([first.full, *(tag.either for tag in rest)])
+    return alt(here, seq(f"<{first.source}></{first.source}>\n\n", _asking(rest)))
+
+
+def _joined(parts: Sequence[Node]) -> Node:
+    """Parted by an empty line."""
+    pieces: list[Node | str] = [piece for part in parts for piece in ("\n\n", part)]
+    return seq(*pieces[1:])

@@ -1,0 +1,69 @@
+"""What a planner is, and what planners share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.plan import Dropped, Query, SourcePlan
+from osler.retrieve.lookup import Found
+from osler.trace import Noted, Run
+from osler.types import Question
+
+Origin = Literal["planner", "user", "fixed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A plan, and what is known of it already."""
+
+    plan: SourcePlan
+    origin: Origin = "planner"
+    dropped: tuple[Dropped, ...] = ()
+    """What stood in the replies and is not in the plan."""
+    found: Mapping[Query, Found] = field(default_factory=dict)
+    """What was searched on the way: it need not be searched again."""
+
+
+class Planner(Protocol):
+    async def plan(self, question: Question, run: Run) -> Proposal:
+        """A plan for the sources on offer. Never raises for a reply that is none.
+
+        Raises `Spent` where the run's budget ends before there is any plan.
+        """
+        ...
+
+
+def whole(question: Question) -> str:
+    """The question with its options, as the paper's records have it (F-OM-50)."""
+    options = zip(question.letters, question.options, strict=True)
+    return "\n".join([question.text, *(f"{letter}. {text}" for letter, text in options)])
+
+
+def lettered(question: Question) -> list[tuple[str, str]]:
+    return list(zip(question.letters, question.options, strict=True))
+
+
+def queries_of(source: str, texts: Iterable[str], term: str = "") -> list[Query]:
+    """Those of the texts that the wire form can say."""
+    made = []
+    for text in texts:
+        try:
+            made.append(Query.of(source, text, term))
+        except ValueError:  # nothing is left to ask
+            continue
+    return made
+
+
+def as_it_stands(question: Question, offers: Iterable[Offer]) -> list[Query]:
+    """The question itself to every source of texts."""
+    asked = [offer for offer in offers if not offer.graph]
+    return [query for offer in asked for query in queries_of(offer.name, [whole(question)])]
+
+
+def fallback(question: Question, offers: Iterable[Offer], why: str, run: Run) -> Proposal:
+    """The question itself, where no plan could be read: an answer from that is better than none."""
+    run.emit(Noted(f"no plan could be read, the question itself is searched: {why}"))
+    return Proposal(SourcePlan.of(as_it_stands(question, offers)), "fixed")

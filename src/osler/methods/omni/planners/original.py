@@ -1,0 +1,29 @@
+"""Original Question: the question itself to every source (Omni-RAG App. D.3, after MedRAG)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.plan import SourcePlan
+from osler.methods.omni.planners.base import Proposal, as_it_stands
+from osler.methods.omni.planners.terms import TermExtractor
+from osler.trace import Noted, Run, Spent
+from osler.types import Question
+
+
+@dataclass(frozen=True)
+class OriginalQuestion:
+    """It costs one model call, and only where there is a graph."""
+
+    terms: TermExtractor
+    offers: tuple[Offer, ...]
+
+    async def plan(self, question: Question, run: Run) -> Proposal:
+        queries = as_it_stands(question, self.offers)
+        if any(offer.graph for offer in self.offers):
+            try:
+                queries += await self.terms.queries(question, run)
+            except Spent as spent:
+                run.emit(Noted(f"the graph is not asked: {spent}"))
+        return Proposal(SourcePlan.of(queries), "fixed")

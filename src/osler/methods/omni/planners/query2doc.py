@@ -1,0 +1,85 @@
+"""Query2Doc: a passage that could answer, in the style of each source (App. D.3, E.6)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+
+from osler.errors import MalformedOutput
+from osler.lanes import side_by_side
+from osler.llm.core.grammar import Grammar, free, seq
+from osler.llm.core.speaker import Speaker
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.plan import Query, SourcePlan
+from osler.methods.omni.planners.base import Proposal, lettered, queries_of, whole
+from osler.methods.omni.planners.terms import TermExtractor
+from osler.prompts import render
+from osler.text import clean, one_line
+from osler.trace import Noted, Run, Spent
+from osler.types import Question
+
+_PASSAGE = re.compile(r"<\s*passage\s*>(.*?)(?:<\s*/\s*passage\s*>|$)", re.IGNORECASE | re.DOTALL)
+_COPIED = ("your passage", "文字")
+LONGEST = 800
+"""Characters of a passage under the grammar: a small model does not know when to end."""
+
+
+@dataclass(frozen=True)
+class Query2Doc:
+    """A query is the question, then the passage, as in the method that is replicated.
+
+    The graph is asked as by Original Question.
+    """
+
+    speaker: Speaker
+    terms: TermExtractor
+    offers: tuple[Offer, ...]
+    keep_question: bool = True
+    """False: the passage alone is the query."""
+
+    async def plan(self, question: Question, run: Run) -> Proposal:
+        works = [partial(self._of, question, offer) for offer in self.offers]
+        made = await side_by_side(run, works)
+        return Proposal(SourcePlan.of(query for queries in made for query in queries))
+
+    async def _of(self, question: Question, offer: Offer, run: Run) -> list[Query]:
+        try:
+            if offer.graph:
+                return await self.terms.queries(question, run)
+            return await self._written(question, offer, run)
+        except Spent as spent:
+            run.emit(Noted(f"{offer.name} is asked as the question stands: {spent}"))
+            return [] if offer.graph else queries_of(offer.name, [whole(question)])
+
+    async def _written(self, question: Question, offer: Offer, run: Run) -> list[Query]:
+        prompt = render(
+            "omni/passage",
+            question.language,
+            question=question.text,
+            options=lettered(question),
+            source=offer.name,
+            description=offer.described(question.language),
+        )
+        asked = whole(question)
+        try:
+            passage = await self.speaker.ask(
+                prompt, lambda reply: read_passage(reply.text), run, grammar=passage_grammar()
+            )
+        except MalformedOutput as error:
+            run.emit(Noted(f"{offer.name} is asked as the question stands: {error.message}"))
+            return queries_of(offer.name, [asked])
+        return queries_of(offer.name, [f"{asked}\n{passage}" if self.keep_question else passage])
+
+
+def read_passage(reply: str) -> str:
+    """On one line; the last tag counts, and it may be unclosed. Raises `MalformedOutput`."""
+    for found in reversed(_PASSAGE.findall(clean(reply))):
+        passage = one_line(found)
+        if passage and passage.casefold() not in _COPIED:
+            return passage
+    raise MalformedOutput(reply, expected="<passage>…</passage>")
+
+
+def passage_grammar(longest: int = LONGEST) -> Grammar:
+    return Grammar("passage", seq("<passage>", free(longest, without="<>"), "</passage>"))

@@ -1,0 +1,165 @@
+"""SeRTS: a tree of plans for each source, searched by Monte Carlo (Omni-RAG App. D.3).
+
+The four operations are those of the method that the paper follows. What it leaves open is
+ours (PAPERS.md): UCB1 over scores divided by 5, three children a node, and a child is told
+of its ancestors and of its elder siblings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from math import log, sqrt
+
+from osler.errors import MalformedOutput
+from osler.lanes import side_by_side
+from osler.methods.omni.feedback import BEST, Evaluator
+from osler.methods.omni.plan import Dropped, Query, SourcePlan
+from osler.methods.omni.planners.base import Proposal, fallback
+from osler.methods.omni.planners.prompting import Attempt, Proposer
+from osler.methods.omni.planners.reflexion import ROUNDS
+from osler.methods.omni.retriever import PlannedRetriever
+from osler.retrieve.lookup import Found
+from osler.trace import Noted, PlanScored, Run, Spent
+from osler.types import Question
+
+WIDTH = 3
+EXPLORATION = sqrt(2)
+
+
+@dataclass
+class Node:
+    """A plan in the tree; the root has none."""
+
+    number: int = 0
+    """In the order of their making; the root is 0."""
+    attempt: Attempt | None = None
+    parent: Node | None = field(default=None, repr=False)
+    children: list[Node] = field(default_factory=list)
+    visits: int = 0
+    value: float = 0.0
+    """Sum of the scores, divided by 5, of this node and of all below it."""
+
+    def uct(self, exploration: float) -> float:
+        """UCB1. Raises `ValueError` for a root, and for a node that was never visited."""
+        if self.parent is None or not self.visits:
+            raise ValueError("only a visited child is chosen among others")
+        return self.value / self.visits + exploration * sqrt(log(self.parent.visits) / self.visits)
+
+    @property
+    def path(self) -> Iterator[Node]:
+        """From here up to the root."""
+        node: Node | None = self
+        while node is not None:
+            yield node
+            node = node.parent
+
+    @property
+    def known(self) -> list[Attempt]:
+        """What a new child is told: its ancestors and its elder siblings, as they were tried."""
+        nodes = sorted([*self.path, *self.children], key=lambda node: node.number)
+        return [node.attempt for node in nodes if node.attempt is not None]
+
+    @property
+    def tree(self) -> Iterator[Node]:
+        yield self
+        for child in self.children:
+            yield from child.tree
+
+
+@dataclass
+class Tree:
+    """The tree of one source, and what its searches found."""
+
+    root: Node = field(default_factory=Node)
+    found: dict[Query, Found] = field(default_factory=dict)
+    dropped: dict[SourcePlan, tuple[Dropped, ...]] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Node | None:
+        """The node of the highest score; of equals the first."""
+        tried = sorted(self.root.tree, key=lambda node: node.number)[1:]
+        return max(tried, key=_score, default=None)
+
+
+@dataclass(frozen=True)
+class SeRTS:
+    proposer: Proposer
+    retriever: PlannedRetriever
+    evaluator: Evaluator
+    rounds: int = ROUNDS
+    width: int = WIDTH
+    exploration: float = EXPLORATION
+
+    async def plan(self, question: Question, run: Run) -> Proposal:
+        names = self.proposer.names
+        trees = await side_by_side(run, [partial(self.grow, name, question) for name in names])
+        best = [(tree, node.attempt.plan) for tree in trees if (node := tree.best) and node.attempt]
+        if not best:
+            if run.spent:
+                raise Spent(run.spent)
+            return fallback(question, self.proposer.offers, "not for any source", run)
+        return Proposal(
+            SourcePlan.of(query for _, plan in best for query in plan.queries),
+            dropped=tuple(each for tree, plan in best for each in tree.dropped[plan]),
+            found={query: result for tree in trees for query, result in tree.found.items()},
+        )
+
+    async def grow(self, source: str, question: Question, run: Run) -> Tree:
+        """The tree of one source after at most `rounds` plans, or after one of score 5."""
+        tree, proposer = Tree(), self.proposer.only(source)
+        try:
+            for number in range(1, self.rounds + 1):
+                parent = self._select(tree.root)
+                node = await self._expand(tree, parent, number, proposer, question, run)
+                back_propagate(node)
+                if _score(node) == BEST:
+                    break
+        except MalformedOutput as error:
+            run.emit(Noted(f"no further plan for {source}: {error.message}"))
+        except Spent as spent:
+            run.emit(Noted(f"planning for {source} was cut short: {spent}"))
+        return tree
+
+    def _select(self, node: Node) -> Node:
+        """Selection: down the best children, to the first node that may have more of them."""
+        while len(node.children) >= self.width:
+            node = max(node.children, key=lambda child: child.uct(self.exploration))
+        return node
+
+    async def _expand(
+        self,
+        tree: Tree,
+        parent: Node,
+        number: int,
+        proposer: Proposer,
+        question: Question,
+        run: Run,
+    ) -> Node:
+        """Expansion and evaluation: a new child, searched and judged."""
+        reading = await proposer.propose(question, run, parent.known)
+        results = await self.retriever.gather(reading.plan, run, known=tree.found)
+        tree.found |= results
+        said = await self.evaluator.evaluate(question, results, proposer.offers, run)
+        tree.dropped[reading.plan] = reading.dropped
+        node = Node(number, Attempt(reading.plan, said.score, said.suggestion), parent)
+        parent.children.append(node)
+        (source,) = proposer.names
+        run.emit(
+            PlanScored(
+                source, number, parent.number, reading.plan.planned, said.score, said.suggestion
+            )
+        )
+        return node
+
+
+def back_propagate(node: Node) -> None:
+    """Backpropagation: the score counts for the node and for all above it."""
+    for above in node.path:
+        above.visits += 1
+        above.value += _score(node) / BEST
+
+
+def _score(node: Node) -> int:
+    return node.attempt.score if node.attempt else -1

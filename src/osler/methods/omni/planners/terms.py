@@ -1,0 +1,47 @@
+"""Which concepts of the graph a question is about (Omni-RAG App. E.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from osler.errors import MalformedOutput
+from osler.llm.core.speaker import Speaker
+from osler.methods.omni.plan import Query
+from osler.methods.omni.planners.base import lettered, queries_of, whole
+from osler.methods.omni.terms import MOST, parse_terms, terms_grammar
+from osler.prompts import render
+from osler.trace import Noted, Run
+from osler.types import GRAPH, Question
+
+
+@dataclass(frozen=True)
+class TermExtractor:
+    """The graph is asked about fewer than four terms, each with the question (App. D.3)."""
+
+    speaker: Speaker
+    at_most: int = MOST
+    among: Callable[[str], Sequence[str]] | None = None
+    """What a question names: a small model may only choose. `None` = any words."""
+
+    async def queries(self, question: Question, run: Run) -> list[Query]:
+        """Empty, and noted, where no term can be read. Raises `Spent`."""
+        prompt = render(
+            "omni/terms",
+            question.language,
+            question=question.text,
+            options=lettered(question),
+            at_most=self.at_most,
+        )
+        names = self.among(question.text) if self.among else ()
+        try:
+            terms = await self.speaker.ask(
+                prompt,
+                lambda reply: parse_terms(reply.text, at_most=self.at_most),
+                run,
+                grammar=terms_grammar(at_most=self.at_most, among=names),
+            )
+        except MalformedOutput as error:
+            run.emit(Noted(f"the graph is not asked: {error.message}"))
+            return []
+        return [query for term in terms for query in queries_of(GRAPH, [whole(question)], term)]

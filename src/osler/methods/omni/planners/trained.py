@@ -1,0 +1,53 @@
+"""Trained: a model that was trained to plan (Omni-RAG §4.2), or any that should be tried as one.
+
+It is asked as it was trained: the paper's record is a system line, the prompt E.7 and the
+plan (F-OM-42), decoded greedily (App. D.4), and held to no
+grammar unless that is wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from osler.llm.core.base import LanguageModel, Message, Sampling
+from osler.llm.core.speaker import Speaker
+from osler.methods.omni.describe import Offer
+from osler.methods.omni.plan import MOST
+from osler.methods.omni.planners.prompting import Form, Prompting, Proposer, plan_prompt
+from osler.types import Question
+
+Hold = Literal["nothing", "form", "query"]
+"""What a plan is held to while it is written: nothing, as in the paper; its wire form; or its wire
+form with a query in it, since a small model may leave every source empty."""
+SYSTEM = "You are a helpful assistant."
+"""The system line of the released training records."""
+SAMPLING = Sampling(temperature=0.0, max_tokens=1000, top=0)
+"""App. D.4 and the released code: greedy, 1,000 tokens."""
+
+
+def trained(
+    model: LanguageModel,
+    offers: tuple[Offer, ...],
+    *,
+    at_most: int = MOST,
+    seed: int = 0,
+    form: Form = "full",
+    hold: Hold = "nothing",
+) -> Prompting:
+    """A planner by this model, whatever runs it: weights of its own, an adapter, a server.
+
+    `form`: of the prompt, as in its training records. `hold`: other than nothing, the engine must
+    be able to follow a grammar.
+    """
+    sampling = replace(SAMPLING, seed=seed)
+    speaker = Speaker(model, "planner", sampling, constrains=hold != "nothing", system=SYSTEM)
+    return Prompting(Proposer(speaker, offers, at_most, form, hold == "query"))
+
+
+def asked(
+    question: Question, offers: tuple[Offer, ...], at_most: int = MOST, form: Form = "full"
+) -> list[Message]:
+    """The messages before the plan, as a training record has them and `trained` sends them."""
+    prompt = plan_prompt(question, offers, at_most, form)
+    return [Message("system", SYSTEM), Message("user", prompt.text)]

@@ -1,0 +1,64 @@
+"""The reader: a frozen model that answers from what a plan found (Omni-RAG App. E.10, E.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from osler.answer.base import Composer
+from osler.llm.core.ask import complete
+from osler.llm.core.base import LanguageModel, Message, Sampling
+from osler.methods.omni.planners.base import lettered
+from osler.prompts import render
+from osler.trace import Run, Spent
+from osler.types import Answer, Hit, Question
+
+
+@dataclass(frozen=True)
+class Reader:
+    """It knows nothing of planners: any model may read what any plan found."""
+
+    model: LanguageModel
+    composer: Composer
+    sampling: Sampling
+
+    async def read(
+        self, question: Question, hits: Sequence[Hit], run: Run, *, alone: bool = False
+    ) -> Answer:
+        """The answer. `alone`: without documents on purpose, out of the model's own knowledge.
+
+        Without documents and not `alone`, nobody is asked for a draft. Never raises `Spent`.
+        """
+        draft = ""
+        if self.composer.drafts and (hits or alone):
+            draft = await self._draft(question, hits, run)
+        return await self.composer.conclude(question, hits, draft, run)
+
+    async def _draft(self, question: Question, hits: Sequence[Hit], run: Run) -> str:
+        options, language = lettered(question), question.language
+        if hits:
+            documents = [
+                f"[{n}] ({hit.passage.source}) {hit.passage.heading}: {hit.passage.text}"
+                for n, hit in enumerate(hits, 1)
+            ]
+            prompt = render(
+                "omni/read",
+                language,
+                question=question.text,
+                options=options,
+                documents=documents,
+            )
+        else:
+            prompt = render("omni/alone", language, question=question.text, options=options)
+        try:
+            reply = await complete(
+                self.model,
+                [Message("user", prompt.text)],
+                self.sampling,
+                run,
+                role="reader",
+                prompt=prompt.identity,
+            )
+        except Spent:
+            return ""
+        return reply.text

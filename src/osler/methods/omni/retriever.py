@@ -1,0 +1,97 @@
+"""The planned retriever: each source is asked its queries, all at once (Omni-RAG §5.1.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from types import MappingProxyType
+
+from osler.errors import SourceUnavailable
+from osler.lanes import together
+from osler.methods.omni.plan import Query, SourcePlan
+from osler.retrieve.lookup import Found
+from osler.trace import Noted, Retrieved, Run, Searched, Spent
+from osler.types import GRAPH, Hit, Retriever, Usage
+
+_NOTHING: Mapping[Query, Found] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class PlannedRetriever:
+    sources: Mapping[str, Retriever]
+    """Each with its second look, where there is one: the first 20 in, 10 out."""
+    k: int = 10
+    """Documents of one query; of the graph a definition and as many relations."""
+
+    async def gather(
+        self, plan: SourcePlan, run: Run, *, known: Mapping[Query, Found] = _NOTHING
+    ) -> dict[Query, Found]:
+        """What each query finds, in the order of the plan; those in `known` are not asked again.
+
+        All are asked at once, and told in the order of the plan. A source that is down, or
+        that is not there, is told and says why in its `Found`; the others go on. A query that
+        the run's budget has no room for is left out, and noted. Never raises `Spent`.
+        """
+        asked = self._affordable([query for query in plan.queries if query not in known], run)
+        results = await together([self._search(query) for query in asked])
+        for query, result in zip(asked, results, strict=True):
+            failed = (result.failed,) if result.failed else ()
+            run.emit(Retrieved.of(query.wire, result.hits, failed))
+        fresh = dict(zip(asked, results, strict=True))
+        every = {**known, **fresh}
+        return {query: every[query] for query in plan.queries if query in every}
+
+    def _affordable(self, queries: Sequence[Query], run: Run) -> list[Query]:
+        asked: list[Query] = []
+        for query in queries:
+            try:
+                run.afford("search")
+            except Spent as spent:
+                left = len(queries) - len(asked)
+                run.emit(Noted(f"{left} of {len(queries)} queries were not asked: {spent}"))
+                break
+            run.emit(Searched(query.wire, self._wanted(query), (query.source,)))
+            run.spend(Usage(searches=1))
+            asked.append(query)
+        return asked
+
+    def _wanted(self, query: Query) -> int:
+        return self.k + 1 if query.source == GRAPH else self.k
+
+    async def _search(self, query: Query) -> Found:
+        retriever = self.sources.get(query.source)
+        if retriever is None:
+            there = ", ".join(self.sources) or "none"
+            return Found((), f"there is no source {query.source} (there are: {there})")
+        try:
+            return Found(tuple(await retriever.search(query.wire, k=self._wanted(query))))
+        except SourceUnavailable as error:
+            return Found((), error.message)
+
+
+def evidence(found: Mapping[Query, Found], per_source: int) -> tuple[Hit, ...]:
+    """One list: the first of every query in the order of the plan, then the second, ….
+
+    A passage stands once, and counts for the source whose query found it first; of each
+    source there are at most `per_source`.
+    """
+    kept: dict[str, Hit] = {}
+    counts: Counter[str] = Counter()
+    columns = [[(query.source, hit) for hit in result.hits] for query, result in found.items()]
+    for row in zip_longest(*columns):
+        for source, hit in filter(None, row):
+            if hit.passage.id not in kept and counts[source] < per_source:
+                kept[hit.passage.id] = hit
+                counts[source] += 1
+    return tuple(kept.values())
+
+
+def missing(found: Mapping[Query, Found]) -> tuple[str, ...]:
+    """The sources that could not be searched, each with its reason, once."""
+    return tuple(
+        dict.fromkeys(
+            f"{query.source}: {each.failed}" for query, each in found.items() if each.failed
+        )
+    )

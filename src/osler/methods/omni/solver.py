@@ -1,0 +1,88 @@
+"""Omni-RAG at run time: plan, search, read (§4.1, §5.1.2).
+
+Departures from the paper, with their reasons, are rows of PAPERS.md#omni-rag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from osler.methods.omni.dossier import left_out
+from osler.methods.omni.plan import Query
+from osler.methods.omni.planners.base import Planner, Proposal
+from osler.methods.omni.reader import Reader
+from osler.methods.omni.retriever import PlannedRetriever, evidence, missing
+from osler.retrieve.lookup import Found
+from osler.trace import Run, SourcesPlanned, Spent
+from osler.types import Answer, Grounding, Halt, Language, Question, Solution
+
+_MISSING: dict[Language, str] = {
+    "en": "Not searched: {sources}.",
+    "zh": "未能检索：{sources}。",
+}
+
+
+@dataclass(frozen=True)
+class OmniRag:
+    planner: Planner
+    retriever: PlannedRetriever
+    reader: Reader
+    per_source: int = 5
+    """Documents of each source that are read, at most."""
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        try:
+            proposal = await self.propose(question, run)  # §4.1
+        except Spent as spent:
+            answer = await self.reader.read(question, (), run)
+            return Solution(answer, Halt.BUDGET, f"spent: {spent}", run.usage)
+        found = await self.search(proposal, run)  # §5.1.2
+        asked = bool(proposal.plan.queries)
+        return await self.answer(question, found, run, alone=not asked)  # E.10, E.11
+
+    async def propose(self, question: Question, run: Run) -> Proposal:
+        """The plan, told in the run. Raises `Spent` where there is no room for one."""
+        return await proposed(self.planner, question, run)
+
+    async def search(self, proposal: Proposal, run: Run) -> dict[Query, Found]:
+        return await self.retriever.gather(proposal.plan, run, known=proposal.found)
+
+    async def answer(
+        self,
+        question: Question,
+        found: Mapping[Query, Found],
+        run: Run,
+        *,
+        alone: bool = False,
+    ) -> Solution:
+        """What the reader makes of it; `alone`: of a plan that asks nothing, on purpose."""
+        hits = evidence(found, self.per_source)
+        answer = await self.reader.read(question, hits, run, alone=alone)
+        absent = missing(found)
+        answer = _with_note(answer, absent)
+        if run.spent:
+            return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage)
+        if answer.grounding is Grounding.ABSTAINED:
+            nothing = "the passages found do not answer" if hits else "nothing was found"
+            why = f"a source was down: {'; '.join(absent)}" if absent else nothing
+            return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
+        asked = list(dict.fromkeys(query.source for query in found))
+        why = f"read {len(hits)} passages from {', '.join(asked)}" if asked else "no source needed"
+        return Solution(answer, Halt.CONVERGED, why, run.usage)
+
+
+async def proposed(planner: Planner, question: Question, run: Run) -> Proposal:
+    """The planner's plan, told in the run. Raises `Spent` where there is no room for one."""
+    proposal = await planner.plan(question, run)
+    dropped = tuple(map(left_out, proposal.dropped))
+    run.emit(SourcesPlanned(proposal.plan.planned, proposal.origin, dropped))
+    return proposal
+
+
+def _with_note(answer: Answer, absent: tuple[str, ...]) -> Answer:
+    """The answer says which sources could not be asked."""
+    if not absent:
+        return answer
+    told = _MISSING[answer.language].format(sources="; ".join(absent))
+    return replace(answer, note=f"{answer.note} {told}".strip())

@@ -1,0 +1,227 @@
+"""The actions of TC-RAG (§5.1) and their wire form (App. 8.4).
+
+    Thought: …
+    Tool_Use: DOC_RAG
+    Tool_Input: …            ours: the paper gives the tool no argument
+    Backtrack: …
+    Summary: …
+    Conclusion: …
+
+One reply is one action: the first. The words of the authors' program are read as well
+(`Action`, `Action Input`, `Final Answer`); its rules are `osler.methods.tcrag.dialect`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from ast import literal_eval
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from osler.errors import MalformedOutput
+from osler.llm.core.grammar import Grammar, Node, alt, free, named, seq
+from osler.text import all_whole
+
+
+class Move(StrEnum):
+    """The kinds of action a model may take."""
+
+    THOUGHT = "Thought"
+    TOOL_USE = "Tool_Use"
+    BACKTRACK = "Backtrack"
+    SUMMARY = "Summary"
+    CONCLUSION = "Conclusion"
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    tool: str
+    query: str
+    """Empty when the model named the tool alone, as in the paper: then the question is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backtrack:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    text: str
+
+
+Action = Thought | ToolUse | Backtrack | Summary | Conclusion
+
+OBSERVATION = "Tool_Observation"
+"""The tag a model must never write: generation stops there."""
+
+_TAGS = {
+    "thought": Move.THOUGHT,
+    "tool_use": Move.TOOL_USE,
+    "action": Move.TOOL_USE,
+    "backtrack": Move.BACKTRACK,
+    "summary": Move.SUMMARY,
+    "conclusion": Move.CONCLUSION,
+    "final_answer": Move.CONCLUSION,
+}
+_INPUTS = {"tool_input", "action_input"}
+_STOPS = {"tool_observation", "observation", "user_query"}
+TAG = re.compile(
+    r"^[ \t]*(Thought|Tool[_ ]Use|Tool[_ ]Input|Tool[_ ]Observation|Backtrack|Summary|Conclusion"
+    r"|User[_ ]Query|Action[_ ]Input|Action|Observation|Final[_ ]Answer)[ \t]*[:：]",
+    re.IGNORECASE | re.MULTILINE,
+)
+_EXPECTED = "one action: Thought, Tool_Use, Backtrack, Summary or Conclusion with its text"
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """An action, and where in the reply its own text stands: the state value is over that."""
+
+    action: Action
+    start: int
+    end: int
+
+
+def parse_action(reply: str, *, tools: Collection[str]) -> Parsed:
+    """The first action of a reply; what follows it is dropped.
+
+    A reply without any tag is a Thought: it ends nothing. Raises `MalformedOutput`
+    for an empty action, an unknown tool, or text that pretends to be an observation.
+    """
+    tags = list(TAG.finditer(reply))
+    if not tags:
+        return _untagged(reply)
+    name = normal(tags[0].group(1))
+    start, end = span(reply, tags[0].end(), tags[1].start() if len(tags) > 1 else len(reply))
+    text = reply[start:end]
+    move = _TAGS.get(name)
+    if move is None:
+        raise MalformedOutput(reply, expected=_EXPECTED)
+    if move is Move.TOOL_USE:
+        return Parsed(tool_use(reply, text, tags[1:], tools), start, end)
+    if not text and move is not Move.BACKTRACK:
+        raise MalformedOutput(reply, expected=f"text after {move.value}:")
+    return Parsed(_action(move, text), start, end)
+
+
+def _untagged(reply: str) -> Parsed:
+    start, end = span(reply, 0, len(reply))
+    if start == end:
+        raise MalformedOutput(reply, expected=_EXPECTED)
+    return Parsed(Thought(reply[start:end]), start, end)
+
+
+def _action(move: Move, text: str) -> Action:
+    match move:
+        case Move.THOUGHT:
+            return Thought(text)
+        case Move.BACKTRACK:
+            return Backtrack(text)
+        case Move.SUMMARY:
+            return Summary(text)
+        case _:
+            return Conclusion(text)
+
+
+def tool_use(reply: str, name: str, later: list[re.Match[str]], tools: Collection[str]) -> ToolUse:
+    wanted = plain(name.splitlines()[0] if name else "")
+    known = {plain(tool): tool for tool in tools}
+    if wanted not in known:
+        raise MalformedOutput(reply, expected=f"a tool, one of {', '.join(sorted(tools))}")
+    query = ""
+    if later and normal(later[0].group(1)) in _INPUTS:
+        stop = later[1].start() if len(later) > 1 else len(reply)
+        query = _argument(reply[later[0].end() : stop].strip())
+    return ToolUse(known[wanted], query)
+
+
+def plain(tool: str) -> str:
+    """A tool's name as it is compared: "doc-rag." and "DOC_RAG" differ in marks alone."""
+    return re.sub(r"[\W_]", "", tool).upper()
+
+
+def _argument(text: str) -> str:
+    """Bare text, or the one string inside a JSON object, as the authors' program wrote it."""
+    if text.startswith("{"):
+        values = [value for value in _object(text).values() if isinstance(value, str)]
+        return values[0] if values else text
+    return text
+
+
+def _object(text: str) -> dict[str, object]:
+    """A JSON object, or one with single quotes or a last comma; else an empty one."""
+    for read in (json.loads, literal_eval):
+        try:
+            found = read(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            whole: dict[str, object] = all_whole(found)
+            return whole
+    return {}
+
+
+def normal(tag: str) -> str:
+    return tag.lower().replace(" ", "_")
+
+
+def span(reply: str, start: int, end: int) -> tuple[int, int]:
+    """The span without the white space at its ends."""
+    text = reply[start:end]
+    first = start + len(text) - len(text.lstrip())
+    return first, max(first, start + len(text.rstrip()))
+
+
+def move_of(action: Action) -> Move:
+    return Move.TOOL_USE if isinstance(action, ToolUse) else Move(type(action).__name__)
+
+
+def render(action: Action) -> str:
+    """The wire form; `parse_action` reads it back."""
+    match action:
+        case Thought(text):
+            return f"Thought: {text}"
+        case ToolUse(tool, ""):
+            return f"Tool_Use: {tool}"
+        case ToolUse(tool, query):
+            return f"Tool_Use: {tool}\nTool_Input: {query}"
+        case Backtrack(reason):
+            return f"Backtrack: {reason}"
+        case Summary(text):
+            return f"Summary: {text}"
+        case Conclusion(text):
+            return f"Conclusion: {text}"
+
+
+def grammar(
+    moves: Collection[Move], tools: Collection[str], *, argument: bool, longest: int = 600
+) -> Grammar:
+    """One action out of `moves`, on one line of at most `longest` characters.
+
+    `argument` asks for a Tool_Input line.
+    """
+    line = named("line", free(longest))
+    arms = [
+        _call(tools, line, argument=argument) if move is Move.TOOL_USE else seq(f"{move}: ", line)
+        for move in Move
+        if move in moves
+    ]
+    return Grammar("tcrag-action", alt(*arms))
+
+
+def _call(tools: Collection[str], line: Node, *, argument: bool) -> Node:
+    tool = seq("Tool_Use: ", named("tool", alt(*sorted(tools))))
+    return seq(tool, "\nTool_Input: ", line) if argument else tool

@@ -1,0 +1,67 @@
+"""Replies as the authors' program has them (F-TC-31 to 35), read by its rules.
+
+    Thought: …
+    Action: KG_RAG
+    Action Input: {"input": "…"}
+    Backtrack: …
+    Final Answer: …
+
+A Backtrack anywhere discards all else in the reply; else the first Action counts, else the
+Final Answer, else the Thought. A reply without a tag is a final answer. What stands after
+`Observation:` is the model's invention and dropped. The program's own names of tools are
+known. Its rewriting of "query" into "input" within a text is not copied: it edits content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from osler.errors import MalformedOutput
+from osler.methods.tcrag.actions import TAG, Conclusion, Parsed, normal, parse_action, plain, span
+from osler.methods.tcrag.tools import PEDIA_RAG, WEB_RAG
+
+_RANK = (
+    {"backtrack"},
+    {"action", "tool_use"},
+    {"final_answer", "conclusion"},
+    {"summary"},
+    {"thought"},
+)
+_OBSERVED = {"observation", "tool_observation"}
+_ALIASES = {"GOOGLESEARCH": WEB_RAG, "BAIKERAG": PEDIA_RAG}
+
+
+def parse_released(reply: str, *, tools: Collection[str]) -> Parsed:
+    """The one action of a reply in the authors' dialect.
+
+    Raises `MalformedOutput` as `parse_action` does.
+    """
+    tags = list(TAG.finditer(reply))
+    end = next((tag.start() for tag in tags if normal(tag.group(1)) in _OBSERVED), len(reply))
+    kept = reply[:end]
+    if not tags:
+        return _answer(reply)
+    for wanted in _RANK:
+        found = next((t for t in tags if t.end() <= end and normal(t.group(1)) in wanted), None)
+        if found is not None:
+            head = found.start()
+            parsed = parse_action(_renamed(kept[head:], tools), tools=tools)
+            return Parsed(parsed.action, parsed.start + head, parsed.end + head)
+    raise MalformedOutput(reply, expected="Thought, Action, Backtrack or Final Answer")
+
+
+def _answer(reply: str) -> Parsed:
+    start, end = span(reply, 0, len(reply))
+    if start == end:
+        raise MalformedOutput(reply, expected="a final answer")
+    return Parsed(Conclusion(reply[start:end]), start, end)
+
+
+def _renamed(text: str, tools: Collection[str]) -> str:
+    """The program's name of a tool by ours, where that is offered."""
+    head, colon, rest = text.partition(":" if ":" in text.splitlines()[0] else "：")
+    line, _, more = rest.partition("\n")
+    ours = _ALIASES.get(plain(line))
+    if normal(head.strip()) not in ("action", "tool_use") or ours not in tools:
+        return text
+    return f"{head}{colon} {ours}\n{more}"

@@ -1,0 +1,147 @@
+"""The helpers of the released code as tools: hypothesis, entities, order, filter (F-TC-43).
+
+None of them brings evidence: what they say is an observation without passages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from osler.answer.extractive import Gate
+from osler.errors import MalformedOutput
+from osler.llm.core.ask import ask
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.grammar import Grammar, free, named
+from osler.methods.tcrag.tools import (
+    FILTER,
+    HYPOTHESIS_OUTPUT,
+    KNOWLEDGE_ORGANIZE,
+    MEDICAL_NER,
+    Call,
+    Observed,
+    failed,
+    one_line,
+)
+from osler.prompts import Rendered, render
+from osler.retrieve.lookup import look_up
+from osler.trace import Run
+from osler.types import Hit, Language, Retriever
+
+_NO_PASSAGES = {"en": "No passage is in memory yet.", "zh": "记忆中还没有任何段落。"}
+_NO_TERMS = {"en": "No medical term was found.", "zh": "没有找到医学实体。"}
+_TERMS = {"en": "Medical terms: ", "zh": "医学实体："}
+_GUESS = {"en": "Hypothesis, not evidence: ", "zh": "假设（并非证据）："}
+_BEARS = {"en": "On the question: {}. Not on it: {}.", "zh": "与问题有关：{}。无关：{}。"}
+_NONE = {"en": "none", "zh": "无"}
+
+
+@dataclass(frozen=True)
+class Scribe:
+    """A model that writes one line, held to that where its engine can."""
+
+    model: LanguageModel
+    sampling: Sampling = field(default_factory=Sampling)
+    constrains: bool = False
+    longest: int = 600
+    """Characters of the line; Chinese says as much in a third."""
+
+    async def line(self, prompt: Rendered, language: Language, run: Run) -> str:
+        """Raises `MalformedOutput` for a model that stays silent, and `Spent`."""
+        longest = self.longest if language == "en" else self.longest // 3
+        grammar = Grammar("line", named("line", free(longest))) if self.constrains else None
+        sampling = replace(self.sampling, seed=run.rng.getrandbits(31), grammar=grammar)
+        asked = [Message("user", prompt.text)]
+        return await ask(
+            self.model, asked, _said, sampling, run, role="helper", prompt=prompt.identity
+        )
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A guess at the answer, in whose words can be searched (HyKGE)."""
+
+    scribe: Scribe
+    name: str = HYPOTHESIS_OUTPUT
+
+    async def call(self, call: Call, run: Run) -> Observed:
+        language = call.question.language
+        prompt = render("tcrag/hypothesis", language, question=call.query)
+        return Observed(_GUESS[language] + await self.scribe.line(prompt, language, run))
+
+
+@dataclass(frozen=True)
+class Entities:
+    """The medical terms of a text: names that the concept graph has."""
+
+    mentions: Retriever
+    """As `osler.retrieve.mentions.MentionRetriever`: one hit a term."""
+    name: str = MEDICAL_NER
+    k: int = 10
+
+    async def call(self, call: Call, run: Run) -> Observed:
+        language = call.question.language
+        found = await look_up(self.mentions, call.query, run, k=self.k)
+        if found.failed:
+            return failed(found.failed, language)
+        told = [one_line(hit.passage.text) for hit in found.hits]
+        return Observed(_TERMS[language] + "; ".join(told) if told else _NO_TERMS[language])
+
+
+@dataclass(frozen=True)
+class ReadEntities:
+    """The same where there is no graph: a model names them."""
+
+    scribe: Scribe
+    name: str = MEDICAL_NER
+
+    async def call(self, call: Call, run: Run) -> Observed:
+        language = call.question.language
+        prompt = render("tcrag/entities", language, text=call.query)
+        return Observed(_TERMS[language] + await self.scribe.line(prompt, language, run))
+
+
+@dataclass(frozen=True)
+class Organise:
+    """The passages in memory put in order for the question."""
+
+    scribe: Scribe
+    name: str = KNOWLEDGE_ORGANIZE
+
+    async def call(self, call: Call, run: Run) -> Observed:
+        language = call.question.language
+        if not call.known:
+            return Observed(_NO_PASSAGES[language])
+        documents = [f"[{n}] {_told(hit)}" for n, hit in enumerate(call.known, 1)]
+        asked = call.question.text
+        prompt = render("tcrag/organise", language, question=asked, documents=documents)
+        return Observed(await self.scribe.line(prompt, language, run))
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which passages in memory are evidence for the question; it removes none: Backtrack does."""
+
+    gate: Gate
+    name: str = FILTER
+
+    async def call(self, call: Call, run: Run) -> Observed:
+        language = call.question.language
+        if not call.known:
+            return Observed(_NO_PASSAGES[language])
+        bears: list[str] = []
+        idle: list[str] = []
+        for number, hit in enumerate(call.known, 1):
+            evidence = await self.gate.evidence(call.question, [hit])
+            (bears if evidence else idle).append(f"[{number}]")
+        told = (", ".join(group) or _NONE[language] for group in (bears, idle))
+        return Observed(_BEARS[language].format(*told))
+
+
+def _told(hit: Hit) -> str:
+    return f"{hit.passage.heading}: {one_line(hit.passage.text)}"
+
+
+def _said(completion: Completion) -> str:
+    if text := one_line(completion.text):
+        return text
+    raise MalformedOutput(completion.text, expected="one line of text")

@@ -1,0 +1,339 @@
+"""TC-RAG's reasoning loop: Algorithm 1, its line numbers in the margin.
+
+Departures from the paper, with their reasons, are rows of PAPERS.md#tc-rag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, assert_never
+
+from osler.answer.base import Composer, plain, spoken
+from osler.errors import MalformedOutput
+from osler.llm.core.ask import ask, complete
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.grammar import Grammar
+from osler.methods.tcrag import actions
+from osler.methods.tcrag.actions import (
+    Backtrack,
+    Conclusion,
+    Move,
+    Parsed,
+    Summary,
+    Thought,
+    ToolUse,
+)
+from osler.methods.tcrag.monitor import Draft, Monitor
+from osler.methods.tcrag.moves import Moves, Offer, Tried
+from osler.methods.tcrag.stack import LARGE, Kind, MemoryStack
+from osler.methods.tcrag.tools import FAILURES, Call, Observed, Tool, description, failed, listed
+from osler.prompts import Rendered, render
+from osler.trace import Noted, Popped, Pushed, Run, Spent, StateValued
+from osler.types import Answer, Grounding, Halt, Hit, Language, Question, Solution
+
+ROLE = "planner"
+
+
+class Reader(Protocol):
+    """From a reply to its one action. Raises `MalformedOutput`."""
+
+    def __call__(self, reply: str, *, tools: Collection[str]) -> Parsed: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision, with what is needed to value and to trace it."""
+
+    i: int
+    parsed: Parsed
+    completion: Completion
+    context: tuple[Message, ...]
+
+    def draft(self) -> Draft:
+        """The action's own text with its own tokens: the tag is not valued (F-TC-27)."""
+        start, end = self.parsed.start, self.parsed.end
+        tokens = [t for t in self.completion.tokens if start <= t.start and t.end <= end]
+        return Draft(self.completion.text[start:end], tuple(tokens), self.context)
+
+
+@dataclass(frozen=True)
+class TuringMachine:
+    """TC-RAG, Algorithm 1."""
+
+    model: LanguageModel
+    """Writes the actions."""
+    tools: tuple[Tool, ...]
+    monitor: Monitor
+    composer: Composer
+    moves: Moves
+    sigma: float
+    max_loop: int = 8
+    argument: bool = True
+    """Whether the model writes the tool's query; else the question itself is asked."""
+    visible: bool = False
+    """Whether the model sees the state value (`monitor.visible`)."""
+    constrained: bool = False
+    """Whether the engine takes a grammar."""
+    read: Reader = actions.parse_action
+    """How a reply is read; `osler.methods.tcrag.dialect.parse_released` for the authors' dialect."""
+    summariser: LanguageModel | None = None
+    """Writes the summaries; `None` = the model itself, in its action, as in the paper."""
+    basis: str = ""
+    """Where sigma comes from, when the reader of an answer should know."""
+    note: str = ""
+    """What a reader must know of sigma besides."""
+    longest: int = 600
+    """Characters of an action's text under a grammar; Chinese says as much in a third."""
+    sampling: Sampling = field(default_factory=Sampling)
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        if self.note:
+            run.emit(Noted(self.note))
+        return await self.work(MemoryStack(question), run)  # 1
+
+    async def work(self, memory: MemoryStack, run: Run) -> Solution:
+        """The same over a memory of the caller's, which holds what stood in it at the end.
+
+        It may hold more than the query beforehand: what is known already.
+        """
+        try:
+            return await self._algorithm_1(memory, run)
+        except Spent as spent:
+            return await self._best_effort(memory, run, f"spent: {spent}")
+
+    async def _algorithm_1(self, memory: MemoryStack, run: Run) -> Solution:
+        question, tried = memory.question, Tried()  # 2
+        for depth, frame in enumerate(memory.frames, 1):
+            run.emit(Pushed(0, frame.kind, frame.text, depth))
+        for i in range(1, self.max_loop + 1):  # 3-4, 29
+            offer = await self.moves.offered(memory, tried, last=i == self.max_loop)
+            if not offer.moves:
+                return await self._best_effort(memory, run, "no sensible move is left")
+            if (step := await self._decide(memory, offer, i, run)) is None:  # 5
+                continue
+            match step.parsed.action:
+                case Conclusion(text):  # 6
+                    answer, value = await self._conclude(step, text, memory, run)  # 7
+                    if value < self.sigma:  # 8
+                        said = spoken(answer, question)
+                        self._push(memory, run, i, Kind.CONCLUSION, said, value)  # 9
+                        return self._converged(answer, value, run)  # 10, 31
+                    tried.refuse(memory)
+                    self._push(memory, run, i, Kind.THOUGHT, text, value)  # 12-13
+                case Thought(text):  # 15
+                    value = await self._value(step, step.draft(), memory, run)  # 16
+                    # Only a Conclusion may end the loop, however sure a Thought is.
+                    clamped = max(value, self.sigma)  # 17
+                    self._push(memory, run, i, Kind.THOUGHT, text, clamped)  # 18
+                case ToolUse(name, query):  # 19
+                    tried.tools.add(name)
+                    await self._observe(name, query, memory, run, i)  # 20-21
+                case Backtrack(reason):  # 22
+                    self._pop(memory, run, i, "Backtrack", reason)  # 23-24
+                case Summary(text):  # 25
+                    await self._summarise(memory, run, i, text)  # 26-27
+                case _ as never:
+                    assert_never(never)
+        return await self._best_effort(memory, run, f"max_loop {self.max_loop} is spent")  # 31
+
+    async def first_value(
+        self, question: Question, hits: tuple[Hit, ...], run: Run
+    ) -> float | None:
+        """State value of what would be concluded from `hits`; `None` where that abstains.
+
+        What `osler calibrate` fits sigma to: the conclusion and its value are made as in a run.
+        """
+        memory = MemoryStack(question)
+        text = listed(hits, (), question.language)
+        name = self.tools[0].name
+        memory.push(Kind.OBSERVATION, text, call=actions.render(ToolUse(name, "")), hits=hits)
+        offer = Offer(frozenset({Move.CONCLUSION}), frozenset())
+        step = await self._decide(memory, offer, 1, run)
+        if step is None or not isinstance(step.parsed.action, Conclusion):
+            return None
+        answer, value = await self._conclude(step, step.parsed.action.text, memory, run)
+        return None if answer.grounding is Grounding.ABSTAINED else value
+
+    async def _decide(self, memory: MemoryStack, offer: Offer, i: int, run: Run) -> Step | None:
+        """The next action; `None` when no reply could be read, which costs a step."""
+        prompt = self._prompt(memory.question)
+        context = self._messages(prompt, memory)
+        sampling = replace(
+            self.sampling,
+            stop=(f"{actions.OBSERVATION}:",),
+            seed=run.rng.getrandbits(31),
+            grammar=self._grammar(offer, memory.question.language),
+        )
+
+        def parse(completion: Completion) -> Step:
+            parsed = self.read(completion.text, tools=offer.tools)
+            self._allowed(parsed, offer, completion.text)
+            return Step(i, parsed, completion, context)
+
+        try:
+            return await ask(
+                self.model, context, parse, sampling, run, role=ROLE, prompt=prompt.identity
+            )
+        except MalformedOutput as error:
+            run.emit(Noted(f"step {i}: {error.message}"))
+            return None
+
+    def _allowed(self, parsed: Parsed, offer: Offer, reply: str) -> None:
+        move = actions.move_of(parsed.action)
+        if move not in offer.moves:
+            raise MalformedOutput(reply, expected=f"one of {', '.join(sorted(offer.moves))}")
+
+    def _grammar(self, offer: Offer, language: Language) -> Grammar | None:
+        if not self.constrained:
+            return None
+        longest = self.longest if language == "en" else self.longest // 3
+        return actions.grammar(offer.moves, offer.tools, argument=self.argument, longest=longest)
+
+    async def _conclude(
+        self, step: Step, text: str, memory: MemoryStack, run: Run
+    ) -> tuple[Answer, float]:
+        """The answer that would be given, and how sure it is; an abstention is not sure."""
+        answer = await self.composer.conclude(memory.question, memory.hits, text, run)
+        if answer.grounding is Grounding.ABSTAINED:
+            run.emit(Noted("the evidence in memory does not answer the question"))
+            return answer, max(memory.state, self.sigma)
+        draft = step.draft()
+        if self.composer.words:  # the planner did not generate it: it has no tokens of its own
+            draft = Draft(plain(answer, memory.question), (), step.context)
+        return answer, await self._value(step, draft, memory, run)
+
+    async def _value(self, step: Step, draft: Draft, memory: MemoryStack, run: Run) -> float:
+        valued = await self.monitor.value(draft, memory, run)
+        concludes = isinstance(step.parsed.action, Conclusion)
+        run.emit(
+            StateValued(
+                step.i,
+                self.monitor.metric,
+                valued.value,
+                self.sigma,
+                valued.exact,
+                halted=concludes and valued.value < self.sigma,
+            )
+        )
+        return valued.value
+
+    async def _observe(self, name: str, query: str, memory: MemoryStack, run: Run, i: int) -> None:
+        seen = await self._called(name, query, memory, run)
+        call = actions.render(ToolUse(name, query))
+        memory.push(Kind.OBSERVATION, seen.text, call=call, hits=seen.hits)
+        run.emit(Pushed(i, Kind.OBSERVATION, f"{name}: {seen.text}", len(memory)))
+
+    async def _called(self, name: str, query: str, memory: MemoryStack, run: Run) -> Observed:
+        tool = next(tool for tool in self.tools if tool.name == name)
+        question = memory.question
+        try:
+            return await tool.call(Call(query or question.text, question, memory.hits), run)
+        except FAILURES as error:
+            run.emit(Noted(f"{name} failed: {error.message}"))
+            return failed(error.message, question.language)
+
+    def _push(
+        self, memory: MemoryStack, run: Run, i: int, kind: Kind, text: str, value: float
+    ) -> None:
+        memory.push(kind, text, state=value)
+        run.emit(Pushed(i, kind, text, len(memory)))
+
+    def _pop(
+        self,
+        memory: MemoryStack,
+        run: Run,
+        i: int,
+        by: Literal["Backtrack", "Summary"],
+        reason: str,
+    ) -> None:
+        popped = memory.pop()
+        kind = popped.kind if popped else ""
+        restored = None if memory.state == LARGE else memory.state
+        run.emit(Popped(i, kind, by, len(memory), restored, reason))
+
+    async def _summarise(self, memory: MemoryStack, run: Run, i: int, text: str) -> None:
+        hits = memory.top.hits
+        if self.summariser is not None:
+            text = await self._summary(self.summariser, memory, run)
+        self._pop(memory, run, i, "Summary", "")
+        memory.push(Kind.SUMMARY, text, hits=hits)
+        run.emit(Pushed(i, Kind.SUMMARY, text, len(memory)))
+
+    async def _summary(self, model: LanguageModel, memory: MemoryStack, run: Run) -> str:
+        question = memory.question
+        prompt = render(
+            "tcrag/summarise", question.language, question=question.text, text=memory.top.text
+        )
+        asked = [Message("user", prompt.text)]
+        reply = await complete(
+            model, asked, self.sampling, run, role="summariser", prompt=prompt.identity
+        )
+        return " ".join(reply.text.split())
+
+    def _converged(self, answer: Answer, value: float, run: Run) -> Solution:
+        why = f"{self.monitor.metric} {value:.3g} < sigma {self.sigma:.3g}"
+        why += f" ({self.basis})" if self.basis else ""
+        if self.monitor.metric == "off":
+            why = "the model concluded (no state monitor)"
+        return Solution(answer, Halt.CONVERGED, why, run.usage)
+
+    async def _best_effort(self, memory: MemoryStack, run: Run, reason: str) -> Solution:
+        """Line 31 would return the top whatever it is; a raw observation is no answer."""
+        kept = (Kind.THOUGHT, Kind.SUMMARY)
+        text = next((f.text for f in reversed(memory.frames) if f.kind in kept), "")
+        answer = await self.composer.conclude(memory.question, memory.hits, text, run)
+        silent = answer.grounding is Grounding.ABSTAINED and not run.spent
+        halt = Halt.NO_EVIDENCE if silent else Halt.BUDGET
+        return Solution(answer, halt, f"not converged: {reason}", run.usage)
+
+    def _prompt(self, question: Question) -> Rendered:
+        described = [
+            {"name": tool.name, "description": description(tool.name, question.language)}
+            for tool in self.tools
+        ]
+        return render(
+            "tcrag/act",
+            question.language,
+            tools=described,
+            names=", ".join(tool.name for tool in self.tools),
+            summary=Move.SUMMARY in self.moves.taught,
+            backtrack=Move.BACKTRACK in self.moves.taught,
+            input=self.argument,
+        )
+
+    def _messages(self, prompt: Rendered, memory: MemoryStack) -> tuple[Message, ...]:
+        """The prompt is the stack, in order: a push extends it, a pop shortens it.
+
+        So an engine that caches prefixes never reads a token twice.
+        """
+        said = [Message("system", prompt.text)]
+        for frame in memory.frames:
+            if frame.call:
+                said.append(Message("assistant", frame.call))
+            role: Literal["user", "assistant"] = (
+                "user" if frame.kind in (Kind.QUERY, Kind.OBSERVATION) else "assistant"
+            )
+            said.append(Message(role, f"{frame.kind}: {frame.text}{self._seen(frame.state)}"))
+        return tuple(_joined(said))
+
+    def _seen(self, state: float) -> str:
+        return f"\n(state {state:.3g}, sigma {self.sigma:.3g})" if self.visible else ""
+
+
+def _joined(messages: Sequence[Message]) -> list[Message]:
+    """Neighbours of one role become one message: chat templates want turns.
+
+    The last message, when the assistant's, ends with a line break: its next words are
+    a new action, not the rest of the last one.
+    """
+    joined: list[Message] = []
+    for message in messages:
+        if joined and joined[-1].role == message.role:
+            last = joined.pop()
+            joined.append(Message(last.role, f"{last.content}\n{message.content}"))
+        else:
+            joined.append(message)
+    if joined[-1].role == "assistant":
+        joined[-1] = Message("assistant", joined[-1].content + "\n")
+    return joined

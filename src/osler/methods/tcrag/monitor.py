@@ -1,0 +1,110 @@
+"""The system state value (TC-RAG §5.2): how sure a Thought or a Conclusion is.
+
+Lower is surer. `Cppl` is Eq. 4, `Uct` is Eq. 5, `Unmonitored` is the ablation
+"w/o State Monitor" (§6.3) in which the model's own Conclusion ends the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
+from typing import Protocol
+
+from osler.errors import CapabilityMissing
+from osler.llm.core.ask import score
+from osler.llm.core.base import Likelihood, Message, TokenScore
+from osler.methods.tcrag.stack import MemoryStack
+from osler.trace import Run
+
+SIGMA = {"cppl": 10.0, "uct": 20.0, "off": 1.0}
+"""The paper's thresholds, for Qwen1.5-32B (App. 8.5); other models need their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The text whose sureness is asked for, and how it came to be."""
+
+    text: str
+    tokens: tuple[TokenScore, ...] = ()
+    """Of `text` alone; empty when it was not generated or has no log-probabilities."""
+    context: Sequence[Message] = ()
+    """The conversation it was, or would have been, generated in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    value: float
+    exact: bool = True
+
+
+class Monitor(Protocol):
+    @property
+    def metric(self) -> str: ...
+
+    async def value(self, draft: Draft, memory: MemoryStack, run: Run) -> Value:
+        """The state value of `draft` on top of `memory`, in (0, inf)."""
+        ...
+
+
+def cppl(logprobs: Sequence[float]) -> float:
+    """Eq. 4: exp(-1/N Σ log P(token_i | token_<i, M_bottom)); `logprobs` in nats, N ≥ 1."""
+    return exp(-sum(logprobs) / len(logprobs))
+
+
+def uct(logprobs: Sequence[float]) -> float:
+    """Eq. 5: -Σ P(token_i | token_<i) log P(token_i | token_<i), a sum over the N tokens."""
+    return -sum(exp(logprob) * logprob for logprob in logprobs)
+
+
+def sureness(metric: str, value: float) -> float | None:
+    """A state value as the mean probability of a token, 0 to 1: 1 / cppl.
+
+    `None` for uct, which is an entropy and no probability, and where nothing is monitored.
+    """
+    return min(1.0, 1 / value) if metric == "cppl" and value > 0 else None
+
+
+@dataclass(frozen=True)
+class Cppl:
+    """Conditional perplexity of the text given the query *alone* (M_bottom)."""
+
+    model: Likelihood
+    metric: str = "cppl"
+
+    async def value(self, draft: Draft, memory: MemoryStack, run: Run) -> Value:
+        bottom = f"User_Query: {memory.frames[0].text}\n"
+        scored = await score(self.model, bottom, draft.text, run, role="monitor", prompt="cppl")
+        return Value(cppl([token.logprob for token in scored.tokens]))
+
+
+@dataclass(frozen=True)
+class Uct:
+    """Uncertainty of the text's own tokens; scored in its context when it was not generated."""
+
+    model: object
+    metric: str = "uct"
+
+    async def value(self, draft: Draft, memory: MemoryStack, run: Run) -> Value:
+        tokens = draft.tokens
+        if not tokens:
+            if not isinstance(self.model, Likelihood):
+                raise CapabilityMissing(
+                    "uct needs token log-probabilities, and the model gives none",
+                    fix='set strategy.metric = "off"',
+                )
+            scored = await score(
+                self.model, draft.context, draft.text, run, role="monitor", prompt="uct"
+            )
+            tokens = scored.tokens
+        return Value(uct([token.logprob for token in tokens]))
+
+
+@dataclass(frozen=True)
+class Unmonitored:
+    """w/o State Monitor (§6.3): every Conclusion may stand, whatever its likelihood."""
+
+    metric: str = "off"
+
+    async def value(self, draft: Draft, memory: MemoryStack, run: Run) -> Value:
+        return Value(0.0)

@@ -1,0 +1,119 @@
+"""Which actions are offered to the model at each step.
+
+The paper offers all of them always (`AnyMove`); its ablations take Backtrack or
+Summary away (§6.3). `Guided` is ours, for models too small to choose well: it
+withholds the moves that the memory makes senseless, never the choice among the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from osler.answer.extractive import Gate
+from osler.methods.tcrag.actions import Move
+from osler.methods.tcrag.stack import Kind, MemoryStack
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    moves: frozenset[Move]
+    tools: frozenset[str]
+
+
+@dataclass
+class Tried:
+    """What a run has tried so far."""
+
+    tools: set[str] = field(default_factory=set)
+    refused: set[frozenset[str]] = field(default_factory=set)
+    """Evidence, as passage ids, over which a Conclusion was not sure enough."""
+
+    def refuse(self, memory: MemoryStack) -> None:
+        self.refused.add(_evidence(memory))
+
+    def was_refused(self, memory: MemoryStack) -> bool:
+        return _evidence(memory) in self.refused
+
+
+def _evidence(memory: MemoryStack) -> frozenset[str]:
+    return frozenset(hit.passage.id for hit in memory.hits)
+
+
+class Moves(Protocol):
+    @property
+    def taught(self) -> frozenset[Move]:
+        """What the prompt describes: the widest offer."""
+        ...
+
+    async def offered(self, memory: MemoryStack, tried: Tried, *, last: bool) -> Offer:
+        """The moves at this step, none to end the run; `last` = no step follows."""
+        ...
+
+
+@dataclass(frozen=True)
+class AnyMove:
+    """Every action at every step, as Algorithm 1 has it."""
+
+    tools: frozenset[str]
+    backtrack: bool = True
+    summary: bool = True
+
+    @property
+    def taught(self) -> frozenset[Move]:
+        without = {Move.BACKTRACK: not self.backtrack, Move.SUMMARY: not self.summary}
+        return frozenset(move for move in Move if not without.get(move, False))
+
+    async def offered(self, memory: MemoryStack, tried: Tried, *, last: bool) -> Offer:
+        return Offer(self.taught, self.tools)
+
+
+@dataclass(frozen=True)
+class Guided:
+    """Withholds what makes no sense: PAPERS.md#tc-rag, "guided moves".
+
+    * Conclusion only over evidence that stands in memory and was not refused before, and
+      always at the last step;
+    * Backtrack only where the top is an observation without a relevant passage,
+      and there nothing may be built on it;
+    * Summary only over a long observation; no Thought upon a Thought;
+    * a tool is not asked the same thing twice;
+    * when only thinking on is left, the run ends.
+    """
+
+    widest: AnyMove
+    gate: Gate
+    """What is evidence for the question; an observation without any is noise."""
+    long: int = 2_400
+    """Characters from which an observation is worth a summary."""
+
+    @property
+    def taught(self) -> frozenset[Move]:
+        return self.widest.taught
+
+    async def offered(self, memory: MemoryStack, tried: Tried, *, last: bool) -> Offer:
+        fresh = frozenset(self.widest.tools - tried.tools)
+        concludes = bool(memory.hits) and not tried.was_refused(memory)
+        moves = {Move.TOOL_USE} if fresh else set()
+        if memory.top.kind is Kind.OBSERVATION and await self._noise(memory):
+            moves.add(Move.BACKTRACK if Move.BACKTRACK in self.taught else Move.THOUGHT)
+        else:
+            moves |= self._upon(memory, concludes=concludes)
+        if last and concludes:
+            moves = {Move.CONCLUSION}
+        if moves <= {Move.THOUGHT} and not concludes:
+            moves = set()
+        return Offer(frozenset(moves & self.taught), fresh)
+
+    def _upon(self, memory: MemoryStack, *, concludes: bool) -> set[Move]:
+        moves = set()
+        if concludes:
+            moves.add(Move.CONCLUSION)
+        if memory.top.kind is not Kind.THOUGHT:
+            moves.add(Move.THOUGHT)
+        if memory.top.kind is Kind.OBSERVATION and len(memory.top.text) >= self.long:
+            moves.add(Move.SUMMARY)
+        return moves
+
+    async def _noise(self, memory: MemoryStack) -> bool:
+        return not await self.gate.evidence(memory.question, memory.top.hits)

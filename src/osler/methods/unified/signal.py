@@ -1,0 +1,33 @@
+"""TC-RAG's state value as a signal of KAG-Thinker's knowledge boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from osler.llm.core.base import Message, TokenScore
+from osler.methods.kag.boundary import Weighed
+from osler.methods.tcrag.monitor import Draft, Monitor
+from osler.methods.tcrag.stack import MemoryStack
+from osler.trace import Run
+from osler.types import Language, Question
+
+
+@dataclass(frozen=True)
+class StateSignal:
+    """The state value of the model's own answer, over a memory that holds the question alone.
+
+    So an own answer stands on the terms on which a Conclusion stands (Alg. 1, line 8).
+    """
+
+    monitor: Monitor
+    sigma: float
+
+    async def weigh(
+        self, question: str, answer: str, tokens: Sequence[TokenScore], language: Language, run: Run
+    ) -> Weighed:
+        """Of the answer in its box alone, not of the reasoning before it. Raises `Spent`."""
+        memory = MemoryStack(Question("boundary", question, language=language))
+        draft = Draft(answer, tuple(tokens), (Message("user", question),))
+        valued = await self.monitor.value(draft, memory, run)
+        return Weighed(self.monitor.metric, valued.value, self.sigma, valued.exact)
