@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from sample_questions import Sample, samples
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
 from osler.types import Hit, Retriever
 
 UNANSWERED = {

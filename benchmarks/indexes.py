@@ -25,8 +25,8 @@ from statistics import fmean
 
 from multihop import Item, build, items_2wiki, recall
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
 from osler.evaluate.intervals import difference, mean
 from osler.extract import job as extraction
 from osler.extract import publish

@@ -37,8 +37,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
 from osler.errors import MalformedOutput
 from osler.evaluate.intervals import difference, mean, proportion
 from osler.kb.base import KnowledgeBase

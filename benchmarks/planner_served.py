@@ -31,7 +31,7 @@ from planning import DATA, SOURCES, Asked
 from quality import store
 from train_planner import TOKENS, settings_of
 
-from osler import wiring
+from osler.app import wiring
 from osler.llm.core.base import LanguageModel
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import Offer

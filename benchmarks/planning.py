@@ -39,8 +39,8 @@ from xml.etree import ElementTree
 
 from quality import figure, store
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
 from osler.evaluate.intervals import Estimate, mean
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Sampling

@@ -18,8 +18,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
 from osler.kb.base import KnowledgeBase
 from osler.types import Retriever
 

@@ -31,8 +31,8 @@ from xml.etree import ElementTree
 
 import quality
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
 from osler.evaluate.datasets.qrels import read_qrels
 from osler.evaluate.intervals import Estimate, mean
 from osler.evaluate.metrics.retrieval import ndcg, recall_at, reciprocal_rank

@@ -22,8 +22,8 @@ from math import sqrt
 from pathlib import Path
 
 import osler
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
 from osler.types import Question, Solution
 
 SEED = 0

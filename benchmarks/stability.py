@@ -17,8 +17,8 @@ from pathlib import Path
 
 from sample_questions import samples
 
-from osler import wiring
-from osler.config import Settings, load
+from osler.app import wiring
+from osler.app.config import Settings, load
 from osler.evaluate.stability import TEMPERATURES, Judge, Stability, stability
 from osler.trace import Solver
 from osler.types import Question

@@ -6,7 +6,7 @@
 40 questions of the sample and 60 real ones (MedQA-US, PubMedQA, CMB-Exam; seeded choice from
 ../shared/data/A_questions, left out where that is absent), the packaged model with grammars,
 the knowledge base of the sample texts. Each question is run under the least sigma and goes
-through the larger ones from its tape (`osler.studies.sigma_sweep`). Prints, for each sigma,
+through the larger ones from its tape (`osler.app.studies.sigma_sweep`). Prints, for each sigma,
 halts, steps, calls, tokens and state values with 95 % intervals. The sample texts hold nothing
 on most of the real questions, so many runs end with no evidence: that is a halt too.
 """
@@ -24,13 +24,13 @@ from pathlib import Path
 
 from sample_questions import samples
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
+from osler.app.studies import sigma_sweep
 from osler.evaluate.figures import sigma_figure
 from osler.evaluate.posed import Posed
 from osler.evaluate.sigma import Metric, Outcome, Point, points
 from osler.questions import parse_question
-from osler.studies import sigma_sweep
 from osler.types import Halt
 
 SEED = 6

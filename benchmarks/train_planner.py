@@ -32,8 +32,9 @@ from messages import messages
 from planning import DATA, SETS, SOURCES, Asked, Entry, figures, measured
 from quality import figure, store
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
+from osler.app.wiring import training
 from osler.evaluate.datasets import data_set
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.base import Sampling
@@ -49,7 +50,6 @@ from osler.methods.omni.retriever import PlannedRetriever
 from osler.train import card, record
 from osler.train.spo import job, recipe
 from osler.train.spo.case import Case, part_of, read_cases, to_line
-from osler.wiring import training
 
 STAGES = ("data", "explore", "judge", "make", "tune", "evaluate", "table")
 PLANNED = ("original", "prompting", "sft", "sft-dpo", "dpo")

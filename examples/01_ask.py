@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import osler
-from osler import wiring
+from osler.app import wiring
 
 
 def main(notes: str, question: str) -> None:

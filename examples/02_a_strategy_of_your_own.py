@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import osler
-from osler import wiring
 from osler.answer.base import Composer
+from osler.app import wiring
 from osler.retrieve.lookup import look_up
 from osler.types import Halt
 

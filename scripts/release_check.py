@@ -8,6 +8,7 @@ there, outside the repository. Everything lies in a temporary folder; DIST keeps
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import hashlib
 import json
 import os
@@ -22,6 +23,7 @@ import zipfile
 from collections.abc import Sequence
 from email.parser import HeaderParser
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "src/osler"
@@ -29,11 +31,11 @@ PAGE = "osler/web/dist/"
 """Built by `make page` and kept out of the repository: in the wheel where it was built."""
 
 KINDS = {
-    "prompts": ("osler/prompts/", ".md"),
-    "presets": ("osler/presets/", ".toml"),
-    "training ablations": ("osler/train/ablations/", ".toml"),
-    "sample files": ("osler/sample/", ""),
-    "type marker": ("osler/py.typed", ""),
+    "prompts": "*/prompts/*.md",
+    "presets": "*/presets/*.toml",
+    "ablations": "*/ablations/*.toml",
+    "sample files": "*/sample/*",
+    "type marker": "osler/py.typed",
 }
 """Data without which Osler installs well and then fails; none may be empty."""
 
@@ -120,8 +122,8 @@ def check_wheel(wheel: Path, version: str) -> None:
             raise Refused(f"the wheel has no {licence}")
     if metadata["Version"] != version or "osler = osler.cli:main" not in scripts:
         raise Refused("the wheel's metadata name another version or no command `osler`")
-    for what, (start, end) in KINDS.items():
-        count = sum(name.startswith(start) and name.endswith(end) for name in held)
+    for what, pattern in KINDS.items():
+        count = len(fnmatch.filter(held, pattern))
         if count == 0:
             raise Refused(f"the wheel has no {what}")
         print(f"{count:5} {what}")
@@ -167,18 +169,16 @@ def install_and_ask(wheel: Path, version: str, folder: Path) -> None:
 
 
 def reader(folder: Path) -> dict[str, str]:
-    """A new user's surroundings: no settings and no home, but the cache of weights that is there."""
+    """A new user's surroundings: no settings and no home; only the cache of weights is kept."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OSLER__", "PYTHON"))}
     kept.pop("VIRTUAL_ENV", None)
     home, settings = str(folder / "home"), str(folder / "settings")
     return kept | {"OSLER__HOME": home, "XDG_CONFIG_HOME": settings}
 
 
-def show_cited(reply: dict[str, object]) -> None:
+def show_cited(reply: dict[str, Any]) -> None:
     """Prints the answer; refuses one with a statement that rests on no quote of a passage."""
     answer, evidence = reply["answer"], reply["evidence"]
-    assert isinstance(answer, dict)
-    assert isinstance(evidence, list)
     texts = {passage["id"]: passage["text"] for passage in evidence}
     quoted = [c for c in answer["citations"] if c["quote"] in texts[c["passage_id"]]]
     numbers = {citation["number"] for citation in quoted}

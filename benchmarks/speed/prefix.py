@@ -37,8 +37,8 @@ from typing import Any
 
 from sample_questions import samples
 
-from osler import wiring
-from osler.config import Settings, TcRag
+from osler.app import wiring
+from osler.app.config import Settings, TcRag
 from osler.llm.local.engine import Engine
 from osler.llm.local.model import LlamaCpp
 from osler.methods.tcrag.actions import Move

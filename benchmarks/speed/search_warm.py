@@ -17,7 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import osler
-from osler import wiring
+from osler.app import wiring
 
 
 def queries() -> list[str]:

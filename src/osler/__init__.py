@@ -10,12 +10,12 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from osler.config import Settings, load
+    from osler.app.config import Settings, load
+    from osler.app.runs import ask, replay
     from osler.errors import OslerError
     from osler.kb.base import KnowledgeBase
     from osler.llm.core.base import LanguageModel, Likelihood
     from osler.questions import parse_question
-    from osler.runs import ask, replay
     from osler.trace import Run, Solver
     from osler.types import Answer, Passage, Question, Retriever, Solution
 

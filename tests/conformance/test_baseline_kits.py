@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from osler import wiring
-from osler.config import Settings
-from osler.config.baselines import BASELINES
+from osler.app import wiring
+from osler.app.config import Settings
+from osler.app.config.baselines import BASELINES
+from osler.app.wiring.models import Ready
+from osler.app.wiring.parts import Parts
 from osler.llm.core.base import Attended, Message
 from osler.methods.baselines.table import METHODS
 from osler.retrieve.relevance import Overlap
@@ -16,8 +18,6 @@ from osler.testing.conformance import SolverKit
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
 from osler.trace import Run, Solver
 from osler.types import Grounding, Passage, Question, Usage
-from osler.wiring.models import Ready
-from osler.wiring.parts import Parts
 
 IRON = Passage(
     "book:iron#0", "Oral iron treats iron deficiency anaemia. It is taken daily.", "book", "Iron"

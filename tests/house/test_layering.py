@@ -96,7 +96,7 @@ def test_only_wiring_and_the_doors_read_settings() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["from osler import cli", "import osler.wiring", "from osler.methods.tcrag import stack"],
+    ["from osler import cli", "import osler.app.wiring", "from osler.methods.tcrag import stack"],
 )
 def test_an_upward_import_would_be_seen(tmp_path: Path, line: str) -> None:
     """The test tests itself: the same reading finds each way to write it."""

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from osler import wiring
+from osler.app import wiring
+from osler.app.config import Settings
 from osler.cli import app
-from osler.config import Settings
 
 Osler = Any
 Call = Callable[..., Any]

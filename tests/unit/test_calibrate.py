@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from osler import calibrate, wiring
-from osler.calibrate import Fitted, Measured, Valued, fit, measure, quantile_of, write
-from osler.config import Settings, load, template
+from osler.app import calibrate, wiring
+from osler.app.calibrate import Fitted, Measured, Valued, fit, measure, quantile_of, write
+from osler.app.config import Settings, load, template
 from osler.errors import BadConfig, BadQuestion
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from osler import calibrate, wiring
-from osler.calibrate import FittedTau, fit_tau, measure_tau, write
-from osler.config import KagThinker, Settings, load
+from osler.app import calibrate, wiring
+from osler.app.calibrate import FittedTau, fit_tau, measure_tau, write
+from osler.app.config import KagThinker, Settings, load
+from osler.app.wiring.thinking import tau
 from osler.errors import BadConfig, BadQuestion
 from osler.methods.kag.calibration import Attempted, Graded
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Noted, Run
 from osler.types import Question
-from osler.wiring.thinking import tau
 
 TODAY = date(2026, 11, 21)
 FITTED = FittedTau(0.62, "reader", 0.9, 6, "2026-11-21", "mine.jsonl")

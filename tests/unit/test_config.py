@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from osler.config import (
+from osler.app.config import (
     STRATEGIES,
     AnswerSettings,
     Direct,

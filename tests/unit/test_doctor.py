@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from osler import wiring
+from osler.app import wiring
+from osler.app.config import ROLES, STRATEGIES, Model, Settings
+from osler.app.doctor import Ability, Check, Report, abilities, verdicts
+from osler.app.doctor.needs import Verdict
 from osler.cli.model_tables import doctor_page
-from osler.config import ROLES, STRATEGIES, Model, Settings
-from osler.doctor import Ability, Check, Report, abilities, verdicts
-from osler.doctor.needs import Verdict
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.core.base import Attended, Completion, Message, Sampling
 from osler.testing.scripted import ScriptedModel, TextOnly, tokens_of

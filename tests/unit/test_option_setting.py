@@ -1,9 +1,9 @@
 """`answer.options` reaches the composer."""
 
-from osler import wiring
 from osler.answer.extractive import Extractive
 from osler.answer.options import OptionLetters, OptionTexts
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from osler.config import STRATEGIES, Settings
+from osler.app.config import STRATEGIES, Settings
 from osler.kb.ingest.chunk import passages
 from osler.llm.core.base import Sampling
 from osler.sources.records import Document, Section

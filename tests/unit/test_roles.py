@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from osler import wiring
 from osler.answer.extractive import Extractive
 from osler.answer.reread import Reread
 from osler.answer.written import Written
-from osler.config import Model, Settings, TcRag
+from osler.app import wiring
+from osler.app.config import Model, Settings, TcRag
+from osler.app.wiring import models as wired
 from osler.errors import BadRun, CapabilityMissing, ModelUnreachable
 from osler.llm.core.base import LanguageModel
 from osler.llm.recording.tape import Tape
@@ -19,7 +20,6 @@ from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Asked, Budget, Noted, Pushed, Run
 from osler.types import Halt, Passage, Question
-from osler.wiring import models as wired
 
 QUESTION = Question("q", "What does oral iron treat?")
 PASSAGE = Passage("book:iron#0", "Oral iron treats iron deficiency anaemia.", "book", "Iron")

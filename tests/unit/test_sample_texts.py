@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
+from osler.app.wiring import knowledge
 from osler.kb.base import KnowledgeBase
 from osler.testing.encoders import HashingEncoder
 from osler.types import ALL_SOURCES
-from osler.wiring import knowledge
 
 SAMPLE = Path(str(files("osler.sample")))
 FILES = ("questions_en.jsonl", "questions_zh.jsonl", "calibration_en.jsonl", "calibration_zh.jsonl")

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from osler import runs, wiring
-from osler.config import Kb, Model, Runs, Settings
+from osler.app import runs, wiring
+from osler.app.config import Kb, Model, Runs, Settings
+from osler.app.wiring import parts
 from osler.graph.items import Name, Relation
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.testing.scripted import KeyedModel
 from osler.trace import Searched
 from osler.types import Question
-from osler.wiring import parts
 
 PLAN = (
     "<answer>Step1: What treats scurvy?\n"

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from osler import wiring
-from osler.config import Kb, Settings
+from osler.app import wiring
+from osler.app.config import Kb, Settings
+from osler.app.wiring import graphs
+from osler.app.wiring.knowledge import retriever, searched
 from osler.errors import UnknownPassage
 from osler.graph.formats import read
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.testing.encoders import HashingEncoder
 from osler.types import GRAPH
-from osler.wiring import graphs
-from osler.wiring.knowledge import retriever, searched
 
 TRIPLES = "subject,predicate,object\nscurvy,treated_by,ascorbic acid\nscurvy,causes,gum bleeding\n"
 

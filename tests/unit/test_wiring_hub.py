@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from osler import wiring
-from osler.config import Settings
-from osler.doctor import Check, checks
+from osler.app import wiring
+from osler.app.config import Settings
+from osler.app.doctor import Check, checks
 from osler.errors import BadConfig, KnowledgeBaseMismatch, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import BatchLikelihood, Message, Sampling

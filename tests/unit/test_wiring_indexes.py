@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from osler.config import Kb, Settings
+from osler.app.config import Kb, Settings
+from osler.app.wiring.knowledge import retriever
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.extract import job, publish
 from osler.extract.dictionary import DictionaryExtractor
@@ -16,7 +17,6 @@ from osler.kb.base import KnowledgeBase
 from osler.retrieve.hybrid import Hybrid
 from osler.retrieve.indexed import Indexed
 from osler.testing.encoders import HashingEncoder
-from osler.wiring.knowledge import retriever
 
 
 class Other(HashingEncoder):

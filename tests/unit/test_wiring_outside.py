@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from osler.config import Settings
+from osler.app.config import Settings
+from osler.app.wiring import online_sources, retriever, searched
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.hybrid import Hybrid
@@ -22,7 +23,6 @@ from osler.sources.online.web_search import Bing, SearXNG
 from osler.sources.patients.codes import System
 from osler.testing.encoders import HashingEncoder
 from osler.types import BOOK, EMR, RESEARCH, WEB, WIKI
-from osler.wiring import outside, retriever, searched
 
 SAMPLE = Path(__file__).parents[2] / "src" / "osler" / "sample"
 
@@ -59,8 +59,8 @@ def test_by_default_nothing_outside_is_searched_and_no_socket_is_opened(
         raise AssertionError("a socket was opened")
 
     every = (BOOK, WIKI, RESEARCH, WEB)
-    assert outside.sources(settings(tmp_path)) == ()
-    assert outside.online(settings(tmp_path), every) == []
+    assert online_sources.sources(settings(tmp_path)) == ()
+    assert online_sources.online(settings(tmp_path), every) == []
     monkeypatch.setattr(socket.socket, "connect", refuse)
     hits = asyncio.run(made(tmp_path, kb, BOOK).search("heart failure", k=2))
     assert len(hits) == 2
@@ -77,7 +77,7 @@ def test_what_is_set_is_a_source_like_those_that_are_held(
     )
 
     assert searched(chosen, kb) == (BOOK, RESEARCH, WIKI, WEB)
-    engines = [each.engine for each in outside.online(chosen, (BOOK, RESEARCH, WIKI, WEB))]
+    engines = [each.engine for each in online_sources.online(chosen, (BOOK, RESEARCH, WIKI, WEB))]
     assert [type(engine) for engine in engines] == [MediaWiki, EUtils, SearXNG]
     alone = retriever(chosen, kb, HashingEncoder(), (WEB,))
     both = retriever(chosen, kb, HashingEncoder(), (BOOK, RESEARCH))
@@ -90,20 +90,20 @@ def test_keys_come_from_files_and_are_not_in_what_is_made(tmp_path: Path) -> Non
     (tmp_path / "key").write_text("s3cret\n", encoding="utf-8")
     bing = {"kind": "bing", "url": "https://b.example/v7.0/search", "key_file": tmp_path / "key"}
 
-    (web,) = outside.online(settings(tmp_path, web=bing), (WEB,))
+    (web,) = online_sources.online(settings(tmp_path, web=bing), (WEB,))
 
     assert isinstance(web.engine, Bing)
     assert web.engine.api_key == "s3cret"
     assert "s3cret" not in repr(web)
     missing = {**bing, "key_file": tmp_path / "none"}
     with pytest.raises(BadConfig, match="cannot be read"):
-        outside.online(settings(tmp_path, web=missing), (WEB,))
+        online_sources.online(settings(tmp_path, web=missing), (WEB,))
 
 
 def test_ncbi_s_own_variables_are_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCBI_API_KEY", "k3y")
     monkeypatch.setenv("NCBI_EMAIL", "me@example.org")
-    (online,) = outside.online(settings(tmp_path, pubmed={"kind": "eutils"}), (RESEARCH,))
+    (online,) = online_sources.online(settings(tmp_path, pubmed={"kind": "eutils"}), (RESEARCH,))
     assert isinstance(online.engine, EUtils)
     assert (online.engine.api_key, online.engine.email) == ("k3y", "me@example.org")
 
@@ -126,4 +126,4 @@ def test_half_a_setting_is_refused(wrong: dict[str, Any], tmp_path: Path) -> Non
 
 def test_the_vocabulary_of_comparison_is_a_setting(kb: KnowledgeBase, tmp_path: Path) -> None:
     chosen = settings(tmp_path, emr={"target": "ICD-10-CM"})
-    assert outside.patients(chosen, kb).target is System.ICD10
+    assert online_sources.patients(chosen, kb).target is System.ICD10

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from osler import runs, wiring
-from osler.config import KagThinker, OmniRag, Rag, Settings, Strategy, TcRag
-from osler.config.baselines import IrCot
+from osler.app import runs, wiring
+from osler.app.config import KagThinker, OmniRag, Rag, Settings, Strategy, TcRag
+from osler.app.config.baselines import IrCot
+from osler.app.plans import report
+from osler.app.wiring.models import Ready
+from osler.app.wiring.parts import Parts, roles_of
 from osler.errors import BadConfig, BadQuestion, SourceUnavailable
 from osler.evaluate.posed import read_posed
 from osler.kb.base import KnowledgeBase
@@ -22,14 +25,11 @@ from osler.methods.omni.planners.reflexion import Reflexion
 from osler.methods.omni.planners.serts import SeRTS
 from osler.methods.omni.planners.trained import SYSTEM
 from osler.methods.omni.solver import OmniRag as Solver
-from osler.plans import report
 from osler.retrieve.relevance import Overlap
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Retrieved, SourcesPlanned
 from osler.types import Hit, Passage, Question
-from osler.wiring.models import Ready
-from osler.wiring.parts import Parts, roles_of
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR of patients on warfarin.", "book", "INR")
 QUESTION = Question("q", "What does amiodarone do to the INR of patients on warfarin?")

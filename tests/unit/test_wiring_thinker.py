@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from osler import wiring
-from osler.config import KagThinker, Model, Settings
+from osler.app import wiring
+from osler.app.config import KagThinker, Model, Settings
+from osler.app.wiring.models import Ready
+from osler.app.wiring.parts import Parts, roles_of
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.outline import Outliner
@@ -17,8 +19,6 @@ from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Asked, Run
 from osler.types import Halt, Passage, Question
-from osler.wiring.models import Ready
-from osler.wiring.parts import Parts, roles_of
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR of patients on warfarin.", "book", "INR")
 QUESTION = Question("q", "What does amiodarone do to the INR of patients on warfarin?")

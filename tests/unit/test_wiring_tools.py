@@ -8,9 +8,10 @@ from typing import get_args
 
 import pytest
 
-from osler import wiring
-from osler.config import Kb, Role, Settings, TcRag
-from osler.config.strategies import ToolName
+from osler.app import wiring
+from osler.app.config import Kb, Role, Settings, TcRag
+from osler.app.config.strategies import ToolName
+from osler.app.wiring.tools import carrier, over_graph
 from osler.errors import BadConfig
 from osler.graph import communities
 from osler.graph.formats import read
@@ -22,7 +23,6 @@ from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Noted, Pushed, Run
 from osler.types import GRAPH, Question, Retriever
-from osler.wiring.tools import carrier, over_graph
 
 TRIPLES = "subject,predicate,object\nscurvy,treated_by,ascorbic acid\nscurvy,causes,gum bleeding\n"
 QUESTION = Question("q", "How do ascorbic acid and gum bleeding hang together?")

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from osler import wiring
-from osler.config import Model, Settings, Unified, load, presets
+from osler.app import wiring
+from osler.app.config import Model, Settings, Unified, load, presets
+from osler.app.wiring.models import Ready
+from osler.app.wiring.parts import Parts, roles_of
 from osler.errors import CapabilityMissing
 from osler.evaluate.experiments import experiment
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
@@ -26,8 +28,6 @@ from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import KeyedModel, ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Run
 from osler.types import Grounding, Passage, Question
-from osler.wiring.models import Ready
-from osler.wiring.parts import Parts, roles_of
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR of patients on warfarin.", "book", "INR")
 QUESTION = Question("q", "What does amiodarone do to the INR of patients on warfarin?")

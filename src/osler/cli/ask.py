@@ -27,9 +27,9 @@ from osler.cli.session import (
 from osler.errors import BadQuestion, OslerError
 
 if TYPE_CHECKING:
+    from osler.app.runs import Finished
     from osler.cli.render import Report
     from osler.methods.omni.dossier import Dossier
-    from osler.runs import Finished
     from osler.trace import Event, Sink
     from osler.types import Question
 
@@ -92,7 +92,7 @@ def ask(
             "sampling.seed": seed,
         }
     )
-    from osler.runs import ask as solve
+    from osler.app.runs import ask as solve
 
     with watched(here, trace) as sink:
         finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only, plan=given))
@@ -108,8 +108,8 @@ def replay(
 ) -> None:
     """Go through a recorded run again, without a model; fails where an event differs."""
     here = session(context, as_json=as_json, quiet=quiet)
+    from osler.app.runs import replay as again
     from osler.cli.runs import find, report
-    from osler.runs import replay as again
 
     log = find(run, here.settings().runs.path)
     question = report(log).question

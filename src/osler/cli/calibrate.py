@@ -14,7 +14,7 @@ from osler.cli.progress import progress
 from osler.cli.session import Json, Quiet, Session, session
 
 if TYPE_CHECKING:
-    from osler.config import Settings
+    from osler.app.config import Settings
 
 
 def calibrate(
@@ -52,8 +52,8 @@ def calibrate(
     """
     here = session(context, as_json=as_json, quiet=quiet)
     loaded = here.loaded({"strategy.metric": metric})
-    from osler import calibrate as fitting
-    from osler.config import KagThinker
+    from osler.app import calibrate as fitting
+    from osler.app.config import KagThinker
 
     if not (force or dry_run):
         fitting.refuse_hand_set(loaded)
@@ -72,7 +72,7 @@ def calibrate(
 def _sigma(
     here: Session, settings: Settings, file: Path | None, share: float, named: str, today: date
 ) -> tuple[Any, Any, list[dict[str, object]]]:
-    from osler import calibrate as fitting
+    from osler.app import calibrate as fitting
     from osler.cli.model_tables import calibration_page
 
     asked = fitting.read_questions(file) if file else fitting.packaged_questions()
@@ -88,7 +88,7 @@ def _sigma(
 def _tau(
     here: Session, settings: Settings, file: Path | None, share: float, named: str, today: date
 ) -> tuple[Any, Any, list[dict[str, object]]]:
-    from osler import calibrate as fitting
+    from osler.app import calibrate as fitting
     from osler.cli.model_tables import tau_page
 
     asked = fitting.read_graded(file) if file else fitting.packaged_graded()

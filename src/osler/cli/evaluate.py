@@ -17,13 +17,13 @@ from osler.cli.session import Json, Quiet, Session, session
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from osler.config import Settings
+    from osler.app.config import Settings
+    from osler.app.evaluation import KeepRun, Load
+    from osler.app.wiring import Parts
     from osler.evaluate.experiments import Experiment
     from osler.evaluate.runner import Finished
     from osler.llm.recording.response_cache import Replies
     from osler.llm.recording.tape import Tape
-    from osler.trials import KeepRun, Load
-    from osler.wiring import Parts
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -84,14 +84,14 @@ def run(
     Several processes and hosts may work on one log folder. Exit code 6: some samples failed.
     """
     here = session(context, as_json=as_json, quiet=quiet)
-    from osler import trials
+    from osler.app import evaluation
     from osler.cli.evaluate_pages import run_page, summary
     from osler.cli.session import PARTIAL
 
     given = _experiment(experiment) if experiment else None
     wanted = given.labels if given and not strategies else _words(strategies, "--strategies")
     labels, left_out = _labels(here, wanted)
-    made = trials.trial(
+    made = evaluation.trial(
         given.tasks if given and not tasks else _words(tasks, "--tasks"),
         labels,
         _loader(here),
@@ -102,7 +102,7 @@ def run(
     )
     with progress(here) as report, _replies(replies) as known:
         keep = _keeping(log_dir) if tapes else None
-        work = trials.run(
+        work = evaluation.run(
             made, log_dir, jobs=jobs, again=retry, progress=report, keep=keep, replies=known
         )
         asyncio.run(work)
@@ -115,9 +115,9 @@ def run(
 
 def _labels(here: Session, wanted: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """The strategies' labels, and who is not in `all` and why, which is said."""
-    from osler import trials
+    from osler.app import evaluation
 
-    labels, left_out = trials.labels_of(wanted, _loader(here))
+    labels, left_out = evaluation.labels_of(wanted, _loader(here))
     for kind, reason in left_out.items():
         here.say(f"left out: {kind}, {reason}")
     return labels, left_out
@@ -158,8 +158,8 @@ def _keeping(folder: Path) -> KeepRun:
     """Runs below the log folder, each as `osler ask` keeps one."""
     from datetime import datetime
 
+    from osler.app.runs import keep_under
     from osler.evaluate.log import RUNS
-    from osler.runs import keep_under
 
     def keep(settings: Settings, parts: Parts, tape: Tape, done: Finished) -> str:
         when = datetime.fromisoformat(done.when)
@@ -312,7 +312,7 @@ def export(
 ) -> None:
     """Write data sets as tasks for lm-evaluation-harness or inspect_ai."""
     here = session(context, as_json=as_json, quiet=quiet)
-    from osler import trials
+    from osler.app import evaluation
     from osler.errors import BadConfig
     from osler.evaluate.export import HARNESSES
 
@@ -320,7 +320,7 @@ def export(
     if harness is None:
         raise BadConfig(f"no harness {to!r}", fix=f"choose of {', '.join(HARNESSES)}")
     words = _words(tasks, "--tasks")
-    made = trials.exported(words, harness, out, data=data, limit=limit, seed=seed)
+    made = evaluation.exported(words, harness, out, data=data, limit=limit, seed=seed)
     here.show("\n".join(map(str, made)), {"files": [str(path) for path in made]})
     again = {
         "lm-eval": f"lm_eval --include_path {out} --tasks osler",

@@ -36,7 +36,7 @@ def judge(
     here = session(context, as_json=as_json, quiet=quiet)
     from dataclasses import asdict
 
-    from osler import trials
+    from osler.app import evaluation
     from osler.errors import BadConfig
     from osler.evaluate.judged import FORMS
 
@@ -45,7 +45,7 @@ def judge(
         raise BadConfig(f"no form {form!r}", fix=f"choose of {', '.join(FORMS)}")
     with progress(here) as report:
         made = asyncio.run(
-            trials.judge(here.settings(), log_dir, chosen, limit=limit, progress=report)
+            evaluation.judge(here.settings(), log_dir, chosen, limit=limit, progress=report)
         )
     here.show(
         f"{len(made)} judged, {sum(not one.read for one in made)} of them could not be read;"

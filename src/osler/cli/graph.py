@@ -13,7 +13,7 @@ from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, printable, sessio
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from osler.config import Settings
+    from osler.app.config import Settings
     from osler.graph.store import Graph
 
 app = typer.Typer(no_args_is_help=True)

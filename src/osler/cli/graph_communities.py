@@ -93,10 +93,10 @@ def _tell(here: Session, found: Communities, wanted: list[Community]) -> int:
 
 
 async def _told(here: Session, found: Communities, wanted: list[Community]) -> int:
+    from osler.app.wiring import budget, cast, writes
     from osler.errors import BadConfig, MalformedOutput
     from osler.retrieve.graph_summaries import Teller
     from osler.trace import Run
-    from osler.wiring import budget, cast, writes
 
     settings = here.settings()
     if not writes(settings, "summariser"):

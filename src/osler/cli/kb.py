@@ -15,8 +15,8 @@ from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, session
 from osler.errors import UnknownPassage
 
 if TYPE_CHECKING:
+    from osler.app.config import Settings
     from osler.cli.session import Session
-    from osler.config import Settings
     from osler.kb.base import Added, Info, KnowledgeBase
 
 app = typer.Typer(no_args_is_help=True)
@@ -61,7 +61,7 @@ def add(
     not be read.
     """
     here = session(context, as_json=as_json, quiet=quiet)
-    from osler.wiring import open_or_create
+    from osler.app.wiring import open_or_create
 
     settings = here.settings({"kb.chunk": chunk})
     with open_or_create(settings) as kb, progress(here) as report:
@@ -119,7 +119,7 @@ def build(
     """
     here = session(context, as_json=as_json, quiet=quiet)
     settings = here.settings()
-    from osler.wiring import build_sample, encoder, runner
+    from osler.app.wiring import build_sample, encoder, runner
 
     with progress(here) as report:
         if sample:
@@ -211,9 +211,9 @@ def search(
             "retrieve.retracted": retracted or None,
         }
     )
+    from osler.app.wiring import search as find
     from osler.cli.document import hit_document
     from osler.cli.render import hits_page
-    from osler.wiring import search as find
 
     hits = asyncio.run(find(settings, query, k=settings.retrieve.k, sources=()))
     here.show(hits_page(hits), {"query": query, "hits": [hit_document(hit) for hit in hits]})
@@ -239,7 +239,7 @@ def get(
     from osler.cli.tables import provenance_line
 
     settings = here.settings()
-    from osler.wiring import graphs, outside
+    from osler.app.wiring import graphs, online_sources
 
     if (stated := graphs.stated(settings, id)) is not None:  # a graph needs no texts beside it
         here.show(passages_page((stated,), id), passage_document(stated))
@@ -248,7 +248,7 @@ def get(
         try:
             passages, provenance = kb.neighbours(id, around), kb.provenance(id)
         except UnknownPassage:
-            if (found := outside.kept(settings, id)) is None:
+            if (found := online_sources.kept(settings, id)) is None:
                 raise
             # From outside: its locator says where it was found and when.
             here.show(passages_page((found,), id), passage_document(found))
@@ -286,7 +286,7 @@ def rm(
 
 def opened(settings: Settings, wait: float = 0.0) -> KnowledgeBase:
     """The knowledge base of the settings; what writes waits so many seconds for another."""
-    from osler.wiring import knowledge_base
+    from osler.app.wiring import knowledge_base
 
     kb = knowledge_base(settings)
     kb.wait = wait

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from osler.config import Settings
+    from osler.app.config import Settings
     from osler.extract.base import Extractor
     from osler.extract.indexes.job import Report as Indexed
     from osler.extract.indexes.kinds import Kind
@@ -109,7 +109,7 @@ def extract(
     if show is not None:
         _show_items(here, settings, show)
         return
-    from osler.wiring import extraction
+    from osler.app.wiring import extraction
 
     wanted = known(index or ())
     with opened(settings) as kb:  # refuses what is no knowledge base before a model is loaded

@@ -16,7 +16,7 @@ from osler.cli.session import Json, Quiet, session
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from osler.config import Settings
+    from osler.app.config import Settings
     from osler.extract.indexes.job import Report
     from osler.extract.indexes.kinds import Kind
     from osler.extract.indexes.store import Cost
@@ -64,8 +64,8 @@ def followed(
     settings: Settings, folder: Path, wanted: Sequence[Kind], report: Progress | None
 ) -> list[Report]:
     """Brings these and those that are kept in step, and loads the encoder only for that."""
+    from osler.app.wiring import encoder
     from osler.extract.indexes import job
-    from osler.wiring import encoder
 
     kinds = (*job.kept(folder), *wanted)
     return job.make(folder, kinds, encoder(settings), report) if kinds else []

@@ -29,9 +29,9 @@ def push(
     A push that was cut short goes on where it stopped. Set kb.url to search there.
     """
     here = session(context, as_json=as_json, quiet=quiet)
+    from osler.app.wiring import engine
     from osler.cli.tables import pushed_page
     from osler.errors import BadConfig
-    from osler.wiring import engine
 
     settings = here.settings({"kb.url": to})
     if not settings.kb.url:

@@ -11,8 +11,8 @@ from rich.table import Table
 from osler.cli.tables import checks_page, table_of, text_of
 
 if TYPE_CHECKING:
-    from osler.calibrate import Fitted, FittedTau, Measured
-    from osler.doctor import Ability, Report, Verdict
+    from osler.app.calibrate import Fitted, FittedTau, Measured
+    from osler.app.doctor import Ability, Report, Verdict
     from osler.methods.kag.calibration import Attempted
     from osler.types import Language
 
@@ -70,7 +70,7 @@ def _strategies_table(verdicts: Sequence[Verdict]) -> Table:
 
 def calibration_page(measured: Measured, found: Fitted) -> Group:
     """How the values are spread, by language and over all; below it, what was fitted."""
-    from osler.calibrate import quantile_of
+    from osler.app.calibrate import quantile_of
 
     shares = {"min": 0.0, "10 %": 0.1, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "90 %": 0.9}
     shares["max"] = 1.0

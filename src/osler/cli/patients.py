@@ -36,8 +36,8 @@ def patients(
     A likeness of 1 is an equal record, 0 one without anything in common.
     """
     here = session(context, as_json=as_json)
-    from osler.wiring import knowledge_base
-    from osler.wiring.outside import patients as of_knowledge_base
+    from osler.app.wiring import knowledge_base
+    from osler.app.wiring.online_sources import patients as of_knowledge_base
 
     settings = here.settings()
     with knowledge_base(settings) as kb:

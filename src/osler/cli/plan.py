@@ -43,7 +43,7 @@ def plan(
             "sampling.seed": seed,
         }
     )
-    from osler.runs import plan as make
+    from osler.app.runs import plan as make
 
     asked = question_of(question, tuple(option or ()))
     with watched(here, trace) as sink:

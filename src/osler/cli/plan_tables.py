@@ -12,7 +12,7 @@ from rich.text import Text
 from osler.cli.tables import table_of, text_of
 
 if TYPE_CHECKING:
-    from osler.plans import PlanReport
+    from osler.app.plans import PlanReport
 
 
 def plans_page(report: PlanReport) -> Group:

@@ -38,9 +38,9 @@ def plans(
     settings = here.settings(
         {"strategy.kind": "omni-rag", "strategy.planner": planner, "kb.sources": sources}
     )
+    from osler.app.plans import report
     from osler.cli.plan_tables import plans_page
     from osler.evaluate.posed import read_posed
-    from osler.plans import report
 
     posed = read_posed(questions, marked=True)[:limit]
     with progress(here) as told:

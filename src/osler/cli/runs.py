@@ -85,7 +85,7 @@ def _age(run: Path) -> tuple[str, int]:
 
 
 def _listed(run: Path) -> Listed:
-    from osler.runs import read_record
+    from osler.app.runs import read_record
 
     try:
         record = read_record(run)

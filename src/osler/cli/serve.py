@@ -13,7 +13,7 @@ from osler.cli.session import Json, Quiet, Session, session, write_json
 from osler.errors import BadConfig
 
 if TYPE_CHECKING:
-    from osler.config import Settings
+    from osler.app.config import Settings
     from osler.serve.ledger import Ledger
 
 app = typer.Typer(invoke_without_command=True)

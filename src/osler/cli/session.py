@@ -24,7 +24,7 @@ from osler.errors import OslerError
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from osler.config import Loaded, Settings
+    from osler.app.config import Loaded, Settings
 
 ABSTAINED, USAGE, PARTIAL, REFUSED, INTERRUPTED = 1, 2, 6, 7, 130
 """Exit codes that no `OslerError` carries (`docs/guide/cli.md` has them all)."""
@@ -56,7 +56,7 @@ class Session:
 
     def loaded(self, flags: Mapping[str, object] | None = None) -> Loaded:
         """The settings and their origins. Raises `BadConfig`."""
-        from osler.config import load
+        from osler.app.config import load
 
         return load(
             {**self.flags, **(flags or {})},
@@ -126,14 +126,14 @@ def write_json(document: object, *, lines: bool = False) -> None:
 
 def complete_strategy(incomplete: str) -> list[str]:
     """For the shell."""
-    from osler.config import STRATEGIES
+    from osler.app.config import STRATEGIES
 
     return [name for name in STRATEGIES if name.startswith(incomplete)]
 
 
 def complete_preset(incomplete: str) -> list[str]:
     """For the shell."""
-    from osler.config import presets
+    from osler.app.config import presets
 
     return [name for name in presets() if name.startswith(incomplete)]
 

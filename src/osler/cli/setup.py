@@ -23,7 +23,7 @@ def init(
 ) -> None:
     """Write a commented osler.toml with every setting and its default."""
     here = session(context, as_json=as_json, quiet=quiet)
-    from osler.config import write_template
+    from osler.app.config import write_template
 
     write_template(path, overwrite=force)
     if here.json:
@@ -39,8 +39,8 @@ def doctor(context: typer.Context, as_json: Json = False, quiet: Quiet = False) 
     """
     here = session(context, as_json=as_json, quiet=quiet)
     settings = here.settings()
+    from osler.app.doctor import examine
     from osler.cli.model_tables import doctor_page
-    from osler.doctor import examine
 
     found = examine(settings)
     here.show(doctor_page(found, short=here.quiet), {"ok": found.ok, **asdict(found)})
@@ -58,7 +58,7 @@ def show(
 ) -> None:
     """The settings in force."""
     here = session(context, as_json=as_json)
-    from osler.config import dump, flat
+    from osler.app.config import dump, flat
 
     loaded = here.loaded()
     if not here.json:
@@ -76,7 +76,7 @@ def check(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -
     """Read all layers of settings. Exit code 3: something in them is wrong."""
     here = session(context, as_json=as_json, quiet=quiet)
     origins = here.loaded().origins.values()
-    from osler.config import DEFAULT
+    from osler.app.config import DEFAULT
 
     count = sum(origin != DEFAULT for origin in origins)
     if here.json:

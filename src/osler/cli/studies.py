@@ -34,7 +34,7 @@ def attack(
     """
     here = session(context, as_json=as_json, quiet=quiet)
     settings = here.settings()
-    from osler import studies
+    from osler.app import studies
     from osler.cli.study_tables import attack_page
 
     targets = studies.read_noise(sets, limit=limit, seed=settings.sampling.seed)
@@ -62,7 +62,7 @@ def sigma(
     """See what TC-RAG's threshold does: halts, steps, tokens and EM over sigma (TC-RAG §6.5)."""
     here = session(context, as_json=as_json, quiet=quiet)
     settings = here.settings()
-    from osler import studies
+    from osler.app import studies
     from osler.cli.study_tables import sigma_page
     from osler.evaluate.posed import read_posed
     from osler.evaluate.sigma import points

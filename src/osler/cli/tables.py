@@ -13,8 +13,8 @@ from rich.text import Text
 from osler.cli.session import printable
 
 if TYPE_CHECKING:
+    from osler.app.doctor import Check
     from osler.cli.runs import Listed
-    from osler.doctor import Check
     from osler.kb.base import Added, Built, Info
     from osler.kb.check import Provenance, SourceInfo
     from osler.kb.ingest.rejects import DeadLetter

@@ -31,8 +31,8 @@ from osler.cli.session import Json, Quiet, Session, session
 from osler.cli.train_make import agree, card, make_dpo, make_sft
 
 if TYPE_CHECKING:
+    from osler.app.wiring.training import Exploring, Judging, Work
     from osler.train.spo.case import Case
-    from osler.wiring.training import Exploring, Judging, Work
 
 app = typer.Typer(no_args_is_help=True)
 app.command("make-sft")(make_sft)
@@ -72,9 +72,9 @@ def explore(
     here = session(context, as_json=as_json, quiet=quiet)
     flags = {"strategy.kind": "omni-rag", "kb.sources": sources, "sampling.seed": seed}
     settings = here.settings(flags)
-    from osler import wiring
+    from osler.app import wiring
+    from osler.app.wiring import training
     from osler.train.spo.job import explored_in
-    from osler.wiring import training
 
     cases = _cases(questions, tasks, data, part, held_out, settings.sampling.seed)
     cases = cases[:limit]
@@ -109,7 +109,7 @@ def _cases(
     if questions is not None:
         cases = read_cases(questions)
     else:
-        from osler.trials import read_task
+        from osler.app.evaluation import read_task
 
         words = [word.strip() for word in (tasks or "").split(",") if word.strip()]
         cases = [case for word in words for case in cases_of(read_task(word, data).samples)]
@@ -141,9 +141,9 @@ def judge(
     Several judges may judge one folder. Exit code 6: some questions failed.
     """
     here = session(context, as_json=as_json, quiet=quiet)
+    from osler.app.wiring import training
     from osler.cli.session import settings_of
     from osler.train import ablations
-    from osler.wiring import training
 
     row = ablations.variant(ablation) if ablation else None
     settings = here.settings(
@@ -166,8 +166,8 @@ def judge(
 
 def _run(here: Session, work: Work, workers: int | None, on: str) -> str:
     """The name of who did it."""
+    from osler.app.wiring import training
     from osler.errors import BadConfig
-    from osler.wiring import training
 
     if on not in ("processes", "ray"):
         raise BadConfig(f"nothing runs on {on!r}", fix="choose of processes, ray")
@@ -185,9 +185,9 @@ def _partial(found: dict[str, Any]) -> None:
 
 
 def _say_exploring(here: Session, work: Exploring) -> None:
+    from osler.app.wiring import training
     from osler.cli.train_pages import plain_page
     from osler.train.spo.job import explored_in
-    from osler.wiring import training
 
     offers = training.sources_on_offer(work.settings)
     held = explored_in(work.folder).places() if work.folder.is_dir() else {}

@@ -77,8 +77,8 @@ def thinker_data(
     if dry_run:
         _say_load(here, log_dir, stage, samples, rounds)
         return
+    from osler.app.wiring import teaching
     from osler.train.thinker import export
-    from osler.wiring import teaching
 
     if samples:
         course = teaching.course(
@@ -130,9 +130,9 @@ def _samples(
     """Those of the part. Raises `BadConfig` where data sets are named and have none."""
     if not tasks:
         return []
+    from osler.app.evaluation import read_task
     from osler.errors import BadConfig
     from osler.train.spo.case import part_of
-    from osler.trials import read_task
 
     words = [word.strip() for word in tasks.split(",") if word.strip()]
     every = (sample for word in words for sample in read_task(word, data).samples)
@@ -204,11 +204,11 @@ def evaluate_data(
     Exit code 1: some sample is bad.
     """
     here = session(context, as_json=as_json, quiet=quiet)
+    from osler.app.wiring import teaching
     from osler.cli.session import ABSTAINED
     from osler.train.thinker import tables
     from osler.train.thinker.quality import read_items
     from osler.train.thinker.verdicts import Judged, judged
-    from osler.wiring import teaching
 
     items = read_items(data)[:limit]
     settings = here.settings()

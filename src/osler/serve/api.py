@@ -9,13 +9,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from osler.config import Settings
+from osler.app.config import Settings
+from osler.app.runs import EVENTS
 from osler.errors import BadRun, OslerError, UnknownPassage
 from osler.graph.store import Graph
 from osler.kb.check import Provenance
 from osler.methods.omni.dossier import Dossier
 from osler.questions import parse_question
-from osler.runs import EVENTS
 from osler.serve import choices, documents, stream, wire, wire_kb
 from osler.serve.keys import Caller
 from osler.serve.problems import Refused
@@ -66,7 +66,7 @@ async def _given(site: Site, settings: Settings, queries: list[wire.PlannedQuery
 
 async def _searched(site: Site, settings: Settings) -> tuple[str, ...]:
     """Raises `BadConfig`, which a request is told as 422, for a source that is not there."""
-    from osler.wiring import searched
+    from osler.app.wiring import searched
 
     kb = (await site.shelf.knowledge()).kb
     return await asyncio.to_thread(searched, settings, kb)
@@ -256,7 +256,7 @@ async def around_of(
 @router.get("/sources", tags=["knowledge"])
 async def sources(site: At) -> wire_kb.Sources:
     """What there is to search, counted."""
-    from osler.wiring import searched
+    from osler.app.wiring import searched
 
     kb = (await site.shelf.knowledge()).kb
     info = await asyncio.to_thread(kb.info)

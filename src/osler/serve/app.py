@@ -13,7 +13,8 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
-from osler.config import Settings
+from osler.app.config import Settings
+from osler.app.wiring import Shelf
 from osler.errors import OslerError
 from osler.serve import api, chat, evaluations, otel, page, problems, status, tooling, tools, wire
 from osler.serve.desk import Desk
@@ -22,7 +23,6 @@ from osler.serve.keys import Gate, check_binding
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import Metrics
 from osler.serve.state import Page, Site, Turnstile
-from osler.wiring import Shelf
 
 _LOG = logging.getLogger("osler.serve")
 FOLDER = "serve"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from osler.config import STRATEGIES
+from osler.app.config import STRATEGIES
 from osler.questions import LIMIT
 from osler.serve.problems import BadParameter
 from osler.serve.wire import Words

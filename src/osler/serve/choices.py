@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from osler.config import Settings
+from osler.app.config import Settings
 from osler.methods.omni.dossier import Dossier
 from osler.methods.omni.plan import Query, SourcePlan, render
 from osler.serve.problems import Refused

@@ -16,8 +16,9 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from osler import runs
-from osler.config import Serve, Settings
+from osler.app import runs
+from osler.app.config import Serve, Settings
+from osler.app.wiring import Parts, Shelf
 from osler.errors import OslerError
 from osler.methods.omni.dossier import Dossier
 from osler.serve.keys import Caller
@@ -26,7 +27,6 @@ from osler.serve.pace import Pace
 from osler.serve.problems import Refused
 from osler.trace import Answered, Event, to_line
 from osler.types import Question, Solution
-from osler.wiring import Parts, Shelf
 
 _LOG = logging.getLogger("osler.serve")
 _KEPT = 256

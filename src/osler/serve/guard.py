@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from osler.config import Serve
+from osler.app.config import Serve
 from osler.serve.keys import Gate, is_loopback
 from osler.serve.metrics import Metrics
 from osler.serve.pace import Pace

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import ip_address
 
-from osler.config import Serve
+from osler.app.config import Serve
 from osler.errors import BadConfig
 from osler.serve.ledger import WORKSPACE, KeyRow, Ledger
 from osler.serve.problems import Refused

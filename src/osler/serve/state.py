@@ -10,14 +10,14 @@ from pathlib import Path
 
 from fastapi import Request
 
-from osler.config import Settings
+from osler.app.config import Settings
+from osler.app.wiring import Shelf
 from osler.serve.desk import Desk
 from osler.serve.keys import Caller, Gate
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import Metrics
 from osler.serve.problems import Refused
 from osler.serve.reports import Reports
-from osler.wiring import Shelf
 
 Page = Callable[[Path], str]
 """The events file of a run → its report as HTML, which needs nothing else."""

@@ -11,8 +11,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from fastapi.responses import Response
 
-from osler import wiring
-from osler.config import ROLES, STRATEGIES
+from osler.app import wiring
+from osler.app.config import ROLES, STRATEGIES
 from osler.errors import OslerError
 from osler.serve import documents, wire, wire_eval
 from osler.serve.metrics import MEDIA

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from osler.app.runs import EVENTS, Record, read_record
 from osler.errors import BadRun
-from osler.runs import EVENTS, Record, read_record
 from osler.serve.desk import Desk, Live
 from osler.serve.keys import Caller
 from osler.serve.ledger import WORKSPACE, Entry, Status

@@ -15,7 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 from starlette.routing import BaseRoute
 
-from osler.config import STRATEGIES
+from osler.app.config import STRATEGIES
 from osler.methods.kag import sandbox
 from osler.methods.kag.formulas import FORMULAS, Choice, Flag, Formula, Number, evaluate
 from osler.methods.kag.sandbox import LONGEST

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from osler.config import Serve
+from osler.app.config import Serve
 from osler.serve.state import Site
 
 _HEADER_BYTES = 32 * 1024

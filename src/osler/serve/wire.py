@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from osler.config import STRATEGIES
+from osler.app.config import STRATEGIES
 from osler.methods.omni.plan import LONGEST
 from osler.questions import LIMIT
 from osler.serve.ledger import STATUSES

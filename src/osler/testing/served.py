@@ -19,7 +19,8 @@ from typing import Any
 import httpx2
 from uvicorn import Config
 
-from osler.config import Settings
+from osler.app.config import Settings
+from osler.app.wiring import Ready, Shelf
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.serve.app import create, site
@@ -29,7 +30,6 @@ from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import tokens_of
 from osler.testing.waiting import Gate
 from osler.types import Usage
-from osler.wiring import Ready, Shelf
 
 REPLY = "Adrenaline is given first. [1]"
 TEXTS = {

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from osler import wiring
-from osler.config import Role, Settings
+from osler.app import wiring
+from osler.app.config import Role, Settings
+from osler.app.wiring.models import Ready
+from osler.app.wiring.parts import Parts
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.recording.tape import Tape
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Noted, Run, to_line
 from osler.types import Answer, Passage, Question, Relevance, Solution
-from osler.wiring.models import Ready
-from osler.wiring.parts import Parts
 
 OVERLAP = Overlap()
 

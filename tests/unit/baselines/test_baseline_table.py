@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from osler.config import STRATEGIES
-from osler.config.baselines import BASELINES
+from osler.app.config import STRATEGIES
+from osler.app.config.baselines import BASELINES
 from osler.methods.baselines import default_sources
 from osler.methods.baselines.default_sources import ORIGINS, Origin
 from osler.methods.baselines.table import METHODS, markdown

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Attended, Message
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of

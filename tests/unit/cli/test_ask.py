@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from osler import runs, wiring
-from osler.config import Rag, Settings
+from osler.app import runs, wiring
+from osler.app.config import Rag, Settings
 from osler.errors import ModelMissing
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from osler import calibrate
-from osler.calibrate import Measured, Valued
-from osler.config import Settings, TcRag
+from osler.app import calibrate
+from osler.app.calibrate import Measured, Valued
+from osler.app.config import Settings, TcRag
 from osler.types import Question
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from osler.config import STRATEGIES, Settings, load
+from osler.app.config import STRATEGIES, Settings, load
+from osler.app.evaluation import labels_of, strategy_settings
 from osler.evaluate.datasets import DATA_SETS
 from osler.evaluate.experiments import experiment, names
-from osler.trials import labels_of, strategy_settings
 
 QUESTIONS = [
     {"question": f"What is used for {what}?", "options": {"A": a, "B": b}, "answer_idx": gold}

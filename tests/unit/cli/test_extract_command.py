@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from osler import wiring
+from osler.app import wiring
+from osler.app.wiring import extraction, models
 from osler.testing.scripted import KeyedModel
-from osler.wiring import extraction, models
 
 TEXT = "Chronic kidney disease (CKD) is common. CKD is caused by hypertension."
 

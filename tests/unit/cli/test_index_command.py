@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from osler import wiring
+from osler.app import wiring
+from osler.app.wiring import knowledge
 from osler.testing.encoders import HashingEncoder
-from osler.wiring import knowledge
 
 TEXT = "Chronic kidney disease (CKD) is common. CKD is caused by hypertension."
 

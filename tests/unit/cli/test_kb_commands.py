@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
 from osler.kb.base import Added, Built, Info, KnowledgeBase, Progress
 from osler.kb.check import SourceInfo
 from osler.types import Hit, Passage

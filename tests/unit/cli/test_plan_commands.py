@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
+from osler.app.wiring.models import Ready
+from osler.app.wiring.parts import Parts, roles_of
 from osler.methods.omni.describe import Offer
 from osler.retrieve.relevance import Overlap
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.types import Passage
-from osler.wiring.models import Ready
-from osler.wiring.parts import Parts, roles_of
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR.", "book", "INR")
 ASKED = "What does amiodarone do to the INR?"

@@ -19,7 +19,7 @@ pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"
 
 import httpx2
 
-from osler.config import Settings
+from osler.app.config import Settings
 from osler.testing.served import filled
 
 

@@ -123,7 +123,14 @@ def test_a_wrong_call_ends_with_2(osler: Any, arguments: list[str]) -> None:
 
 
 def test_help_imports_neither_pydantic_nor_the_library() -> None:
-    heavy = ("pydantic", "numpy", "onnxruntime", "osler.trace", "osler.config", "osler.wiring")
+    heavy = (
+        "pydantic",
+        "numpy",
+        "onnxruntime",
+        "osler.trace",
+        "osler.app.config",
+        "osler.app.wiring",
+    )
     program = (
         "import sys; from osler.cli import app\n"
         f"sys.stdout.write(' '.join(name for name in {heavy!r} if name in sys.modules))"

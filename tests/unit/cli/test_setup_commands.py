@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from osler import doctor
-from osler.config import Settings, template
-from osler.doctor import Check, Report
+from osler.app import doctor
+from osler.app.config import Settings, template
+from osler.app.doctor import Check, Report
 from osler.kb.encoders import base
 from osler.llm.local import quantise, weights
 

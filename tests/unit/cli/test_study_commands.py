@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from osler import wiring
-from osler.config import Role, Settings
+from osler.app import wiring
+from osler.app.config import Role, Settings
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.retrieve.relevance import Overlap
 from osler.testing.encoders import HashingEncoder

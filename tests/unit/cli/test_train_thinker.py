@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from osler import wiring
+from osler.app import wiring
+from osler.app.wiring import graphs, models, teaching
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import KeyedModel
 from osler.train.thinker.quality import FRAMEWORK
-from osler.wiring import graphs, models, teaching
 
 REFUSED = "I can't answer this question, I need to retrieve external knowledge."
 PLAN = """<think>One hop.</think><answer>Step1: Who is the director of Red Kite?

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from osler.app.evaluation import read_task
 from osler.errors import BadConfig
 from osler.evaluate.datasets.hub import HubFile, hub_file, parse_hub
 from osler.sources.download.transfer import FetchFailed, SumMismatch
-from osler.trials import read_task
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 ROW = {"question": "Which?", "options": {"A": "one", "B": "two"}, "answer_idx": "B"}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from osler import studies, wiring
-from osler.config import Settings
+from osler.app import studies, wiring
+from osler.app.config import Settings
 from osler.errors import BadConfig, BadQuestion, OslerError
 from osler.evaluate.figures import sigma_figure
 from osler.evaluate.posed import Posed, read_posed

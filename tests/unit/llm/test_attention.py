@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from osler import wiring
-from osler.config import Settings
+from osler.app import wiring
+from osler.app.config import Settings
+from osler.app.wiring.models import Ready
+from osler.app.wiring.parts import Parts
 from osler.llm.core.base import Attended, Attentive, Likelihood, Message
 from osler.llm.core.token_bytes import Pieces
 from osler.llm.recording.players import ReplayingAttentive
@@ -21,8 +23,6 @@ from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.testing.tiny import tiny_pair
 from osler.trace import Run, to_line
 from osler.types import Halt, Passage, Question
-from osler.wiring.models import Ready
-from osler.wiring.parts import Parts
 
 pytestmark = pytest.mark.torch
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from osler import runs
+from osler.app import runs
 from osler.testing.served import Place, Speaks, events, filled, serving
 from osler.testing.waiting import Gate
 

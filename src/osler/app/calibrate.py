@@ -1,0 +1,325 @@
+"""Fits TC-RAG's sigma and KAG-Thinker's tau to a model: their scales are the model's own.
+
+The method of tau is told in `osler.methods.kag.calibration`. That of sigma: for each calibration question,
+what the strategy finds and would conclude from it at once, valued as in a run. Sigma is a quantile
+of those values: with 0.9, nine in ten of such conclusions may stand. Either is written into the
+settings file with what it was fitted to, and is used only there (`wiring.threshold`,
+`wiring.thinking.tau`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from osler.app import wiring
+from osler.app.config import KagThinker, Loaded, Settings, TcRag
+from osler.app.wiring import thinking
+from osler.errors import BadConfig, BadQuestion
+from osler.kb.base import Progress
+from osler.methods.kag.calibration import Attempted, Graded, attempted, tau_of
+from osler.questions import parse_question
+from osler.retrieve.lookup import look_up
+from osler.trace import Run
+from osler.types import Language, Question
+
+PACKAGED = "packaged calibration questions"
+_LEAST = 5
+"""Conclusions below which a quantile says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Valued:
+    """A question and the state value of its first conclusion."""
+
+    question: Question
+    value: float | None
+    """`None` where the evidence did not answer it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    model: str
+    """Identity of the planner, whose state value it is."""
+    metric: Literal["cppl", "uct"]
+    values: tuple[Valued, ...]
+
+    def known(self, language: Language | None = None) -> list[float]:
+        """The values there are, of one language or of all."""
+        return [
+            valued.value
+            for valued in self.values
+            if valued.value is not None and language in (None, valued.question.language)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What goes into [calibration]."""
+
+    sigma: float
+    metric: Literal["cppl", "uct"]
+    model: str
+    quantile: float
+    n: int
+    date: str
+    questions: str
+
+
+@dataclass(frozen=True, slots=True)
+class FittedTau:
+    """What goes into [calibration] for KAG-Thinker's boundary."""
+
+    tau: float
+    tau_model: str
+    tau_share: float
+    tau_n: int
+    tau_date: str
+    tau_questions: str
+
+
+def packaged_questions() -> list[Question]:
+    """The 24 calibration questions of the sample texts; no benchmark reports on them."""
+    return [graded.question for graded in packaged_graded()]
+
+
+def packaged_graded() -> list[Graded]:
+    """The same with their answers."""
+    found: list[Graded] = []
+    for name in ("calibration_en.jsonl", "calibration_zh.jsonl"):
+        text = files("osler.sample").joinpath(name).read_text(encoding="utf-8")
+        found += _graded(text, name)
+    return found
+
+
+def read_questions(path: Path) -> list[Question]:
+    """Questions of a file: JSON Lines with `question` and, if it has any, `options`.
+
+    Raises `BadQuestion` naming file, line and fix.
+    """
+    return [graded.question for graded in _read(path)]
+
+
+def read_graded(path: Path) -> list[Graded]:
+    """The same with `answer`, which each line must have: a text, or the letter of an option."""
+    found = _read(path)
+    for number, graded in enumerate(found, 1):
+        if not graded.answer:
+            raise BadQuestion(
+                f"{path}: question {number} has no answer", fix='write "answer": "…" in each line'
+            )
+    return found
+
+
+def _read(path: Path) -> list[Graded]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadQuestion(
+            f"{path} cannot be read: {error}", fix="name a file of JSON Lines with --questions"
+        ) from error
+    if not (found := _graded(text, str(path))):
+        raise BadQuestion(f"{path} has no question", fix='write lines like {"question": "…"}')
+    return found
+
+
+def _graded(text: str, name: str) -> list[Graded]:
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            options = row.get("options") or ()
+            listed = options.values() if isinstance(options, dict) else options
+            question = parse_question(row["question"], options=tuple(map(str, listed)))
+            answer = str(row.get("answer") or "").strip()
+            found.append(Graded(question, _in_words(question, answer)))
+        except (ValueError, TypeError, AttributeError, KeyError, BadQuestion) as error:
+            raise BadQuestion(
+                f"{name}:{number}: no question: {error}",
+                fix='write lines like {"question": "…", "options": ["…", "…"]}',
+            ) from error
+    return found
+
+
+def _in_words(question: Question, answer: str) -> str:
+    """A letter as the text of its option."""
+    return question.option(answer) if answer in question.letters else answer
+
+
+async def measure(
+    settings: Settings, questions: Sequence[Question], *, progress: Progress | None = None
+) -> Measured:
+    """The value of each question. Raises `BadConfig` unless the strategy is a monitored TC-RAG."""
+    chosen, metric = _monitored(settings)
+    parts = await wiring.live(settings)
+    machine = wiring.machine(settings, chosen, parts)
+    found = parts.retriever("calibrate", parts.sources)
+    values = []
+    for number, question in enumerate(questions):
+        if progress is not None:
+            progress("questions", number, len(questions))
+        run = Run(seed=settings.sampling.seed)
+        hits = (await look_up(found, question.text, run, k=chosen.k)).hits
+        value = await machine.first_value(question, hits, run) if hits else None
+        values.append(Valued(question, value))
+    return Measured(machine.model.name, metric, tuple(values))
+
+
+async def measure_tau(
+    settings: Settings, graded: Sequence[Graded], *, progress: Progress | None = None
+) -> tuple[str, list[Attempted]]:
+    """The reader's identity, and what it says of each question by itself.
+
+    Raises `BadConfig` unless the strategy is a KAG-Thinker whose boundary weighs likelihood.
+    """
+    chosen = settings.strategy
+    if not isinstance(chosen, KagThinker) or chosen.boundary not in ("both", "likelihood"):
+        raise BadConfig(
+            "only a KAG-Thinker whose boundary weighs likelihood has a tau to calibrate",
+            fix='set strategy.kind = "kag-thinker" and strategy.boundary = "both"',
+        )
+    parts = await wiring.live(settings)
+    boundary = thinking.own_knowledge(settings, chosen, parts)
+    points = []
+    for number, each in enumerate(graded):
+        if progress is not None:
+            progress("questions", number, len(graded))
+        points.append(await attempted(boundary, each, Run(seed=settings.sampling.seed)))
+    return boundary.speaker.model.name, points
+
+
+def fit_tau(
+    model: str, points: Sequence[Attempted], *, share: float, questions: str, today: date
+) -> FittedTau:
+    """Raises `BadConfig` where the model tried too few questions, or tells no probabilities."""
+    told = [point for point in points if point.probability is not None]
+    if len(told) < _LEAST:
+        raise BadConfig(
+            f"{model} answered {len(told)} of {len(points)} questions by itself with"
+            f" probabilities; {_LEAST} are needed",
+            fix="give questions that it may know, with --questions FILE",
+        )
+    found = tau_of(points, share)
+    return FittedTau(found, model, share, len(told), today.isoformat(), questions)
+
+
+def _monitored(settings: Settings) -> tuple[TcRag, Literal["cppl", "uct"]]:
+    chosen = settings.strategy
+    if not isinstance(chosen, TcRag) or chosen.metric == "off":
+        raise BadConfig(
+            "only a monitored TC-RAG has a sigma to calibrate",
+            fix='set strategy.kind = "tc-rag" and strategy.metric = "cppl" or "uct"',
+        )
+    return chosen, chosen.metric
+
+
+def fit(measured: Measured, *, quantile: float, questions: str, today: date) -> Fitted:
+    """The quantile of the values, to three digits. Raises `BadConfig` for too few values."""
+    known = measured.known()
+    if len(known) < _LEAST:
+        raise BadConfig(
+            f"{len(known)} of {len(measured.values)} questions were answered from the knowledge"
+            f" base; {_LEAST} are needed",
+            fix="give questions that it answers, with --questions FILE",
+        )
+    return Fitted(
+        float(f"{quantile_of(known, quantile):.3g}"),
+        measured.metric,
+        measured.model,
+        quantile,
+        len(known),
+        today.isoformat(),
+        questions,
+    )
+
+
+def quantile_of(known: Sequence[float], share: float) -> float:
+    """By linear interpolation between the two values that stand around it; `known` not empty."""
+    ordered = sorted(known)
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+
+
+def refuse_hand_set(loaded: Loaded) -> None:
+    """Raises `BadConfig` where strategy.sigma or strategy.tau is set: it would go before any
+    calibration."""
+    chosen = loaded.settings.strategy
+    for name in ("sigma", "tau"):
+        if (value := getattr(chosen, name, None)) is not None:
+            raise BadConfig(
+                f"{loaded.origins[f'strategy.{name}']}: strategy.{name} = {value:g} is set by"
+                " hand, and goes before a calibrated one",
+                fix="take it out, or let --force take it out of the settings file",
+            )
+
+
+def write(found: Fitted | FittedTau, path: Path, *, force: bool = False) -> None:
+    """Puts the fit into the file's [calibration], and keeps every other line as it is.
+
+    `force` comments out a strategy.sigma or strategy.tau. Raises `BadConfig` where the file
+    cannot be written.
+    """
+    try:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        lines = _without_hand_set(text.splitlines()) if force else text.splitlines()
+        told = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in _pairs(found)]
+        made = "\n".join(_replaced(lines, told)) + "\n"
+        tomllib.loads(made)
+        draft = path.with_name(f".{path.name}.partial")
+        draft.write_text(made, encoding="utf-8")
+        draft.replace(path)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadConfig(
+            f"cannot write {path}: {error}", fix="name another file with --config"
+        ) from error
+
+
+def _pairs(found: Fitted | FittedTau) -> list[tuple[str, object]]:
+    return [(name, getattr(found, name)) for name in type(found).__dataclass_fields__]
+
+
+_TABLE = re.compile(r"^\s*\[")
+_CALIBRATION = re.compile(r"^\s*\[\s*calibration\s*\]")
+_STRATEGY = re.compile(r"^\s*\[\s*strategy\s*\]")
+_HAND_SET = re.compile(r"^\s*(?:sigma|tau)\s*=")
+
+
+def _block(lines: Sequence[str], header: re.Pattern[str]) -> tuple[int, int] | None:
+    """Where a table stands: its header's line, and that of the next table."""
+    start = next((i for i, line in enumerate(lines) if header.match(line)), None)
+    if start is None:
+        return None
+    later = (i for i in range(start + 1, len(lines)) if _TABLE.match(lines[i]))
+    return start, next(later, len(lines))
+
+
+def _without_hand_set(lines: Sequence[str]) -> list[str]:
+    found = _block(lines, _STRATEGY)
+    within = range(*found) if found else range(0)
+    return [
+        f"#{line}" if i in within and _HAND_SET.match(line) else line
+        for i, line in enumerate(lines)
+    ]
+
+
+def _replaced(lines: list[str], told: list[str]) -> list[str]:
+    """The lines with the table's keys as told; its comments stay, and so do those after it."""
+    found = _block(lines, _CALIBRATION)
+    if found is None:
+        gap = [""] if lines and lines[-1].strip() else []
+        return [*lines, *gap, "[calibration]", *told]
+    start, end = found
+    keys = {line.partition(" ")[0] for line in told}
+    kept = [line for line in lines[start + 1 : end] if line.split("=")[0].strip(" #\t") not in keys]
+    return [*lines[: start + 1], *told, *kept, *lines[end:]]

@@ -1,0 +1,129 @@
+"""Which models make vectors and look again at what was found, and whose weights they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from osler.app.config.fields import Place, Real, Section, Whole, listed, none
+
+KeyFile = Annotated[Place | None, BeforeValidator(none)]
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+Device = Literal["auto", "cpu", "cuda"]
+KEY_FILE: Any = Field(
+    default=None,
+    description="File with the server's key; without one, OPENAI_API_KEY of the environment.",
+)
+REVISION = "The commit on the hub, 40 hexadecimal digits: a model from there must be pinned."
+DTYPE: Any = Field(default="auto", description="Of transformers' weights; auto: as stored.")
+DEVICE: Any = Field(default="auto", description="Where transformers runs; auto: cuda if there is.")
+
+
+def weights_named(path: Path | None, name: str, revision: str, prefix: str = "") -> None:
+    """Either a path, or a hub id and its commit."""
+    if path is None and not (name and re.fullmatch("[0-9a-f]{40}", revision)):
+        pinned = f"{prefix}name and {prefix}revision (a commit's 40 digits)"
+        raise ValueError(f"{prefix}path, or {pinned}, must be set")
+
+
+class Embedder(Section):
+    """Which encoder makes the vectors. A knowledge base is built for one and refuses others."""
+
+    kind: Literal["packaged", "openai", "hub", "medcpt"] = Field(
+        default="packaged",
+        description="all-MiniLM-L6-v2, which comes with Osler; a server's /embeddings; one or two"
+        " models for transformers (extra train); or MedCPT's two (Omni-RAG §3.1), of which only"
+        " revision and passage_revision, or the two paths, need be set.",
+    )
+    url: str = Field(default="", description='The server, as "http://HOST:PORT/v1".')
+    name: str = Field(
+        default="", description="The model's name on the server, or its id on the hub."
+    )
+    revision: str = Field(default="", description=REVISION)
+    path: Annotated[Place | None, BeforeValidator(none)] = Field(
+        default=None, description="A model folder instead of a hub id."
+    )
+    passage_name: str = Field(
+        default="", description="Another model for passages; empty = the same for both."
+    )
+    passage_revision: str = Field(default="", description="Its commit on the hub.")
+    passage_path: Annotated[Place | None, BeforeValidator(none)] = Field(
+        default=None, description="Its folder instead of a hub id."
+    )
+    key_file: KeyFile = KEY_FILE
+    timeout_s: Real = Field(
+        default=120.0, gt=0, le=86_400, description="Seconds for one request to the server."
+    )
+    pooling: Literal["cls", "mean", "last"] = Field(
+        default="cls", description="Which states make the vector: first, mean of all, or last."
+    )
+    query_prefix: str = Field(
+        default="", description='Words before each question, as "query: " for E5.'
+    )
+    passage_prefix: str = Field(default="", description="Words before each passage.")
+    longest: Whole = Field(
+        default=512, ge=8, le=65_536, description="Tokens of a text that are read."
+    )
+    languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(listed)] = Field(
+        default=("en",),
+        min_length=1,
+        description="What it was made for; others are searched by words alone.",
+    )
+    dtype: Dtype = DTYPE
+    device: Device = DEVICE
+
+    @model_validator(mode="after")
+    def _named(self) -> Embedder:
+        if self.kind == "openai" and not (self.url and self.name):
+            raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
+        if self.kind == "hub":
+            weights_named(self.path, self.name, self.revision)
+            if self.passage_name or self.passage_path:
+                weights_named(
+                    self.passage_path, self.passage_name, self.passage_revision, "passage_"
+                )
+        if self.kind == "medcpt":
+            weights_named(self.path, "MedCPT", self.revision)
+            weights_named(self.passage_path, "MedCPT", self.passage_revision, "passage_")
+        return self
+
+
+class RerankerSettings(Section):
+    """Who looks at the passages a second time (Omni-RAG §5.1.2)."""
+
+    kind: Literal["none", "sentences", "hub", "openai"] = Field(
+        default="none",
+        description="Nobody; the encoder, sentence by sentence; a cross-encoder for transformers"
+        " (extra train), as ncbi/MedCPT-Cross-Encoder; or a server's /rerank.",
+    )
+    url: str = Field(default="", description='The server, as "http://HOST:PORT/v1".')
+    name: str = Field(
+        default="", description="The model's name on the server, or its id on the hub."
+    )
+    revision: str = Field(default="", description=REVISION)
+    path: Annotated[Place | None, BeforeValidator(none)] = Field(
+        default=None, description="A model folder instead of a hub id."
+    )
+    key_file: KeyFile = KEY_FILE
+    timeout_s: Real = Field(
+        default=120.0, gt=0, le=86_400, description="Seconds for one request to the server."
+    )
+    depth: Whole = Field(
+        default=20, ge=1, le=1_000, description="Hits that it looks at (Omni-RAG §5.1.2)."
+    )
+    longest: Whole = Field(
+        default=512, ge=8, le=65_536, description="Tokens of question and passage that are read."
+    )
+    dtype: Dtype = DTYPE
+    device: Device = DEVICE
+
+    @model_validator(mode="after")
+    def _named(self) -> RerankerSettings:
+        if self.kind == "openai" and not (self.url and self.name):
+            raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
+        if self.kind == "hub":
+            weights_named(self.path, self.name, self.revision)
+        return self

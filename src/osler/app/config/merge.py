@@ -1,0 +1,161 @@
+"""Layers laid over each other: each key checked where it stands, the nearest value kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+
+from osler.app.config.models import ROLES
+from osler.app.config.settings import Settings, allowed, is_section, section_names
+from osler.app.config.strategies import STRATEGIES
+from osler.errors import BadConfig, UnknownStrategy
+
+DEFAULT = "default"
+FOLLOWS = "as [model]"
+_USUAL = "tc-rag"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The settings, and for each "section.key" where its value comes from."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Values that come from one place, by dotted key."""
+
+    name: str
+    values: Mapping[str, object]
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Where a key stands, where that is more exact than `name`."""
+
+    def place(self, key: str) -> str:
+        return self.places.get(key, self.name)
+
+
+def merged(layers: Sequence[Layer], *, presets: Sequence[str] = ()) -> Loaded:
+    """One `Settings` from layers, farthest first. Raises `BadConfig`, `UnknownStrategy`."""
+    values: dict[str, object] = {}
+    places: dict[str, str] = {}
+    for layer in layers:
+        if (kind := layer.values.get("strategy.kind")) is not None:
+            _check_strategy(kind, layer, presets)
+            _forget_other_strategy(values, places, kind)
+        strategy = str(kind or values.get("strategy.kind", _USUAL))
+        for key, value in layer.values.items():
+            _check_key(key, value, strategy, layer)
+            values[key], places[key] = value, layer.place(key)
+    settings = _validated(values, places)
+    return Loaded(settings, {key: places.get(key, _origin(key)) for key in dotted(settings)})
+
+
+def dotted(settings: Settings) -> Iterator[str]:
+    """Every key there is, as "section.key", in the order of the models.
+
+    The keys of a role only where it has a model of its own.
+    """
+    for name in type(settings).model_fields:
+        if name == "roles":
+            own = [role for role in ROLES if getattr(settings.roles, role) is not None]
+            yield from (f"roles.{role}.{key}" for role in own for key in allowed("model"))
+        elif is_section(name):
+            yield from (f"{name}.{key}" for key in type(getattr(settings, name)).model_fields)
+        else:
+            yield name
+
+
+def _origin(key: str) -> str:
+    return FOLLOWS if key.startswith("roles.") else DEFAULT
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    close = get_close_matches(word, known, n=1)
+    return f"did you mean {close[0]!r}? " if close else ""
+
+
+def _forget_other_strategy(values: dict[str, object], places: dict[str, str], kind: object) -> None:
+    """What farther layers set for another strategy does not belong to this one."""
+    if values.get("strategy.kind", _USUAL) == kind:
+        return
+    for key in [key for key in values if key.startswith("strategy.")]:
+        del values[key], places[key]
+
+
+def _check_strategy(kind: object, layer: Layer, presets: Sequence[str]) -> None:
+    if isinstance(kind, str) and kind in STRATEGIES:
+        return
+    known = f"known: {', '.join(STRATEGIES)}"
+    if kind in presets:
+        hint = f"that is a preset, --preset {kind}; "
+    else:
+        hint = did_you_mean(str(kind), tuple(STRATEGIES))
+    place = layer.place("strategy.kind")
+    raise UnknownStrategy(f"{place}: unknown strategy {kind!r}", fix=hint + known)
+
+
+def _check_key(key: str, value: object, strategy: str, layer: Layer) -> None:
+    section, _, name = key.rpartition(".")
+    place = layer.place(key)
+    if section and not is_section(section):
+        sections = section_names()
+        raise BadConfig(
+            f"{place}: unknown section [{section}]",
+            fix=f"{did_you_mean(section, sections)}sections: {', '.join(sections)}",
+        )
+    if is_section(key) and not isinstance(value, dict):
+        below = f"roles.{ROLES[0]}" if key == "roles" else key
+        raise BadConfig(
+            f"{place}: {key} is a section, not a value", fix=f"write its keys below [{below}]"
+        )
+    keys = allowed(section, strategy)
+    if name not in keys:
+        raise BadConfig(
+            f"{place}: unknown key {name!r} {_scope(section, strategy)}",
+            fix=f"{did_you_mean(name, keys)}allowed: {', '.join(keys)}",
+        )
+
+
+def _scope(section: str, strategy: str) -> str:
+    if section == "strategy":
+        return f'in [strategy] with kind = "{strategy}"'
+    return f"in [{section}]" if section else "outside any section"
+
+
+def _validated(values: Mapping[str, object], places: Mapping[str, str]) -> Settings:
+    nested: dict[str, Any] = {}
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        if section:
+            table = nested
+            for part in section.split("."):
+                table = table.setdefault(part, {})
+            table[name] = value
+        elif not is_section(name):
+            nested[name] = value
+    if "strategy" in nested:
+        nested["strategy"].setdefault("kind", _USUAL)
+    try:
+        return Settings.model_validate(nested)
+    except ValidationError as error:
+        wrong = "; ".join(_in_words(item, places) for item in error.errors())
+        raise BadConfig(wrong, fix="`osler init` writes every key with its meaning") from error
+
+
+def _in_words(item: Any, places: Mapping[str, str]) -> str:
+    """A complaint of pydantic's, with the place the value comes from."""
+    path = [str(part) for part in item["loc"] if part not in STRATEGIES]
+    if path[0] == "roles":
+        path[:2] = [".".join(path[:2])]
+    message = item["msg"].removeprefix("Value error, ")
+    if len(path) == 1 and is_section(path[0]):
+        places_of_section = [at for key, at in places.items() if key.startswith(f"{path[0]}.")]
+        return f"{(places_of_section or [DEFAULT])[0]}: [{path[0]}]: {message}"
+    key = ".".join(path[:2]) if is_section(path[0]) else path[0]
+    return f"{places.get(key, DEFAULT)}: {key}: {message} (it is {item['input']!r})"

@@ -1,0 +1,113 @@
+"""The language models: which plays which role, and how it decodes."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Literal, get_args
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from osler.app.config.fields import Place, Real, Section, Whole, none
+from osler.app.config.hub import (
+    DEVICE,
+    DTYPE,
+    KEY_FILE,
+    REVISION,
+    Device,
+    Dtype,
+    KeyFile,
+    weights_named,
+)
+
+
+class Model(Section):
+    kind: Literal["packaged", "gguf", "openai", "transformers"] = Field(
+        default="packaged",
+        description="The small model that comes with Osler, a GGUF file of yours, a server"
+        " that speaks the OpenAI interface, or weights for transformers (extra train).",
+    )
+    path: Annotated[Place | None, BeforeValidator(none)] = Field(
+        default=None,
+        description='The GGUF file, needed with kind = "gguf"; with "transformers" a model folder'
+        " or a GGUF file.",
+    )
+    url: str = Field(
+        default="", description='The server, as "http://HOST:PORT/v1"; needed with kind = "openai".'
+    )
+    name: str = Field(
+        default="", description="The model's name on the server, or its id on the hub."
+    )
+    revision: str = Field(default="", description=REVISION)
+    adapter: Annotated[Place | None, BeforeValidator(none)] = Field(
+        default=None, description='Folder of a PEFT adapter; with kind = "transformers".'
+    )
+    dtype: Dtype = DTYPE
+    device: Device = DEVICE
+    key_file: KeyFile = KEY_FILE
+    timeout_s: Real = Field(
+        default=300.0, gt=0, le=86_400, description="Seconds for one call of the model, at most."
+    )
+    slots: Whole = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="Calls that the embedded engine works on at once; each has memory for a"
+        " whole context window.",
+    )
+    context: Whole = Field(
+        default=8192, ge=512, le=1_048_576, description="Context window, in tokens."
+    )
+    threads: Whole = Field(
+        default=0,
+        ge=0,
+        le=1024,
+        description="Processor threads; 0 = one less than there are, at least 1.",
+    )
+    writes: Literal["auto", "yes", "no"] = Field(
+        default="auto",
+        description="Whether the model words answers, or they are quoted from passages;"
+        " auto: yes, but never by the packaged model.",
+    )
+
+    @model_validator(mode="after")
+    def _path_with_gguf(self) -> Model:
+        if self.kind == "gguf" and self.path is None:
+            raise ValueError('kind = "gguf" needs path = "FILE.gguf"')
+        if self.kind == "openai" and not (self.url and self.name):
+            raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
+        if self.kind == "transformers":
+            weights_named(self.path, self.name, self.revision)
+        return self
+
+    @property
+    def thread_count(self) -> int:
+        return self.threads or max(1, (os.cpu_count() or 1) - 1)
+
+
+Role = Literal["planner", "reader", "judge", "summariser"]
+ROLES: tuple[Role, ...] = get_args(Role)
+ROLE_SECTIONS = tuple(f"roles.{role}" for role in ROLES)
+"""How a file names them."""
+
+
+class Roles(Section):
+    """Who does what. A role that is not set is played by [model]."""
+
+    planner: Model | None = Field(
+        default=None, description="Decides what to do next: actions, plans, what to ask."
+    )
+    reader: Model | None = Field(
+        default=None, description="Reads the evidence and gives the answer."
+    )
+    judge: Model | None = Field(default=None, description="Grades answers and plans.")
+    summariser: Model | None = Field(
+        default=None, description="Shortens what a memory holds (TC-RAG's Summary)."
+    )
+
+
+class SamplingSettings(Section):
+    temperature: Real = Field(default=0.6, ge=0, le=2, description="TC-RAG App. 8.5.")
+    max_tokens: Whole = Field(
+        default=500, ge=1, le=65_536, description="Tokens of one reply (TC-RAG App. 8.5)."
+    )
+    seed: Whole = Field(default=0, ge=0, le=2**32 - 1, description="Same seed, same run.")

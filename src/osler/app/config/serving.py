@@ -1,0 +1,72 @@
+"""Settings of the server: where it listens, and how much it takes on at once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from osler.app.config.fields import Real, Section, Whole, listed
+
+Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
+
+
+class Serve(Section):
+    host: str = Field(
+        default="127.0.0.1",
+        min_length=1,
+        max_length=255,
+        description="Address to listen on; one that others can reach needs a key first"
+        " (`osler serve key add`).",
+    )
+    port: Whole = Field(default=8642, ge=0, le=65_535, description="0 = one that is free.")
+    hosts: Names = Field(
+        default=(),
+        description="Names under which others call the server; its own address and loopback"
+        " are always among them.",
+    )
+    runs: Whole = Field(default=4, ge=1, le=10_000, description="Runs worked on at once.")
+    waiting: Whole = Field(
+        default=64, ge=0, le=100_000, description="Runs that may wait; more are sent away (503)."
+    )
+    patients: bool = Field(
+        default=False,
+        description="Whether MCP, on this machine alone, has a tool that reads records of `emr`.",
+    )
+    searches: Whole = Field(default=4, ge=1, le=1_000, description="Searches at once.")
+    searches_waiting: Whole = Field(
+        default=64, ge=0, le=100_000, description="Searches that may wait; more are sent away."
+    )
+    caller_runs: Whole = Field(
+        default=64,
+        ge=1,
+        le=100_000,
+        description="Unfinished runs of one caller, where the key says nothing else (429).",
+    )
+    caller_minute: Whole = Field(
+        default=6_000,
+        ge=1,
+        le=1_000_000,
+        description="Requests of one caller in a minute, where the key says nothing else (429).",
+    )
+    run_seconds: Real = Field(
+        default=600.0, gt=0, le=86_400, description="Wall-clock seconds of one run, at most."
+    )
+    drain_seconds: Real = Field(
+        default=30.0, ge=0, le=3_600, description="What is running may end after a SIGTERM."
+    )
+    body_kib: Whole = Field(
+        default=256, ge=1, le=65_536, description="Kibibytes of one request, at most (413)."
+    )
+    client_seconds: Real = Field(
+        default=10.0,
+        gt=0,
+        le=3_600,
+        description="How long a client may take to send a request, or leave a reply unread.",
+    )
+    connections: Whole = Field(
+        default=1_024, ge=1, le=100_000, description="Connections at once; more get 503."
+    )
+    ping_seconds: Real = Field(
+        default=15.0, gt=0, le=3_600, description="A silent event stream says that it lives."
+    )

@@ -1,0 +1,320 @@
+"""What can be set, its bounds and its defaults; a default from a paper says where.
+
+Sections are frozen and refuse unknown keys. An optional number may be written
+"none", so that a nearer layer can lift a bound that a farther one set.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from platformdirs import user_data_dir
+from pydantic import BeforeValidator, Field, model_validator
+
+from osler.app.config.fields import (
+    Limit,
+    Place,
+    Real,
+    RealLimit,
+    Section,
+    ShareLimit,
+    SourceName,
+    Whole,
+    Year,
+    listed,
+    none,
+)
+from osler.app.config.hub import Embedder, RerankerSettings
+from osler.app.config.models import ROLE_SECTIONS, Model, Role, Roles, SamplingSettings
+from osler.app.config.online_sources import Emr, Net, Pedia, PubMed, Web
+from osler.app.config.serving import Serve
+from osler.app.config.strategies import STRATEGIES, Strategy, TcRag
+from osler.types import ALL_SOURCES, EMR
+
+Index = Literal["chunk", "knowledge_unit", "atomic_query", "outline", "summary", "table", "graph"]
+
+
+class Kb(Section):
+    path: Place = Field(description='Folder of the knowledge base (default: "kb" in home).')
+    sources: Annotated[tuple[SourceName, ...], BeforeValidator(listed)] = Field(
+        default=(),
+        description=f"Sources to search ({', '.join(ALL_SOURCES)} or your own);"
+        f" empty = all but {EMR}.",
+    )
+    chunk: str = Field(
+        default="omni",
+        pattern=r"^(?:omni|kag|tc-rag|\d{2,6}[ct]?(?:\+\d{1,6})?)$",
+        description="How texts that are added are cut: omni (at most 1,000 characters), kag"
+        " (the same by chapter, web pages by paragraph), tc-rag (128 tokens, 50 repeated), or"
+        ' numbers: "800" or "800+100" characters, "256t+64" tokens.',
+    )
+    indexes: Annotated[tuple[Index, ...], BeforeValidator(listed)] = Field(
+        default=("chunk",),
+        min_length=1,
+        description="What is searched for chunks: their own text (chunk), what was extracted from"
+        " them (knowledge_unit, atomic_query, outline, summary, table; see `osler kb index`), and"
+        " the graph of their names (graph).",
+    )
+    engine: Literal["auto", "sqlite", "edge", "qdrant"] = Field(
+        default="auto",
+        description="What searches: the SQLite file, the embedded engine (extra edge), or a"
+        " Qdrant server; auto: the server where url is set, else the embedded engine where it is"
+        " installed and the passages are many, else the SQLite file.",
+    )
+    url: str = Field(
+        default="", description='A Qdrant server, as "http://HOST:6333"; see `osler kb push`.'
+    )
+    key_file: Annotated[Place | None, BeforeValidator(none)] = Field(
+        default=None,
+        description="File with the server's key; without one, QDRANT_API_KEY of the environment.",
+    )
+    collection: str = Field(
+        default="osler",
+        pattern=r"[A-Za-z0-9_-]{1,64}",
+        description="What the names of its collections on the server begin with.",
+    )
+
+    @model_validator(mode="after")
+    def _server_named(self) -> Kb:
+        if self.engine == "qdrant" and not self.url:
+            raise ValueError('engine = "qdrant" needs url = "http://HOST:6333"')
+        return self
+
+
+class Runs(Section):
+    path: Place = Field(description='Folder of the recorded runs (default: "runs" in home).')
+    keep: bool = Field(
+        default=True, description="Keep each run, so that it can be shown and replayed."
+    )
+
+
+class Retrieve(Section):
+    k: Whole = Field(
+        default=10, ge=1, le=200, description="Passages a search gives (Omni-RAG §5.1.2)."
+    )
+    rrf_k: Whole = Field(
+        default=10,
+        ge=0,
+        le=10_000,
+        description="Reciprocal rank fusion: score = weight / (rrf_k + rank).",
+    )
+    dense_weight: Real = Field(default=1.0, ge=0, le=100, description="Weight of the vector index.")
+    lexical_weight: Real = Field(default=0.7, ge=0, le=100, description="Weight of the word index.")
+    depth: Whole = Field(
+        default=64, ge=1, le=10_000, description="Candidates that each index hands to the fusion."
+    )
+    year_from: Year = Field(
+        default=None, description='Only documents from this year on, or "none".'
+    )
+    year_to: Year = Field(default=None, description='Only documents up to this year, or "none".')
+    languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(listed)] = Field(
+        default=(), description="Only passages in these languages; empty = all."
+    )
+    kinds: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        default=(),
+        description='Only these publication types, as "Review,Meta-Analysis"; empty = all.',
+    )
+    retracted: bool = Field(default=False, description="Also find what was retracted.")
+    trust: Whole = Field(
+        default=1, ge=1, le=5, description="Only documents of at least this trust (5 = guideline)."
+    )
+
+    @model_validator(mode="after")
+    def _some_weight(self) -> Retrieve:
+        if self.dense_weight == self.lexical_weight == 0:
+            raise ValueError("dense_weight and lexical_weight cannot both be 0")
+        return self
+
+
+class AnswerSettings(Section):
+    statements: Whole = Field(
+        default=3, ge=1, le=50, description="Sentences of an extractive answer, at most."
+    )
+    coverage: Real = Field(
+        ge=0,
+        le=1,
+        default=0.49,
+        description="Share of an English question's words, by rarity, from which a passage"
+        " answers it.",
+    )
+    coverage_zh: Real = Field(
+        ge=0, le=1, default=0.32, description="The same of a Chinese question."
+    )
+    relevance: Real = Field(
+        ge=0,
+        le=1,
+        default=0.5,
+        description="Cosine from which an English sentence is near enough without that share.",
+    )
+    relevance_zh: Real = Field(
+        ge=0,
+        le=1,
+        default=0.45,
+        description="The same for Chinese: a share of words, not a cosine.",
+    )
+    candidates: Whole = Field(
+        default=8, ge=1, le=1_000, description="Sentences that are weighed for an answer."
+    )
+    options: Literal["texts", "letters", "written"] = Field(
+        default="texts",
+        description="How an option is chosen where answers are quoted: by the likelihood of its"
+        " text, by that of its letter, which only a strong model knows, or as the letter that the"
+        " model writes, under a grammar where it takes one.",
+    )
+    cautions: Literal["all", "currency", "none"] = Field(
+        default="all",
+        description="What is told of the cited evidence, by rules and without a model: currency:"
+        " retracted, of a newer edition, older than a guideline; all: also amounts and directions"
+        " that differ.",
+    )
+
+
+class Calibration(Section):
+    """What `osler calibrate` found. It is used for the model and metric it was fitted to,
+    and only where strategy.sigma, or strategy.tau, is not set."""
+
+    sigma: RealLimit = Field(default=None, description="The quantile of the state values.")
+    metric: Literal["cppl", "uct"] = Field(default="cppl", description="Of which state value.")
+    model: str = Field(default="", description="Identity of the model that it was fitted to.")
+    quantile: Real = Field(
+        default=0.9, gt=0, lt=1, description="Share of the first conclusions that lie below sigma."
+    )
+    n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Conclusions that were valued.")
+    date: str = Field(default="", description="When it was fitted.")
+    questions: str = Field(default="", description="On which questions.")
+    tau: ShareLimit = Field(
+        default=None, description="From which least probability own answers may be believed."
+    )
+    tau_model: str = Field(default="", description="Identity of the reader that tau was fitted to.")
+    tau_share: Real = Field(
+        default=0.9, gt=0, lt=1, description="Share of the answers from tau on that are right."
+    )
+    tau_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Answers of its own.")
+    tau_date: str = Field(default="", description="When tau was fitted.")
+    tau_questions: str = Field(default="", description="On which questions tau was fitted.")
+
+
+class BudgetSettings(Section):
+    calls: Limit = Field(
+        default=None, description='Model calls of one run, at most; "none" = unbounded.'
+    )
+    tokens: Limit = Field(default=None, description="Tokens read, written or scored, at most.")
+    searches: Limit = Field(default=None, description="Searches, at most.")
+    seconds: RealLimit = Field(
+        default=None,
+        description="Seconds spent in model calls, at most; one that takes longer is stopped.",
+    )
+
+
+def _default_home() -> Path:
+    return Path(user_data_dir("osler", appauthor=False))
+
+
+class Settings(Section):
+    """All that can be set. `kb.path` and `runs.path` lie in `home` unless they are set."""
+
+    home: Place = Field(
+        default_factory=_default_home, description="Where Osler keeps what it makes."
+    )
+    kb: Kb = Field(
+        default_factory=lambda: Kb(path=_default_home() / "kb"), description="The knowledge base."
+    )
+    runs: Runs = Field(
+        default_factory=lambda: Runs(path=_default_home() / "runs"), description="Recorded runs."
+    )
+    model: Model = Field(
+        default=Model(), description="The language model, in every role that has none of its own."
+    )
+    roles: Roles = Field(default=Roles(), description="Models of single roles.")
+    sampling: SamplingSettings = Field(default=SamplingSettings(), description="How it decodes.")
+    retrieve: Retrieve = Field(default=Retrieve(), description="How passages are found.")
+    embedder: Embedder = Field(default=Embedder(), description="What makes vectors of texts.")
+    reranker: RerankerSettings = Field(
+        default=RerankerSettings(), description="Who looks at found passages again."
+    )
+    answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
+    strategy: Strategy = Field(default=TcRag(), description="How a question is solved.")
+    calibration: Calibration = Field(
+        default=Calibration(), description="What `osler calibrate` wrote; not for the hand."
+    )
+    budget: BudgetSettings = Field(default=BudgetSettings(), description="Bounds of one run.")
+    emr: Emr = Field(default=Emr(), description="How patients are compared.")
+    net: Net = Field(default=Net(), description="How what lies outside is called, if it is.")
+    web: Web = Field(default=Web(), description="Web search; off unless set.")
+    pedia: Pedia = Field(default=Pedia(), description="An encyclopaedia; off unless set.")
+    pubmed: PubMed = Field(default=PubMed(), description="PubMed; off unless set.")
+    serve: Serve = Field(default=Serve(), description="The server (`osler serve`).")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _under_home(cls, data: Any) -> Any:
+        """Fills in the folders that follow from `home`."""
+        if not isinstance(data, dict):
+            return data
+        home = data.get("home")
+        base = Path(home).expanduser() if isinstance(home, str | Path) else _default_home()
+        filled = dict(data)
+        for section, folder in (("kb", "kb"), ("runs", "runs")):
+            given = filled.get(section, {})
+            if isinstance(given, dict):
+                filled[section] = {"path": base / folder, **given}
+        return filled
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_model(cls, data: Any) -> Any:
+        """What a role does not set for itself is as in [model]."""
+        roles, usual = (data.get(name) for name in ("roles", "model"))
+        if isinstance(usual, Model):
+            usual = usual.model_dump()
+        if not isinstance(roles, dict) or not isinstance(usual, dict):
+            return data
+        filled = {
+            role: {**usual, **given} if given and isinstance(given, dict) else given or None
+            for role, given in roles.items()
+        }
+        return {**data, "roles": filled}
+
+    def role(self, role: Role) -> Model:
+        """The model that plays the role."""
+        return getattr(self.roles, role) or self.model
+
+
+def allowed(section: str, kind: str = "") -> tuple[str, ...]:
+    """Keys of a section; "" = the sections and top-level keys; `kind` chooses a strategy.
+
+    Raises `KeyError` for an unknown section or strategy.
+    """
+    if not section:
+        return tuple(Settings.model_fields)
+    if section == "strategy":
+        return tuple(STRATEGIES[kind or "tc-rag"].model_fields)
+    return tuple(model_of(section).model_fields)
+
+
+def section_names() -> tuple[str, ...]:
+    """Every section, as it is written in a file."""
+    return tuple(
+        dotted
+        for name in Settings.model_fields
+        if is_section(name)
+        for dotted in (ROLE_SECTIONS if name == "roles" else (name,))
+    )
+
+
+def model_of(section: str) -> type[Section]:
+    """The model class of a plain section or of a role. Raises `KeyError`."""
+    if section in ROLE_SECTIONS:
+        return Model
+    annotation = Settings.model_fields[section].annotation
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation
+    raise KeyError(section)
+
+
+def is_section(name: str) -> bool:
+    if name == "strategy" or name in ROLE_SECTIONS:
+        return True
+    field = Settings.model_fields.get(name)
+    return field is not None and not get_args(field.annotation) and name != "home"

@@ -1,0 +1,195 @@
+"""How a question is solved: what each strategy can be set to, and its defaults.
+
+A default from a paper says where; the other methods' are in `osler.app.config.baselines`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from osler.app.config.baselines import BASELINES, AnyBaseline
+from osler.app.config.fields import RealLimit, Section, ShareLimit, Whole, listed
+from osler.app.config.unified import Unified
+
+_PASSAGES = Field(default=5, ge=1, le=200, description="Passages a search gives to the model.")
+
+
+class Direct(Section):
+    """The model alone, without evidence."""
+
+    kind: Literal["direct"] = "direct"
+
+
+class Cot(Section):
+    """The model alone, step by step."""
+
+    kind: Literal["cot"] = "cot"
+
+
+class Rag(Section):
+    """One search, then the answer."""
+
+    kind: Literal["rag"] = "rag"
+    k: Whole = Field(
+        default=10, ge=1, le=200, description="Passages that are read (Omni-RAG §5.1.2)."
+    )
+
+
+ToolName = Literal[
+    "DOC_RAG",
+    "KG_RAG",
+    "KG_CHAINS",
+    "KG_COMMUNITIES",
+    "KG_NEAR",
+    "PEDIA_RAG",
+    "WEB_RAG",
+    "EMR_RAG",
+    "HYPOTHESIS_OUTPUT",
+    "MEDICAL_NER",
+    "KNOWLEDGE_ORGANIZE",
+    "FILTER",
+]
+"""The tools of `osler.methods.tcrag.tools`."""
+
+
+class TcRag(Section):
+    """A memory stack whose state value says when a conclusion may stand."""
+
+    kind: Literal["tc-rag"] = "tc-rag"
+    metric: Literal["cppl", "uct", "off"] = Field(
+        default="cppl",
+        description="State value: conditional perplexity (Eq. 4), uncertainty (Eq. 5), or none.",
+    )
+    sigma: RealLimit = Field(
+        default=None,
+        description='A conclusion stands below it; "none" = 10 for cppl, 20 for uct'
+        " (TC-RAG App. 8.5), or what was fitted to the packaged model.",
+    )
+    max_loop: Whole = Field(
+        default=8,
+        ge=1,
+        le=1_000,
+        description="Actions, at most (Alg. 1, line 4; the value is that of the released code).",
+    )
+    backtrack: bool = Field(default=True, description="False: the ablation without Backtrack.")
+    summary: bool = Field(default=True, description="False: the ablation without Summary.")
+    visible: bool = Field(default=False, description="Also show the state value to the model.")
+    k: Whole = _PASSAGES
+    moves: Literal["auto", "any", "guided"] = Field(
+        default="auto",
+        description="any: every action at every step, as in the paper; guided: only those that"
+        " the memory makes sense of, for small models; auto: guided where the model does not"
+        " word answers.",
+    )
+    tools: Annotated[tuple[ToolName, ...], BeforeValidator(listed)] = Field(
+        default=(),
+        description="The tools that are offered; empty = a search for each kind of source and"
+        " for the concept graph. The released code's helpers are offered only when named"
+        " (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER).",
+    )
+    dialect: Literal["paper", "released"] = Field(
+        default="paper",
+        description="How replies are read: by the paper's tags, or by the rules of the authors'"
+        " program (Action, Action Input, Final Answer).",
+    )
+
+
+class KagThinker(Section):
+    """A question taken apart into logical forms, each solved in depth."""
+
+    kind: Literal["kag-thinker"] = "kag-thinker"
+    decompose: bool = Field(
+        default=True, description="False: the question itself is the only step (an ablation)."
+    )
+    boundary: Literal["both", "self-check", "likelihood", "none"] = Field(
+        default="both",
+        description="What must hold for the model's own answer to stand (KAG-Thinker §3.2);"
+        " none: everything is looked up.",
+    )
+    tau: ShareLimit = Field(
+        default=None,
+        description='Least probability of a token inside the box; "none" = as calibrated, else 0.5'
+        " (the paper gives no value).",
+    )
+    retriever: Literal["hybrid", "text"] = Field(
+        default="hybrid",
+        description="hybrid: the graph source is asked by logical form as well (KAG-Thinker §3.4);"
+        " text: by words alone, as all others (§4.1).",
+    )
+    k: Whole = Field(
+        default=3, ge=1, le=200, description="Passages of one search (KAG-Thinker §4.1)."
+    )
+    turns: Whole = Field(
+        default=10,
+        ge=1,
+        le=100,
+        description="Searches for one sub-question, at most (the value of the released code).",
+    )
+    formulas: bool = Field(
+        default=True,
+        description="Try a verified formula before a program; false: programs only, as the paper.",
+    )
+
+
+class OmniRag(Section):
+    """A plan says which source is asked, and in which words; one reading answers."""
+
+    kind: Literal["omni-rag"] = "omni-rag"
+    planner: Literal[
+        "auto", "original", "query2doc", "prompting", "reflexion", "serts", "trained"
+    ] = Field(
+        default="auto",
+        description="Who plans (Omni-RAG App. D.3); trained: the planner's model as it was trained"
+        " (an adapter, say); auto: prompting, but original where the planner's model may not"
+        " word medicine.",
+    )
+    prompt: Literal["full", "brief"] = Field(
+        default="full",
+        description="What a trained planner is asked, as its training records have it: full, the"
+        " paper's (App. E.7), or brief, the question and the names of the sources.",
+    )
+    hold: Literal["nothing", "form", "query"] = Field(
+        default="nothing",
+        description="What a trained planner's plan is held to, by an engine that can: nothing, as"
+        " in the paper; its form; or its form with at least one query.",
+    )
+    queries: Whole = Field(
+        default=3, ge=1, le=20, description="Queries for a source, at most (Omni-RAG §4.1)."
+    )
+    k: Whole = Field(
+        default=10, ge=1, le=200, description="Passages that one query finds (Omni-RAG §5.1.2)."
+    )
+    per_source: Whole = Field(
+        default=5, ge=1, le=200, description="Passages of one source that are read, at most."
+    )
+    rounds: Whole = Field(
+        default=8, ge=1, le=100, description="Plans that reflexion and serts try (App. D.3)."
+    )
+    width: Whole = Field(
+        default=3, ge=1, le=20, description="Children of a node of serts; the paper gives none."
+    )
+    judged: Whole = Field(
+        default=5,
+        ge=1,
+        le=200,
+        description="Passages of one query that the judge of reflexion and serts reads: the"
+        " better half (Omni-RAG §5.1.2).",
+    )
+
+
+Strategy = Annotated[
+    Direct | Cot | Rag | TcRag | KagThinker | OmniRag | Unified | AnyBaseline,
+    Field(discriminator="kind"),
+]
+STRATEGIES: dict[str, type[Section]] = {
+    "direct": Direct,
+    "cot": Cot,
+    "rag": Rag,
+    "tc-rag": TcRag,
+    "kag-thinker": KagThinker,
+    "omni-rag": OmniRag,
+    "unified": Unified,
+    **BASELINES,
+}

@@ -1,0 +1,125 @@
+"""What each configured model can do, found out by asking it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from osler.app import wiring
+from osler.app.config import ROLES, Role, Settings
+from osler.errors import ModelError, OslerError
+from osler.llm.core.base import Attentive, Completion, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.core.grammar import Grammar, lit
+
+_ASKED = [Message("user", "Say yes.")]
+_WORD = "osler"
+"""A word that no model says by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """A model and what it was seen to do."""
+
+    roles: tuple[Role, ...]
+    """Those that it plays."""
+    kind: str
+    name: str = ""
+    completes: bool = False
+    logprobs: Literal["exact", "none"] = "none"
+    """"exact": of each token that it wrote, whether or not that is among the likeliest."""
+    likeliest: int = 0
+    """How many of the likeliest tokens it told of a place, of five that were asked for."""
+    scores: bool = False
+    """Whether it says how likely a given text is."""
+    attends: bool = False
+    """Whether it shows its attention."""
+    constrains: bool = False
+    """Whether a grammar holds its replies."""
+    formats: tuple[str, ...] = ()
+    """What its replies can be held to, as engines call it."""
+    embeds: bool = False
+    writes: bool = False
+    """Whether the settings let it word medicine."""
+    context: int | None = None
+    """Tokens; `None` where the server keeps that to itself."""
+    seconds: float = 0.0
+    """Of one short call."""
+    error: str = ""
+    """Why it cannot be asked."""
+    fix: str = ""
+
+
+async def abilities(settings: Settings) -> tuple[Ability, ...]:
+    """One for each different model, in the order of the roles; an absent one says why."""
+    return tuple([await _asked(settings, roles) for roles in _shared(settings)])
+
+
+def _shared(settings: Settings) -> Iterable[tuple[Role, ...]]:
+    """Roles that one model plays, together."""
+    groups: dict[object, list[Role]] = {}
+    for role in ROLES:
+        groups.setdefault(settings.role(role), []).append(role)
+    return map(tuple, groups.values())
+
+
+async def _asked(settings: Settings, roles: tuple[Role, ...]) -> Ability:
+    found = Ability(roles, settings.role(roles[0]).kind, writes=wiring.writes(settings, roles[0]))
+    try:
+        chosen = settings.role(roles[0])
+        section = "model" if chosen == settings.model else f"roles.{roles[0]}"
+        ready = await wiring.language_model(chosen, section)
+        return await _seen(ready, replace(found, name=ready.model.name))
+    except OslerError as error:
+        return replace(found, error=error.message, fix=error.fix)
+
+
+async def _seen(ready: wiring.Ready, found: Ability) -> Ability:
+    model = ready.model
+    began = time.perf_counter()
+    reply = await model.complete(_ASKED, Sampling(temperature=0.0, max_tokens=8, top=5))
+    seconds = time.perf_counter() - began
+    held = ready.constrains and await _held(model)
+    context = getattr(model, "context", None)
+    return replace(
+        found,
+        completes=True,
+        seconds=round(seconds, 3),
+        logprobs="exact" if _tiled(reply) else "none",
+        likeliest=max((len(token.top) for token in reply.tokens), default=0),
+        scores=await _scores(model),
+        attends=await _attends(model),
+        constrains=held,
+        # What a server was seen to hold to when it was connected to, grammars aside.
+        formats=ready.formats if held or not ready.constrains else (),
+        context=context if isinstance(context, int) else None,
+    )
+
+
+def _tiled(reply: Completion) -> bool:
+    """Whether the tokens that were told are the whole reply."""
+    told = {i for token in reply.tokens for i in range(token.start, token.end)}
+    return bool(reply.text) and told == set(range(len(reply.text)))
+
+
+async def _scores(model: LanguageModel) -> bool:
+    if not isinstance(model, Likelihood):
+        return False
+    scored = await model.score("The heart pumps", " blood")
+    return any(token.logprob < 0 for token in scored.tokens)
+
+
+async def _attends(model: LanguageModel) -> bool:
+    if not isinstance(model, Attentive):
+        return False
+    seen = await model.attend("The heart pumps", " blood")
+    return len(seen.weights) == len(seen.tokens) > 0
+
+
+async def _held(model: LanguageModel) -> bool:
+    held = Sampling(temperature=0.0, max_tokens=8, top=0, grammar=Grammar("word", lit(_WORD)))
+    try:
+        return (await model.complete(_ASKED, held)).text == _WORD
+    except ModelError:
+        return False

@@ -1,0 +1,105 @@
+"""The checks of places and files; the models have their own (`abilities`)."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from osler.app import wiring
+from osler.app.config import Settings
+from osler.errors import OslerError
+
+_LEAST_FREE = 1_000_000_000
+"""Bytes: room for the default models, once more for requantising, and some runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    status: Literal["pass", "warn", "fail"]
+    detail: str
+    fix: str = ""
+
+
+def checks(settings: Settings) -> Iterator[Check]:
+    """Each check as it is done; a failed one does not stop the others."""
+    for name, look in (
+        ("disk", _disk),
+        ("runs", _runs),
+        ("encoder", _encoder),
+        ("reranker", _reranker),
+        ("knowledge base", _knowledge_base),
+    ):
+        yield _guarded(name, look, settings)
+
+
+def _guarded(name: str, look: Callable[[Settings], Check], settings: Settings) -> Check:
+    try:
+        return look(settings)
+    except OslerError as error:
+        return Check(name, "fail", error.message, error.fix)
+
+
+def _disk(settings: Settings) -> Check:
+    place = settings.home
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    detail = f"{free / 1e9:.1f} GB free in {place}"
+    if free < _LEAST_FREE:
+        return Check("disk", "warn", detail, "free some space, or set home elsewhere")
+    return Check("disk", "pass", detail)
+
+
+def _runs(settings: Settings) -> Check:
+    folder = settings.runs.path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".doctor"
+        probe.write_text("", encoding="utf-8")
+        probe.unlink()
+    except OSError as error:
+        fix = "set runs.path to a folder that can be written, or runs.keep = false"
+        return Check("runs", "fail", f"{folder}: {error.strerror}", fix)
+    return Check("runs", "pass", f"kept in {folder}")
+
+
+def _encoder(settings: Settings) -> Check:
+    chosen = wiring.encoder(settings)
+    near, far = (
+        chosen.encode(["high blood pressure", "a red bicycle"], kind="passage")
+        @ (chosen.encode(["hypertension"], kind="query")[0])
+    )
+    detail = f"{chosen.identity}; hypertension is nearer to high blood pressure ({near:.2f})"
+    detail += f" than to a red bicycle ({far:.2f})"
+    if near <= far:
+        return Check("encoder", "fail", detail, "run `osler download-models`")
+    return Check("encoder", "pass", detail)
+
+
+def _reranker(settings: Settings) -> Check:
+    if settings.reranker.kind == "none":
+        return Check("reranker", "pass", "none is configured")
+    second = wiring.reranker(settings, wiring.encoder(settings))
+    assert second is not None, "some reranker is configured"  # noqa: S101
+    texts = ["Iron deficiency anaemia is treated with iron.", "The train leaves at noon."]
+    near, far = asyncio.run(second.relevance("What treats iron deficiency anaemia?", texts))
+    detail = f"{settings.reranker.kind}: a passage that answers has {near:.2f}, another {far:.2f}"
+    if near <= far:
+        return Check("reranker", "fail", detail, "use a model that was trained to rerank")
+    return Check("reranker", "pass", detail)
+
+
+def _knowledge_base(settings: Settings) -> Check:
+    with wiring.knowledge_base(settings) as kb:
+        kb.require_built(wiring.encoder(settings).identity)
+        problems = kb.verify()
+        if problems:
+            shown = "; ".join(problems[:3])
+            fix = "run `osler kb build --rebuild`"
+            return Check("knowledge base", "fail", f"{len(problems)} problems: {shown}", fix)
+        detail = f"{kb.path}: snapshot {kb.snapshot}, sources {', '.join(kb.sources)}"
+        return Check("knowledge base", "pass", detail)

@@ -1,0 +1,263 @@
+"""Settings → an evaluation: which strategies run on which data, into which log folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from osler.app import wiring
+from osler.app.config import STRATEGIES, Settings, presets
+from osler.app.wiring import graphs
+from osler.errors import BadConfig
+from osler.evaluate import plan as planning
+from osler.evaluate.datasets import Loaded, data_set
+from osler.evaluate.datasets.hub import PREFIX, hub_file, parse_hub
+from osler.evaluate.export import Harness, export
+from osler.evaluate.export.write import Part
+from osler.evaluate.judged import Form, Judgement, Judging
+from osler.evaluate.judges import Judge
+from osler.evaluate.plan import Entrant, Plan
+from osler.evaluate.runner import Cell, Finished, Keep, Progress, Ready, Runner
+from osler.llm.recording.response_cache import Replies
+from osler.llm.recording.tape import Tape
+from osler.methods.baselines.table import ATTENTION, CHAINS, METHODS_BY_KIND
+from osler.trace import Solver
+
+KeepRun = Callable[[Settings, wiring.Parts, Tape, Finished], str]
+"""Keeps a finished run with its tape; returns its name below `runs/` of the log folder."""
+ALL = "all"
+"""Stands for every strategy, with what follows it for each: "all:answer.candidates=1"."""
+_LACKS = {
+    ATTENTION: (
+        f"the model's {ATTENTION}",
+        'set model.kind = "transformers", or take dragin-entropy',
+    ),
+    CHAINS: ("a concept graph, and the knowledge base has none", "`osler kb graph add` one"),
+}
+"""What a method may need that is not there, in words, and how to get it."""
+Load = Callable[[Mapping[str, object], str | None], Settings]
+"""Flags by dotted key, and a preset or `None` → the settings in force."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one command runs."""
+
+    settings: Mapping[str, Settings]
+    """Label to settings, in the order in which they run."""
+    plan: Plan
+    cells: tuple[Cell, ...]
+
+
+def strategy_settings(label: str, load: Load) -> Settings:
+    """The settings of a strategy as it is named: "rag", "tc-rag:metric=uct", "tc-rag-uct".
+
+    A name is a strategy or a preset; after it come settings, those without a dot of the
+    strategy itself ("cot:answer.options=letters"). Raises `BadConfig`.
+    """
+    # A colon parts two settings only before KEY=: an address has colons too.
+    name, *given = (part.strip() for part in re.split(r":(?=\s*[\w.-]+\s*=)", label))
+    name, _, word = name.partition(":")
+    if word:
+        raise BadConfig(
+            f"{label!r}: {word!r} is not KEY=VALUE", fix='write it as "tc-rag:metric=uct"'
+        )
+    settings = (part.partition("=") for part in given)
+    flags: dict[str, object] = {
+        key.strip() if "." in key else f"strategy.{key.strip()}": value
+        for key, _, value in settings
+    }
+    if name in presets() and name not in STRATEGIES:
+        return load(flags, name)
+    return load({"strategy.kind": name, **flags}, None)
+
+
+def labels_of(words: Sequence[str], load: Load) -> tuple[list[str], dict[str, str]]:
+    """The labels of what is asked for, each once; beside them who is not in `all`, and why.
+
+    Presets are not in `all`: each is a strategy with other settings.
+    """
+    labels: list[str] = []
+    left_out: dict[str, str] = {}
+    for word in words:
+        name, colon, settings = word.partition(":")
+        if name.strip() != ALL:
+            labels.append(word)
+            continue
+        for kind in STRATEGIES:
+            label = f"{kind}{colon}{settings}"
+            if needs := _unmet(strategy_settings(label, load)):
+                left_out[kind] = f"it needs {_LACKS[needs][0]}"
+            else:
+                labels.append(label)
+    return list(dict.fromkeys(labels)), left_out
+
+
+def _unmet(settings: Settings) -> str:
+    """What the strategy needs and has not: a key of `_LACKS`, or empty."""
+    method = METHODS_BY_KIND.get(settings.strategy.kind)
+    needs = method.needs if method else ""
+    if needs == ATTENTION and settings.role("reader").kind != "transformers":
+        return needs
+    return needs if needs == CHAINS and not graphs.exists(settings) else ""
+
+
+def read_task(word: str, folder: Path | None) -> Loaded:
+    """A data set by name, or "NAME=FILE+FILE" for files that lie elsewhere.
+
+    A file may be on the hub (`datasets.hub`). Raises `BadConfig`, `MalformedSource` and what
+    `hub_file` raises.
+    """
+    name, equals, files = word.partition("=")
+    found = data_set(name.strip())
+    if equals:
+        return found.read([_file(file.strip(), folder) for file in files.split("+")])
+    if folder is None:
+        raise BadConfig(
+            f"where are the files of {name}?", fix=f"name their folder with --data: {found.origin}"
+        )
+    return found.load(folder)
+
+
+def _file(word: str, folder: Path | None) -> Path:
+    if not word.startswith(PREFIX):
+        return Path(word).expanduser()
+    file = parse_hub(word)
+    if folder is None:
+        raise BadConfig(
+            f"where shall {file.repo} be kept?", fix="name the folder of the data with --data"
+        )
+    return hub_file(file, folder)
+
+
+def trial(
+    tasks: Sequence[str],
+    labels: Sequence[str],
+    load: Load,
+    *,
+    data: Path | None,
+    limit: int | None,
+    seed: int,
+    experiment: str = "",
+) -> Trial:
+    """Everything is read and checked before the first sample is tried."""
+    settings = {label: strategy_settings(label, load) for label in labels}
+    for label, found in settings.items():
+        if needs := _unmet(found):
+            lacks, fix = _LACKS[needs]
+            raise BadConfig(f"{label} needs {lacks}", fix=fix)
+    entrants = {
+        label: planning.entrant(label, found.model_dump(mode="json"))
+        for label, found in settings.items()
+    }
+    noted, cells, kept = {}, [], []
+    for word in tasks:
+        loaded = read_task(word, data)
+        task = planning.task_of(loaded, data_set(loaded.name).kind)
+        noted[task.name] = task
+        samples = planning.chosen(loaded.samples, limit, seed)
+        kept.append((task, samples))
+    for label in labels:
+        cells += [Cell(label, task.name, samples) for task, samples in kept]
+    asked = {label: {task.name: len(samples) for task, samples in kept} for label in labels}
+    made = Plan(seed, noted, entrants, asked, version("osler"), experiment)
+    return Trial(settings, made, tuple(cells))
+
+
+async def run(
+    made: Trial,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    again: bool = True,
+    progress: Progress | None = None,
+    keep: KeepRun | None = None,
+    replies: Replies | None = None,
+) -> Plan:
+    """Tries what the log folder lacks; `keep`: every run with its tape.
+
+    What `replies` knows is not asked of a model again, under whichever strategy.
+    Raises `BadRun` where the folder was made otherwise.
+    """
+    planning.keep(folder, made.plan)
+
+    async def prepare(label: str) -> Ready:
+        ready = await prepared(made.settings[label], keep, replies)
+        known = replace(
+            made.plan.entrants[label], models=dict(ready.models), snapshot=ready.snapshot
+        )
+        planning.keep(folder, _only(made.plan, known))
+        return ready
+
+    await Runner(folder, prepare, jobs, again, progress).run(made.cells)
+    return planning.read(folder)
+
+
+def _only(plan: Plan, entrant: Entrant) -> Plan:
+    return replace(plan, entrants={entrant.label: entrant})
+
+
+async def prepared(
+    settings: Settings, keep: KeepRun | None = None, replies: Replies | None = None
+) -> Ready:
+    """The strategy, with its models and its knowledge base open."""
+    parts = await wiring.live(settings)
+    if replies is not None:
+        parts = wiring.remembered(settings, parts, replies)
+    solver: Solver = wiring.solver(settings, parts)
+
+    def taped(keep: KeepRun) -> tuple[Solver, Keep]:
+        tape = Tape()
+        recorded = wiring.recorded(parts, tape)
+        return wiring.solver(settings, recorded), partial(keep, settings, recorded, tape)
+
+    return Ready(
+        solver,
+        {str(role): name for role, name in parts.names.items()},
+        parts.snapshot,
+        wiring.budget(settings),
+        settings.sampling.seed,
+        settings.strategy.kind,
+        None if keep is None else partial(taped, keep),
+    )
+
+
+async def judge(
+    settings: Settings,
+    folder: Path,
+    form: Form,
+    *,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> list[Judgement]:
+    """New judgements by the model in the role `judge`. Raises `BadRun` where there is nothing."""
+    planning.read(folder)
+    ready = (await wiring.cast(settings, ("judge",)))["judge"]
+    made = []
+    async for one in Judging(folder, form, Judge(ready.model, ready.constrains), limit).run():
+        made.append(one)
+        if progress is not None:
+            progress(f"{form} by {one.judge}", len(made), None)
+    return made
+
+
+def exported(
+    tasks: Sequence[str],
+    harness: Harness,
+    folder: Path,
+    *,
+    data: Path | None,
+    limit: int | None,
+    seed: int,
+) -> list[Path]:
+    """The same samples that `trial` would try, as files for another harness."""
+    parts = []
+    for word in tasks:
+        loaded = read_task(word, data)
+        samples = planning.chosen(loaded.samples, limit, seed)
+        parts.append(Part(loaded.name, data_set(loaded.name).kind, samples, loaded.digest))
+    return export(parts, harness, folder)

@@ -1,0 +1,64 @@
+"""What takes knowledge out of the texts: names and patterns, or the configured model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal, get_args
+
+from osler.app.config import Settings
+from osler.app.wiring.graphs import graph_of
+from osler.app.wiring.models import cast
+from osler.errors import BadConfig
+from osler.extract import schema
+from osler.extract.base import Extractor
+from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.items import Unit
+from osler.extract.model import DEFAULT, ModelExtractor
+from osler.retrieve.words import STOP_WORDS
+
+By = Literal["dictionary", "model"]
+
+
+@asynccontextmanager
+async def extractor(
+    settings: Settings,
+    by: By,
+    *,
+    schema_file: Path | None = None,
+    units: Sequence[str] = (),
+    pairs: bool = True,
+    brief: bool | None = None,
+) -> AsyncIterator[Extractor]:
+    """The extractor; the model is the summariser's. `brief`: `None` = for the packaged one.
+
+    Raises `BadConfig` for a bad schema or unit, and for either without a model, which is
+    before any model is loaded; and `ModelError`.
+    """
+    if by == "dictionary":
+        if schema_file is not None or units:
+            raise BadConfig(
+                "the dictionary takes no schema and no units", fix="add --by model, or leave them"
+            )
+        graph = graph_of(settings)
+        try:
+            with DictionaryExtractor(graph, STOP_WORDS, pairs) as found:
+                yield found
+        finally:
+            if graph is not None:
+                graph.close()
+        return
+    wanted = _units(units)
+    chosen = schema.load(schema_file) if schema_file else schema.medicine()
+    ready = (await cast(settings, ["summariser"]))["summariser"]
+    if brief is None:
+        brief = settings.role("summariser").kind == "packaged"
+    yield ModelExtractor(ready.model, chosen, wanted, constrains=ready.constrains, brief=brief)
+
+
+def _units(given: Sequence[str]) -> tuple[Unit, ...]:
+    known: tuple[Unit, ...] = get_args(Unit)
+    if unknown := [name for name in given if name not in known]:
+        raise BadConfig(f"there is no unit {unknown[0]!r}", fix=f"choose of {', '.join(known)}")
+    return tuple(unit for unit in known if unit in given) or DEFAULT

@@ -1,0 +1,176 @@
+"""The knowledge base that the settings name, and what searches it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from importlib.resources import as_file, files
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+from osler.app.config import Settings
+from osler.app.wiring import graphs, online_sources
+from osler.app.wiring.hub import reranked, reranker
+from osler.app.wiring.keys import server_key
+from osler.app.wiring.models import encoder
+from osler.errors import BadConfig, KnowledgeBaseMissing
+from osler.extract.indexes.kinds import KINDS
+from osler.graph.extras import has_rapidfuzz
+from osler.kb.base import Built, KnowledgeBase, Progress
+from osler.kb.search.base import Choice, Filter
+from osler.methods.omni.describe import Offer
+from osler.retrieve.graph import GraphRetriever
+from osler.retrieve.indexed import Indexed, Named
+from osler.retrieve.patients import SimilarPatients
+from osler.retrieve.relevance import Overlap
+from osler.retrieve.sources import Fusion, over
+from osler.retrieve.web import Together
+from osler.types import ALL_SOURCES, EMR, GRAPH, Hit, Relevance, Retriever
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Encoder
+    from osler.kb.ingest.bulk import Runner
+
+_SAMPLE_LICENCE = "Apache-2.0"
+_TITLES = 3
+"""Documents whose titles describe a source of the user's own."""
+
+
+def knowledge_base(settings: Settings) -> KnowledgeBase:
+    """The configured knowledge base. Raises `KnowledgeBaseError`."""
+    return KnowledgeBase.open(settings.kb.path, engine(settings))
+
+
+def engine(settings: Settings) -> Choice:
+    """What searches it. Raises `BadConfig` for a key file that cannot be read."""
+    chosen = settings.kb
+    key = server_key(chosen.key_file, "kb", "QDRANT_API_KEY") if chosen.url else None
+    return Choice(chosen.engine, chosen.url, key, chosen.collection)
+
+
+def within(settings: Settings, sources: tuple[str, ...]) -> Filter:
+    """Which passages may be found."""
+    chosen = settings.retrieve
+    return Filter(
+        sources,
+        (chosen.year_from, chosen.year_to),
+        chosen.languages,
+        chosen.kinds,
+        chosen.retracted,
+        chosen.trust,
+    )
+
+
+def runner(on: Literal["processes", "ray"], workers: int | None) -> Runner:
+    """Who does bulk work: so many workers, or one a core. RAY_ADDRESS names a cluster."""
+    from osler.kb.ingest.bulk import OnRay, Processes
+
+    count = workers or os.cpu_count() or 1
+    return Processes(count) if on == "processes" else OnRay(count, os.environ.get("RAY_ADDRESS"))
+
+
+def open_or_create(settings: Settings) -> KnowledgeBase:
+    try:
+        return knowledge_base(settings)
+    except KnowledgeBaseMissing:
+        return KnowledgeBase.create(settings.kb.path, engine(settings))
+
+
+def build_sample(settings: Settings, progress: Progress | None = None) -> Built:
+    """Puts the packaged sample texts into the configured knowledge base and builds it."""
+    with open_or_create(settings) as kb:
+        with as_file(files("osler.sample")) as folder:
+            for source in ALL_SOURCES:
+                kb.add(
+                    [folder / source],
+                    source=source,
+                    licence=_SAMPLE_LICENCE,
+                    illustrative=True,
+                    progress=progress,
+                )
+        return kb.build(encoder(settings), progress=progress)
+
+
+def searched(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
+    """The sources to search: those allowed that are there, or outside; patients only when named.
+
+    Raises `BadConfig` for a source that is asked for and not there.
+    """
+    present, wanted = {*kb.sources, *online_sources.sources(settings)}, settings.kb.sources
+    if graphs.exists(settings):
+        present.add(GRAPH)
+    if not wanted:
+        return _ordered(present - {EMR})
+    if absent := set(wanted) - present:
+        raise BadConfig(
+            f"the knowledge base has no source {', '.join(sorted(absent))}",
+            fix=f"choose from {', '.join(_ordered(present))}, or `osler kb add` it",
+        )
+    return _ordered(wanted)
+
+
+def offers(kb: KnowledgeBase, sources: tuple[str, ...]) -> tuple[Offer, ...]:
+    """The sources as a planner is told of them; one of the user's own by some of its titles."""
+
+    def titles(source: str) -> tuple[str, ...]:
+        if source in ALL_SOURCES or source not in kb.sources:
+            return ()
+        first = islice(kb.documents(source), _TITLES)
+        return tuple(passages[0].title for passages in first if passages[0].title)
+
+    return tuple(Offer(source, titles(source)) for source in sources)
+
+
+def retriever(
+    settings: Settings,
+    kb: KnowledgeBase,
+    encoder: Encoder,
+    sources: tuple[str, ...],
+    second: Relevance | None = None,
+) -> Retriever:
+    """What searches these sources: the index, the graph, what is outside, or all of them;
+    patients by likeness. `second` weighs the relations of the graph, where it is given."""
+    held = tuple(source for source in sources if source in kb.sources)
+    several: list[Retriever] = []
+    if held or not sources:
+        several.append(_indexed(settings, kb, encoder, held))
+    if sources == (EMR,) and held:
+        several = [SimilarPatients(online_sources.patients(settings, kb), several[0])]
+    if GRAPH in sources and (graph := graphs.graph_of(settings)) is not None:
+        recogniser = graphs.recogniser_of(graph)
+        several.append(GraphRetriever(graph, second or Overlap(), recogniser=recogniser))
+    several += online_sources.online(settings, sources)
+    if not several:
+        return _indexed(settings, kb, encoder, sources)  # it says at the first search what lacks
+    return several[0] if len(several) == 1 else Together(tuple(several))
+
+
+def _indexed(
+    settings: Settings, kb: KnowledgeBase, encoder: Encoder, sources: tuple[str, ...]
+) -> Retriever:
+    chosen = settings.retrieve
+    fusion = Fusion(chosen.dense_weight, chosen.lexical_weight, float(chosen.rrf_k), chosen.depth)
+    allowed, on = within(settings, sources), set(settings.kb.indexes)
+    if on == {"chunk"}:
+        return over(kb, encoder, allowed, fusion)
+    kb.require_built(encoder.identity)
+    kinds = tuple(kind for kind in KINDS if kind in on)
+    kb.entries.require(kinds, encoder.identity)
+    named = Named(kb.webs, fuzzy=has_rapidfuzz()) if "graph" in on else None
+    return Indexed(kb, encoder, kinds, named, "chunk" in on, allowed, fusion)
+
+
+async def search(settings: Settings, query: str, *, k: int, sources: Iterable[str]) -> list[Hit]:
+    """One search of the configured knowledge base; no `sources` = all but patients."""
+    with knowledge_base(settings) as kb:
+        chosen = encoder(settings)
+        named = tuple(sources) or searched(settings, kb)
+        plain, second = retriever(settings, kb, chosen, named), reranker(settings, chosen)
+        return await reranked(settings, plain, second, named).search(query, k=k)
+
+
+def _ordered(sources: Iterable[str]) -> tuple[str, ...]:
+    """Osler's own sources in the papers' order, then the user's by name."""
+    given = set(sources)
+    own = sorted(given - set(ALL_SOURCES))
+    return (*(source for source in ALL_SOURCES if source in given), *own)

@@ -1,0 +1,128 @@
+"""The models that the settings name: the one that speaks, and the encoder of texts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from osler.app.config import Model, Role, Settings
+from osler.app.wiring.hub import encoder_of, transformers_model
+from osler.app.wiring.keys import server_key
+from osler.llm.core.base import LanguageModel
+from osler.retrieve.relevance import ByLanguage, EncoderRelevance, Overlap
+from osler.types import Relevance
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Encoder
+
+_ENGINES_WORDS = {"grammar": "GBNF", "schema": "JSON schema"}
+
+_SERVES = ("key_file", "timeout_s", "slots", "threads", "writes")
+"""Settings of a model that do not change what it replies."""
+
+PACKAGED = "smollm2-135m-instruct-q8_0"
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A model that can be asked now."""
+
+    model: LanguageModel
+    constrains: bool = True
+    """Whether it takes a grammar."""
+    formats: tuple[str, ...] = ("GBNF",)
+    """What its replies can be held to, as engines call it."""
+
+
+async def cast(
+    settings: Settings, roles: Iterable[Role], ready: dict[Model, Ready] | None = None
+) -> dict[Role, Ready]:
+    """Who plays each role; roles with equal settings share one loaded model.
+
+    `ready` holds what is loaded already, and is given what has to be loaded now.
+    """
+    ready = {} if ready is None else ready
+    played: dict[Role, Ready] = {}
+    usual = settings.model.model_copy(update={"writes": "auto"})
+    for role in roles:
+        # Whether its words may be answers does not make it another model.
+        chosen = settings.role(role).model_copy(update={"writes": "auto"})
+        if chosen not in ready:
+            section = "model" if chosen == usual else f"roles.{role}"
+            ready[chosen] = await language_model(chosen, section)
+        played[role] = ready[chosen]
+    return played
+
+
+async def language_model(chosen: Model, section: str = "model") -> Ready:
+    """The model, ready to be asked; `section` of the settings is named in what goes wrong.
+
+    A file that is cut short, or a server that is not there, is refused before a run
+    begins. Raises `ModelError`.
+    """
+    if chosen.kind == "openai":
+        from osler.llm.server import client, dialects
+
+        endpoint = client.Endpoint(
+            base_url=chosen.url,
+            model=chosen.name,
+            api_key=server_key(chosen.key_file, section),
+            timeout_s=chosen.timeout_s,
+            section=section,
+        )
+        served = await client.connect(endpoint)
+        kinds = [kind.value for kind in dialects.Kind if kind in served.server.kinds]
+        formats = tuple(_ENGINES_WORDS.get(kind, kind) for kind in kinds)
+        return Ready(served, served.constrains, formats)
+    if chosen.kind == "transformers":
+        return Ready(await asyncio.to_thread(transformers_model, chosen), False, ())
+    return Ready(await asyncio.to_thread(_embedded, chosen))
+
+
+def identity(chosen: Model) -> str:
+    """What tells two models apart though they bear one name: settings, and files as they stand."""
+    told = chosen.model_dump(mode="json", exclude=set(_SERVES))
+    folders = [place for place in (chosen.path, chosen.adapter) if place is not None]
+    told["files"] = [
+        (file.name, stat.st_size, stat.st_mtime_ns)
+        for place in folders
+        for file in (sorted(place.rglob("*")) if place.is_dir() else [place])
+        if not file.is_dir()
+        for stat in [file.stat()]
+    ]
+    return json.dumps(told, sort_keys=True)
+
+
+def _embedded(chosen: Model) -> LanguageModel:
+    from osler.llm.local.engine import check_gguf
+    from osler.llm.local.model import LlamaCpp
+    from osler.llm.local.quantise import default_gguf
+
+    if chosen.kind == "packaged":
+        path, name = default_gguf(), PACKAGED
+    else:
+        assert chosen.path is not None, "the settings refuse gguf without a path"  # noqa: S101
+        path, name = chosen.path, chosen.path.stem
+        check_gguf(path)
+    model = LlamaCpp(
+        path,
+        name=name,
+        context=chosen.context,
+        threads=chosen.thread_count,
+        slots=chosen.slots,
+        timeout_s=chosen.timeout_s,
+    )
+    model.load()
+    return model
+
+
+def encoder(settings: Settings) -> Encoder:
+    """The configured encoder. Raises `ModelError`."""
+    return encoder_of(settings.embedder)
+
+
+def relevance(encoder: Encoder) -> Relevance:
+    return ByLanguage(EncoderRelevance(encoder), Overlap())

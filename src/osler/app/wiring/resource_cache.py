@@ -1,0 +1,131 @@
+"""What is costly to open, opened once and shared by many runs and searches.
+
+A server answers many questions with one loaded model, one open knowledge base and one
+encoder. What may change between two runs, the snapshot and the sources, is read anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from osler.app.config import Model, Settings
+from osler.app.wiring import graphs, online_sources
+from osler.app.wiring.hub import reranked, reranker
+from osler.app.wiring.knowledge import knowledge_base, retriever, searched
+from osler.app.wiring.models import Ready, cast, encoder
+from osler.app.wiring.parts import Parts, roles_of, searches, with_knowledge, without_knowledge
+from osler.kb.base import KnowledgeBase
+from osler.types import Hit, Passage, Relevance, Retriever
+
+if TYPE_CHECKING:
+    from osler.graph.store import Graph
+    from osler.kb.encoders.base import Encoder
+
+_SEARCHERS = 32
+"""Searchers that are kept; each is one choice of sources and bounds."""
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The knowledge base with what searches it."""
+
+    kb: KnowledgeBase
+    encoder: Encoder
+    second: Relevance | None
+
+
+class Shelf:
+    """Opens each thing at the first need and keeps it until `close`.
+
+    `ready` and `encoder` stand in the place of what the settings name: an embedder of
+    this class that has them loaded, or a test, gives them.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        ready: dict[Model, Ready] | None = None,
+        encoder: Encoder | None = None,
+    ) -> None:
+        self.settings = settings
+        self._ready = {} if ready is None else ready
+        self._encoder = encoder
+        self._knowledge: Knowledge | None = None
+        self._graph: Graph | None = None
+        self._searchers: OrderedDict[str, Retriever] = OrderedDict()
+        self._models_lock = asyncio.Lock()
+        self._knowledge_lock = asyncio.Lock()
+
+    async def knowledge(self) -> Knowledge:
+        """Raises `KnowledgeBaseError` and `ModelError`; the next call tries again."""
+        async with self._knowledge_lock:
+            if self._knowledge is None:
+                self._knowledge = await asyncio.to_thread(self._open)
+        return self._knowledge
+
+    def _open(self) -> Knowledge:
+        kb = knowledge_base(self.settings)
+        chosen = self._encoder or encoder(self.settings)
+        kb.require_built(chosen.identity)
+        return Knowledge(kb, chosen, reranker(self.settings, chosen))
+
+    async def parts(self, settings: Settings) -> Parts:
+        """What a strategy is built from now; `settings` differ from the shelf's in what a
+        request may choose (strategy, sources, bounds). Raises `OslerError`."""
+        async with self._models_lock:
+            models = await cast(settings, roles_of(settings), self._ready)
+        if not searches(settings):
+            return without_knowledge(models)
+        held = await self.knowledge()
+        return await asyncio.to_thread(
+            with_knowledge, settings, models, held.kb, held.encoder, held.second
+        )
+
+    async def search(
+        self, settings: Settings, query: str, *, k: int, sources: Iterable[str] = ()
+    ) -> list[Hit]:
+        """One search; no `sources` = all but patients. Raises `OslerError`."""
+        held = await self.knowledge()
+        named = tuple(sources) or await asyncio.to_thread(searched, settings, held.kb)
+        return await self._searcher(settings, held, named).search(query, k=k)
+
+    def _searcher(self, settings: Settings, held: Knowledge, named: tuple[str, ...]) -> Retriever:
+        key = f"{settings.retrieve!r} {named!r} {graphs.exists(settings)}"
+        if (kept := self._searchers.get(key)) is None:
+            plain = retriever(settings, held.kb, held.encoder, named)
+            kept = self._searchers[key] = reranked(settings, plain, held.second, named)
+            if len(self._searchers) > _SEARCHERS:
+                self._searchers.popitem(last=False)
+        self._searchers.move_to_end(key)
+        return kept
+
+    async def graph(self) -> Graph | None:
+        """The concept graph; `None` where there is none."""
+        if self._graph is None:
+            self._graph = await asyncio.to_thread(graphs.graph_of, self.settings)
+        return self._graph
+
+    async def elsewhere(self, id: str) -> Passage | None:
+        """A passage that is not the knowledge base's: of the graph, or found outside before."""
+        look: tuple[Callable[[Settings, str], Passage | None], ...] = (
+            graphs.stated,
+            online_sources.kept,
+        )
+        for one in look:
+            if (found := await asyncio.to_thread(one, self.settings, id)) is not None:
+                return found
+        return None
+
+    def close(self) -> None:
+        self._searchers.clear()
+        if self._knowledge is not None:
+            self._knowledge.kb.close()
+            self._knowledge = None
+        if self._graph is not None:
+            self._graph.close()
+            self._graph = None

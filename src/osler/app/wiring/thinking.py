@@ -1,0 +1,146 @@
+"""KAG-Thinker, as the settings ask for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from osler.answer.base import Composer
+from osler.app.config import KagThinker, Role, Settings
+from osler.app.wiring.graph_lookup import FORMS
+from osler.app.wiring.parts import Parts
+from osler.app.wiring.strategies import writes
+from osler.errors import BadConfig
+from osler.llm.core.base import Sampling
+from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
+from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever
+from osler.methods.kag.executors import Calculator, Deducer
+from osler.methods.kag.focus import Focuser
+from osler.methods.kag.hybrid import QueriesAsForms
+from osler.methods.kag.outline import Outliner
+from osler.methods.kag.output import Finisher
+from osler.methods.kag.planner import Decomposer, GivenPlan, Planner
+from osler.methods.kag.solver import Thinker
+from osler.methods.kag.speaker import Speaker
+from osler.types import GRAPH
+
+_BRIEF = 80
+"""Characters of reasoning by a small model."""
+
+
+def thinker(
+    settings: Settings, chosen: KagThinker, parts: Parts, compose: Composer, sampling: Sampling
+) -> Thinker:
+    """The planner decomposes; the reader does all else."""
+    reader = speaker(settings, parts, "reader", sampling)
+    depth = replace(
+        depth_solver(settings, chosen, parts, sampling),
+        boundary=boundary(settings, chosen, reader),
+        graph=forms(chosen.retriever, parts),
+    )
+    told = "" if chosen.boundary == "none" else tau(settings, chosen, reader.model.name)[1]
+    return around(settings, chosen, parts, compose, sampling, depth, told)
+
+
+def depth_solver(
+    settings: Settings, chosen: KagThinker, parts: Parts, sampling: Sampling
+) -> DepthSolver:
+    """The paper's, without a boundary and without the graph."""
+    reader = speaker(settings, parts, "reader", sampling)
+    return DepthSolver(
+        reader,
+        parts.retriever("kag-thinker", parts.sources),
+        NoBoundary(),
+        Focuser(reader),
+        sources=parts.sources,
+        k=chosen.k,
+        turns=chosen.turns,
+    )
+
+
+def around(
+    settings: Settings,
+    chosen: KagThinker,
+    parts: Parts,
+    compose: Composer,
+    sampling: Sampling,
+    depth: Depth,
+    note: str,
+) -> Thinker:
+    """The solver around what answers its lookups.
+
+    A model that may not word medicine is taken for too small for Table 1 and for long reasoning.
+    """
+    reader = speaker(settings, parts, "reader", sampling)
+    planner: Planner = GivenPlan()
+    if chosen.decompose:
+        asked = speaker(settings, parts, "planner", sampling)
+        planner = Decomposer(asked) if writes(settings, "planner") else Outliner(asked)
+    return Thinker(
+        planner,
+        depth,
+        Calculator(reader, None if chosen.formulas else {}),
+        Deducer(reader),
+        Finisher(reader),
+        compose,
+        note,
+    )
+
+
+def forms(how: Literal["hybrid", "text"], parts: Parts) -> FormRetriever | None:
+    """`None` where nothing is looked up by form: no graph source, or plain text is asked for."""
+    if how == "text" or GRAPH not in parts.sources:
+        return None
+    return QueriesAsForms(parts.retriever(FORMS, (GRAPH,)))
+
+
+def tau(settings: Settings, chosen: KagThinker, reader: str) -> tuple[float, str]:
+    """As set; else as calibrated to this very model; else the usual one.
+
+    With it what a reader of the trace should know of it: where it comes from, or why another
+    value was passed over.
+    """
+    if chosen.tau is not None:
+        return chosen.tau, ""
+    fitted = settings.calibration
+    if fitted.tau is None:
+        return TAU, ""
+    if fitted.tau_model == reader:
+        told = f"tau {fitted.tau:g}: calibrated on {fitted.tau_n} answers, {fitted.tau_date}"
+        return fitted.tau, told
+    return TAU, (
+        f"the calibrated tau {fitted.tau:g} is for {fitted.tau_model}, not for {reader}:"
+        " it is not used"
+    )
+
+
+def speaker(settings: Settings, parts: Parts, role: Role, sampling: Sampling) -> Speaker:
+    """The role's model, asked as KAG-Thinker asks."""
+    ready = parts.models[role]
+    made = Speaker(ready.model, role, sampling, ready.constrains)
+    return made if writes(settings, role) else replace(made, reasoning=_BRIEF)
+
+
+def boundary(
+    settings: Settings, chosen: KagThinker, reader: Speaker
+) -> GenerateThenAssess | NoBoundary:
+    """What says whether the reader knows by itself."""
+    if chosen.boundary == "none":
+        return NoBoundary()
+    return GenerateThenAssess(
+        reader,
+        tau(settings, chosen, reader.model.name)[0],
+        self_check=chosen.boundary in ("both", "self-check"),
+        likelihood=chosen.boundary in ("both", "likelihood"),
+        examples=not writes(settings, "reader"),
+    )
+
+
+def own_knowledge(settings: Settings, chosen: KagThinker, parts: Parts) -> GenerateThenAssess:
+    """The boundary as a run has it, to be asked alone. Raises `BadConfig` where there is none."""
+    asked = settings.sampling
+    sampling = Sampling(asked.temperature, asked.max_tokens, seed=asked.seed)
+    found = boundary(settings, chosen, speaker(settings, parts, "reader", sampling))
+    if isinstance(found, NoBoundary):
+        raise BadConfig("there is no boundary", fix='set strategy.boundary = "both"')
+    return found

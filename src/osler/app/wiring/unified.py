@@ -1,0 +1,179 @@
+"""The unified system, as the settings ask for it: the parts of three strategies in one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+from osler.answer.base import Composer
+from osler.answer.extractive import Extractive
+from osler.app.config import KagThinker, OmniRag, Settings, TcRag, Unified
+from osler.app.wiring import strategies, thinking
+from osler.app.wiring.parts import Parts
+from osler.app.wiring.planning import planned_retriever, source_planner
+from osler.app.wiring.tools import carried, tools
+from osler.llm.core.base import Likelihood, Sampling
+from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
+from osler.methods.kag.depth import Depth
+from osler.methods.kag.solver import Thinker
+from osler.methods.tcrag.tools import Tool
+from osler.methods.unified.depth import MachineDepth
+from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
+from osler.methods.unified.signal import StateSignal
+
+_PAPERS: Mapping[str, Literal["both", "self-check", "likelihood", "none"]] = {
+    "both": "both",
+    "self-check": "self-check",
+    "likelihood": "likelihood",
+    "none": "none",
+}
+"""The boundaries that KAG-Thinker has alone."""
+
+
+def unified(
+    settings: Settings, chosen: Unified, parts: Parts, compose: Composer, sampling: Sampling
+) -> Thinker:
+    """KAG-Thinker's solver around what `chosen` puts in its places."""
+    as_thinker = thinking_of(chosen)
+    boundary, notes = _boundary(settings, chosen, parts, sampling)
+    search = _search(settings, chosen, parts, sampling)
+    depth: Depth
+    if chosen.machine:
+        depth = _machine(settings, chosen, parts, sampling, boundary, search)
+        # Where no reader may word medicine, a machine's note stands before the steps.
+        notes += [strategies.threshold(settings, machine_of(chosen), _planner(parts)).note]
+    else:
+        depth = replace(
+            thinking.depth_solver(settings, as_thinker, parts, sampling),
+            boundary=boundary,
+            graph=thinking.forms(chosen.retriever, parts),
+            finder=search,
+        )
+    note = "; ".join(dict.fromkeys(filter(None, notes)))
+    return thinking.around(settings, as_thinker, parts, compose, sampling, depth, note)
+
+
+def thinking_of(chosen: Unified) -> KagThinker:
+    """What KAG-Thinker's parts are set to; the state value is no matter of theirs."""
+    return KagThinker(
+        decompose=chosen.decompose,
+        boundary=_PAPERS.get(chosen.boundary, "both"),
+        tau=chosen.tau,
+        retriever=chosen.retriever,
+        k=chosen.k,
+        turns=chosen.turns,
+        formulas=chosen.formulas,
+    )
+
+
+def machine_of(chosen: Unified) -> TcRag:
+    """What TC-RAG's machine is set to."""
+    return TcRag(
+        metric=chosen.metric,
+        sigma=chosen.sigma,
+        max_loop=chosen.max_loop,
+        backtrack=chosen.backtrack,
+        summary=chosen.summary,
+        visible=chosen.visible,
+        moves=chosen.moves,
+        k=chosen.k,
+    )
+
+
+def planning_of(chosen: Unified) -> OmniRag:
+    """What Omni-RAG's planner is set to; for `planner = "off"` there is none to ask."""
+    return OmniRag(
+        planner="auto" if chosen.planner == "off" else chosen.planner,
+        queries=chosen.queries,
+        k=chosen.query_k,
+        per_source=chosen.per_source,
+        rounds=chosen.rounds,
+        width=chosen.width,
+        judged=chosen.judged,
+    )
+
+
+def _planner(parts: Parts) -> str:
+    return parts.model("planner").name
+
+
+def _search(
+    settings: Settings, chosen: Unified, parts: Parts, sampling: Sampling
+) -> PlannedSearch | None:
+    if chosen.planner == "off":
+        return None
+    found = planned_retriever(parts, parts.sources, chosen.query_k)
+    planner = source_planner(settings, planning_of(chosen), parts, found, sampling)
+    coverage = parts.coverage if chosen.order == "coverage" else None
+    return PlannedSearch(planner, found, chosen.per_source, coverage)
+
+
+def _machine(
+    settings: Settings,
+    chosen: Unified,
+    parts: Parts,
+    sampling: Sampling,
+    boundary: Boundary,
+    search: PlannedSearch | None,
+) -> MachineDepth:
+    as_machine = machine_of(chosen)
+    offered: list[Tool] = []
+    if search is None:
+        gate = strategies.gate(settings, parts)
+        offered += tools(as_machine, parts, gate, sampling, longest=0)
+    else:
+        offered += [PlannedTool(search, chosen.k), *carried(as_machine, parts)]
+    graph = thinking.forms(chosen.retriever, parts)
+    if graph is not None and chosen.decompose:  # a question that is one step has no form
+        offered.append(FormTool(graph, chosen.k))
+    # A step's answer goes into other questions: one sentence of a quoted answer, not three.
+    worded = strategies.wording(settings, parts)
+    if isinstance(worded, Extractive):
+        worded = replace(worded, statements=1)
+    short = chosen.short and chosen.decompose and strategies.writes(settings, "reader")
+    as_thinker = thinking_of(chosen)
+    return MachineDepth(
+        strategies.machine(settings, as_machine, parts, tools=tuple(offered), compose=worded),
+        boundary,
+        thinking.depth_solver(settings, as_thinker, parts, sampling) if short else None,
+        chosen.k,
+    )
+
+
+def _boundary(
+    settings: Settings, chosen: Unified, parts: Parts, sampling: Sampling
+) -> tuple[Boundary, list[str]]:
+    """What says whether the reader knows by itself, and what a reader of the trace should know."""
+    if chosen.boundary == "none":
+        return NoBoundary(), []
+    signal: StateSignal | None = None
+    notes: list[str] = []
+    if chosen.boundary in ("all", "state"):
+        signal, notes = _signal(settings, chosen, parts)
+    if chosen.boundary == "state" and signal is None:
+        return NoBoundary(), notes
+    as_thinker, name = thinking_of(chosen), parts.model("reader").name
+    paper = thinking.boundary(
+        settings, as_thinker, thinking.speaker(settings, parts, "reader", sampling)
+    )
+    assert isinstance(paper, GenerateThenAssess), "none was asked for above"  # noqa: S101
+    if chosen.boundary == "state":
+        return replace(paper, self_check=False, likelihood=False, state=signal), notes
+    if chosen.boundary != "self-check":
+        notes = [thinking.tau(settings, as_thinker, name)[1], *notes]
+    return replace(paper, state=signal), notes
+
+
+def _signal(
+    settings: Settings, chosen: Unified, parts: Parts
+) -> tuple[StateSignal | None, list[str]]:
+    """The state value of the reader's own answers; `None` where it cannot be had, and why."""
+    if chosen.metric == "off":
+        return None, []
+    reader = parts.model("reader")
+    if chosen.metric == "cppl" and not isinstance(reader, Likelihood):
+        why = f"{reader.name} scores no given text: the state value is no signal of the boundary"
+        return None, [why]
+    limit = strategies.threshold(settings, machine_of(chosen), reader.name)
+    return StateSignal(strategies.monitor(chosen.metric, reader), limit.sigma), [limit.note]
