@@ -28,7 +28,7 @@ from osler.app import wiring
 from osler.app.config import Settings
 from osler.app.studies import sigma_sweep
 from osler.evaluate.figures import sigma_figure
-from osler.evaluate.posed import Posed
+from osler.evaluate.labeled_questions import Posed
 from osler.evaluate.sigma import Metric, Outcome, Point, points
 from osler.questions import parse_question
 from osler.types import Halt

@@ -6,7 +6,7 @@ export default defineConfig({
   plugins: [react()],
   base: "./",
   build: {
-    outDir: "../src/osler/web/dist",
+    outDir: "../src/osler/serve/static/dist",
     emptyOutDir: true,
     assetsInlineLimit: 0, // the page's policy allows no data: addresses
     modulePreload: { polyfill: false },

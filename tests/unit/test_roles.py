@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from osler.answer.extractive import Extractive
-from osler.answer.reread import Reread
+from osler.answer.rewriter import Reread
 from osler.answer.written import Written
 from osler.app import wiring
 from osler.app.config import Model, Settings, TcRag

@@ -13,7 +13,7 @@ from osler.app.plans import report
 from osler.app.wiring.models import Ready
 from osler.app.wiring.parts import Parts, roles_of
 from osler.errors import BadConfig, BadQuestion, SourceUnavailable
-from osler.evaluate.posed import read_posed
+from osler.evaluate.labeled_questions import read_posed
 from osler.kb.base import KnowledgeBase
 from osler.methods.omni.describe import Offer
 from osler.methods.omni.dossier import written

@@ -15,6 +15,7 @@ from osler.app import wiring
 from osler.app.config import Settings
 from osler.app.runs import planning
 from osler.evaluate.intervals import Estimate, difference, proportion
+from osler.evaluate.labeled_questions import Posed
 from osler.evaluate.planning import (
     Cost,
     cost_per_stage,
@@ -23,7 +24,6 @@ from osler.evaluate.planning import (
     relative_drop,
     words_per_query,
 )
-from osler.evaluate.posed import Posed
 from osler.kb.base import Progress
 from osler.methods.omni.dossier import Dossier, dossier
 from osler.methods.omni.plan import SourcePlan

@@ -13,7 +13,7 @@ from osler.app import wiring
 from osler.app.config import Settings, TcRag
 from osler.errors import BadConfig, BadQuestion
 from osler.evaluate.attacks import KINDS, NOISES, Cell, Target, attack, cell, read_targets
-from osler.evaluate.posed import Posed
+from osler.evaluate.labeled_questions import Posed
 from osler.evaluate.sigma import METRICS, Metric, Outcome, outcome
 from osler.kb.base import Progress
 from osler.llm.recording.tape import Tape

@@ -22,7 +22,7 @@ from osler.evaluate.measures import BY_NAME, MEASURES, PRIMARY, letters, said, v
 from osler.evaluate.plan import read
 from osler.evaluate.record import Record
 from osler.evaluate.report import Report
-from osler.evaluate.report.told import exclusions, tables, verdict
+from osler.evaluate.report.tables import exclusions, tables, verdict
 from osler.trace import Event, to_line
 
 SIDE_BY_SIDE = ("calls", "tokens", "wall_s", "searches")

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from rich.text import Text
 
-from osler.cli import forms
+from osler.cli import plan_tree
 from osler.cli.session import printable
 from osler.trace import (
     Answered,
@@ -82,7 +82,7 @@ class Film:
             case FormsPlanned() | BoundaryChecked() | Focused() | Calculated() | FormSolved():
                 if isinstance(event, FormSolved):
                     self._turn_to(step=False)
-                for mark, words, style in forms.told(event):
+                for mark, words, style in plan_tree.told(event):
                     yield _line(mark, words, style)
             case Cautioned():
                 yield self._inside("!", f"{event.rule}: {event.text}", "yellow")

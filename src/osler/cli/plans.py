@@ -40,7 +40,7 @@ def plans(
     )
     from osler.app.plans import report
     from osler.cli.plan_tables import plans_page
-    from osler.evaluate.posed import read_posed
+    from osler.evaluate.labeled_questions import read_posed
 
     posed = read_posed(questions, marked=True)[:limit]
     with progress(here) as told:

@@ -64,7 +64,7 @@ def sigma(
     settings = here.settings()
     from osler.app import studies
     from osler.cli.study_tables import sigma_page
-    from osler.evaluate.posed import read_posed
+    from osler.evaluate.labeled_questions import read_posed
     from osler.evaluate.sigma import points
 
     levels = studies.levels(cppl=cppl, uct=uct)

@@ -20,8 +20,8 @@ from osler.evaluate.claims import Claims
 from osler.evaluate.log import Tried, Writer
 from osler.evaluate.record import Key, Outcome, Record, outcome_of
 from osler.evaluate.sample import Sample
-from osler.lanes import together
 from osler.trace import Answered, Budget, Run, Solver, Started
+from osler.trace.ordered import together
 from osler.types import Question, Solution
 
 Progress = Callable[[str, int, int | None], None]

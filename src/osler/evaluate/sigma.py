@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from osler.evaluate.intervals import Estimate, mean, proportion
-from osler.evaluate.posed import Posed
+from osler.evaluate.labeled_questions import Posed
 from osler.trace import Event, Popped, Pushed, StateValued
 from osler.types import Halt, Solution
 

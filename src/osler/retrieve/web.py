@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from osler.kb.ingest.chunk import passages
-from osler.lanes import together
 from osler.retrieve.fuse import rrf
 from osler.retrieve.relevance import Overlap
 from osler.sources.online.base import Engine
 from osler.sources.online.client import Net
 from osler.sources.records import Document
+from osler.trace.ordered import together
 from osler.types import Hit, Passage, Retriever
 
 

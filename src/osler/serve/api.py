@@ -16,11 +16,11 @@ from osler.graph.store import Graph
 from osler.kb.check import Provenance
 from osler.methods.omni.dossier import Dossier
 from osler.questions import parse_question
-from osler.serve import choices, documents, stream, wire, wire_kb
+from osler.serve import choices, documents, schemas, schemas_kb, stream
 from osler.serve.keys import Caller
+from osler.serve.load_run import folder_of, live_run, told
 from osler.serve.problems import Refused
 from osler.serve.state import Site, caller_of, site_of
-from osler.serve.stored import folder_of, live_run, told
 from osler.types import Hit, Passage
 
 At = Annotated[Site, Depends(site_of)]
@@ -34,12 +34,12 @@ _SAFE_PAGE = (
     " form-action 'none'; frame-ancestors 'none'"
 )
 
-router = APIRouter(prefix="/api/v1", responses=wire.PROBLEMS)
-pages = APIRouter(responses=wire.PROBLEMS)
+router = APIRouter(prefix="/api/v1", responses=schemas.PROBLEMS)
+pages = APIRouter(responses=schemas.PROBLEMS)
 
 
 @router.post("/runs", status_code=202, tags=["runs"])
-async def create_run(asked: wire.NewRun, site: At, caller: Who) -> wire.RunStarted:
+async def create_run(asked: schemas.NewRun, site: At, caller: Who) -> schemas.RunStarted:
     """Start a run. It goes on without a watcher; `events` is where to watch it."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
     settings = choices.chosen(
@@ -53,10 +53,10 @@ async def create_run(asked: wire.NewRun, site: At, caller: Who) -> wire.RunStart
     plan = None if asked.plan is None else await _given(site, settings, asked.plan)
     live = await site.desk.start(caller, question, settings, plan)
     where = f"/api/v1/runs/{live.id}/events"
-    return wire.RunStarted(run_id=live.id, status=live.status, events=where)
+    return schemas.RunStarted(run_id=live.id, status=live.status, events=where)
 
 
-async def _given(site: Site, settings: Settings, queries: list[wire.PlannedQuery]) -> Dossier:
+async def _given(site: Site, settings: Settings, queries: list[schemas.PlannedQuery]) -> Dossier:
     """Raises `Refused` (422) where the strategy runs no plan, or the plan is none."""
     if settings.strategy.kind != PLANNING:
         said = f"{settings.strategy.kind} runs no source plan"
@@ -73,12 +73,12 @@ async def _searched(site: Site, settings: Settings) -> tuple[str, ...]:
 
 
 @router.post("/plan", tags=["runs"])
-async def plan(asked: wire.PlanAsked, site: At, caller: Who) -> wire.PlanMade:
+async def plan(asked: schemas.PlanAsked, site: At, caller: Who) -> schemas.PlanMade:
     """A source plan, which is not run. Edit its queries and give them to `POST /runs`."""
     return await planned(site, caller, asked)
 
 
-async def planned(site: Site, caller: Caller, asked: wire.PlanAsked) -> wire.PlanMade:
+async def planned(site: Site, caller: Caller, asked: schemas.PlanAsked) -> schemas.PlanMade:
     """One plan, whichever door it was asked for at."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
     settings = choices.chosen(
@@ -102,7 +102,7 @@ async def list_runs(
     caller: Who,
     before: Annotated[str, Query(max_length=64)] = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-) -> wire.RunList:
+) -> schemas.RunList:
     """The caller's workspace's runs, the newest first."""
     entries = await asyncio.to_thread(
         site.ledger.runs, caller.workspace, before=before, limit=limit
@@ -112,7 +112,7 @@ async def list_runs(
         live = site.desk.live(entry.id, caller.workspace)
         status = live.status if live else entry.status
         listed.append(
-            wire.RunListed(
+            schemas.RunListed(
                 run_id=entry.id,
                 status=status,
                 created=entry.created,
@@ -120,11 +120,11 @@ async def list_runs(
                 question=entry.question,
             )
         )
-    return wire.RunList(runs=listed, next=entries[-1].id if len(entries) == limit else None)
+    return schemas.RunList(runs=listed, next=entries[-1].id if len(entries) == limit else None)
 
 
 @router.get("/runs/{id}", tags=["runs"])
-async def get_run(id: RunId, site: At, caller: Who) -> wire.RunTold:
+async def get_run(id: RunId, site: At, caller: Who) -> schemas.RunTold:
     """A run with its answer, citations and evidence, while it runs and ever after."""
     return documents.run(await told(site.desk, caller, id))
 
@@ -163,7 +163,7 @@ def _number(given: str) -> int:
 
 
 @router.post("/runs/{id}/cancel", tags=["runs"])
-async def cancel_run(id: RunId, site: At, caller: Who) -> wire.RunTold:
+async def cancel_run(id: RunId, site: At, caller: Who) -> schemas.RunTold:
     """Stop it, and its model call; a run that is over stays as it is."""
     if live := live_run(site.desk, caller, id):
         await site.desk.cancel(live)
@@ -171,22 +171,22 @@ async def cancel_run(id: RunId, site: At, caller: Who) -> wire.RunTold:
 
 
 @router.post("/search", tags=["knowledge"])
-async def search(asked: wire.SearchAsked, site: At) -> wire_kb.Searched:
+async def search(asked: schemas.SearchAsked, site: At) -> schemas_kb.Searched:
     """The passages that these words find."""
     return await found(site, asked)
 
 
-async def found(site: Site, asked: wire.SearchAsked) -> wire_kb.Searched:
+async def found(site: Site, asked: schemas.SearchAsked) -> schemas_kb.Searched:
     """One search, whichever door it came by."""
     hits = await hits_of(site, asked)
-    return wire_kb.Searched(
+    return schemas_kb.Searched(
         query=asked.query,
         snapshot=await snapshot_served(site),
         hits=[documents.hit(one) for one in hits],
     )
 
 
-async def hits_of(site: Site, asked: wire.SearchAsked) -> list[Hit]:
+async def hits_of(site: Site, asked: schemas.SearchAsked) -> list[Hit]:
     """What one search finds. Raises `Refused` (503) where too many search."""
     settings = choices.searching(site.settings, asked)
     async with site.searches.pass_through():
@@ -208,7 +208,7 @@ async def get_passage(
     snapshot: Annotated[
         str, Query(max_length=64, description="Only if this is the snapshot that is served.")
     ] = "",
-) -> wire_kb.PassageFound:
+) -> schemas_kb.PassageFound:
     """A passage, where it comes from, and what stands around it."""
     return await opened(site, id, context, await snapshot_served(site, snapshot))
 
@@ -227,11 +227,11 @@ async def snapshot_served(site: Site, wanted: str = "") -> str:
     return now
 
 
-async def opened(site: Site, id: str, context: int, snapshot: str) -> wire_kb.PassageFound:
+async def opened(site: Site, id: str, context: int, snapshot: str) -> schemas_kb.PassageFound:
     """One passage, whichever door it was asked for at. Raises `UnknownPassage`."""
     around, origin = await around_of(site, id, context)
     wanted = next(one for one in around if one.id == id)
-    return wire_kb.PassageFound(
+    return schemas_kb.PassageFound(
         passage=documents.passage(wanted),
         context=[documents.passage(one) for one in around] if context else [],
         provenance=None if origin is None else documents.provenance(origin),
@@ -254,13 +254,13 @@ async def around_of(
 
 
 @router.get("/sources", tags=["knowledge"])
-async def sources(site: At) -> wire_kb.Sources:
+async def sources(site: At) -> schemas_kb.Sources:
     """What there is to search, counted."""
     from osler.app.wiring import searched
 
     kb = (await site.shelf.knowledge()).kb
     info = await asyncio.to_thread(kb.info)
-    return wire_kb.Sources(
+    return schemas_kb.Sources(
         snapshot=info.snapshot,
         searched=list(await asyncio.to_thread(searched, site.settings, kb)),
         sources=[documents.source(one) for one in info.sources],
@@ -268,11 +268,11 @@ async def sources(site: At) -> wire_kb.Sources:
 
 
 @router.get("/kb", tags=["knowledge"])
-async def kb_status(site: At) -> wire_kb.KbStatus:
+async def kb_status(site: At) -> schemas_kb.KbStatus:
     """The state of the knowledge base."""
     kb = (await site.shelf.knowledge()).kb
     info = await asyncio.to_thread(kb.info)
-    return wire_kb.KbStatus(
+    return schemas_kb.KbStatus(
         snapshot=info.snapshot,
         built=info.built,
         pending=info.pending,
@@ -289,12 +289,13 @@ async def kb_status(site: At) -> wire_kb.KbStatus:
 @router.get("/graph/concepts", tags=["graph"])
 async def find_concepts(
     site: At, term: Annotated[str, Query(min_length=1, max_length=500)]
-) -> wire_kb.ConceptMatches:
+) -> schemas_kb.ConceptMatches:
     """The concepts that have this name."""
     graph = await site.shelf.graph()
     matches = await asyncio.to_thread(graph.exact, term) if graph else []
-    return wire_kb.ConceptMatches(
-        term=term, concepts=[wire_kb.ConceptMatch(id=m.concept, name=m.name) for m in matches[:50]]
+    return schemas_kb.ConceptMatches(
+        term=term,
+        concepts=[schemas_kb.ConceptMatch(id=m.concept, name=m.name) for m in matches[:50]],
     )
 
 
@@ -303,14 +304,14 @@ async def get_concept(
     id: Annotated[str, Path(description="Of a concept, as in DOID:9352.")],
     site: At,
     limit: Annotated[int, Query(ge=1, le=_RELATIONS, description="Relations.")] = _RELATIONS,
-) -> wire_kb.Concept:
+) -> schemas_kb.Concept:
     """A concept: names, definitions, one-hop relations."""
     return await concept(site, id, limit)
 
 
 async def concept(
     site: Site, id: str, limit: int, predicates: Sequence[str] = ()
-) -> wire_kb.Concept:
+) -> schemas_kb.Concept:
     """One concept, whichever door it was asked for at, with all its relations or those of some
     predicates. Raises `Refused` (404)."""
     graph = await site.shelf.graph()
@@ -323,7 +324,7 @@ async def concept(
 
 def _concept(
     graph: Graph, id: str, limit: int, predicates: Sequence[str]
-) -> wire_kb.Concept | None:
+) -> schemas_kb.Concept | None:
     known = graph.concept(id)
     if known is None:
         return None
@@ -353,4 +354,4 @@ async def report(id: RunId, site: At, caller: Who) -> HTMLResponse:
 
 
 def problem_schema() -> dict[str, Any]:
-    return wire.Problem.model_json_schema()
+    return schemas.Problem.model_json_schema()

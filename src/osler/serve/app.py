@@ -16,12 +16,13 @@ from starlette.middleware import Middleware
 from osler.app.config import Settings
 from osler.app.wiring import Shelf
 from osler.errors import OslerError
-from osler.serve import api, chat, evaluations, otel, page, problems, status, tooling, tools, wire
-from osler.serve.desk import Desk
-from osler.serve.guard import Guard
+from osler.serve import api, chat, evaluations, otel, page, problems, status, tooling, tools
+from osler.serve import schemas as wire
 from osler.serve.keys import Gate, check_binding
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import Metrics
+from osler.serve.middleware import Guard
+from osler.serve.run_manager import Desk
 from osler.serve.state import Page, Site, Turnstile
 
 _LOG = logging.getLogger("osler.serve")

@@ -21,10 +21,10 @@ from osler.serve import chat_wire as wire
 from osler.serve import choices, documents
 from osler.serve import stream as events
 from osler.serve.api import At, Who
-from osler.serve.desk import Live
+from osler.serve.load_run import told
 from osler.serve.problems import BadParameter, Refused
+from osler.serve.run_manager import Live
 from osler.serve.state import Site
-from osler.serve.stored import told
 from osler.trace import Asked, Focused, FormsPlanned, Popped, Pushed, Retrieved, Searched, from_line
 from osler.types import Answer, Evidence, Halt, Usage
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from osler.app.config import STRATEGIES
 from osler.questions import LIMIT
 from osler.serve.problems import BadParameter
-from osler.serve.wire import Words
+from osler.serve.schemas import Words
 
 PREFIX = "osler/"
 AUTO, ALONE = "auto", "no-retrieval"

@@ -10,7 +10,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from pydantic import BaseModel, Field
 
 from osler.answer.verify import Said, Verdict, verify
-from osler.serve import api, documents, wire
+from osler.serve import api, documents, schemas
 from osler.serve.state import Site
 from osler.serve.tooling import At, PassageId, anticipated, read_only
 from osler.text import language_of
@@ -27,7 +27,7 @@ class Bears(BaseModel):
     supports: bool
     why: str
     """The words of content that both share, or the two that differ."""
-    quoted: wire.Quoted
+    quoted: schemas.Quoted
 
 
 class ClaimVerified(BaseModel):
@@ -48,13 +48,13 @@ def add(mcp: MCPServer[Any], at: At) -> None:
     @anticipated
     async def verify_claim(
         context: Context[Any, Any],
-        claim: Annotated[wire.Words, Field(min_length=1, max_length=2_000)],
+        claim: Annotated[schemas.Words, Field(min_length=1, max_length=2_000)],
         passage_ids: Annotated[list[PassageId], Field(max_length=50)] = [],  # noqa: B006
     ) -> ClaimVerified:
         """Whether passages state a claim, say otherwise, or neither, with their quotes. Without
         `passage_ids` the claim itself is searched for."""
         site, _ = at(context)
-        asked = wire.SearchAsked(query=claim, k=_SEARCHED)
+        asked = schemas.SearchAsked(query=claim, k=_SEARCHED)
         hits = await (_named(site, passage_ids) if passage_ids else api.hits_of(site, asked))
         found = await asyncio.to_thread(verify, claim, hits, language_of(claim))
         quotes = [_told(one) for one in found.said[:_QUOTES]]

@@ -11,7 +11,7 @@ from osler.app.config import Settings
 from osler.methods.omni.dossier import Dossier
 from osler.methods.omni.plan import Query, SourcePlan, render
 from osler.serve.problems import Refused
-from osler.serve.wire import Limits, PlannedQuery, SearchAsked
+from osler.serve.schemas import Limits, PlannedQuery, SearchAsked
 
 
 def chosen(

@@ -8,40 +8,40 @@ from osler import types
 from osler.graph.items import Concept, Edge
 from osler.kb.check import Provenance, SourceInfo
 from osler.methods.omni.dossier import Dossier
-from osler.serve import wire, wire_kb
-from osler.serve.stored import Told
+from osler.serve import schemas, schemas_kb
+from osler.serve.load_run import Told
 
 
-def passage(given: types.Passage) -> wire_kb.Passage:
-    return wire_kb.Passage(
+def passage(given: types.Passage) -> schemas_kb.Passage:
+    return schemas_kb.Passage(
         id=given.id,
         source=given.source,
         title=given.title,
         text=given.text,
-        locator=wire_kb.Locator(**asdict(given.locator)),
+        locator=schemas_kb.Locator(**asdict(given.locator)),
         licence=given.licence,
         language=given.language,
         illustrative=given.illustrative,
     )
 
 
-def provenance(given: Provenance) -> wire_kb.Provenance:
+def provenance(given: Provenance) -> schemas_kb.Provenance:
     told = asdict(given) | {"kinds": list(given.kinds)}
     del told["state"]
     # The path of a file is this machine's affair; its name says enough.
     told["origin"] = given.origin.rpartition("/")[2] if "://" not in given.origin else given.origin
-    return wire_kb.Provenance(**told)
+    return schemas_kb.Provenance(**told)
 
 
-def hit(given: types.Hit) -> wire_kb.SearchHit:
-    return wire_kb.SearchHit(rank=given.rank, score=given.score, passage=passage(given.passage))
+def hit(given: types.Hit) -> schemas_kb.SearchHit:
+    return schemas_kb.SearchHit(rank=given.rank, score=given.score, passage=passage(given.passage))
 
 
-def answer(given: types.Answer) -> wire.Answer:
-    return wire.Answer(
+def answer(given: types.Answer) -> schemas.Answer:
+    return schemas.Answer(
         text=given.text,
         option=given.option,
-        statements=[wire.Statement(text=s.text, cites=list(s.cites)) for s in given.statements],
+        statements=[schemas.Statement(text=s.text, cites=list(s.cites)) for s in given.statements],
         citations=[citation(given, one) for one in given.citations],
         language=given.language,
         authorship=given.authorship.value,
@@ -49,9 +49,9 @@ def answer(given: types.Answer) -> wire.Answer:
     )
 
 
-def citation(given: types.Answer, one: types.Citation) -> wire.Citation:
+def citation(given: types.Answer, one: types.Citation) -> schemas.Citation:
     found = given.evidence[one.number - 1]
-    return wire.Citation(
+    return schemas.Citation(
         span=(one.start, one.end),
         number=one.number,
         passage_id=found.passage.id,
@@ -60,9 +60,9 @@ def citation(given: types.Answer, one: types.Citation) -> wire.Citation:
     )
 
 
-def evidence(given: types.Answer) -> list[wire.Evidence]:
+def evidence(given: types.Answer) -> list[schemas.Evidence]:
     return [
-        wire.Evidence(
+        schemas.Evidence(
             number=number,
             passage=passage(one.passage),
             quote=one.quote,
@@ -75,17 +75,17 @@ def evidence(given: types.Answer) -> list[wire.Evidence]:
     ]
 
 
-def quoted(given: types.Evidence) -> wire.Quoted:
-    return wire.Quoted(
+def quoted(given: types.Evidence) -> schemas.Quoted:
+    return schemas.Quoted(
         passage=passage(given.passage),
         quote=given.quote,
         quote_span=(given.start, given.end),
     )
 
 
-def cautions(given: types.Answer) -> list[wire.Caution]:
+def cautions(given: types.Answer) -> list[schemas.Caution]:
     return [
-        wire.Caution(
+        schemas.Caution(
             rule=one.rule,
             text=one.text,
             evidence=[quoted(each) for each in one.evidence],
@@ -94,10 +94,10 @@ def cautions(given: types.Answer) -> list[wire.Caution]:
     ]
 
 
-def run(told: Told) -> wire.RunTold:
+def run(told: Told) -> schemas.RunTold:
     solution, question = told.solution, told.question
     given = solution.answer if solution else None
-    return wire.RunTold(
+    return schemas.RunTold(
         run_id=told.id,
         status=told.status,
         created=told.created,
@@ -110,20 +110,20 @@ def run(told: Told) -> wire.RunTold:
         grounding=given.grounding.value if given else None,
         halt=solution.halt.value if solution else None,
         why=solution.why if solution else "",
-        usage=wire.Usage(**asdict(solution.usage)) if solution else None,
+        usage=schemas.Usage(**asdict(solution.usage)) if solution else None,
         models=told.models,
         snapshot=told.snapshot,
         seconds=told.seconds,
         events=len(told.lines),
-        error=wire.RunError(code=told.code, detail=told.detail) if told.code else None,
+        error=schemas.RunError(code=told.code, detail=told.detail) if told.code else None,
     )
 
 
-def plan(given: Dossier, question: types.Question) -> wire.PlanMade:
-    return wire.PlanMade(
+def plan(given: Dossier, question: types.Question) -> schemas.PlanMade:
+    return schemas.PlanMade(
         question=question.text,
         queries=[
-            wire.PlannedQuery(source=query.source, query=query.wire)
+            schemas.PlannedQuery(source=query.source, query=query.wire)
             for query in given.reading.plan.queries
         ],
         sources=list(given.sources),
@@ -134,8 +134,8 @@ def plan(given: Dossier, question: types.Question) -> wire.PlanMade:
     )
 
 
-def source(given: SourceInfo) -> wire_kb.Source:
-    return wire_kb.Source(
+def source(given: SourceInfo) -> schemas_kb.Source:
+    return schemas_kb.Source(
         source=given.source,
         documents=given.documents,
         passages=given.passages,
@@ -148,15 +148,15 @@ def source(given: SourceInfo) -> wire_kb.Source:
     )
 
 
-def concept(given: Concept, edges: list[Edge]) -> wire_kb.Concept:
-    return wire_kb.Concept(
+def concept(given: Concept, edges: list[Edge]) -> schemas_kb.Concept:
+    return schemas_kb.Concept(
         id=given.id,
         name=given.name,
         names=list(given.names),
         types=list(given.types),
         definitions=list(given.definitions),
         relations=[
-            wire_kb.ConceptRelation(
+            schemas_kb.ConceptRelation(
                 subject=edge.subject,
                 subject_name=edge.subject_name,
                 predicate=edge.predicate,

@@ -16,8 +16,8 @@ from osler.evaluate.measures import Measure
 from osler.evaluate.plan import PLAN, read
 from osler.evaluate.report import Report
 from osler.evaluate.report.build import Cell, Judged, Printed
-from osler.evaluate.report.told import HEAD, exclusions, facts, verdict
-from osler.serve import wire, wire_eval
+from osler.evaluate.report.tables import HEAD, exclusions, facts, verdict
+from osler.serve import schemas, schemas_evaluation
 from osler.serve.problems import Refused
 from osler.serve.state import Site, site_of
 
@@ -30,19 +30,19 @@ FOLDER = "eval"
 """In `home`: where the log folders lie that are shown."""
 _LISTED = 200
 
-router = APIRouter(prefix="/api/v1", tags=["evaluation"], responses=wire.PROBLEMS)
+router = APIRouter(prefix="/api/v1", tags=["evaluation"], responses=schemas.PROBLEMS)
 
 
 @router.get("/evaluations")
-async def list_evaluations(site: At) -> wire_eval.Evaluations:
+async def list_evaluations(site: At) -> schemas_evaluation.Evaluations:
     """The log folders of `osler eval` that lie in `eval` of home."""
-    return wire_eval.Evaluations(
+    return schemas_evaluation.Evaluations(
         evaluations=await asyncio.to_thread(_listed, site.settings.home / FOLDER)
     )
 
 
 @router.get("/evaluations/{name}")
-async def get_evaluation(name: Name, site: At) -> wire_eval.Evaluation:
+async def get_evaluation(name: Name, site: At) -> schemas_evaluation.Evaluation:
     """The figures of one with their intervals, as `osler eval report` writes them."""
     return _told(name, await _report(site, name))
 
@@ -53,14 +53,14 @@ async def get_samples(
     site: At,
     strategy: Annotated[str, Query(max_length=200)],
     task: Annotated[str, Query(max_length=200)],
-) -> wire_eval.EvaluationSamples:
+) -> schemas_evaluation.EvaluationSamples:
     """Samples of one strategy on one task, failures first."""
     cell = (await _report(site, name)).cell(strategy, task)
     if cell is None:
         raise Refused(404, "unknown_evaluation", "no such strategy on such a task")
-    return wire_eval.EvaluationSamples(
+    return schemas_evaluation.EvaluationSamples(
         samples=[
-            wire_eval.EvaluationSample(
+            schemas_evaluation.EvaluationSample(
                 strategy=one.strategy,
                 task=one.task,
                 id=one.id,
@@ -86,18 +86,18 @@ async def _report(site: Site, name: str) -> Report:
         raise Refused(409, "damaged_evaluation", _bare(error, folder), fix=error.fix) from error
 
 
-def _listed(folder: Folder) -> list[wire_eval.EvaluationListed]:
+def _listed(folder: Folder) -> list[schemas_evaluation.EvaluationListed]:
     if not folder.is_dir():
         return []
     plans = sorted(folder.glob(f"*/{PLAN}"))[:_LISTED]
     return [_line(path.parent) for path in plans if not path.parent.name.startswith(".")]
 
 
-def _line(folder: Folder) -> wire_eval.EvaluationListed:
+def _line(folder: Folder) -> schemas_evaluation.EvaluationListed:
     try:
         plan = read(folder)
     except BadRun as error:
-        return wire_eval.EvaluationListed(
+        return schemas_evaluation.EvaluationListed(
             name=folder.name,
             experiment="",
             version="",
@@ -105,7 +105,7 @@ def _line(folder: Folder) -> wire_eval.EvaluationListed:
             tasks=[],
             damaged=_bare(error, folder),
         )
-    return wire_eval.EvaluationListed(
+    return schemas_evaluation.EvaluationListed(
         name=folder.name,
         experiment=plan.experiment,
         version=plan.version,
@@ -120,16 +120,16 @@ def _bare(error: BadRun, folder: Folder) -> str:
     return error.message.replace(str(folder), folder.name)
 
 
-def _figure(found: Estimate) -> wire_eval.Figure:
-    return wire_eval.Figure(**asdict(found))
+def _figure(found: Estimate) -> schemas_evaluation.Figure:
+    return schemas_evaluation.Figure(**asdict(found))
 
 
-def _figures(found: dict[str, Estimate]) -> dict[str, wire_eval.Figure]:
+def _figures(found: dict[str, Estimate]) -> dict[str, schemas_evaluation.Figure]:
     return {name: _figure(one) for name, one in found.items()}
 
 
-def _told(name: str, report: Report) -> wire_eval.Evaluation:
-    return wire_eval.Evaluation(
+def _told(name: str, report: Report) -> schemas_evaluation.Evaluation:
+    return schemas_evaluation.Evaluation(
         name=name,
         head=HEAD,
         strategies=list(report.strategies),
@@ -144,8 +144,8 @@ def _told(name: str, report: Report) -> wire_eval.Evaluation:
     )
 
 
-def _measure(report: Report, one: Measure) -> wire_eval.EvaluationMeasure:
-    return wire_eval.EvaluationMeasure(
+def _measure(report: Report, one: Measure) -> schemas_evaluation.EvaluationMeasure:
+    return schemas_evaluation.EvaluationMeasure(
         name=one.name,
         title=one.title,
         percent=one.percent,
@@ -153,8 +153,8 @@ def _measure(report: Report, one: Measure) -> wire_eval.EvaluationMeasure:
     )
 
 
-def _cell(one: Cell) -> wire_eval.EvaluationCell:
-    return wire_eval.EvaluationCell(
+def _cell(one: Cell) -> schemas_evaluation.EvaluationCell:
+    return schemas_evaluation.EvaluationCell(
         strategy=one.strategy,
         task=one.task,
         planned=one.planned,
@@ -166,8 +166,8 @@ def _cell(one: Cell) -> wire_eval.EvaluationCell:
     )
 
 
-def _pair(one: Compared) -> wire_eval.EvaluationPair:
-    return wire_eval.EvaluationPair(
+def _pair(one: Compared) -> schemas_evaluation.EvaluationPair:
+    return schemas_evaluation.EvaluationPair(
         task=one.task,
         first=one.first,
         second=one.second,
@@ -181,8 +181,8 @@ def _pair(one: Compared) -> wire_eval.EvaluationPair:
     )
 
 
-def _printed(one: Printed) -> wire_eval.EvaluationPrinted:
-    return wire_eval.EvaluationPrinted(
+def _printed(one: Printed) -> schemas_evaluation.EvaluationPrinted:
+    return schemas_evaluation.EvaluationPrinted(
         place=one.place,
         task=one.task,
         strategy=one.strategy,
@@ -192,8 +192,8 @@ def _printed(one: Printed) -> wire_eval.EvaluationPrinted:
     )
 
 
-def _judged(one: Judged) -> wire_eval.EvaluationJudged:
-    return wire_eval.EvaluationJudged(
+def _judged(one: Judged) -> schemas_evaluation.EvaluationJudged:
+    return schemas_evaluation.EvaluationJudged(
         form=one.form,
         judge=one.judge,
         strategy=one.strategy,

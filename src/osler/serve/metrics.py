@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from osler.serve.desk import Desk, Live
+from osler.serve.run_manager import Desk, Live
 from osler.trace import Asked, Event, Retrieved, Started
 
 MEDIA = "text/plain; version=1.0.0; charset=utf-8"

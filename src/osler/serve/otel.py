@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from osler.errors import BadConfig
-from osler.serve.desk import Live, Watcher
+from osler.serve.run_manager import Live, Watcher
 from osler.trace import (
     Answered,
     Asked,

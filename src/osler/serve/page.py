@@ -7,7 +7,7 @@ from functools import cache
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from osler import web
+from osler.serve import static
 from osler.serve.problems import Refused
 
 POLICY = (
@@ -23,7 +23,7 @@ _TYPES = {
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 router = APIRouter(include_in_schema=False)
-_files = cache(web.files)
+_files = cache(static.files)
 """Read once: what is not among them has no address, whatever a request calls it."""
 
 

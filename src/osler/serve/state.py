@@ -12,12 +12,12 @@ from fastapi import Request
 
 from osler.app.config import Settings
 from osler.app.wiring import Shelf
-from osler.serve.desk import Desk
 from osler.serve.keys import Caller, Gate
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import Metrics
 from osler.serve.problems import Refused
 from osler.serve.reports import Reports
+from osler.serve.run_manager import Desk
 
 Page = Callable[[Path], str]
 """The events file of a run → its report as HTML, which needs nothing else."""

@@ -14,14 +14,14 @@ from fastapi.responses import Response
 from osler.app import wiring
 from osler.app.config import ROLES, STRATEGIES
 from osler.errors import OslerError
-from osler.serve import documents, wire, wire_eval
+from osler.serve import documents, schemas, schemas_evaluation
 from osler.serve.metrics import MEDIA
 from osler.serve.problems import Refused, refusal
 from osler.serve.state import Site, site_of
 
 At = Annotated[Site, Depends(site_of)]
-root = APIRouter(tags=["operation"], responses=wire.PROBLEMS)
-told = APIRouter(prefix="/api/v1", tags=["operation"], responses=wire.PROBLEMS)
+root = APIRouter(tags=["operation"], responses=schemas.PROBLEMS)
+told = APIRouter(prefix="/api/v1", tags=["operation"], responses=schemas.PROBLEMS)
 
 _EXAMPLES = 4
 KNOWN_LIMITS = [
@@ -41,13 +41,13 @@ OUT_OF_SCOPE = [
 
 
 @root.get("/healthz")
-async def live() -> wire.Health:
+async def live() -> schemas.Health:
     """The process answers."""
-    return wire.Health(status="ok")
+    return schemas.Health(status="ok")
 
 
 @root.get("/readyz")
-async def ready(site: At) -> wire.Health:
+async def ready(site: At) -> schemas.Health:
     """Questions can be taken: the knowledge base is open and built, and it is not stopping."""
     if site.desk.draining:
         raise Refused(503, "stopping", "the server is about to stop", retry_after=10.0)
@@ -57,7 +57,7 @@ async def ready(site: At) -> wire.Health:
     except OslerError as error:
         cause = refusal(error)
         raise Refused(503, cause.code, error.message, fix=error.fix, retry_after=10.0) from error
-    return wire.Health(status="ready")
+    return schemas.Health(status="ready")
 
 
 @root.get(
@@ -71,21 +71,21 @@ async def metrics(site: At) -> Response:
 
 
 @told.get("/transparency")
-async def transparency(site: At) -> wire.Transparency:
+async def transparency(site: At) -> schemas.Transparency:
     """Who it is for, what it is made of, and what it does not do."""
     settings = site.settings
     held = await site.shelf.knowledge()
     info = await asyncio.to_thread(held.kb.info)
     models = {
-        role: wire.ModelTold(
+        role: schemas.ModelTold(
             kind=settings.role(role).kind,
             name=settings.role(role).name or _name(settings.role(role).kind),
             words_answers=wiring.writes(settings, role),
         )
         for role in ROLES
     }
-    return wire.Transparency(
-        notice=wire.NOTICE,
+    return schemas.Transparency(
+        notice=schemas.NOTICE,
         version=version("osler"),
         intended_users="healthcare professionals and researchers",
         intended_use="finding and reading evidence for a medical question, with its sources",
@@ -106,23 +106,23 @@ async def transparency(site: At) -> wire.Transparency:
 
 
 @told.get("/examples")
-async def examples(site: At) -> wire_eval.Examples:
+async def examples(site: At) -> schemas_evaluation.Examples:
     """Questions to try, where the sample texts that answer them are in the knowledge base."""
     kb = (await site.shelf.knowledge()).kb
     info = await asyncio.to_thread(kb.info)
     if not any(one.illustrative for one in info.sources):
-        return wire_eval.Examples(examples=[])
-    return wire_eval.Examples(examples=await asyncio.to_thread(_examples))
+        return schemas_evaluation.Examples(examples=[])
+    return schemas_evaluation.Examples(examples=await asyncio.to_thread(_examples))
 
 
-def _examples() -> list[wire_eval.Example]:
+def _examples() -> list[schemas_evaluation.Example]:
     """The shortest of each language: whoever tries something reads them first."""
-    found: list[wire_eval.Example] = []
+    found: list[schemas_evaluation.Example] = []
     for name in ("questions_en.jsonl", "questions_zh.jsonl"):
         text = files("osler.sample").joinpath(name).read_text(encoding="utf-8")
         asked = sorted(map(json.loads, text.splitlines()), key=lambda one: len(one["question"]))
         found += [
-            wire_eval.Example(
+            schemas_evaluation.Example(
                 question=one["question"],
                 options=list(one.get("options", {}).values()),
                 language=one["language"],

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from osler import web
 from osler.graph.items import Definition, Name, Relation
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
+from osler.serve import static
 from osler.serve.ledger import Entry
 from osler.testing.encoders import HashingEncoder
 from osler.testing.served import Place, filled
@@ -48,7 +48,7 @@ def missing() -> str:
         return "not installed: playwright"
     if chromium() is None:
         return "there is no chromium"
-    return "" if web.files() else "the page is not built: make page"
+    return "" if static.files() else "the page is not built: make page"
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 from osler.errors import BadRun, OslerError
 from osler.evaluate.claims import Claims
 from osler.evaluate.log import writer_name
-from osler.lanes import together
+from osler.trace.ordered import together
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadQuestion
-from osler.evaluate.posed import read_posed
+from osler.evaluate.labeled_questions import read_posed
 
 ASKED = '{"id": 7, "question": "Which?", "options": ["x", "y"], "gold": "B"}'
 OPEN = '{"question": "Why?"}'

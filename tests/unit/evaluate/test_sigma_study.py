@@ -13,7 +13,7 @@ from osler.app import studies, wiring
 from osler.app.config import Settings
 from osler.errors import BadConfig, BadQuestion, OslerError
 from osler.evaluate.figures import sigma_figure
-from osler.evaluate.posed import Posed, read_posed
+from osler.evaluate.labeled_questions import Posed, read_posed
 from osler.evaluate.sigma import METRICS, Metric, Outcome, Point, points
 from osler.retrieve.relevance import Overlap
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever

@@ -8,7 +8,7 @@ import pytest
 
 from osler.serve.choices import chosen, searching
 from osler.serve.problems import Refused
-from osler.serve.wire import Limits, SearchAsked
+from osler.serve.schemas import Limits, SearchAsked
 from osler.testing.served import settings_for
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from osler.serve.pace import GAP, MOST, Pace
+from osler.serve.admission import GAP, MOST, Pace
 
 
 async def waited(pace: Pace) -> float:

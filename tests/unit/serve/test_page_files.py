@@ -12,8 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from osler import web
-from osler.serve import page
+from osler.serve import page, static
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
 from osler.testing.served import serving
@@ -78,17 +77,17 @@ def test_the_empty_page_opens_without_a_key_and_what_it_shows_does_not(home: Pat
 def test_files_are_named_from_the_page_s_own_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web, "BUILT", tmp_path)
-    assert web.files() == {}
+    monkeypatch.setattr(static, "BUILT", tmp_path)
+    assert static.files() == {}
     (tmp_path / "assets").mkdir()
     for name, content in BUILT.items():
         (tmp_path / name).write_bytes(content)
-    assert web.files() == BUILT
+    assert static.files() == BUILT
 
 
-@pytest.mark.skipif(not web.files(), reason="the page is not built: make page")
+@pytest.mark.skipif(not static.files(), reason="the page is not built: make page")
 def test_the_built_page_is_small_and_names_no_other_place() -> None:
-    files = web.files()
+    files = static.files()
     scripts = [content for name, content in files.items() if name.endswith(".js")]
     assert scripts
     assert sum(len(gzip.compress(content)) for content in scripts) <= 250_000
@@ -98,7 +97,7 @@ def test_the_built_page_is_small_and_names_no_other_place() -> None:
         assert named <= {b"http://www.w3.org", b"https://react.dev"}, name
 
 
-@pytest.mark.skipif(not web.files(), reason="the page is not built: make page")
+@pytest.mark.skipif(not static.files(), reason="the page is not built: make page")
 def test_the_wheel_carries_the_page(tmp_path: Path) -> None:
     pytest.importorskip("hatchling")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
@@ -106,5 +105,5 @@ def test_the_wheel_carries_the_page(tmp_path: Path) -> None:
     subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=120)  # noqa: S603
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as held:
-        for name, content in web.files().items():
-            assert held.read(f"osler/web/dist/{name}") == content
+        for name, content in static.files().items():
+            assert held.read(f"osler/serve/static/dist/{name}") == content

@@ -9,7 +9,7 @@ from osler.answer.base import Composer
 from osler.answer.cautions import Cautious
 from osler.answer.extractive import Extractive, Gate, Least
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
-from osler.answer.reread import Reread
+from osler.answer.rewriter import Reread
 from osler.answer.written import Written
 from osler.app.config import (
     Baseline,

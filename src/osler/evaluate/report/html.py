@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from osler.evaluate.log import read_trace
 from osler.evaluate.report import plots
 from osler.evaluate.report.build import Report, Shown
-from osler.evaluate.report.told import (
+from osler.evaluate.report.tables import (
     HEAD,
     JUDGED,
     counts,

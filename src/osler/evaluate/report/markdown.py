@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from osler.evaluate.report.build import Report
-from osler.evaluate.report.told import (
+from osler.evaluate.report.tables import (
     HEAD,
     JUDGED,
     counts,

@@ -7,7 +7,7 @@ from math import log10
 
 from osler.evaluate.measures import BY_NAME
 from osler.evaluate.report.build import Report
-from osler.evaluate.report.told import figure, primary
+from osler.evaluate.report.tables import figure, primary
 
 WIDTH, ROW, LEFT, RIGHT, TOP = 640, 26, 210, 90, 8
 SQUARE, EDGE = 260, 46

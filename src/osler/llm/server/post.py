@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from osler.lanes import together
 from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.connection import Door
+from osler.trace.ordered import together
 
 
 async def ask_all(door: Door, path: str, bodies: Sequence[dict[str, Any]]) -> list[Any]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from osler.answer.base import Composer
-from osler.lanes import Lanes, together
 from osler.methods.kag.dependencies import Dependencies, dependencies, fill
 from osler.methods.kag.depth import Depth, SubAnswer
 from osler.methods.kag.executors import Calculator, Deducer
@@ -20,6 +19,7 @@ from osler.methods.kag.logical_forms import Deduce, Math, Output, Plan, Retrieva
 from osler.methods.kag.output import Finisher, nearest_option
 from osler.methods.kag.planner import Planner
 from osler.trace import FormSolved, Noted, Run, Spent
+from osler.trace.ordered import Lanes, together
 from osler.types import Grounding, Halt, Hit, Question, Solution
 
 

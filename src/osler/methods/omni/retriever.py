@@ -9,10 +9,10 @@ from itertools import zip_longest
 from types import MappingProxyType
 
 from osler.errors import SourceUnavailable
-from osler.lanes import together
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.retrieve.lookup import Found
 from osler.trace import Noted, Retrieved, Run, Searched, Spent
+from osler.trace.ordered import together
 from osler.types import GRAPH, Hit, Retriever, Usage
 
 _NOTHING: Mapping[Query, Found] = MappingProxyType({})

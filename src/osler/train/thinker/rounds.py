@@ -20,9 +20,9 @@ from osler.evaluate.claims import Claims
 from osler.evaluate.judges import Judge
 from osler.evaluate.log import writer_name
 from osler.evaluate.sample import Sample
-from osler.lanes import together
 from osler.llm.core.base import Message
 from osler.trace import Run, Spent
+from osler.trace.ordered import together
 from osler.train.thinker.dialogue import Stage, messages
 from osler.train.thinker.filters import Bounds, broken, too_long, wrong
 from osler.train.thinker.log import FILES, Key, Seen, Try, append

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from osler.errors import MalformedOutput
-from osler.lanes import side_by_side
 from osler.llm.core.grammar import Grammar, free, seq
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import Offer
@@ -17,6 +16,7 @@ from osler.methods.omni.planners.terms import TermExtractor
 from osler.prompts import render
 from osler.text import clean, one_line
 from osler.trace import Noted, Run, Spent
+from osler.trace.ordered import side_by_side
 from osler.types import Question
 
 _PASSAGE = re.compile(r"<\s*passage\s*>(.*?)(?:<\s*/\s*passage\s*>|$)", re.IGNORECASE | re.DOTALL)

@@ -13,7 +13,6 @@ from functools import partial
 from math import log, sqrt
 
 from osler.errors import MalformedOutput
-from osler.lanes import side_by_side
 from osler.methods.omni.feedback import BEST, Evaluator
 from osler.methods.omni.plan import Dropped, Query, SourcePlan
 from osler.methods.omni.planners.base import Proposal, fallback
@@ -22,6 +21,7 @@ from osler.methods.omni.planners.reflexion import ROUNDS
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve.lookup import Found
 from osler.trace import Noted, PlanScored, Run, Spent
+from osler.trace.ordered import side_by_side
 from osler.types import Question
 
 WIDTH = 3

@@ -12,7 +12,7 @@ from osler.app.config import STRATEGIES
 from osler.methods.omni.plan import LONGEST
 from osler.questions import LIMIT
 from osler.serve.ledger import STATUSES
-from osler.serve.wire_kb import Passage, Source
+from osler.serve.schemas_kb import Passage, Source
 
 NOTICE = (
     "For healthcare professionals and research. Supports, does not replace, clinical judgement."

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from osler.app.config import Serve
+from osler.serve.admission import Pace
 from osler.serve.keys import Gate, is_loopback
 from osler.serve.metrics import Metrics
-from osler.serve.pace import Pace
 from osler.serve.problems import Refused, response
 
 OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})

@@ -21,9 +21,9 @@ from osler.app.config import Serve, Settings
 from osler.app.wiring import Parts, Shelf
 from osler.errors import OslerError
 from osler.methods.omni.dossier import Dossier
+from osler.serve.admission import Pace
 from osler.serve.keys import Caller
 from osler.serve.ledger import Entry, Ledger, Status
-from osler.serve.pace import Pace
 from osler.serve.problems import Refused
 from osler.trace import Answered, Event, to_line
 from osler.types import Question, Solution

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from osler.app.runs import EVENTS, Record, read_record
 from osler.errors import BadRun
-from osler.serve.desk import Desk, Live
 from osler.serve.keys import Caller
 from osler.serve.ledger import WORKSPACE, Entry, Status
 from osler.serve.problems import Refused
+from osler.serve.run_manager import Desk, Live
 from osler.trace import Answered, Started, from_line
 from osler.types import Question, Solution
 
