@@ -14,7 +14,7 @@ from osler.graph.items import Added
 from osler.graph.store import Graph
 from osler.sources.records import Drop
 
-DATA = Path(__file__).resolve().parents[4].parent / "shared" / "data"
+DATA = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 
 
 def added(tmp_path: Path, *places: str) -> Added:

@@ -3,7 +3,7 @@
 The model's words, the passages and the probabilities are written here. Under cppl a text scored
 at probability p has the value 1/p, so SURE (2) lies below sigma = 10 and UNSURE (50) above it.
 Events and film are golden (`tests/golden/unified`), written anew with
-`python tests/unit/unified/test_unified_cases.py` when a change is meant.
+`python tests/unit/methods/unified/test_unified_cases.py` when a change is meant.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from osler.trace import (
 )
 from osler.types import Halt, Hit, Language, Passage, Question, Solution, Usage
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "unified"
+GOLDEN = Path(__file__).parents[3] / "golden" / "unified"
 SURE, UNSURE = 1 / 2, 1 / 50
 SIGMA = 10.0
 

@@ -1,7 +1,7 @@
 """TC-RAG walked by hand: each scenario is a script, and is named after what it shows.
 
 Its events are a golden log (`tests/golden/scenarios/NAME.jsonl`; of a prompt the name alone),
-written anew with `python tests/unit/tcrag/test_scenarios.py` when a change is meant, and what
+written anew with `python tests/unit/methods/tcrag/test_scenarios.py` when a change is meant, and what
 it shows is asserted besides. Under cppl a text scored at probability p has the value 1/p, so
 SURE (2) lies below sigma = 10 and UNSURE (50) above it.
 """
@@ -46,7 +46,7 @@ from osler.trace import (
 )
 from osler.types import Grounding, Halt, Hit, Passage, Question, Solution
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "scenarios"
+GOLDEN = Path(__file__).parents[3] / "golden" / "scenarios"
 SURE, UNSURE = 1 / 2, 1 / 50
 
 INTERACTION = Passage(

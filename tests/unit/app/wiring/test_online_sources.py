@@ -24,7 +24,7 @@ from osler.sources.patients.codes import System
 from osler.testing.encoders import HashingEncoder
 from osler.types import BOOK, EMR, RESEARCH, WEB, WIKI
 
-SAMPLE = Path(__file__).parents[2] / "src" / "osler" / "sample"
+SAMPLE = Path(__file__).parents[4] / "src" / "osler" / "sample"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from osler.methods.baselines import default_sources
 from osler.methods.baselines.default_sources import ORIGINS, Origin
 from osler.methods.baselines.table import METHODS, markdown
 
-PAGE = Path(__file__).parents[3] / "docs" / "guide" / "baselines.md"
+PAGE = Path(__file__).parents[4] / "docs" / "guide" / "baselines.md"
 OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified"}
 """Strategies that are no baselines."""
 
