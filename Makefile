@@ -9,7 +9,7 @@ STRATEGY ?= tc-rag
 LIGHT := pdf parquet xlsx fast edge qdrant graph math plot serve
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask test test-extra check laws lock bench fuzz page test-page screenshots clean
+.PHONY: ask test test-extra check laws docs lock bench fuzz page test-page screenshots clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -56,6 +56,15 @@ laws: $(VENV)/dev
 	  tests/laws/test_machine_laws.py tests/laws/test_action_laws.py \
 	  tests/laws/test_turing_laws.py tests/oracles/test_named_machines.py
 
+$(VENV)/docs: $(VENV)/dev requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	@touch $@
+
+## The documentation site, into site/. A broken link, a name that is gone or any other warning fails it.
+docs: $(VENV)/docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
 ## Accuracy and retrieval on the 40 sample questions, and the speed of a search.
 bench: $(VENV)/dev
 	@$(OSLER) download-models >/dev/null
@@ -85,6 +94,7 @@ lock:
 	$(PYTHON) -m pip install --quiet --target .lock-tool uv
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build pyproject.toml -o requirements.lock
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev $(LIGHT:%=--extra %) pyproject.toml -o requirements-dev.lock
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group docs --constraint requirements-dev.lock -o requirements-docs.lock
 	rm -rf .lock-tool
 
 clean:

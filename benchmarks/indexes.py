@@ -30,6 +30,7 @@ from osler.app.config import Settings
 from osler.evaluate.intervals import difference, mean
 from osler.extract import job as extraction
 from osler.extract import publish
+from osler.extract.derived import Extractions
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import job
 from osler.extract.indexes.kinds import KINDS, Kind
@@ -72,7 +73,7 @@ WAYS = (
 
 
 def retriever(way: Way, kb: KnowledgeBase, encoder: Encoder) -> Indexed:
-    named = Named(kb.webs, walk=way.walk) if way.weights else None
+    named = Named(Extractions.of(kb).webs, walk=way.walk) if way.weights else None
     weights = way.weights or Weights()
     return Indexed(kb, encoder, way.kinds, named, way.chunks, fusion=way.fusion, weights=weights)
 

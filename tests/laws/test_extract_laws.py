@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from osler.extract import items, job, names, publish
 from osler.extract.anchor import Anchors
+from osler.extract.derived import EXTRACTED_FACTS
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.items import Entity, Heading, Point, Relation, Summary, Table
 from osler.graph.items import Name
@@ -95,7 +96,10 @@ def test_no_item_and_nothing_in_the_graph_outlives_its_text(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        with KnowledgeBase.create(root / "kb") as kb, Graph.create(root / "kb") as graph:
+        with (
+            KnowledgeBase.create(root / "kb", derived=EXTRACTED_FACTS) as kb,
+            Graph.create(root / "kb") as graph,
+        ):
             graph.add([Name("OURS:1", "smoking")])
             held: dict[str, str] = {}
             for number, (what, document, text) in enumerate([*steps, ("extract", "a", "")]):

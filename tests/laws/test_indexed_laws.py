@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from osler.extract import items, job, publish
 from osler.extract import store as extracted
 from osler.extract.base import Cost, Outcome, hashed
+from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import job as indexing
 from osler.extract.indexes.canon import Claim, classes, members
@@ -92,7 +93,10 @@ STEPS = st.lists(
 def test_no_entry_of_any_index_outlives_its_text(steps: list[tuple[str, str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        with KnowledgeBase.create(root / "kb") as kb, Graph.create(root / "kb") as graph:
+        with (
+            KnowledgeBase.create(root / "kb", derived=EXTRACTED_FACTS) as kb,
+            Graph.create(root / "kb") as graph,
+        ):
             graph.add([Name("OURS:1", "smoking")])
             held: dict[str, str] = {}
             for number, step in enumerate([("put", "a", WORDS[1]), *steps]):
@@ -169,7 +173,7 @@ def _check(kb: KnowledgeBase) -> None:
 
 def _is_of_the_texts(kb: KnowledgeBase) -> None:
     """The graph of names and chunks has no other chunk, and no name that none of them has."""
-    web = kb.webs.now()
+    web = Extractions.of(kb).webs.now()
     with closing(sqlite3.connect(kb.path / "kb.sqlite")) as db:
         numbers = {number for (number,) in db.execute("SELECT number FROM passage")}
         said = [one.item for one in extracted.every(db)]
@@ -207,7 +211,9 @@ def _is_in_step(kb: KnowledgeBase) -> None:
 
 def _finds_what_is_there(kb: KnowledgeBase) -> None:
     kinds = indexing.kept(kb.path)
-    found = Indexed(kb, HashingEncoder(), kinds, Named(kb.webs, fuzzy=False), chunks=False)
+    found = Indexed(
+        kb, HashingEncoder(), kinds, Named(Extractions.of(kb).webs, fuzzy=False), chunks=False
+    )
     for query in ("Does HF lead to oedema?", "哮喘的原因是什么？", "about z"):
         for hit in asyncio.run(found.search(query, k=5)):
             assert kb.get(hit.passage.id) == hit.passage
@@ -219,7 +225,7 @@ def _is_empty(kb: KnowledgeBase) -> None:
         there = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
         for table in there.intersection(tables):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)  # noqa: S608
-    web = kb.webs.now()
+    web = Extractions.of(kb).webs.now()
     assert (web.entities.count, len(web.passages)) == (0, 0)
 
 

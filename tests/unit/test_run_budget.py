@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -122,9 +122,11 @@ class Hanging:
 
     left: int = 1
     name: str = "hanging"
+    hangs: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         if not self.left:
+            self.hangs.set()
             await asyncio.Event().wait()
         self.left -= 1
         return Completion("Thought: on", usage=Usage(calls=1, seconds=0.01))
@@ -168,8 +170,9 @@ async def test_a_model_s_own_time_limit_is_not_the_run_s() -> None:
 
 async def test_a_cancelled_run_is_cancelled_not_spent() -> None:
     run = Run(budget=Budget(seconds=60))
-    task = asyncio.create_task(machine(Hanging()).solve(QUESTION, run))  # type: ignore[arg-type]
-    await asyncio.sleep(0.01)
+    model = Hanging()
+    task = asyncio.create_task(machine(model).solve(QUESTION, run))  # type: ignore[arg-type]
+    await model.hangs.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

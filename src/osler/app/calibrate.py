@@ -1,8 +1,8 @@
 """Fits TC-RAG's sigma and KAG-Thinker's tau to a model: their scales are the model's own.
 
-The method of tau is told in `osler.methods.kag.calibration`. That of sigma: for each calibration question,
-what the strategy finds and would conclude from it at once, valued as in a run. Sigma is a quantile
-of those values: with 0.9, nine in ten of such conclusions may stand. Either is written into the
+`osler.methods.kag.calibration` has the method of tau. That of sigma: for each calibration
+question, what the strategy finds and would conclude from it at once, valued as in a run. Sigma
+is a quantile of those values: with 0.9, nine in ten of such conclusions may stand. Either is written into the
 settings file with what it was fitted to, and is used only there (`wiring.threshold`,
 `wiring.thinking.tau`).
 """

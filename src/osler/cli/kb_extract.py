@@ -241,10 +241,11 @@ def _report_page(done: Report, graph: Published, indexed: Sequence[Indexed]) -> 
 
 
 def _show_items(here: Session, settings: Settings, passage: str) -> None:
+    from osler.extract.derived import Extractions
     from osler.extract.store import called
 
     with opened(settings) as kb:
-        found = kb.extracted(passage)
+        found = Extractions.of(kb).items_of(passage)
     rows = [(str(one.item.kind), f"{called(one.item)}  [{one.extractor}]") for one in found]
     document = [{"passage": f.passage, "extractor": f.extractor, **asdict(f.item)} for f in found]
     here.show(_table(rows), {"items": document})

@@ -91,10 +91,14 @@ def rollback(
 ) -> None:
     """Make the knowledge base what it was when a snapshot was taken, also a damaged one."""
     here = session(context, as_json=as_json, quiet=quiet)
+    from osler.extract.derived import EXTRACTED_FACTS
     from osler.kb.base import KnowledgeBase
 
+    path = here.settings().kb.path
     with progress(here) as report:
-        back = KnowledgeBase.restore(here.settings().kb.path, name, wait=wait, progress=report)
+        back = KnowledgeBase.restore(
+            path, name, derived=EXTRACTED_FACTS, wait=wait, progress=report
+        )
     if here.json:
         here.show("", asdict(back))
     here.say(f"back at {back.name}: {back.documents:,} documents, {back.passages:,} passages")

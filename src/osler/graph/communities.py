@@ -233,9 +233,15 @@ def build(graph: Graph, *, largest: int = LARGEST, seed: int = 0) -> Communities
     return Communities(graph)
 
 
-def passage(graph: Graph, id: str) -> Passage:
-    """The passage of `graph:community.…#extract` or `…#summary`. Raises `UnknownPassage`."""
+def find_passage(graph: Graph, id: str) -> Passage:
+    """The passage of a graph's id, a concept's or a community's (`graph:community.…#extract`,
+    `…#summary`).
+
+    Raises `UnknownPassage`, whose `fix` says what the concept has.
+    """
     document, _, part = id.rpartition("#")
+    if not document.startswith(f"{GRAPH}:{PREFIX}"):
+        return graph.passage(id)
     try:
         communities = Communities(graph)
     except KnowledgeBaseMissing as error:

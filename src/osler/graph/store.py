@@ -203,17 +203,13 @@ class Graph:
         return _passage(concept, f"via-{'.'.join(chain.marks)}", f"Chain: {verbalise(chain)}", "")
 
     def passage(self, id: str) -> Passage:
-        """The passage of an id that a search gave: `graph:DOID:9352#def`, `…#rel-0f3a…`,
-        `…#via-0f3a….91bc…`, `graph:community.91bc…#extract`.
+        """The passage of a concept by its id: `graph:DOID:9352#def`, `…#rel-0f3a…`,
+        `…#via-0f3a….91bc…`. `communities.find_passage` knows communities' ids too.
 
         Raises `UnknownPassage`, whose `fix` says what the concept has.
         """
         document, _, part = id.rpartition("#")
         source, _, name = document.partition(":")
-        if source == GRAPH and name.startswith("community."):
-            from osler.graph import communities  # it is built on this module
-
-            return communities.passage(self, id)
         concept = self.concept(name) if source == GRAPH else None
         if concept is None:
             raise UnknownPassage(f"there is no passage {id!r}", fix="search for its name")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from osler.errors import KnowledgeBaseError
-from osler.graph.files import FILE as GRAPH_FILE
 from osler.kb.check import Info
 from osler.kb.index import build as index
 from osler.kb.index import coordination
@@ -19,7 +18,7 @@ from osler.kb.ingest import file_table, files
 from osler.kb.ingest.chunk import chunking
 from osler.kb.ingest.files import Added, Care
 from osler.kb.ingest.prepare import How
-from osler.kb.reader import Reading
+from osler.kb.reader import Derived, Reading
 from osler.kb.search.base import Choice
 from osler.kb.store import access, schema, snapshots
 from osler.kb.store.passages import Progress, check_source, set_meta, silent
@@ -49,20 +48,30 @@ class KnowledgeBase(Reading):
     """Seconds for which a method that writes waits while another process does."""
 
     @classmethod
-    def create(cls, path: Path, engine: Choice = Choice()) -> Self:  # noqa: B008 - frozen
+    def create(
+        cls,
+        path: Path,
+        engine: Choice = Choice(),  # noqa: B008 - frozen
+        derived: Derived | None = None,
+    ) -> Self:
         """A new, empty one. Raises `KnowledgeBaseError` when there is one already."""
         schema.create(path)
-        return cls(path, engine)
+        return cls(path, engine, derived)
 
     @classmethod
-    def open(cls, path: Path, engine: Choice = Choice()) -> Self:  # noqa: B008 - frozen
+    def open(
+        cls,
+        path: Path,
+        engine: Choice = Choice(),  # noqa: B008 - frozen
+        derived: Derived | None = None,
+    ) -> Self:
         """One that exists, searched by `engine`.
 
         Raises `KnowledgeBaseMissing` (no folder, or nothing in it) and
         `KnowledgeBaseMismatch` (another schema, or a file that is none of ours).
         """
         schema.check(path)
-        return cls(path, engine)
+        return cls(path, engine, derived)
 
     def add(
         self,
@@ -83,8 +92,9 @@ class KnowledgeBase(Reading):
         documents that changed are replaced. The paths are remembered, with these terms, for
         `update`. `fmt` names the format instead of finding it out; `licence` holds where a
         document states none; `illustrative` marks all as samples; `trust` (1 least, to 5)
-        stands in place of the source's own (`osler.kb.store.passages.trust_of`); `chunk` says how texts
-        are cut (`osler.kb.ingest.chunk.chunking`): added again with another, a file is cut anew.
+        stands in place of the source's own (`osler.kb.store.passages.trust_of`); `chunk` says how
+        texts are cut (`osler.kb.ingest.chunk.chunking`): added again with another, a file is cut
+        anew.
         The workers of `runner` read the files; without one, this process and another do.
         Raises `BadConfig` for a bad way of cutting, `KnowledgeBaseError` for a bad source name
         or while another process writes.
@@ -219,7 +229,7 @@ class KnowledgeBase(Reading):
         with (
             closing(remote.client(to)) as client,
             remote.translated(to.url),
-            self._readers.borrow() as db,
+            self.readers.borrow() as db,
             access.still(db),
         ):
             return push.push(db, client, to.name, progress or silent, afresh=rebuild)
@@ -245,7 +255,13 @@ class KnowledgeBase(Reading):
 
     @classmethod
     def restore(
-        cls, path: Path, name: str, *, wait: float = 0.0, progress: Progress | None = None
+        cls,
+        path: Path,
+        name: str,
+        *,
+        derived: Derived | None = None,
+        wait: float = 0.0,
+        progress: Progress | None = None,
     ) -> Snapshot:
         """Makes the knowledge base in `path` what it was when the snapshot was taken.
 
@@ -254,8 +270,9 @@ class KnowledgeBase(Reading):
         `KnowledgeBaseError` when there is no such snapshot and while another process writes.
         """
         found = snapshots.restore(path, name, progress or silent, wait=wait)
-        with access.writing(path, wait=max(wait, _PATIENCE)) as db:
-            _withdraw(path, db)
+        if derived is not None:
+            with access.writing(path, wait=max(wait, _PATIENCE)) as db:
+                derived.bring_in_step(path, db)
         return found
 
     def drop_snapshot(self, name: str) -> None:
@@ -269,15 +286,8 @@ class KnowledgeBase(Reading):
             self.path, wait=self.wait, waiting=lambda: say("waiting", 0, None)
         ) as db:
             yield db
-            _withdraw(self.path, db)
-
-
-def _withdraw(path: Path, db: sqlite3.Connection) -> None:
-    """Takes out of the concept graph what texts said that are gone now."""
-    if (path / GRAPH_FILE).is_file():
-        from osler.extract import publish  # most have no graph, and this reads a lot
-
-        publish.withdraw(path, db)
+            if self._derived is not None:
+                self._derived.bring_in_step(self.path, db)
 
 
 def _sources_of(path: Path) -> tuple[str, ...]:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
 from osler.errors import UnknownPassage
-from osler.extract import store as extracted
-from osler.extract.indexes import store as indexes
-from osler.extract.indexes.entity_graph import Webs
-from osler.extract.indexes.search import Entries
-from osler.extract.store import Account, Anchored
-from osler.graph.files import FILE as GRAPH_FILE
 from osler.kb import check, search
 from osler.kb.check import Info, Provenance
 from osler.kb.index import build
@@ -45,23 +40,60 @@ SELECT source FROM held WHERE source IS NOT NULL"""
 search asks for them."""
 
 
+class Attached(Protocol):
+    """Whatever is closed together with a knowledge base."""
+
+    def close(self) -> None: ...
+
+
+A = TypeVar("A", bound=Attached)
+
+
+class Derived(Protocol):
+    """Whatever is derived from passages and stored beside them (`osler.extract.derived`)."""
+
+    def bring_in_step(self, folder: Path, db: sqlite3.Connection) -> None:
+        """Drops what rested on passages that are gone; called under the writer's lock."""
+        ...
+
+    def find_problems(self, folder: Path, db: sqlite3.Connection) -> Iterable[str]:
+        """Every disagreement between passages and what is derived from them, in words."""
+        ...
+
+
 class Reading:
     """The half of a `KnowledgeBase` that reads and searches; it takes no lock."""
 
-    def __init__(self, path: Path, engine: Choice = Choice()) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        path: Path,
+        engine: Choice = Choice(),  # noqa: B008 - frozen
+        derived: Derived | None = None,
+    ) -> None:
         """Use `KnowledgeBase.create` or `open`."""
         self.path = path
-        self._readers = access.Readers(path)
-        self._engines = search.Engines(path, self._readers, engine)
-        self.entries = Entries(self._readers)
-        """The indexes over what was extracted."""
-        self.webs = Webs(path, self._readers)
-        """The graph of names and chunks."""
+        self._derived = derived
+        self._attached: dict[type[Attached], Attached] = {}
+        self._attaching = threading.Lock()
+        self.readers = access.Readers(path)
+        self._engines = search.Engines(path, self.readers, engine)
+
+    def attach(self, kind: type[A], make: Callable[[], A]) -> A:
+        """Returns the one object of its kind that is kept open with this knowledge base.
+
+        `make` is called the first time. It lets upper layers hold caches whose life is this
+        object's without this layer knowing them.
+        """
+        with self._attaching:
+            if kind not in self._attached:
+                self._attached[kind] = make()
+            return cast(A, self._attached[kind])
 
     def close(self) -> None:
+        for resource in self._attached.values():
+            resource.close()
         self._engines.close()
-        self.webs.close()
-        self._readers.close()
+        self.readers.close()
 
     def __enter__(self) -> Self:
         return self
@@ -92,20 +124,20 @@ class Reading:
         """
         chosen = exporting.form_of(path, form)
         first = 0 if since is None else int(since.timestamp())
-        with self._readers.borrow() as db, access.still(db):
+        with self.readers.borrow() as db, access.still(db):
             return exporting.export(
                 db, path, chosen, source=source, since=first, progress=progress or silent
             )
 
     def dead_letters(self, source: str | None = None) -> list[DeadLetter]:
         """What was to be read and could not be, the latest first."""
-        with self._readers.borrow() as db, access.still(db):
+        with self.readers.borrow() as db, access.still(db):
             return list(rejects.dead(db, source))
 
     def provenance(self, id: str) -> Provenance:
         """Where the passage's document comes from. Raises `UnknownPassage` as `get` does."""
         self.get(id)
-        with self._readers.borrow() as db:
+        with self.readers.borrow() as db:
             return check.provenance(db, id)
 
     def snapshots(self) -> list[Snapshot]:
@@ -115,19 +147,19 @@ class Reading:
     @property
     def snapshot(self) -> str:
         """Names the passages and the encoder of the last build; empty before the first."""
-        with self._readers.borrow() as db:
+        with self.readers.borrow() as db:
             return meta(db, "snapshot")
 
     @property
     def sources(self) -> tuple[str, ...]:
         """Those that hold a document, in alphabetical order."""
-        with self._readers.borrow() as db:
+        with self.readers.borrow() as db:
             return tuple(row[0] for row in db.execute(_SOURCES))
 
     def lacking(self, sources: Iterable[str]) -> tuple[str, ...]:
         """Those of `sources` that hold no document."""
         held = "SELECT 1 FROM document WHERE source = ? LIMIT 1"
-        with self._readers.borrow() as db:
+        with self.readers.borrow() as db:
             return tuple(name for name in sources if not db.execute(held, (name,)).fetchone())
 
     def require_built(self, encoder: str | None) -> None:
@@ -136,7 +168,7 @@ class Reading:
         `None` = with whatever encoder, or by words alone. Raises `KnowledgeBaseUnbuilt`
         ("12 of 240 passages are not indexed") and `KnowledgeBaseMismatch` (another encoder).
         """
-        with self._readers.borrow() as db:
+        with self.readers.borrow() as db:
             build.require(db, encoder)
         self._engines.require()
 
@@ -153,7 +185,7 @@ class Reading:
         id = id.encode(
             errors="replace"
         ).decode()  # half a character, from a shell in another coding
-        with self._readers.borrow() as db:
+        with self.readers.borrow() as db:
             row = db.execute("SELECT document, n FROM passage WHERE id = ?", (id,)).fetchone()
             if row is None:
                 raise UnknownPassage(f"there is no passage {id!r}", fix=_nearest_ids(db, id))
@@ -164,39 +196,23 @@ class Reading:
 
     def documents(self, source: str) -> Iterator[tuple[Passage, ...]]:
         """The passages of each document of a source, in order; memory holds one document."""
-        with self._readers.borrow() as db, access.still(db):
+        with self.readers.borrow() as db, access.still(db):
             every = "SELECT * FROM passage WHERE source = ? ORDER BY document, n"
             passages = (passage for _, passage in numbered(db, every, (source,)))
             for _, group in groupby(passages, key=lambda passage: passage.id.rpartition("#")[0]):
                 yield tuple(group)
 
     def info(self) -> Info:
-        with self._readers.borrow() as db, access.still(db):
+        with self.readers.borrow() as db, access.still(db):
             return check.info(db, self.path)
 
     def verify(self) -> list[str]:
         """Every problem found, in words; empty when all is well. Reads everything."""
-        with self._readers.borrow() as db, access.still(db):
-            found = [*check.verify(db), *extracted.problems(db), *indexes.problems(db)]
-            if (self.path / GRAPH_FILE).is_file():
-                from osler.extract import publish
-
-                found += publish.problems(self.path, db)
-        return [*found, *self._engines.problems()]
-
-    def extracted(self, id: str) -> list[Anchored]:
-        """What was extracted from a passage (`osler.extract`), in the order of its runs.
-
-        Raises `UnknownPassage` as `get` does.
-        """
-        self.get(id)
-        with self._readers.borrow() as db:
-            return extracted.of_passage(db, id)
-
-    def extractions(self) -> list[Account]:
-        """What each extractor has done so far, and what it cost."""
-        with self._readers.borrow() as db, access.still(db):
-            return extracted.accounts(db)
+        with self.readers.borrow() as db, access.still(db):
+            problems = [*check.verify(db)]
+            if self._derived is not None:
+                problems += self._derived.find_problems(self.path, db)
+        return [*problems, *self._engines.problems()]
 
     # Searching: `osler.retrieve` puts the `Retriever` Protocol over these
 
@@ -241,12 +257,12 @@ class Reading:
 
     def passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
         """Those that still exist."""
-        with self._readers.borrow() as db:
+        with self.readers.borrow() as db:
             return by_number(db, numbers)
 
     def rarity(self, terms: Sequence[str]) -> dict[str, float]:
         """How much each term tells, by how few passages hold it (inverse document frequency)."""
-        with self._readers.borrow() as db:
+        with self.readers.borrow() as db:
             return lexicon.rarity(db, terms)
 
     def _scored(self, found: Ranking) -> list[Scored]:

@@ -39,7 +39,8 @@ class CrossEncoder:
     ) -> None:
         """Loads the weights. `longest` is in tokens of query and text together.
 
-        Raises as `osler.llm.transformers.hub.load_pair`, and `ModelError` for a model of more classes.
+        Raises as `osler.llm.transformers.hub.load_pair`, and `ModelError` for a model of more
+        classes.
         """
         kind = "AutoModelForSequenceClassification"
         self._model = open_model(kind, weights, dtype=dtype, device=device)

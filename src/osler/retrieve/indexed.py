@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from osler.extract.derived import Extractions
 from osler.extract.indexes.entity_graph import Web, Webs
 from osler.extract.indexes.kinds import Kind
 from osler.graph.lookup import Lookup
@@ -148,7 +149,9 @@ class Indexed:
 
     def _search(self, query: str, k: int) -> list[Hit]:
         with available(self.kb, self.within.sources):
-            self.kb.entries.require(self.kinds, self.encoder.identity if self.encoder else "")
+            Extractions.of(self.kb).entries.require(
+                self.kinds, self.encoder.identity if self.encoder else ""
+            )
             rankings = self._rankings(query, max(k, self.fusion.depth))
             lists = [[number for number, _ in found] for _, found, _ in rankings]
             order = rrf(lists, weights=[w for _, _, w in rankings], k=self.fusion.constant)
@@ -170,7 +173,7 @@ class Indexed:
         own = self._chunks(words, vector, depth)
         found = [("dense", own[0], dense), ("lexical", own[1], lexical)] if self.chunks else []
         for kind in self.kinds:
-            here, share = self.kb.entries, self.weights.entries
+            here, share = Extractions.of(self.kb).entries, self.weights.entries
             if vector is not None and dense:
                 by_vector = here.by_vector(kind, vector, k=depth, within=self.within)
                 found.append((kind, by_vector, dense * share))

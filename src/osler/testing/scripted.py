@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log
@@ -69,19 +70,28 @@ class KeyedModel:
     probability: float = 0.9
     """Of each generated token."""
     delay_s: float = 0.0
+    after: dict[str, str] = field(default_factory=dict)
+    """Key → another, without whose reply this one's is not given."""
     name: str = "keyed"
     asked: list[str] = field(default_factory=list)
     """Keys, in the order of the calls."""
+    _replied: defaultdict[str, asyncio.Event] = field(
+        default_factory=lambda: defaultdict(asyncio.Event)
+    )
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         content = messages[-1].content
         key = next((key for key in self.replies if key in content), None)
         assert key is not None, f"nothing is scripted for: {content}"
         self.asked.append(key)
-        await asyncio.sleep(self.delay_s)
+        if self.delay_s:
+            await asyncio.sleep(self.delay_s)
+        if key in self.after:
+            await self._replied[self.after[key]].wait()
         replies = self.replies[key]
         text = replies[min(self.asked.count(key), len(replies)) - 1]
         tokens = tokens_of(text, self.probability)
+        self._replied[key].set()
         return Completion(text, tokens, "stop", Usage(calls=1, completion_tokens=len(tokens)))
 
 

@@ -58,8 +58,6 @@ class Loopback:
     answer: Answers
     url: str = ""
     """Ends in `/v1`."""
-    pause_s: float = 0.0
-    """Before each answer, so that requests made together are seen together."""
     asked: list[Asked] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
@@ -98,7 +96,6 @@ class Loopback:
     async def _send(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer
     ) -> None:
-        await asyncio.sleep(self.pause_s)
         writer.write(answer.sent)
         await writer.drain()
         if answer.then == "close":
@@ -132,11 +129,9 @@ async def _request(reader: asyncio.StreamReader) -> Asked | None:
 
 
 @asynccontextmanager
-async def loopback(
-    answer: Answers, *, tls: SSLContext | None = None, pause_s: float = 0.0
-) -> AsyncIterator[Loopback]:
+async def loopback(answer: Answers, *, tls: SSLContext | None = None) -> AsyncIterator[Loopback]:
     """A server on a free port of 127.0.0.1, gone with the block."""
-    place = Loopback(answer, pause_s=pause_s)
+    place = Loopback(answer)
     server = await asyncio.start_server(place.serve, "127.0.0.1", 0, ssl=tls)
     host, port = server.sockets[0].getsockname()
     place.url = f"{'https' if tls else 'http'}://{host}:{port}/v1"

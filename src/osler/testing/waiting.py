@@ -48,12 +48,20 @@ def _tell(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def turn() -> None:
-    """Returns when every task of this loop that can go on has gone on."""
-    loop = asyncio.get_running_loop()
-    reached: asyncio.Future[None] = loop.create_future()
-    loop.call_soon(reached.set_result, None)
-    await reached
+class Meeting:
+    """Nobody goes on before so many have come; later comers pass. For tasks of one loop."""
+
+    def __init__(self, of: int) -> None:
+        self._of = of
+        self._come: set[object] = set()
+        self._met = asyncio.Event()
+
+    async def come(self, who: object) -> None:
+        """`who` may come several times, and counts once."""
+        self._come.add(who)
+        if len(self._come) >= self._of:
+            self._met.set()
+        await self._met.wait()
 
 
 def wait_until(condition: Callable[[], object], timeout: float = 30.0) -> None:

@@ -1,8 +1,8 @@
 """Runs at once in one process: each keeps its own events, whole and in order."""
 
 import asyncio
-import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from osler.answer.written import Written
 from osler.llm.core.base import Completion, Message, Sampling
@@ -17,17 +17,22 @@ from osler.types import Halt, Hit, Passage, Question
 RUNS = 200
 
 
-class Yielding(ScriptedModel):
-    """Lets every other run go first before each reply."""
+class Abreast(ScriptedModel):
+    """No run has a reply before every run has asked for it."""
+
+    abreast: asyncio.Barrier
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        await asyncio.sleep(0)
+        await self.abreast.wait()
         return await super().complete(messages, sampling)
 
 
-class Slow(ScriptedRetriever):
+@dataclass
+class FoundAbreast(ScriptedRetriever):
+    abreast: asyncio.Barrier = field(default_factory=lambda: asyncio.Barrier(1))
+
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        await asyncio.sleep(0.001)
+        await self.abreast.wait()
         return await super().search(query, k=k)
 
 
@@ -45,10 +50,11 @@ def script(number: int) -> list[str]:
     ]
 
 
-async def solved(number: int) -> tuple[Run, list[Event]]:
+async def solved(number: int, abreast: asyncio.Barrier) -> tuple[Run, list[Event]]:
     passage = Passage(f"book:{number}#0", f"It is case {number}.", "book", "Cases")
-    model = Yielding(script(number))
-    tools = (Search(DOC_RAG, Slow({"": [passage]}), ("book",)),)
+    model = Abreast(script(number))
+    model.abreast = abreast
+    tools = (Search(DOC_RAG, FoundAbreast({"": [passage]}, abreast=abreast), ("book",)),)
     moves = AnyMove(frozenset({DOC_RAG}))
     seen: list[Event] = []
     run = Run(id=f"r{number}", seed=number, sink=seen.append)
@@ -60,10 +66,10 @@ async def solved(number: int) -> tuple[Run, list[Event]]:
 
 
 async def test_two_hundred_runs_at_once_lose_no_event_and_mix_none_up() -> None:
-    alone = [to_line(event) for event in (await solved(0))[1]]
-    began = time.monotonic()
-    every = await asyncio.gather(*(solved(number) for number in range(RUNS)))
-    assert time.monotonic() - began < 10
+    alone = [to_line(event) for event in (await solved(0, asyncio.Barrier(1)))[1]]
+    abreast = asyncio.Barrier(RUNS)
+    async with asyncio.timeout(30):
+        every = await asyncio.gather(*(solved(number, abreast) for number in range(RUNS)))
     for number, (run, seen) in enumerate(every):
         assert seen == run.events
         lines = [to_line(event) for event in seen]

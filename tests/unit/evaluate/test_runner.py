@@ -21,6 +21,7 @@ from osler.evaluate.plan import Plan, Task
 from osler.evaluate.record import Key
 from osler.evaluate.runner import HOPELESS, Cell, Finished, Ready, Runner
 from osler.evaluate.sample import Gold, Sample
+from osler.testing.waiting import Meeting
 from osler.trace import Answered, Run, Started
 from osler.types import Answer, Halt, Question, Solution
 
@@ -45,11 +46,13 @@ class Counting:
         self.given: list[object] = []
         self.broken = broken or set()
         self.error = error or ModelUnreachable("the server is away")
+        self.meeting: Meeting | None = None
 
     async def solve(self, question: Question, run: Run) -> Solution:
         self.asked.append(question.id)
         self.given += [question, run]
-        await asyncio.sleep(0)
+        if self.meeting is not None:
+            await self.meeting.come(self)
         if question.id in self.broken:
             raise self.error
         return Solution(Answer(option="A"), Halt.CONVERGED, "said so", run.usage)
@@ -150,12 +153,12 @@ async def test_a_run_in_which_everything_fails_stops_and_says_why(
         await runner(tmp_path, solver, jobs=jobs).run(cells(200))
     assert HOPELESS <= len(solver.asked) < HOPELESS + jobs
     assert stopped.value.__cause__ is None, "it is raised as it is, not in a group"
-    await asyncio.sleep(0)
     assert len(asyncio.all_tasks()) == 1, "and nobody works on"
 
 
 async def test_two_runners_share_a_folder_and_no_sample_is_tried_twice(tmp_path: Path) -> None:
     one, two = Counting(), Counting()
+    one.meeting = two.meeting = Meeting(2)
     await asyncio.gather(
         runner(tmp_path, one, jobs=3).run(cells(100)), runner(tmp_path, two, jobs=3).run(cells(100))
     )
@@ -190,30 +193,35 @@ import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from test_runner import Counting, cells, runner
-class Slow(Counting):
+class Hanging(Counting):
     async def solve(self, question, run):
-        await asyncio.sleep(0.01)
-        return await super().solve(question, run)
-asyncio.run(runner(Path(sys.argv[1]), Slow(), jobs=3).run(cells(120)))
+        if len(self.asked) < 20:
+            return await super().solve(question, run)
+        self.asked.append(question.id)
+        if len(self.asked) == 23:
+            print("all three hang", flush=True)
+        await asyncio.Event().wait()
+asyncio.run(runner(Path(sys.argv[1]), Hanging(), jobs=3).run(cells(120)))
 """
 
 
 async def test_a_killed_run_loses_at_most_the_samples_in_flight(tmp_path: Path) -> None:
     child = subprocess.Popen(  # noqa: ASYNC220, S603
-        [sys.executable, "-c", CHILD, str(tmp_path), str(Path(__file__).parent)]
+        [sys.executable, "-c", CHILD, str(tmp_path), str(Path(__file__).parent)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    tried, deadline = Tried(tmp_path), time.monotonic() + 30
-    while len(tried.status) < 20 and time.monotonic() < deadline:
-        await asyncio.sleep(0.02)
-        tried.refresh()
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
+    assert child.stdout is not None
+    with child.stdout as told:
+        assert told.readline() == "all three hang\n"
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+    tried = Tried(tmp_path)
     tried.refresh()
-    done = len(tried.status)
-    assert 20 <= done < 120
+    assert len(tried.status) == 20
     later = Counting()
     await runner(tmp_path, later).run(cells(120))
-    assert len(later.asked) == 120 - done
+    assert len(later.asked) == 100
     records = list(read_records(tmp_path))
     assert len(records) == 120
     assert all(record.trace and read_trace(tmp_path, record.trace) for record in records)

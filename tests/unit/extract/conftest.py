@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from osler.extract.derived import EXTRACTED_FACTS
 from osler.kb.base import KnowledgeBase
 
 TEXTS = {
@@ -41,6 +42,6 @@ def put(tmp_path: Path) -> Put:
 @pytest.fixture
 def kb(tmp_path: Path, put: Put) -> Iterator[KnowledgeBase]:
     put(TEXTS)
-    with KnowledgeBase.create(tmp_path / "kb") as made:
+    with KnowledgeBase.create(tmp_path / "kb", derived=EXTRACTED_FACTS) as made:
         made.add([tmp_path / "texts.jsonl"], source="book")
         yield made

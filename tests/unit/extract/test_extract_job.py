@@ -15,6 +15,7 @@ import pytest
 from osler.errors import ModelUnreachable, UnknownPassage
 from osler.extract import job, publish
 from osler.extract.base import Cost, Outcome
+from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.model import ModelExtractor
 from osler.graph.items import Name
@@ -76,7 +77,7 @@ def test_the_plan_says_what_a_run_would_ask_and_writes_nothing(kb: KnowledgeBase
     assert planned.cost.calls == 4
     assert planned.cost.prompt_tokens > 4 * 300  # the prompt with its 24 types, four times
     assert (planned.measured, planned.seconds) == (0, None)
-    assert kb.extractions() == []
+    assert Extractions.of(kb).accounts() == []
 
 
 def test_what_was_done_makes_the_estimate_and_is_not_done_again(kb: KnowledgeBase) -> None:
@@ -89,17 +90,17 @@ def test_what_was_done_makes_the_estimate_and_is_not_done_again(kb: KnowledgeBas
     assert run(kb, model).chunks == 3
     assert run(kb, model).chunks == 0
     assert model.asked == 4
-    (account,) = kb.extractions()
+    (account,) = Extractions.of(kb).accounts()
     assert (account.chunks, account.usage.calls, account.kinds) == (4, 4, (("entity", 4),))
 
 
 def test_every_item_opens_its_chunk(kb: KnowledgeBase) -> None:
     run(kb, Namer())
-    (found,) = kb.extracted("book:copd#0")
+    (found,) = Extractions.of(kb).items_of("book:copd#0")
     text = kb.get(found.passage).text
     assert text[found.item.start : found.item.end] == "Chronic"
     with pytest.raises(UnknownPassage):
-        kb.extracted("book:none#0")
+        Extractions.of(kb).items_of("book:none#0")
 
 
 def test_a_run_that_died_goes_on_where_it_stopped(kb: KnowledgeBase) -> None:
@@ -146,7 +147,7 @@ def test_the_same_words_cost_nothing_when_they_come_back(
     run(kb, model)
     kb.remove(source="book", document="copd")
     with pytest.raises(UnknownPassage):
-        kb.extracted("book:copd#0")
+        Extractions.of(kb).items_of("book:copd#0")
     kb.remove(source="book")
     kb.add([tmp_path / "texts.jsonl"], source="book")
     planned = job.plan(kb.path, extractor(model))
@@ -181,7 +182,7 @@ def test_a_changed_document_is_done_anew_and_the_others_are_not(
     put({**texts, "copd": "Emphysema is another word."})
     kb.update()
     assert run(kb, model).chunks == 1
-    (found,) = kb.extracted("book:copd#0")
+    (found,) = Extractions.of(kb).items_of("book:copd#0")
     assert found.item.kind == "entity"
     assert found.item.name == "Emphysema"
 
@@ -189,11 +190,11 @@ def test_a_changed_document_is_done_anew_and_the_others_are_not(
 def test_a_snapshot_brings_items_back(kb: KnowledgeBase) -> None:
     dictionary(kb)
     kb.take_snapshot("before")
-    before = kb.extracted("book:copd#0")
+    before = Extractions.of(kb).items_of("book:copd#0")
     kb.remove(source="book", document="copd")
     assert problems(kb) == []
-    KnowledgeBase.restore(kb.path, "before")
-    assert kb.extracted("book:copd#0") == before
+    KnowledgeBase.restore(kb.path, "before", derived=EXTRACTED_FACTS)
+    assert Extractions.of(kb).items_of("book:copd#0") == before
     assert dictionary(kb).passages == 1  # it is in the graph again
     assert problems(kb) == []
 

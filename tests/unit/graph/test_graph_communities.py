@@ -10,7 +10,7 @@ import pytest
 
 from osler.errors import CapabilityMissing, KnowledgeBaseMissing, UnknownPassage
 from osler.graph import communities, fusion
-from osler.graph.communities import Communities
+from osler.graph.communities import Communities, find_passage
 from osler.graph.items import Definition, Item, Mapping, Name, Relation
 from osler.graph.partition import partition, within
 from osler.graph.store import Graph
@@ -106,7 +106,7 @@ def test_the_extract_is_the_graph_s_own_words_and_opens(graph: Graph) -> None:
         assert {one_, other} <= names
         assert predicate == "goes_with"
     assert {end for line in relations for end in parse(line)[0][::2]} == names
-    assert graph.passage(passage.id) == passage
+    assert find_passage(graph, passage.id) == passage
     assert found.told(one) is None
     assert found.passage(one) == passage
 
@@ -116,17 +116,17 @@ def test_what_a_model_has_written_is_kept_while_the_concepts_are_the_same(graph:
     (one,) = found.of("B:3")
     told = found.keep(one, "B concepts go together.", "some-model")
     assert (told.text, told.locator.section) == ("B concepts go together.", "written by some-model")
-    assert graph.passage(told.id) == told == found.passage(one)
+    assert find_passage(graph, told.id) == told == found.passage(one)
     assert found.current()  # writing of it changes no fact
     graph.add([Name("E:0", "new"), Relation("E:0", "near", "A:0")])
     assert not found.current()
     with pytest.raises(KnowledgeBaseMissing, match="has changed"):
         Communities(graph)
     with pytest.raises(UnknownPassage) as stale:
-        graph.passage(told.id)
+        find_passage(graph, told.id)
     assert "osler kb graph communities" in (stale.value.fix or "")
     again = communities.build(graph)
-    assert graph.passage(told.id) == told
+    assert find_passage(graph, told.id) == told
     assert [one.mark for one in again.of("B:3")] == [one.mark]
 
 
@@ -143,11 +143,11 @@ def test_communities_that_are_not_there_are_said(graph: Graph) -> None:
     communities.build(graph)
     for bad in ("", "zz", "0" * 16, "-1", "f" * 40, "12"):
         with pytest.raises(UnknownPassage):
-            graph.passage(f"graph:community.{bad}#extract")
+            find_passage(graph, f"graph:community.{bad}#extract")
     (one,) = Communities(graph).of("A:0")
     for part in ("", "summary", "def"):
         with pytest.raises(UnknownPassage):
-            graph.passage(f"{one.id}#{part}")
+            find_passage(graph, f"{one.id}#{part}")
 
 
 def test_an_empty_graph_has_no_community(tmp_path: Path) -> None:

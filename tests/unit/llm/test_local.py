@@ -5,15 +5,18 @@ import threading
 import time
 from math import exp
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar, lit
+from osler.llm.local.engine import _Reply
 from osler.llm.local.model import LlamaCpp, _Step
 from osler.llm.local.quantise import default_gguf
 from osler.methods.tcrag.actions import Move, grammar, parse_action
+from osler.testing.waiting import Gate
 
 pytestmark = pytest.mark.model
 
@@ -180,12 +183,21 @@ async def test_parallel_calls_share_one_engine_and_each_keeps_its_own_prefix(
         assert reply.usage.cached_tokens >= reply.usage.prompt_tokens - 1
 
 
-async def test_a_cancelled_call_stops_the_engine_within_a_second(model: LlamaCpp) -> None:
+async def test_a_cancelled_call_stops_the_engine_within_a_second(
+    model: LlamaCpp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next call would wait for the first one's 2,000 tokens, were it still running."""
+    reads, take = Gate(), _Reply.take
+
+    def told(self: _Reply, piece: dict[str, Any]) -> bool:
+        reads.set()
+        return take(self, piece)
+
+    monkeypatch.setattr(_Reply, "take", told)
     long = asyncio.create_task(
         model.complete([Message("user", "count " * 1200)], Sampling(max_tokens=2000))
     )
-    await asyncio.sleep(0.2)
+    await asyncio.wait_for(reads.passed(), timeout=20)
     began = time.monotonic()
     long.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -420,22 +420,48 @@ async def test_a_cancelled_call_hangs_up_and_leaves_nothing_running() -> None:
             assert asyncio.all_tasks() <= before
 
 
-async def test_no_more_requests_run_at_once_than_allowed_and_waiting_costs_no_time() -> None:
-    async with loopback(only_chats(WHOLE), pause_s=0.1) as place:
-        model = model_at(place, max_concurrency=2, timeout_s=1.0)
-        await asyncio.gather(*(model.complete(QUERY, Sampling()) for _ in range(24)))
+async def test_no_more_requests_run_at_once_than_allowed_and_waiting_costs_no_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two are held by the server until their time is over; 22 wait as long for their turn."""
+    both, asked = asyncio.Event(), 0
+
+    def answer(_: Asked) -> Answer | bytes:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            both.set()
+        return HOLD if asked <= 2 else WHOLE
+
+    loop = asyncio.get_running_loop()
+    clock = loop.time
+    async with loopback(answer) as place:
+        model = model_at(place, max_concurrency=2, timeout_s=1_000.0)
+        calls = [asyncio.create_task(model.complete(QUERY, Sampling())) for _ in range(24)]
+        await asyncio.wait_for(both.wait(), 20)
+        assert place.at_once == 2
+        monkeypatch.setattr(loop, "time", lambda: clock() + 1_001.0)
+        done = await asyncio.gather(*calls, return_exceptions=True)
     assert place.most_at_once == 2
+    late = [reply for reply in done if isinstance(reply, ModelUnreachable)]
+    assert ["no reply within 1000 s" in str(error) for error in late] == [True, True]
+    assert [reply.text for reply in done if isinstance(reply, Completion)] == ["whole"] * 22
 
 
 def test_one_model_serves_several_event_loops() -> None:
-    async def once(model: OpenAIModel | None) -> OpenAIModel:
-        async with loopback(only_chats(WHOLE)) as place:
-            model = model or model_at(place, max_concurrency=1)
-            object.__setattr__(model._door.endpoint, "base_url", place.url)
-            await asyncio.gather(*(model.complete(QUERY, Sampling()) for _ in range(3)))
-            return model
+    """Three calls and one place in each loop, so that two of them wait in that loop."""
+    endpoint = Endpoint(base_url="http://127.0.0.1:9/v1", model="m", max_concurrency=1)
+    model = OpenAIModel(Door(endpoint), Server())
 
-    asyncio.run(once(asyncio.run(once(None))))
+    async def thrice() -> tuple[list[str], int, int]:
+        async with loopback(only_chats(WHOLE)) as place:
+            object.__setattr__(endpoint, "base_url", place.url)
+            calls = (model.complete(QUERY, Sampling()) for _ in range(3))
+            said = [reply.text for reply in await asyncio.gather(*calls)]
+            return said, len(place.asked), place.most_at_once
+
+    for _ in range(2):
+        assert asyncio.run(thrice()) == (["whole"] * 3, 3, 1)
 
 
 async def test_a_door_serves_other_clients_too() -> None:

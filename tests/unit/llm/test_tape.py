@@ -104,7 +104,7 @@ async def test_an_empty_tape_has_nothing_to_compare_with() -> None:
 async def test_a_call_that_was_cut_short_is_cut_short_again(tmp_path: Path) -> None:
     class Slow(ScriptedModel):
         async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
             raise AssertionError("unreachable")
 
     tape = Tape({"scripted": Able()})

@@ -18,6 +18,7 @@ from osler.llm.transformers.hub import Pair, Pinned, fingerprint, load_pair, nam
 from osler.llm.transformers.model import TransformersModel, open_transformers
 from osler.testing.conformance import LanguageModelKit, LikelihoodKit
 from osler.testing.tiny import save_tiny, save_tiny_gguf, tiny_pair
+from osler.testing.waiting import Gate
 
 pytestmark = pytest.mark.torch
 
@@ -294,8 +295,10 @@ async def test_a_cancelled_reply_frees_the_model() -> None:
     """Minutes of work are given up: the next call would else wait for them."""
     pair = endless(context=200_000)
     model = model_of(pair, context=200_000)
+    says = Gate()
+    pair.model.register_forward_hook(lambda *_: says.set())
     task = asyncio.create_task(model.complete(QUERY, Sampling(0.0, 150_000)))
-    await asyncio.sleep(0.3)
+    await asyncio.wait_for(says.passed(), timeout=20)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -12,6 +12,7 @@ import pytest
 from osler.errors import SourceUnavailable
 from osler.extract import job, publish
 from osler.extract.base import Cost, Outcome
+from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import job as indexing
 from osler.extract.indexes.kinds import KINDS, Kind
@@ -62,7 +63,7 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
         json.dumps({"id": id, "title": id.title(), "content": text}) for id, text in TEXTS.items()
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
-    with KnowledgeBase.create(tmp_path / "kb") as made:
+    with KnowledgeBase.create(tmp_path / "kb", derived=EXTRACTED_FACTS) as made:
         made.add([path], source="book")
         with DictionaryExtractor() as extractor:
             asyncio.run(job.run(made.path, extractor))
@@ -76,7 +77,7 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
 def indexed(
     kb: KnowledgeBase, *kinds: Kind, graph: bool = False, chunks: bool = True, fuzzy: bool = False
 ) -> Indexed:
-    named = Named(kb.webs, fuzzy=fuzzy) if graph else None
+    named = Named(Extractions.of(kb).webs, fuzzy=fuzzy) if graph else None
     return Indexed(kb, HashingEncoder(), kinds, named, chunks)
 
 
@@ -136,14 +137,14 @@ async def test_an_index_that_is_not_made_is_told(kb: KnowledgeBase) -> None:
 
 
 async def test_a_filter_holds_whatever_found_the_chunk(kb: KnowledgeBase) -> None:
-    named = Named(kb.webs, fuzzy=False)
+    named = Named(Extractions.of(kb).webs, fuzzy=False)
     chinese = Indexed(kb, HashingEncoder(), KINDS, named, within=Filter(languages=("zh",)))
     hits = await chinese.search("dyspnoea 糖尿病", k=9)
     assert {hit.passage.language for hit in hits} == {"zh"}
 
 
 async def test_without_an_encoder_everything_goes_by_words(kb: KnowledgeBase) -> None:
-    retriever = Indexed(kb, None, (), Named(kb.webs, fuzzy=False))
+    retriever = Indexed(kb, None, (), Named(Extractions.of(kb).webs, fuzzy=False))
     hits = await retriever.search("emphysema", k=3)
     assert hits[0].passage.title == "Emphysema"
     assert {hit.source for hit in hits} <= {"lexical", "exact", "walk"}

@@ -26,6 +26,7 @@ from osler.testing.conformance import RelevanceKit, RetrieverKit
 from osler.testing.encoders import HashingEncoder
 from osler.testing.post_server import Asked, Said, serving
 from osler.testing.tiny import save_tiny_bert
+from osler.testing.waiting import Gate
 from osler.types import Hit, Passage, Relevance, Retriever
 
 
@@ -202,8 +203,15 @@ def test_an_encoder_without_a_head_is_no_reranker(tmp_path: Path) -> None:
 async def test_a_cancelled_call_frees_the_model(tmp_path: Path) -> None:
     """Minutes of work are given up: the next call would else wait for them."""
     scorer = CrossEncoder(save_tiny_bert(tmp_path / "c", labels=1), longest=128, device="cpu")
+    scores, scored = Gate(), scorer._scored
+
+    def told(query: str, texts: list[str]) -> list[float]:
+        scores.set()
+        return scored(query, texts)
+
+    scorer._scored = told  # type: ignore[method-assign]
     task = asyncio.create_task(scorer.relevance("iron?", TEXTS * 50_000))
-    await asyncio.sleep(0.3)
+    await asyncio.wait_for(scores.passed(), timeout=20)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

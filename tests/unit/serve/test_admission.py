@@ -2,41 +2,62 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
+from dataclasses import dataclass, field
 
+import pytest
+
+from osler.serve import admission
 from osler.serve.admission import GAP, MOST, Pace
 
 
-async def waited(pace: Pace) -> float:
-    began = time.monotonic()
-    await pace.calm()
-    return time.monotonic() - began
+@dataclass
+class Hours:
+    """`time` and `asyncio` of the module: a clock that only a sleep moves on, and the
+    requests that come meanwhile."""
+
+    pace: Pace = field(default_factory=Pace)
+    now: float = 1_000.0
+    requests: list[float] = field(default_factory=list)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        until = self.now + seconds
+        while self.requests and self.requests[0] <= until:
+            self.now = self.requests.pop(0)
+            self.pace.request()
+        self.now = until
+
+    async def waited(self) -> float:
+        began = self.now
+        await self.pace.calm()
+        return self.now - began
 
 
-async def test_a_calm_server_s_run_begins_at_once() -> None:
-    assert await waited(Pace()) < GAP
+@pytest.fixture
+def hours(monkeypatch: pytest.MonkeyPatch) -> Hours:
+    found = Hours()
+    monkeypatch.setattr(admission, "time", found)
+    monkeypatch.setattr(admission, "asyncio", found)
+    return found
 
 
-async def test_a_run_waits_for_a_gap_after_the_last_request() -> None:
-    pace = Pace()
-    pace.request()
-    waiting = asyncio.create_task(waited(pace))
-    await asyncio.sleep(GAP / 2)
-    pace.request()
-    assert await waiting >= 1.4 * GAP
+async def test_a_run_on_a_calm_server_begins_at_once(hours: Hours) -> None:
+    assert await hours.waited() == 0
 
 
-async def test_without_a_gap_it_begins_all_the_same() -> None:
-    pace = Pace()
+async def test_a_run_waits_for_a_gap_after_the_last_request(hours: Hours) -> None:
+    hours.pace.request()
+    hours.requests = [hours.now + GAP / 2]
+    assert await hours.waited() == pytest.approx(1.5 * GAP)
+    assert hours.requests == []
 
-    async def never_calm() -> None:
-        while True:
-            pace.request()
-            await asyncio.sleep(GAP / 4)
 
-    requests = asyncio.create_task(never_calm())
-    try:
-        assert await asyncio.wait_for(waited(pace), 40 * MOST) >= 0.9 * MOST
-    finally:
-        requests.cancel()
+async def test_a_run_on_a_server_that_is_never_calm_begins_after_its_longest_wait(
+    hours: Hours,
+) -> None:
+    hours.pace.request()
+    hours.requests = [hours.now + n * GAP / 4 for n in range(1, 400)]
+    assert await hours.waited() == pytest.approx(MOST)
+    assert hours.requests, "requests came in to the end"

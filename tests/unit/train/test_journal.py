@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun, MalformedOutput
+from osler.testing.waiting import Meeting
 from osler.train import journal
 from osler.train.journal import Job, Stage, Tally, agreed
 
@@ -25,10 +26,11 @@ def stage(folder: Path) -> Stage[Doubled]:
 class Doubler:
     def __init__(self, failing: str = "") -> None:
         self.failing, self.did = failing, list[str]()
+        self.meeting = Meeting(1)
 
     async def __call__(self, item: str) -> Doubled:
         self.did.append(item)
-        await asyncio.sleep(0)
+        await self.meeting.come(self)
         if self.failing and item in self.failing.split():
             raise MalformedOutput("x", expected="a number")
         return Doubled(item, 2 * int(item))
@@ -55,6 +57,7 @@ def test_several_at_one_folder_share_the_work(tmp_path: Path) -> None:
     doublers = [Doubler(), Doubler()]
 
     async def both() -> None:
+        doublers[0].meeting = doublers[1].meeting = Meeting(2)
         await asyncio.gather(*(job(tmp_path, doubler).run(ITEMS) for doubler in doublers))
 
     asyncio.run(both())

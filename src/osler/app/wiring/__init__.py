@@ -12,6 +12,7 @@
 | `strategies` | the strategy itself: one `match`, no registry |
 """
 
+from osler.app.wiring.composers import composer, gate, wording, writes
 from osler.app.wiring.hub import reranked, reranker
 from osler.app.wiring.knowledge import (
     build_sample,
@@ -24,30 +25,13 @@ from osler.app.wiring.knowledge import (
     search,
     searched,
 )
+from osler.app.wiring.live import live, recorded, remembered, replayed
 from osler.app.wiring.models import PACKAGED, Ready, cast, encoder, language_model, relevance
-from osler.app.wiring.parts import (
-    Parts,
-    live,
-    no_retriever,
-    recorded,
-    remembered,
-    replayed,
-    roles_of,
-)
+from osler.app.wiring.parts import Parts, no_retriever, roles_of
 from osler.app.wiring.planning import planned_by
 from osler.app.wiring.resource_cache import Shelf
-from osler.app.wiring.strategies import (
-    PACKAGED_SIGMA,
-    Threshold,
-    budget,
-    composer,
-    gate,
-    machine,
-    solver,
-    threshold,
-    wording,
-    writes,
-)
+from osler.app.wiring.strategies import budget, solver
+from osler.app.wiring.tc_rag import PACKAGED_SIGMA, Threshold, machine, threshold
 
 __all__ = [
     "PACKAGED",

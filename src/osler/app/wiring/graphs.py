@@ -52,8 +52,10 @@ def chains(settings: Settings) -> Retriever:
 
 def stated(settings: Settings, id: str) -> Passage | None:
     """What the graph says under this id; `None` where it is not the graph's."""
+    from osler.graph.communities import find_passage
+
     graph = graph_of(settings) if id.startswith(f"{GRAPH}:") else None
     try:
-        return graph.passage(id) if graph else None
+        return find_passage(graph, id) if graph else None
     except UnknownPassage:
         return None

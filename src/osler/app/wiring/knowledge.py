@@ -14,6 +14,7 @@ from osler.app.wiring.hub import reranked, reranker
 from osler.app.wiring.keys import server_key
 from osler.app.wiring.models import encoder
 from osler.errors import BadConfig, KnowledgeBaseMissing
+from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.indexes.kinds import KINDS
 from osler.graph.extras import has_rapidfuzz
 from osler.kb.base import Built, KnowledgeBase, Progress
@@ -38,7 +39,7 @@ _TITLES = 3
 
 def knowledge_base(settings: Settings) -> KnowledgeBase:
     """The configured knowledge base. Raises `KnowledgeBaseError`."""
-    return KnowledgeBase.open(settings.kb.path, engine(settings))
+    return KnowledgeBase.open(settings.kb.path, engine(settings), EXTRACTED_FACTS)
 
 
 def engine(settings: Settings) -> Choice:
@@ -73,7 +74,7 @@ def open_or_create(settings: Settings) -> KnowledgeBase:
     try:
         return knowledge_base(settings)
     except KnowledgeBaseMissing:
-        return KnowledgeBase.create(settings.kb.path, engine(settings))
+        return KnowledgeBase.create(settings.kb.path, engine(settings), EXTRACTED_FACTS)
 
 
 def build_sample(settings: Settings, progress: Progress | None = None) -> Built:
@@ -155,8 +156,9 @@ def _indexed(
         return over(kb, encoder, allowed, fusion)
     kb.require_built(encoder.identity)
     kinds = tuple(kind for kind in KINDS if kind in on)
-    kb.entries.require(kinds, encoder.identity)
-    named = Named(kb.webs, fuzzy=has_rapidfuzz()) if "graph" in on else None
+    extractions = Extractions.of(kb)
+    extractions.entries.require(kinds, encoder.identity)
+    named = Named(extractions.webs, fuzzy=has_rapidfuzz()) if "graph" in on else None
     return Indexed(kb, encoder, kinds, named, "chunk" in on, allowed, fusion)
 
 

@@ -7,8 +7,8 @@ from typing import assert_never
 
 from osler.answer.base import Composer
 from osler.app.config import OmniRag, Role, Settings
+from osler.app.wiring.composers import writes
 from osler.app.wiring.parts import Parts
-from osler.app.wiring.strategies import writes
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni import solver as omni

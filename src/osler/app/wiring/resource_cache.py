@@ -16,8 +16,9 @@ from osler.app.config import Model, Settings
 from osler.app.wiring import graphs, online_sources
 from osler.app.wiring.hub import reranked, reranker
 from osler.app.wiring.knowledge import knowledge_base, retriever, searched
+from osler.app.wiring.live import with_knowledge, without_knowledge
 from osler.app.wiring.models import Ready, cast, encoder
-from osler.app.wiring.parts import Parts, roles_of, searches, with_knowledge, without_knowledge
+from osler.app.wiring.parts import Parts, roles_of, searches
 from osler.kb.base import KnowledgeBase
 from osler.types import Hit, Passage, Relevance, Retriever
 

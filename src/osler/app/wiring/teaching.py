@@ -12,8 +12,9 @@ from typing import Literal, get_args
 from osler.app.config import KagThinker, Role, Settings
 from osler.app.wiring.hub import reranker
 from osler.app.wiring.knowledge import knowledge_base
+from osler.app.wiring.live import with_knowledge, without_knowledge
 from osler.app.wiring.models import Ready, cast, encoder
-from osler.app.wiring.parts import Parts, with_knowledge, without_knowledge
+from osler.app.wiring.parts import Parts
 from osler.app.wiring.thinking import forms, speaker, tau
 from osler.errors import BadConfig
 from osler.evaluate.judges import Judge

@@ -7,9 +7,9 @@ from typing import Literal
 
 from osler.answer.base import Composer
 from osler.app.config import KagThinker, Role, Settings
+from osler.app.wiring.composers import writes
 from osler.app.wiring.graph_lookup import FORMS
 from osler.app.wiring.parts import Parts
-from osler.app.wiring.strategies import writes
 from osler.errors import BadConfig
 from osler.llm.core.base import Sampling
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary

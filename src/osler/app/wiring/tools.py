@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from osler.answer.extractive import Gate
 from osler.app.config import Settings, TcRag
 from osler.app.wiring import graphs
+from osler.app.wiring.parts import Parts
 from osler.errors import BadConfig
 from osler.llm.core.base import Sampling
 from osler.methods.tcrag import helpers
@@ -28,7 +29,6 @@ from osler.methods.tcrag.tools import (
 from osler.types import GRAPH, Retriever
 
 if TYPE_CHECKING:
-    from osler.app.wiring.parts import Parts
     from osler.graph.store import Graph
 
 

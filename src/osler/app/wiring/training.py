@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, assert_never, get_args
 from osler.app.config import OmniRag, Settings
 from osler.app.wiring.hub import reranker
 from osler.app.wiring.knowledge import knowledge_base, offers, runner, searched
+from osler.app.wiring.live import live, with_knowledge
 from osler.app.wiring.models import cast, encoder
-from osler.app.wiring.parts import live, with_knowledge
 from osler.app.wiring.strategies import solver
 from osler.errors import BadConfig
 from osler.llm.core.base import Sampling

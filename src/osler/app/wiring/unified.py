@@ -9,7 +9,7 @@ from typing import Literal
 from osler.answer.base import Composer
 from osler.answer.extractive import Extractive
 from osler.app.config import KagThinker, OmniRag, Settings, TcRag, Unified
-from osler.app.wiring import strategies, thinking
+from osler.app.wiring import composers, tc_rag, thinking
 from osler.app.wiring.parts import Parts
 from osler.app.wiring.planning import planned_retriever, source_planner
 from osler.app.wiring.tools import carried, tools
@@ -42,7 +42,7 @@ def unified(
     if chosen.machine:
         depth = _machine(settings, chosen, parts, sampling, boundary, search)
         # Where no reader may word medicine, a machine's note stands before the steps.
-        notes += [strategies.threshold(settings, machine_of(chosen), _planner(parts)).note]
+        notes += [tc_rag.threshold(settings, machine_of(chosen), _planner(parts)).note]
     else:
         depth = replace(
             thinking.depth_solver(settings, as_thinker, parts, sampling),
@@ -120,7 +120,7 @@ def _machine(
     as_machine = machine_of(chosen)
     offered: list[Tool] = []
     if search is None:
-        gate = strategies.gate(settings, parts)
+        gate = composers.gate(settings, parts)
         offered += tools(as_machine, parts, gate, sampling, longest=0)
     else:
         offered += [PlannedTool(search, chosen.k), *carried(as_machine, parts)]
@@ -128,13 +128,13 @@ def _machine(
     if graph is not None and chosen.decompose:  # a question that is one step has no form
         offered.append(FormTool(graph, chosen.k))
     # A step's answer goes into other questions: one sentence of a quoted answer, not three.
-    worded = strategies.wording(settings, parts)
+    worded = composers.wording(settings, parts)
     if isinstance(worded, Extractive):
         worded = replace(worded, statements=1)
-    short = chosen.short and chosen.decompose and strategies.writes(settings, "reader")
+    short = chosen.short and chosen.decompose and composers.writes(settings, "reader")
     as_thinker = thinking_of(chosen)
     return MachineDepth(
-        strategies.machine(settings, as_machine, parts, tools=tuple(offered), compose=worded),
+        tc_rag.machine(settings, as_machine, parts, tools=tuple(offered), compose=worded),
         boundary,
         thinking.depth_solver(settings, as_thinker, parts, sampling) if short else None,
         chosen.k,
@@ -175,5 +175,5 @@ def _signal(
     if chosen.metric == "cppl" and not isinstance(reader, Likelihood):
         why = f"{reader.name} scores no given text: the state value is no signal of the boundary"
         return None, [why]
-    limit = strategies.threshold(settings, machine_of(chosen), reader.name)
-    return StateSignal(strategies.monitor(chosen.metric, reader), limit.sigma), [limit.note]
+    limit = tc_rag.threshold(settings, machine_of(chosen), reader.name)
+    return StateSignal(tc_rag.monitor(chosen.metric, reader), limit.sigma), [limit.note]

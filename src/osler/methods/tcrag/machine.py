@@ -76,7 +76,7 @@ class TuringMachine:
     constrained: bool = False
     """Whether the engine takes a grammar."""
     read: Reader = actions.parse_action
-    """How a reply is read; `osler.methods.tcrag.dialect.parse_released` for the authors' dialect."""
+    """How a reply is read; `tcrag.dialect.parse_released` for the authors' dialect."""
     summariser: LanguageModel | None = None
     """Writes the summaries; `None` = the model itself, in its action, as in the paper."""
     basis: str = ""

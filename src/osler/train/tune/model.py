@@ -25,8 +25,8 @@ def prepare(
     """The model in training mode, with what is trained marked so.
 
     `adapter` is trained on (DPO after SFT); without it a fresh one of `recipe.lora`, which
-    changes nothing until it is trained. Raises as `osler.llm.transformers.hub.load_pair`, and `BadConfig` for
-    an adapter together with a recipe that trains all weights.
+    changes nothing until it is trained. Raises as `osler.llm.transformers.hub.load_pair`,
+    and `BadConfig` for an adapter together with a recipe that trains all weights.
     """
     if adapter is not None and recipe.lora is None:
         raise BadConfig(

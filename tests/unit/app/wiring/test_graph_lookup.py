@@ -8,7 +8,7 @@ import pytest
 
 from osler.app import runs, wiring
 from osler.app.config import Kb, Model, Runs, Settings
-from osler.app.wiring import parts
+from osler.app.wiring import live
 from osler.graph.items import Name, Relation
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
@@ -44,7 +44,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     async def cast(settings: Settings, roles: Any) -> Any:
         return dict.fromkeys(roles, wiring.Ready(KeyedModel(MODEL)))
 
-    monkeypatch.setattr(parts, "cast", cast)
+    monkeypatch.setattr(live, "cast", cast)
     monkeypatch.setattr(KnowledgeBase, "require_built", lambda self, identity: None)
     return Settings(
         home=tmp_path,

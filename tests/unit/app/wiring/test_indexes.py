@@ -11,6 +11,7 @@ from osler.app.config import Kb, Settings
 from osler.app.wiring.knowledge import retriever
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.extract import job, publish
+from osler.extract.derived import EXTRACTED_FACTS
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import job as indexing
 from osler.kb.base import KnowledgeBase
@@ -26,7 +27,7 @@ class Other(HashingEncoder):
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "a.md").write_text("# Scurvy\n\nScurvy is a disease. It is due to want.\n")
-    with KnowledgeBase.create(tmp_path / "kb") as kb:
+    with KnowledgeBase.create(tmp_path / "kb", derived=EXTRACTED_FACTS) as kb:
         kb.add([tmp_path / "a.md"], source="book")
         with DictionaryExtractor() as extractor:
             asyncio.run(job.run(kb.path, extractor))
@@ -42,7 +43,7 @@ def settings(folder: Path, *indexes: str) -> Settings:
 
 
 async def test_the_chunks_alone_are_the_default(folder: Path) -> None:
-    with KnowledgeBase.open(folder / "kb") as kb:
+    with KnowledgeBase.open(folder / "kb", derived=EXTRACTED_FACTS) as kb:
         for chosen in (settings(folder), settings(folder, "chunk")):
             assert isinstance(retriever(chosen, kb, HashingEncoder(), ("book",)), Hybrid)
 
@@ -59,7 +60,7 @@ async def test_the_chunks_alone_are_the_default(folder: Path) -> None:
 async def test_each_index_is_switched_on_by_its_name(
     folder: Path, on: tuple[str, ...], finders: set[str]
 ) -> None:
-    with KnowledgeBase.open(folder / "kb") as kb:
+    with KnowledgeBase.open(folder / "kb", derived=EXTRACTED_FACTS) as kb:
         found = retriever(settings(folder, *on), kb, HashingEncoder(), ("book",))
         assert isinstance(found, Indexed)
         hits = await found.search("What is scurvy?", k=3)
@@ -68,7 +69,7 @@ async def test_each_index_is_switched_on_by_its_name(
 
 
 def test_what_is_not_made_or_of_another_encoder_is_told_before_a_search(folder: Path) -> None:
-    with KnowledgeBase.open(folder / "kb") as kb:
+    with KnowledgeBase.open(folder / "kb", derived=EXTRACTED_FACTS) as kb:
         with pytest.raises(KnowledgeBaseUnbuilt, match="outline"):
             retriever(settings(folder, "outline"), kb, HashingEncoder(), ("book",))
         kb.build(Other(), rebuild=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from osler.extract import job, publish
+from osler.extract.derived import EXTRACTED_FACTS
 from osler.extract.dictionary import DictionaryExtractor
 from osler.kb.base import KnowledgeBase
 
@@ -58,7 +59,7 @@ def extract() -> Extract:
 @pytest.fixture
 def kb(tmp_path: Path, put: Put, extract: Extract) -> Iterator[KnowledgeBase]:
     put({})
-    with KnowledgeBase.create(tmp_path / "kb") as made:
+    with KnowledgeBase.create(tmp_path / "kb", derived=EXTRACTED_FACTS) as made:
         made.add([tmp_path / "texts.jsonl"], source="book")
         extract(made)
         yield made

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt, ModelError
+from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.indexes import job
 from osler.extract.indexes.kinds import KINDS
+from osler.extract.indexes.search import Entries
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import EVERYTHING, Filter
 from osler.testing.encoders import HashingEncoder
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from osler.kb.encoders.base import Kind, Vectors
 
 Put = Callable[[dict[str, str]], None]
+
+
+def entries_of(kb: KnowledgeBase) -> Entries:
+    return Extractions.of(kb).entries
 
 
 class Counting(HashingEncoder):
@@ -101,14 +107,14 @@ def test_orphans_are_told(kb: KnowledgeBase) -> None:
 
 def test_an_index_of_another_encoder_is_refused_and_made_anew(kb: KnowledgeBase) -> None:
     job.make(kb.path, ["summary"], HashingEncoder())
-    kb.entries.require(["summary"], HashingEncoder.identity)
+    entries_of(kb).require(["summary"], HashingEncoder.identity)
     with pytest.raises(KnowledgeBaseMismatch, match="another encoder"):
-        kb.entries.require(["summary"], "other")
+        entries_of(kb).require(["summary"], "other")
     with pytest.raises(KnowledgeBaseUnbuilt, match="outline is not made"):
-        kb.entries.require(["outline"], "other")
+        entries_of(kb).require(["outline"], "other")
     (made,) = job.make(kb.path, ["summary"], Other())
     assert made.items == 6
-    kb.entries.require(["summary"], "other")
+    entries_of(kb).require(["summary"], "other")
     assert problems(kb) == []
 
 
@@ -123,8 +129,8 @@ def test_without_an_encoder_an_index_holds_words_alone(kb: KnowledgeBase) -> Non
     job.make(kb.path, ["summary"], None)
     (cost,) = [cost for cost in job.costs(kb.path) if cost.kind == "summary"]
     assert (cost.items, cost.vectors) == (6, 0)
-    kb.entries.require(["summary"], "any")
-    assert kb.entries.by_words("summary", ["gout"], k=3, within=EVERYTHING)
+    entries_of(kb).require(["summary"], "any")
+    assert entries_of(kb).by_words("summary", ["gout"], k=3, within=EVERYTHING)
 
 
 def test_the_cost_of_each_index_is_told(kb: KnowledgeBase) -> None:
@@ -139,7 +145,12 @@ def test_the_cost_of_each_index_is_told(kb: KnowledgeBase) -> None:
     assert costs["outline"].seconds is not None
     assert costs["outline"].seconds > 0
     assert costs["graph"].items == len(
-        [i for id in _ids(kb) for i in kb.extracted(id) if i.item.kind in {"entity", "relation"}]
+        [
+            i
+            for id in _ids(kb)
+            for i in Extractions.of(kb).items_of(id)
+            if i.item.kind in {"entity", "relation"}
+        ]
     )
 
 
@@ -162,22 +173,22 @@ def test_a_filter_holds_in_every_index(kb: KnowledgeBase) -> None:
         Filter(years=(2000, None)),
     ):
         found = [
-            *kb.entries.by_vector("summary", vector, k=9, within=within),
-            *kb.entries.by_words("summary", ["disease", "sign"], k=9, within=within),
+            *entries_of(kb).by_vector("summary", vector, k=9, within=within),
+            *entries_of(kb).by_words("summary", ["disease", "sign"], k=9, within=within),
         ]
         assert {p.language for p in kb.passages(n for n, _ in found).values()} <= {"zh"}
         assert not found or within.languages
-    assert kb.entries.by_vector("summary", vector, k=1, within=EVERYTHING)
+    assert entries_of(kb).by_vector("summary", vector, k=1, within=EVERYTHING)
 
 
 def test_a_snapshot_holds_the_indexes_and_gives_them_back(kb: KnowledgeBase) -> None:
     job.make(kb.path, ["summary"], HashingEncoder())
-    before = kb.entries.by_words("summary", ["gout"], k=3, within=EVERYTHING)
+    before = entries_of(kb).by_words("summary", ["gout"], k=3, within=EVERYTHING)
     kb.take_snapshot("before")
     kb.remove(source="book")
-    assert kb.entries.by_words("summary", ["gout"], k=3, within=EVERYTHING) == []
-    KnowledgeBase.restore(kb.path, "before")
-    assert kb.entries.by_words("summary", ["gout"], k=3, within=EVERYTHING) == before != []
+    assert entries_of(kb).by_words("summary", ["gout"], k=3, within=EVERYTHING) == []
+    KnowledgeBase.restore(kb.path, "before", derived=EXTRACTED_FACTS)
+    assert entries_of(kb).by_words("summary", ["gout"], k=3, within=EVERYTHING) == before != []
     assert problems(kb) == []
 
 

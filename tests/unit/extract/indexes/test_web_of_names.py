@@ -9,12 +9,18 @@ import pytest
 
 from osler.extract import job
 from osler.extract.base import Cost, Outcome
+from osler.extract.derived import Extractions
+from osler.extract.indexes.entity_graph import Webs
 from osler.extract.items import Entity, Found
 from osler.graph.items import Name, Relation
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import EVERYTHING, Filter, Ranking
 from osler.types import Passage
+
+
+def webs_of(kb: KnowledgeBase) -> Webs:
+    return Extractions.of(kb).webs
 
 
 class Knowing:
@@ -46,7 +52,7 @@ def titles(kb: KnowledgeBase, ranking: Iterable[tuple[int, float]]) -> list[str]
 
 
 def walked(kb: KnowledgeBase, text: str) -> Ranking:
-    return kb.webs.now().walked(dict.fromkeys(kb.webs.linked(text), 1.0), 0.15)
+    return Extractions.of(kb).webs.now().walked(dict.fromkeys(webs_of(kb).linked(text), 1.0), 0.15)
 
 
 def test_a_walk_comes_to_chunks_that_do_not_have_the_name(kb: KnowledgeBase) -> None:
@@ -56,7 +62,7 @@ def test_a_walk_comes_to_chunks_that_do_not_have_the_name(kb: KnowledgeBase) -> 
     assert "Dyspnoea" in titles(kb, found)
     assert "Gout" not in titles(kb, found)
     assert 0 < sum(share for _, share in found) < 1
-    assert titles(kb, kb.webs.now().naming(kb.webs.linked("smoking"))) == ["Smoking"]
+    assert titles(kb, webs_of(kb).now().naming(webs_of(kb).linked("smoking"))) == ["Smoking"]
 
 
 def test_chinese_names_are_found_without_blanks(kb: KnowledgeBase) -> None:
@@ -65,9 +71,9 @@ def test_chinese_names_are_found_without_blanks(kb: KnowledgeBase) -> None:
 
 
 def test_a_question_without_a_name_finds_nothing(kb: KnowledgeBase) -> None:
-    assert kb.webs.linked("Does it snow?") == []
-    assert kb.webs.now().walked({}, 0.5) == []
-    assert kb.webs.now().naming([]) == []
+    assert webs_of(kb).linked("Does it snow?") == []
+    assert webs_of(kb).now().walked({}, 0.5) == []
+    assert webs_of(kb).now().naming([]) == []
 
 
 def test_the_longest_name_counts_and_a_word_of_grammar_does_not(kb: KnowledgeBase) -> None:
@@ -75,17 +81,17 @@ def test_the_longest_name_counts_and_a_word_of_grammar_does_not(kb: KnowledgeBas
         Entity("joint disease", "Disease", 10, 23), Entity("joint", "HumanOrgan", 10, 15)
     )
     asyncio.run(job.run(kb.path, known))
-    named = kb.webs.now().named("a joint disease")
+    named = webs_of(kb).now().named("a joint disease")
     assert list(named.values()) == ["joint disease"]
-    assert kb.webs.linked("joint", frozenset({"joint"})) == []
+    assert webs_of(kb).linked("joint", frozenset({"joint"})) == []
 
 
 def test_a_synonym_and_a_standard_name_lead_to_the_chunk(kb: KnowledgeBase) -> None:
-    assert kb.webs.linked("What is podagra, what is urate arthropathy?") == []
+    assert webs_of(kb).linked("What is podagra, what is urate arthropathy?") == []
     gout = Entity("Gout", "Disease", 0, 4, standard="urate arthropathy", synonyms=("podagra",))
     asyncio.run(job.run(kb.path, Knowing(gout)))
     for question in ("Has she podagra?", "Is it urate arthropathy?"):
-        assert titles(kb, kb.webs.now().naming(kb.webs.linked(question))) == ["Gout"]
+        assert titles(kb, webs_of(kb).now().naming(webs_of(kb).linked(question))) == ["Gout"]
 
 
 def test_names_and_relations_of_a_vocabulary_take_part(kb: KnowledgeBase) -> None:
@@ -103,15 +109,18 @@ def test_names_and_relations_of_a_vocabulary_take_part(kb: KnowledgeBase) -> Non
 def test_the_graph_follows_the_texts(
     kb: KnowledgeBase, put: Callable[[dict[str, str]], None], extract: Callable[..., None]
 ) -> None:
-    assert titles(kb, kb.webs.now().naming(kb.webs.linked("emphysema"))) == ["Smoking", "Emphysema"]
+    assert titles(kb, webs_of(kb).now().naming(webs_of(kb).linked("emphysema"))) == [
+        "Smoking",
+        "Emphysema",
+    ]
     put({"smoking": "Smoking is a habit."})
     kb.update()
-    assert titles(kb, kb.webs.now().naming(kb.webs.linked("emphysema"))) == ["Emphysema"]
-    assert kb.webs.linked("smoking") == []
+    assert titles(kb, webs_of(kb).now().naming(webs_of(kb).linked("emphysema"))) == ["Emphysema"]
+    assert webs_of(kb).linked("smoking") == []
     extract(kb)
-    assert titles(kb, kb.webs.now().naming(kb.webs.linked("smoking"))) == ["Smoking"]
+    assert titles(kb, webs_of(kb).now().naming(webs_of(kb).linked("smoking"))) == ["Smoking"]
     kb.remove(source="book")
-    assert kb.webs.now().entities.count == 0
+    assert webs_of(kb).now().entities.count == 0
 
 
 @pytest.mark.parametrize(
@@ -126,15 +135,18 @@ def test_the_graph_follows_the_texts(
 )
 def test_a_filter_holds_in_the_graph(kb: KnowledgeBase, within: Filter, found: bool) -> None:
     ranking = walked(kb, "smoking")
-    assert bool(kb.webs.kept(ranking, k=3, within=within)) == found
-    assert len(kb.webs.kept(ranking, k=1, within=within)) == found
+    assert bool(webs_of(kb).kept(ranking, k=3, within=within)) == found
+    assert len(webs_of(kb).kept(ranking, k=1, within=within)) == found
 
 
 def test_seeds_of_more_weight_and_seeds_that_are_chunks_are_begun_at_more_often(
     kb: KnowledgeBase,
 ) -> None:
-    web = kb.webs.now()
-    (gout,), (smoking,) = kb.webs.linked("gout"), kb.webs.linked("smoking")
+    web = webs_of(kb).now()
+    (gout,), (smoking,) = (
+        webs_of(kb).linked("gout"),
+        webs_of(kb).linked("smoking"),
+    )
     assert titles(kb, web.walked({gout: 3.0, smoking: 1.0}, 0.5))[0] == "Gout"
     assert titles(kb, web.walked({gout: 1.0, smoking: 3.0}, 0.5))[0] == "Smoking"
     (number, _) = web.naming([smoking])[0]

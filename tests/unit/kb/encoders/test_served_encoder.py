@@ -23,7 +23,7 @@ KEY = "sk-do-not-tell"
 
 
 class Naps:
-    """A sleep that does not, and remembers how long it should have."""
+    """Naps that take no time, and how long they should have been."""
 
     def __init__(self) -> None:
         self.taken: list[float] = []

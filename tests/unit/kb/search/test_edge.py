@@ -1,12 +1,12 @@
 """The embedded engine: its processes, its generations, and what happens when they are killed."""
 
 import os
+import select
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from hashlib import sha256
@@ -111,7 +111,7 @@ async def test_closing_leaves_no_process_and_no_zombie(edge: KnowledgeBase) -> N
 
 def test_workers_end_with_the_process_that_was_killed(edge: KnowledgeBase) -> None:
     script = (
-        "import sys, time\n"
+        "import sys\n"
         "from pathlib import Path\n"
         "from osler.kb.base import KnowledgeBase\n"
         "from osler.kb.search.base import Choice\n"
@@ -119,21 +119,24 @@ def test_workers_end_with_the_process_that_was_killed(edge: KnowledgeBase) -> No
         "kb.by_words(['iron'], k=1)\n"
         "print(Path('/proc/self/task').joinpath(str(__import__('os').getpid()), 'children')"
         ".read_text(), flush=True)\n"
-        "time.sleep(60)\n"
+        "sys.stdin.read()\n"
     )
     with subprocess.Popen(  # noqa: S603
-        [sys.executable, "-c", script, str(edge.path)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script, str(edge.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as other:
         assert other.stdout is not None
-        (worker,) = other.stdout.readline().split()
-        assert Path(f"/proc/{worker}").exists()
-        other.kill()
-    for _ in range(100):
-        state = Path(f"/proc/{worker}/stat")
-        if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":
-            return  # where process 1 reaps nobody, it stays as a zombie of that one
-        time.sleep(0.05)
-    pytest.fail("the worker outlived the process that started it")
+        (worker,) = map(int, other.stdout.readline().split())
+        watch = os.pidfd_open(worker)  # readable once the process has ended, reaped or not
+        try:
+            assert select.select([watch], [], [], 0)[0] == [], "it lives while its parent does"
+            other.kill()
+            ended, _, _ = select.select([watch], [], [], 10)
+            assert ended == [watch], "the worker outlived the process that started it"
+        finally:
+            os.close(watch)
 
 
 async def test_processes_share_the_files_and_change_none(edge: KnowledgeBase) -> None:

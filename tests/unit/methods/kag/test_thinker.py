@@ -166,7 +166,7 @@ Step5: Which film was directed by the director who died first according to #2 an
 Action5: Deduce(op=choice, content=['o2','o4'], target='which film')->o5</answer>"""
 
 
-def film_model(delay_s: float = 0.0) -> KeyedModel:
+def film_model() -> KeyedModel:
     return KeyedModel(
         {
             "decompose the user question": [FILM_PLAN],
@@ -177,8 +177,7 @@ def film_model(delay_s: float = 0.0) -> KeyedModel:
             "Question: Who is the director of Khiladi 420?": [box("Bob")],
             "Question: When did Bob die?": [box("2019")],
             "Choose the one that fits": [box("Hit Parade")],
-        },
-        delay_s=delay_s,
+        }
     )
 
 
@@ -195,13 +194,36 @@ async def test_answers_are_filled_into_the_steps_that_wait_for_them() -> None:
 
 
 async def test_events_of_concurrent_steps_are_told_in_the_order_of_the_plan() -> None:
-    quick, slow = Run(), Run()
-    await thinker(film_model(), ANYTHING).solve(FILMS, quick)
-    await thinker(film_model(0.01), ANYTHING).solve(FILMS, slow)
-    assert quick.events == slow.events
-    told = [event.n for event in quick.events if isinstance(event, FormSolved)]
+    in_order, reversed_ = Run(), Run()
+    await thinker(film_model(), ANYTHING).solve(FILMS, in_order)
+    model = film_model()
+    first, second = (
+        f"Question: Who is the director of {film}?" for film in ("Hit Parade", "Khiladi 420")
+    )
+    model.after = {first: second}
+    await thinker(model, ANYTHING).solve(FILMS, reversed_)
+    assert in_order.events == reversed_.events
+    told = [event.n for event in in_order.events if isinstance(event, FormSolved)]
     assert told == [1, 3, 2, 4, 5]
-    assert quick.usage == slow.usage
+    assert in_order.usage == reversed_.usage
+
+
+class Hanging(KeyedModel):
+    """Never says who directed a film; `hangs` once it was asked of both."""
+
+    def __init__(self) -> None:
+        super().__init__(film_model().replies)
+        self.hangs, self.stopped = asyncio.Barrier(3), 0
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        if "Question: Who is the director" in messages[-1].content:
+            try:
+                await self.hangs.wait()
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.stopped += 1
+                raise
+        return await super().complete(messages, sampling)
 
 
 class Broken(KeyedModel):
@@ -392,9 +414,11 @@ def test_a_long_reference_is_cut_to_whole_sentences_that_bear_on_the_question() 
 
 
 async def test_a_cancelled_run_stops_its_steps() -> None:
-    run = Run()
-    task = asyncio.create_task(thinker(film_model(0.2), ANYTHING).solve(FILMS, run))
-    await asyncio.sleep(0.1)
+    run, model = Run(), Hanging()
+    task = asyncio.create_task(thinker(model, ANYTHING).solve(FILMS, run))
+    await model.hangs.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert model.stopped == 2
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -108,14 +108,12 @@ async def test_query2doc_writes_a_passage_in_the_style_of_each_source() -> None:
 
 
 async def test_events_of_passages_written_at_once_stand_in_the_order_of_the_sources() -> None:
-    run, slow = (
-        Run(),
-        KeyedModel(
-            {"educational": ["<passage>b</passage>"], "general": ["<passage>w</passage>"]},
-            delay_s=0.01,
-        ),
+    run = Run()
+    second_first = KeyedModel(
+        {"educational": ["<passage>b</passage>"], "general": ["<passage>w</passage>"]},
+        after={"educational": "general"},
     )
-    speaker = Speaker(slow, "planner")
+    speaker = Speaker(second_first, "planner")
     await Query2Doc(speaker, TermExtractor(speaker), TEXTS).plan(CHOICE, run)
     assert [event.reply for event in run.events if event.type == "model.asked"] == [
         "<passage>b</passage>",

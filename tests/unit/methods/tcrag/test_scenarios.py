@@ -1,9 +1,9 @@
 """TC-RAG walked by hand: each scenario is a script, and is named after what it shows.
 
 Its events are a golden log (`tests/golden/scenarios/NAME.jsonl`; of a prompt the name alone),
-written anew with `python tests/unit/methods/tcrag/test_scenarios.py` when a change is meant, and what
-it shows is asserted besides. Under cppl a text scored at probability p has the value 1/p, so
-SURE (2) lies below sigma = 10 and UNSURE (50) above it.
+written anew with `python tests/unit/methods/tcrag/test_scenarios.py` when a change is meant,
+and what it shows is asserted besides. Under cppl a text scored at probability p has the value
+1/p, so SURE (2) lies below sigma = 10 and UNSURE (50) above it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from osler.evaluate.sample import Gold, Kind, Sample
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
+from osler.testing.waiting import Meeting
 from osler.train.thinker.export import tallies, write
 from osler.train.thinker.filters import Bounds
 from osler.train.thinker.log import kept, read_tries
@@ -95,10 +96,21 @@ async def test_rounds_end_and_another_teacher_has_rounds_of_its_own(tmp_path: Pa
     assert [one.teacher for one in kept(tmp_path).values()] == ["trained"]
 
 
+@dataclass
+class Met(KeyedModel):
+    """Replies once the other has been asked too."""
+
+    meeting: Meeting = field(default_factory=lambda: Meeting(2))
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        await self.meeting.come(id(self))
+        return await super().complete(messages, sampling)
+
+
 async def test_two_processes_share_the_work(tmp_path: Path) -> None:
     samples = [sample(str(n)) for n in range(40)]
-    a, b = model(), model()
-    a.delay_s = b.delay_s = 0.0005
+    meeting = Meeting(2)
+    a, b = (Met(model().replies, meeting=meeting) for _ in "ab")
     await asyncio.gather(
         Class(tmp_path, course(a), jobs=4).run(samples),
         Class(tmp_path, course(b), jobs=4).run(samples),

@@ -1,0 +1,72 @@
+"""What stands beside the passages of a knowledge base: extracted items, indexes, graph facts."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from osler.extract import publish, store
+from osler.extract.indexes import store as indexes
+from osler.extract.indexes.entity_graph import Webs
+from osler.extract.indexes.search import Entries
+from osler.extract.store import Account, Anchored
+from osler.kb.base import KnowledgeBase
+from osler.kb.store import access
+
+
+class ExtractedFacts:
+    """Keeps extracted items, their indexes and the concept graph in step with the passages.
+
+    A `KnowledgeBase` opened with it calls it after each write, under the writer's lock.
+    """
+
+    def bring_in_step(self, folder: Path, db: sqlite3.Connection) -> None:
+        """Takes out of the concept graph what rested on passages that are gone."""
+        publish.withdraw(folder, db)
+
+    def find_problems(self, folder: Path, db: sqlite3.Connection) -> Iterator[str]:
+        """Items, index entries and graph facts that rest on no passage; reads everything."""
+        yield from store.problems(db)
+        yield from indexes.problems(db)
+        yield from publish.problems(folder, db)
+
+
+EXTRACTED_FACTS = ExtractedFacts()
+
+
+class Extractions:
+    """Reads what was extracted from an open knowledge base, and searches the indexes over it.
+
+    Any number of threads may ask. Use `Extractions.of(kb)`: vectors and the graph of names are
+    read once for each open knowledge base.
+    """
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+        self.entries = Entries(kb.readers)
+        """The indexes over extracted items."""
+        self.webs = Webs(kb.path, kb.readers)
+        """The graph of names and chunks."""
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase) -> Extractions:
+        """The one that belongs to an open knowledge base, and is closed with it."""
+        return kb.attach(cls, lambda: cls(kb))
+
+    def close(self) -> None:
+        self.webs.close()
+
+    def items_of(self, passage: str) -> list[Anchored]:
+        """The items of a passage in the order of the runs that extracted them.
+
+        Raises `UnknownPassage` for an id that does not exist.
+        """
+        self._kb.get(passage)
+        with self._kb.readers.borrow() as db:
+            return store.of_passage(db, passage)
+
+    def accounts(self) -> list[Account]:
+        """What each extractor has done so far, and what it cost."""
+        with self._kb.readers.borrow() as db, access.still(db):
+            return store.accounts(db)
