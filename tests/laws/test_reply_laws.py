@@ -1,12 +1,13 @@
 """Whatever a server says, it becomes a completion or a `BadReply`, never another error."""
 
 from contextlib import suppress
+from math import isfinite
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.core.base import Message, Sampling
+from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.server.bounded_reading import (
     BadReply,
     code_in,
@@ -66,14 +67,24 @@ SERVERS = st.builds(
 SAMPLING = Sampling(max_tokens=3, stop=("x",))
 
 
+def sound(completion: Completion) -> bool:
+    completion.text.encode()
+    completion.thinking.encode()
+    return all(t.logprob <= 0 and t.start < t.end for t in completion.tokens)
+
+
+def told_of(read: list[tuple[str, float]], count: int) -> bool:
+    """Whether so many tokens each have a text and a log-probability."""
+    return len(read) == count and all(
+        isinstance(piece, str) and isfinite(logprob) for piece, logprob in read
+    )
+
+
 @given(SHAPED, SERVERS)
 def test_any_json_is_a_completion_or_a_bad_reply(reply: Any, server: Server) -> None:
     with suppress(BadReply):
         read = read_chat(reply, server, [Message("user", "q")], SAMPLING, 0.1)
-        completion = read.completion
-        completion.text.encode()
-        completion.thinking.encode()
-        assert all(t.logprob <= 0 and t.start < t.end for t in completion.tokens)
+        assert sound(read.completion)
 
 
 @given(st.lists(SHAPED, max_size=4), st.booleans())
@@ -83,17 +94,18 @@ def test_any_events_are_gathered_or_a_bad_reply(told: list[Any], ollama: bool) -
         for one in told:
             gathered.take(one)
         gathered.broken_off()
-        read_chat(gathered.reply, Server(), [Message("user", "q")], SAMPLING, 0.1)
+        read = read_chat(gathered.reply, Server(), [Message("user", "q")], SAMPLING, 0.1)
+        assert sound(read.completion)
 
 
 @given(SHAPED, st.lists(st.integers(0, 9), min_size=1, max_size=3))
 def test_any_score_is_read_or_a_bad_reply(reply: Any, ids: list[int]) -> None:
     with suppress(BadReply):
-        read_echo(reply, len(ids))
+        assert told_of(read_echo(reply, len(ids)), len(ids) - 1)
     with suppress(BadReply):
-        read_prompt(reply, ids)
+        assert told_of(read_prompt(reply, ids), len(ids) - 1)
     with suppress(BadReply):
-        read_generated(reply, ids)
+        assert told_of(read_generated(reply, ids), len(ids))
 
 
 @given(st.lists(st.text(max_size=3), max_size=5), st.text(max_size=8))

@@ -24,3 +24,4 @@ def test_a_host_that_is_not_this_one_is_refused() -> None:
 def test_this_host_is_reached() -> None:
     with socket.create_server(("127.0.0.1", 0)) as door, socket.socket() as knock:
         knock.connect(door.getsockname())
+        assert knock.getpeername() == door.getsockname()

@@ -103,8 +103,15 @@ def test_a_quick_job_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_bar_that_was_never_shown_can_be_closed() -> None:
-    BarDisplay(Session()).close()
+def test_a_bar_that_was_never_shown_is_closed_without_a_sign(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bar = BarDisplay(Session())
+    bar.close()
+    assert bar._bar is None, "closing starts nothing"
+    with progress(Session(progress="rich")) as report:
+        assert report is not None
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_bar_takes_stages_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,7 +94,11 @@ def test_two_processes_that_build_share_the_work(kb: KnowledgeBase) -> None:
     for build in builds:
         assert build.stdout is not None
         assert build.stdout.readline() == "claimed\n"
-    encoded = [int(build.communicate("go on\n", timeout=60)[0]) for build in builds]
+    for build in builds:
+        assert build.stdin is not None
+        build.stdin.write("go on\n")
+        build.stdin.flush()
+    encoded = [int(build.communicate(timeout=60)[0]) for build in builds]
     assert sum(encoded) == 40
     assert min(encoded) >= 4
     assert kb.info().built

@@ -15,10 +15,12 @@ from osler.errors import BadConfig
 from osler.serve.app import site
 from osler.serve.keys import is_loopback, new_key
 from osler.serve.ledger import FILE, Ledger
+from osler.serve.problems import Refused
 from osler.testing.served import Speaks, asked, events, filled, no_page, serving, settings_for
 from osler.testing.waiting import Gate
 
 PROBLEM = "application/problem+json"
+OTHERS = ["0.0.0.0", "192.0.2.7", "::", "osler.example"]  # noqa: S104  where others reach it
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def bearing(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "osler.example"])  # noqa: S104
+@pytest.mark.parametrize("host", OTHERS)
 def test_an_address_that_others_reach_is_refused_without_a_key(home: Path, host: str) -> None:
     filled(home)
     with pytest.raises(BadConfig, match="there is no key") as refused:
@@ -44,11 +46,23 @@ def test_an_address_that_others_reach_is_refused_without_a_key(home: Path, host:
     assert "osler serve key add" in refused.value.fix
 
 
-def test_with_a_key_it_may_be_any_address(home: Path) -> None:
+@pytest.mark.parametrize("host", OTHERS)
+def test_an_address_that_others_reach_is_served_with_a_key_and_to_its_bearer_alone(
+    home: Path, host: str
+) -> None:
     ledger = Ledger(home / "serve")
-    new_key(ledger, "one")
+    key = new_key(ledger, "one")
     ledger.close()
-    made = site(settings_for(home, serve={"host": "0.0.0.0"}), no_page)  # noqa: S104
+    made = site(settings_for(home, serve={"host": host}), no_page)
+    assert made.settings.serve.host == host
+    assert made.gate.caller(f"Bearer {key}").workspace == "default"
+    for unknown in (None, f"Bearer {key}x"):
+        with pytest.raises(Refused) as refused:
+            made.gate.caller(unknown)
+        assert refused.value.status == 401
+    made.ledger.drop_key("one")
+    with pytest.raises(Refused, match="wants a key"):  # taking the last key away opens nothing
+        made.gate.caller(None)
     made.ledger.close()
 
 

@@ -1,0 +1,295 @@
+"""Prints how the package measures: sizes, names, types, comments, imports (`make house`).
+
+One-word names have no underscore inside (leading and trailing ones do not count; dunders are left
+out). A class shares its name when the same name is defined more than once in the package; the
+share is over all class definitions. Code lines are lines with code on them, without docstrings.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SRC = ROOT / "src" / "osler"
+LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class SourceFile:
+    """One module: its text, its syntax tree and its counted lines."""
+
+    path: Path
+    text: str = field(init=False)
+    tree: ast.Module = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.text = self.path.read_text(encoding="utf-8")
+        self.tree = ast.parse(self.text)
+
+    @property
+    def lines(self) -> int:
+        return self.text.count("\n")
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        return [n for n in ast.walk(self.tree) if isinstance(n, Function)]
+
+    @cached_property
+    def classes(self) -> list[str]:
+        return [n.name for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef)]
+
+    @cached_property
+    def handlers(self) -> list[ast.ExceptHandler]:
+        return [n for n in ast.walk(self.tree) if isinstance(n, ast.ExceptHandler)]
+
+    def count_lines(self) -> tuple[int, int]:
+        """Lines with code (docstrings left out), and lines with a comment."""
+        code: set[int] = set()
+        comments: set[int] = set()
+        for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+            if token.type == tokenize.COMMENT:
+                comments.add(token.start[0])
+            elif token.type not in LAYOUT:
+                code.update(range(token.start[0], token.end[0] + 1))
+        return len(code - self._docstring_lines()), len(comments)
+
+    def _docstring_lines(self) -> set[int]:
+        found: set[int] = set()
+        for node in ast.walk(self.tree):
+            if not isinstance(node, Function | ast.ClassDef | ast.Module):
+                continue
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                found.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+        return found
+
+
+def is_broad(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(
+        kind is None or (isinstance(kind, ast.Name) and kind.id in {"Exception", "BaseException"})
+        for kind in kinds
+    )
+
+
+def is_one_word(name: str) -> bool:
+    return "_" not in name.strip("_")
+
+
+def is_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def arguments_of(function: Function) -> Iterator[ast.arg]:
+    """All arguments but `self` and `cls`."""
+    given = function.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    every += [one for one in (given.vararg, given.kwarg) if one is not None]
+    return (one for one in every if one.arg not in {"self", "cls"})
+
+
+def span_of(function: Function) -> int:
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def quantile(values: list[int], share: float) -> int:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def import_graph(files: list[SourceFile]) -> dict[str, set[str]]:
+    """Module to the modules of the package that it imports, wherever the import stands."""
+    modules: dict[str, SourceFile] = {}
+    for file in files:
+        parts = file.path.relative_to(SRC.parent).with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+
+    def module_of(name: str) -> str:
+        while name and name not in modules:
+            name = name.rpartition(".")[0]
+        return name
+
+    graph: dict[str, set[str]] = {name: set() for name in modules}
+    for name, file in modules.items():
+        for node in ast.walk(file.tree):
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                graph[name] |= {module_of(f"{node.module}.{a.name}") for a in node.names}
+            elif isinstance(node, ast.Import):
+                graph[name] |= {module_of(alias.name) for alias in node.names}
+        graph[name] -= {name, ""}
+    return graph
+
+
+def find_circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Sets of modules that import each other in a circle (Tarjan's components of two and more)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    circles: list[set[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph[node]):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                circles.append(set(stack[at:]))
+            del stack[at:]
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return circles
+
+
+TRACKED_TEXT = {".py", ".md", ".toml", ".yml", ".yaml", ".ts", ".tsx", ".cfg", ".txt", ""}
+PATH = re.compile(
+    r"(?<![\w/.<-])((?:src|tests|docs|benchmarks|examples|scripts|web|osler)/[\w./-]+\.\w+)"
+)
+OUTSIDE = re.compile(
+    r"\bF-(?:TC|KT|OM)-\d+|\b(?:FEATURES|DESIGN|ENGINES|ECOSYSTEM|HOUSE|EXPERTS|AUDIT-\w+)(?:\.md)?\b"
+    r"|\bSTYLE\.md\b"
+)
+BUILT = re.compile(r"/dist/|/node_modules/")
+"""What a command of the repository makes is named, and not kept."""
+
+
+def lost_references() -> list[str]:
+    """References to files that are not in the repository, as `file:line: reference`."""
+    listed = subprocess.run(  # noqa: S603 - git of the one who calls
+        ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard"],  # noqa: S607
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lost = []
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        # The log tells what was measured when; tests make files of any name.
+        if path.suffix not in TRACKED_TEXT or not path.is_file() or name == "benchmarks/LOG.md":
+            continue
+        if name.startswith("tests/") or path == Path(__file__).resolve() or ".lock" in name:
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            lost += [f"{name}:{number}: {found}" for found in OUTSIDE.findall(line)]
+            for found in PATH.findall(line):
+                homes = (ROOT / found, ROOT / "src" / found, SRC / found)
+                if not BUILT.search(found) and not any(home.exists() for home in homes):
+                    lost.append(f"{name}:{number}: {found}")
+    return lost
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The figures of the package."""
+
+    files: int
+    code: int
+    file_median: int
+    file_p90: int
+    file_max: int
+    under_40: int
+    over_400: int
+    functions: int
+    function_median: int
+    function_p95: int
+    function_max: int
+    over_60: int
+    typed: float
+    broad: int
+    excepts: int
+    one_word: float
+    shared: float
+    comments: float
+    circles: int
+    loose: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+def measure_house() -> Measures:
+    files = [SourceFile(path) for path in sorted(SRC.rglob("*.py"))]
+    lines = [file.lines for file in files]
+    counted = [file.count_lines() for file in files]
+    code, comments = sum(c for c, _ in counted), sum(c for _, c in counted)
+    functions = [function for file in files for function in file.functions]
+    spans = [span_of(function) for function in functions]
+    names = [function.name for function in functions if not is_dunder(function.name)]
+    arguments = [argument for function in functions for argument in arguments_of(function)]
+    classes = Counter(name for file in files for name in file.classes)
+    shared = sum(count for count in classes.values() if count > 1)
+    handlers = [handler for file in files for handler in file.handlers]
+    return Measures(
+        files=len(files),
+        code=code,
+        file_median=quantile(lines, 0.5),
+        file_p90=quantile(lines, 0.9),
+        file_max=max(lines),
+        under_40=sum(count < 40 for count in lines),
+        over_400=sum(count > 400 for count in lines),
+        functions=len(names),
+        function_median=quantile(spans, 0.5),
+        function_p95=quantile(spans, 0.95),
+        function_max=max(spans),
+        over_60=sum(span > 60 for span in spans),
+        typed=sum(a.annotation is not None for a in arguments) / len(arguments),
+        broad=sum(map(is_broad, handlers)),
+        excepts=len(handlers),
+        one_word=sum(map(is_one_word, names)) / len(names),
+        shared=shared / sum(classes.values()),
+        comments=comments / code,
+        circles=len(find_circles(import_graph(files))),
+        loose=tuple(sorted(path.stem for path in SRC.glob("*.py"))),
+        lost=tuple(lost_references()),
+    )
+
+
+def print_table(found: Measures) -> None:
+    rows = (
+        ("files / code lines", f"{found.files} / {found.code:,}"),
+        ("file median / p90 / max", f"{found.file_median} / {found.file_p90} / {found.file_max}"),
+        ("files under 40 / over 400 lines", f"{found.under_40} / {found.over_400}"),
+        (
+            "function median / p95 / max",
+            f"{found.function_median} / {found.function_p95} / {found.function_max}",
+        ),
+        ("functions over 60 lines", f"{found.over_60} of {found.functions:,}"),
+        ("typed arguments", f"{found.typed:.1%}"),
+        ("broad / all excepts", f"{found.broad} / {found.excepts}"),
+        ("one-word function names", f"{found.one_word:.1%}"),
+        ("classes that share their name", f"{found.shared:.1%}"),
+        ("comment lines, of code", f"{found.comments:.1%}"),
+        ("import circles", f"{found.circles}"),
+        ("modules loose at the root", " ".join(found.loose)),
+        ("references to files that are not here", f"{len(found.lost)}"),
+    )
+    print("| measure | Osler |\n|---|--:|")
+    for name, value in rows:
+        print(f"| {name} | {value} |")
+
+
+if __name__ == "__main__":
+    measures = measure_house()
+    print_table(measures)
+    if "--list" in sys.argv:
+        print("\n".join(measures.lost))
