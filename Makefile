@@ -9,7 +9,7 @@ STRATEGY ?= tc-rag
 LIGHT := pdf parquet xlsx fast edge qdrant graph math plot serve
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask test test-extra check laws docs lock bench fuzz page test-page screenshots clean
+.PHONY: ask test test-extra check laws docs lock bench fuzz page test-page screenshots coverage release-check clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -62,7 +62,7 @@ $(VENV)/docs: $(VENV)/dev requirements-docs.lock
 
 ## The documentation site, into site/. A broken link, a name that is gone or any other warning fails it.
 docs: $(VENV)/docs
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "site/index.html"
 
 ## Accuracy and retrieval on the 40 sample questions, and the speed of a search.
@@ -88,6 +88,21 @@ screenshots: $(VENV)/dev page
 ## The whole HTTP API against its own schema, with at least 5,000 requests.
 fuzz: $(VENV)/dev
 	$(BIN)/python benchmarks/fuzz_api.py --cases 5000
+
+## Every test under branch coverage: what was missed, by file, and the figures in all.
+coverage: $(VENV)/dev
+	@$(OSLER) download-models >/dev/null
+	@rm -rf .venv/coverage && mkdir -p .venv/coverage
+	$(BIN)/python -m coverage run -m pytest; tests=$$?; \
+	  $(BIN)/python -m coverage combine --quiet && $(BIN)/python -m coverage report && \
+	  $(BIN)/python -m coverage json --quiet -o - | $(BIN)/python -c 'import json, sys; t = json.load(sys.stdin)["totals"]; \
+	    print("branches: {covered_branches:,} of {num_branches:,} ({percent_branches_covered:.1f} %)".format(**t)); \
+	    print("statements: {covered_lines:,} of {num_statements:,} ({percent_statements_covered:.1f} %)".format(**t))'; \
+	  exit $$tests
+
+## Builds the package, installs it in a fresh environment and asks a question there. TAG=v1.2.3 must fit the version; DIST=dist keeps the files.
+release-check: $(VENV)/dev
+	$(BIN)/python scripts/release_check.py $(if $(TAG),--tag $(TAG)) $(if $(DIST),--keep $(DIST))
 
 ## Pins what pyproject.toml asks for; run after changing a dependency.
 lock:

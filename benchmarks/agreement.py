@@ -22,7 +22,7 @@ from typing import Any
 from osler.llm.core.base import Likelihood, TokenScore
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf, wide_gguf
-from osler.llm.server.client import Endpoint, connect
+from osler.llm.server.client import Endpoint, connect_server
 from osler.llm.transformers.dense import dense_folder
 from osler.llm.transformers.model import open_transformers
 
@@ -87,7 +87,7 @@ async def everyone(gguf: Path, folder: Path) -> dict[str, dict[str, tuple[TokenS
     told = {REFERENCE: await scored(exact)}
     told["in process"] = await scored(LlamaCpp(gguf, name="embedded", context=2048))
     with served(gguf) as address:
-        model: Any = await connect(Endpoint(base_url=address, model="packaged"))
+        model: Any = await connect_server(Endpoint(base_url=address, model="packaged"))
         told["over HTTP"] = await scored(model)
     return told
 

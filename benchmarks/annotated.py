@@ -12,10 +12,17 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from osler.evaluate.metrics.extracted import LEVELS, Annotated, Hits, hits, measured, read
+from osler.evaluate.metrics.extracted import (
+    LEVELS,
+    AnnotatedChunk,
+    LevelHits,
+    count_hits,
+    read_annotated,
+    score_extraction,
+)
 from osler.extract.base import Extractor
 from osler.extract.dictionary import DictionaryExtractor
-from osler.graph.formats import read as read_graph
+from osler.graph.formats import read_graph_files as read_graph
 from osler.graph.store import Graph
 from osler.retrieve.words import STOP_WORDS
 
@@ -27,13 +34,19 @@ HEAD = (
 )
 
 
-def chunks() -> list[Annotated]:
-    return [one for name in ("en", "zh") for one in read(FOLDER / f"annotated_{name}.jsonl")]
+def chunks() -> list[AnnotatedChunk]:
+    return [
+        one for name in ("en", "zh") for one in read_annotated(FOLDER / f"annotated_{name}.jsonl")
+    ]
 
 
-async def scored(extractor: Extractor, sample: Sequence[Annotated]) -> list[dict[str, Hits]]:
+async def scored(
+    extractor: Extractor, sample: Sequence[AnnotatedChunk]
+) -> list[dict[str, LevelHits]]:
     outcomes = await extractor.extract([one.passage for one in sample])
-    return [hits(one, outcome.found.items) for one, outcome in zip(sample, outcomes, strict=True)]
+    return [
+        count_hits(one, outcome.found.items) for one, outcome in zip(sample, outcomes, strict=True)
+    ]
 
 
 async def dictionaries() -> list[str]:
@@ -48,10 +61,10 @@ async def dictionaries() -> list[str]:
             ("dictionary, sample graph", graph, True),
         ):
             with DictionaryExtractor(of, STOP_WORDS, forms=forms, pairs=False) as extractor:
-                extractor.learn(one.passage for one in sample)
+                extractor.learn_names(one.passage for one in sample)
                 rows += told(name, sample, await scored(extractor, sample))
             with DictionaryExtractor(of, STOP_WORDS, forms=forms) as extractor:
-                extractor.learn(one.passage for one in sample)
+                extractor.learn_names(one.passage for one in sample)
                 every = await scored(extractor, sample)
                 rows += told(f"{name}, with pairs", sample, every, levels=LEVELS[2:])
     return rows
@@ -59,8 +72,8 @@ async def dictionaries() -> list[str]:
 
 def told(
     name: str,
-    sample: Sequence[Annotated],
-    every: Sequence[dict[str, Hits]],
+    sample: Sequence[AnnotatedChunk],
+    every: Sequence[dict[str, LevelHits]],
     *,
     levels: Sequence[str] = LEVELS,
 ) -> list[str]:
@@ -69,15 +82,15 @@ def told(
 
 def _rows(
     name: str,
-    sample: Sequence[Annotated],
-    every: Sequence[dict[str, Hits]],
+    sample: Sequence[AnnotatedChunk],
+    every: Sequence[dict[str, LevelHits]],
     levels: Sequence[str],
 ) -> Iterator[str]:
     for language in ("en", "zh"):
         of = [h for one, h in zip(sample, every, strict=True) if one.passage.language == language]
         for level in levels if of else ():
             held = [one[level] for one in of]
-            figures = measured(held)
+            figures = score_extraction(held)
             said, wanted = sum(h.said for h in held), sum(h.wanted for h in held)
             yield (
                 f"| {name} | {language} | {level} | {said} | {wanted} | {figures.precision}"

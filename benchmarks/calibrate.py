@@ -85,7 +85,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"home": Path(folder)})
         wiring.build_sample(settings)
-        parts = await wiring.live(settings)
+        parts = await wiring.live_parts(settings)
         await coverage(parts, parts.retriever("calibrate", parts.sources), every)
 
 

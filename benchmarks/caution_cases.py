@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from osler.answer.cautions import WORDS, cautions
+from osler.answer.cautions import WORDS, find_cautions
 from osler.types import Answer, Evidence, Hit, Locator, Passage, Statement
 
 CASES = Path(__file__).parent / "cautions" / "cases.jsonl"
@@ -61,7 +61,7 @@ def tried() -> Iterator[Tried]:
             cited, other = (_hit(case, name) for name in ("cited", "other"))
             quote = Evidence(cited, 0, len(cited.passage.text))
             answer = Answer((Statement("It is so.", (1,)),), (quote,), language=case["language"])
-            fired = {found.rule for found in cautions(answer, [cited, other])}
+            fired = {found.rule for found in find_cautions(answer, [cited, other])}
             yield Tried(
                 case["id"],
                 case["language"],

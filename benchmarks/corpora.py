@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.ingest.chunk import passages
-from osler.sources.discover import discover, read
+from osler.kb.ingest.chunk import document_passages
+from osler.sources.catalogue import EMR
+from osler.sources.discover import discover, read_records
 from osler.sources.records import Deleted, Document, Drop
-from osler.types import EMR
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 PARTS = ("B_corpora", "D_emr")
@@ -64,12 +64,12 @@ def take(folder: Path, source: str) -> Taken:
             taken.drops[found.reason] += 1
             continue
         taken.formats[found.parser.name] += 1
-        for record in read(found):
+        for record in read_records(found):
             taken.records += 1
             match record:
                 case Document():
                     taken.documents += 1
-                    taken.passages += sum(1 for _ in passages(record, source))
+                    taken.passages += sum(1 for _ in document_passages(record, source))
                 case Deleted():
                     taken.drops["withdrawn"] += 1
                 case Drop():

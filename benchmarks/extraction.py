@@ -40,14 +40,14 @@ from typing import Any
 import annotated
 from corpora import DATA
 
-from osler.evaluate.metrics.extracted import Hits, hits
-from osler.extract.base import Extractor, Outcome
+from osler.evaluate.metrics.extracted import LevelHits, count_hits
+from osler.extract.base import ExtractionOutcome, Extractor
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.items import UNANCHORED, Item
 from osler.extract.model import ModelExtractor
-from osler.kb.ingest.chunk import passages
+from osler.kb.ingest.chunk import document_passages
 from osler.llm.core.base import LanguageModel, Sampling
-from osler.sources.discover import discover, read
+from osler.sources.discover import discover, read_records
 from osler.sources.records import Document, Drop
 from osler.types import Passage
 
@@ -120,7 +120,7 @@ def named(item: Item) -> int:
             return sum(bool(cell) for row in (item.header, *item.rows) for cell in row)
 
 
-def rowed(chunk: Passage, outcome: Outcome) -> dict[str, Any]:
+def rowed(chunk: Passage, outcome: ExtractionOutcome) -> dict[str, Any]:
     """What is counted of a chunk, as a line of the state file."""
     found, used = outcome.found, outcome.usage
     return {
@@ -168,7 +168,7 @@ async def over(
     """Lines of the chunks in order; stops, with those that are done, at the time `until`."""
     rows = list[dict[str, Any]]()
     for place, chunk in enumerate(chunks):
-        key = extractor.key(chunk)
+        key = extractor.result_key(chunk)
         if key not in state.rows:
             if time.monotonic() > until:
                 continue
@@ -185,9 +185,11 @@ def drawn(paths: Sequence[Path], count: int, chinese: float, seed: int) -> list[
     every: dict[tuple[str, str], list[Passage]] = defaultdict(list)
     for folder in paths:
         for found in discover([folder]):
-            records = () if isinstance(found, Drop) else read(found)
+            records = () if isinstance(found, Drop) else read_records(found)
             for record in records:
-                for passage in passages(record, "texts") if isinstance(record, Document) else ():
+                for passage in (
+                    document_passages(record, "texts") if isinstance(record, Document) else ()
+                ):
                     if len(passage.text) >= _SHORTEST:
                         every[passage.language, folder.name].append(passage)
     chance = random.Random(seed)
@@ -208,9 +210,9 @@ def _in_turn(groups: list[list[Passage]]) -> list[Passage]:
 
 async def model_of(arguments: argparse.Namespace) -> LanguageModel:
     if arguments.url:
-        from osler.llm.server.client import Endpoint, connect
+        from osler.llm.server.client import Endpoint, connect_server
 
-        return await connect(Endpoint(base_url=arguments.url, model=arguments.name))
+        return await connect_server(Endpoint(base_url=arguments.url, model=arguments.name))
     from osler.llm.local.model import LlamaCpp
     from osler.llm.local.quantise import default_gguf
 
@@ -242,7 +244,7 @@ async def chunks_of_text(arguments: argparse.Namespace) -> list[Tally]:
     sys.stderr.write(f"{len(chunks)} chunks drawn in {time.monotonic() - begun:.0f} s\n")
     state, rows = State(arguments.state), dict[str, list[dict[str, Any]]]()
     with DictionaryExtractor() as dictionary:
-        dictionary.learn(iter(chunks))
+        dictionary.learn_names(iter(chunks))
         rows["dictionary"] = await over(chunks, dictionary, State(None), "dictionary", until)
     model = await model_of(arguments)
     asked = [(arguments.units, chunks)] if arguments.units else []
@@ -264,16 +266,16 @@ async def of_annotated(arguments: argparse.Namespace) -> list[str]:
     extractor = extractor_of(await model_of(arguments), ("entities", "relations"), arguments)
     sample, state, every = annotated.chunks(), State(arguments.state), list[dict[str, Any]]()
     for place, one in enumerate(sample):
-        key = extractor.key(one.passage)
+        key = extractor.result_key(one.passage)
         if key not in state.rows:
             (outcome,) = await extractor.extract([one.passage])
-            held = hits(one, outcome.found.items)
+            held = count_hits(one, outcome.found.items)
             row = {level: asdict(hit) for level, hit in held.items()}
             state.keep(key, {"annotated": row, "failed": outcome.failed})
         every.append(state.rows[key]["annotated"])
         sys.stderr.write(f"\r{extractor.name}: {place + 1} of {len(sample)}")
     sys.stderr.write("\n")
-    found = [{level: Hits(**hit) for level, hit in row.items()} for row in every]
+    found = [{level: LevelHits(**hit) for level, hit in row.items()} for row in every]
     return [*rows, *annotated.told(extractor.name, sample, found)]
 
 

@@ -26,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from osler.testing.served import serving
+from osler.testing.served import serve_osler
 
 CHECKS = [
     not_a_server_error,
@@ -94,7 +94,7 @@ def _cases(
 
 
 def main(cases: int, start: int) -> None:
-    with tempfile.TemporaryDirectory() as home, serving(Path(home), serve=LIMITS) as place:
+    with tempfile.TemporaryDirectory() as home, serve_osler(Path(home), serve=LIMITS) as place:
         began, seen = time.perf_counter(), Counter[tuple[str, int]]()
         while seen.total() < cases:
             seen += fuzz(place.url, 200, start)

@@ -70,15 +70,15 @@ CASES = [
         "TC-RAG action",
         "Reply with one action: Thought: …, Tool_Use: DOC_RAG or KG_RAG with Tool_Input: …,"
         " Backtrack: …, Summary: … or Conclusion: …",
-        actions.grammar(set(actions.Move), TOOLS, argument=True, longest=50),
+        actions.action_grammar(set(actions.Move), TOOLS, argument=True, longest=50),
         _reads(lambda reply: actions.parse_action(reply, tools=TOOLS)),
     ),
     Case(
         "source plan",
         "Write up to three queries for each source, as <book> query ; query </book>, in the tags"
         " book, guideline, research, wiki and graph; in graph as term , query.",
-        plan.grammar(at_most=2, longest=12, words=2),
-        _reads(plan.expect),
+        plan.source_plan_grammar(at_most=2, longest=12, words=2),
+        _reads(plan.expect_source_plan),
     ),
     Case(
         "terms",

@@ -36,7 +36,7 @@ from osler.extract.indexes import job
 from osler.extract.indexes.kinds import KINDS, Kind
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
-from osler.retrieve.indexed import Indexed, Named, Walk, Weights
+from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings, Walk
 from osler.retrieve.sources import Fusion
 from osler.retrieve.words import STOP_WORDS
 
@@ -50,50 +50,52 @@ class Way:
     name: str
     kinds: tuple[Kind, ...] = ()
     chunks: bool = True
-    weights: Weights | None = None
+    weights: IndexWeights | None = None
     """Of the graph; `None` = without it."""
     fusion: Fusion = field(default_factory=Fusion)
     walk: Walk = field(default_factory=Walk)
 
 
-NAMES, WALK = Weights(walk=0), Weights(names=0)
+NAMES, WALK = IndexWeights(walk=0), IndexWeights(names=0)
 WAYS = (
     Way("chunk, words", fusion=Fusion(dense_weight=0)),
     Way("chunk"),
     *(Way(f"chunk + {kind}", (kind,)) for kind in KINDS),
     Way("chunk + names", weights=NAMES),
     Way("chunk + walk", weights=WALK),
-    Way("chunk + graph", weights=Weights()),
-    Way("all", KINDS, weights=Weights()),
+    Way("chunk + graph", weights=IndexWeights()),
+    Way("all", KINDS, weights=IndexWeights()),
     Way("all but graph", KINDS),
-    Way("graph alone", chunks=False, weights=Weights()),
+    Way("graph alone", chunks=False, weights=IndexWeights()),
     Way("pagerank", chunks=False, weights=WALK, walk=Walk(restart=0.5, passages=0.05)),
     *(Way(f"{kind} alone", (kind,), chunks=False) for kind in KINDS),
 )
 
 
-def retriever(way: Way, kb: KnowledgeBase, encoder: Encoder) -> Indexed:
-    named = Named(Extractions.of(kb).webs, walk=way.walk) if way.weights else None
-    weights = way.weights or Weights()
-    return Indexed(kb, encoder, way.kinds, named, way.chunks, fusion=way.fusion, weights=weights)
+def retriever(way: Way, kb: KnowledgeBase, encoder: Encoder) -> IndexedRetriever:
+    named = NameRankings(Extractions.of(kb).webs, walk=way.walk) if way.weights else None
+    weights = way.weights or IndexWeights()
+    return IndexedRetriever(
+        kb, encoder, way.kinds, named, way.chunks, fusion=way.fusion, weights=weights
+    )
 
 
 def prepare(settings: Settings, corpus: Sequence[dict[str, str]], encoder: Encoder) -> None:
     if not settings.home.exists():
         build(settings, corpus)
     with DictionaryExtractor(ignored=STOP_WORDS) as extractor:
-        done = asyncio.run(extraction.run(settings.kb.path, extractor))
+        done = asyncio.run(extraction.run_extraction(settings.kb.path, extractor))
     print(f"extracted: {done.chunks} chunks, {dict(done.kinds)}, {done.seconds:.1f} s")
-    publish.publish(settings.kb.path)
-    job.make(settings.kb.path, KINDS, encoder)
+    publish.publish_items(settings.kb.path)
+    job.make_indexes(settings.kb.path, KINDS, encoder)
     print("\n| index | items | vectors | MB | seconds |\n|---|--:|--:|--:|--:|")
-    for cost in job.costs(settings.kb.path):
+    for cost in job.index_costs(settings.kb.path):
         took = "" if cost.seconds is None else f"{cost.seconds:.1f}"
         size = cost.bytes / 1e6
         print(f"| {cost.kind} | {cost.items:,} | {cost.vectors:,} | {size:.1f} | {took} |")
 
 
-async def measured(found: Indexed, items: Sequence[Item]) -> tuple[list[float], float]:
+async def measured(found: IndexedRetriever, items: Sequence[Item]) -> tuple[list[float], float]:
     """Recall of each question, and seconds a search."""
     await found.search("Who made it?", k=K)  # reads vectors and names
     begun = time.perf_counter()
@@ -131,7 +133,7 @@ def main() -> None:
     items, corpus = items_2wiki(given.data / "2wikimultihopqa")
     random.Random(given.seed).shuffle(items)
     settings = Settings.model_validate({"home": given.home})
-    encoder = wiring.encoder(settings)
+    encoder = wiring.load_encoder(settings)
     prepare(settings, corpus, encoder)
     with KnowledgeBase.open(settings.kb.path) as kb:
         asyncio.run(table(kb, encoder, items[: given.n], given.only))

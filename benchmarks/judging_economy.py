@@ -29,18 +29,18 @@ from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScor
 from osler.llm.core.speaker import Speaker
 from osler.trace import Run
 from osler.train.spo import job
-from osler.train.spo.case import Case
-from osler.train.spo.explore import Explored
+from osler.train.spo.case import TrainingCase
+from osler.train.spo.explore import ExploredCase
 from osler.train.spo.judge import (
-    Likely,
-    SaysSo,
-    Signal,
-    Verdict,
-    judged,
+    JudgingSignal,
+    LikelihoodJudge,
+    LLMJudge,
+    QueryVerdict,
+    judge_case,
     judging_prompt,
 )
 from osler.train.spo.signals import document_of
-from osler.train.spo.units import half
+from osler.train.spo.units import better_half
 from osler.types import Usage
 
 Count = Callable[[str], int]
@@ -116,10 +116,10 @@ class Plain:
     speaker: Speaker
     name: str = "plain"
 
-    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         verdicts = []
         for query in explored.queries:
-            read = half(query.found)
+            read = better_half(query.found)
             said = False
             if read:
                 prompt = judging_prompt(explored, read)
@@ -127,17 +127,17 @@ class Plain:
                     [Message("user", prompt.text)], self.speaker.sampling
                 )
                 said = "yes" in reply.text
-            verdicts.append(Verdict(query.source, query.wire, said))
+            verdicts.append(QueryVerdict(query.source, query.wire, said))
         return verdicts, len(explored.queries)
 
 
-WAYS: dict[str, Callable[[Speaker], Signal]] = {
+WAYS: dict[str, Callable[[Speaker], JudgingSignal]] = {
     "plain": Plain,
-    "model by set": lambda speaker: SaysSo(speaker, "set"),
-    "model by document": lambda speaker: SaysSo(speaker, "document"),
-    "model by list": lambda speaker: SaysSo(speaker, "list"),
-    "likelihood by set": lambda speaker: Likely(speaker, "set"),
-    "likelihood by document": lambda speaker: Likely(speaker, "document"),
+    "model by set": lambda speaker: LLMJudge(speaker, "set"),
+    "model by document": lambda speaker: LLMJudge(speaker, "document"),
+    "model by list": lambda speaker: LLMJudge(speaker, "list"),
+    "likelihood by set": lambda speaker: LikelihoodJudge(speaker, "set"),
+    "likelihood by document": lambda speaker: LikelihoodJudge(speaker, "document"),
 }
 
 
@@ -145,9 +145,9 @@ def packaged_count() -> Count:
     """Tokens of a text by the packaged encoder's tokenizer."""
     from tokenizers import Tokenizer
 
-    from osler.llm.local.weights import MINILM_TOKENIZER, locate
+    from osler.llm.local.weights import MINILM_TOKENIZER, locate_weights
 
-    tokenizer = Tokenizer.from_file(str(locate(MINILM_TOKENIZER)))
+    tokenizer = Tokenizer.from_file(str(locate_weights(MINILM_TOKENIZER)))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
@@ -170,7 +170,9 @@ class Row:
         return self.read - self.cached
 
 
-async def measured(explorations: Sequence[Explored], count: Count, reply: int) -> dict[str, Row]:
+async def measured(
+    explorations: Sequence[ExploredCase], count: Count, reply: int
+) -> dict[str, Row]:
     rows = {name: Row() for name in WAYS}
     for explored in explorations:
         gold = set(explored.case.documents)
@@ -178,7 +180,7 @@ async def measured(explorations: Sequence[Explored], count: Count, reply: int) -
         said: dict[str, list[bool | None]] = {}
         for name, way in WAYS.items():
             model = Knowing(count, reply, shown)
-            made = await judged(way(Speaker(model, "judge", Sampling(0.0, top=0))), explored)
+            made = await judge_case(way(Speaker(model, "judge", Sampling(0.0, top=0))), explored)
             said[name] = [verdict.positive for verdict in made.verdicts]
             row = rows[name]
             row.calls += model.calls
@@ -214,7 +216,7 @@ def main() -> int:
     given = parser.parse_args()
     found = [
         replace(one, case=_answered(one.case))
-        for one in job.explorations(given.work / "spo")
+        for one in job.read_explorations(given.work / "spo")
         if one.case.documents
     ][: given.limit]
     if not found:
@@ -231,7 +233,7 @@ def main() -> int:
     return 0
 
 
-def _answered(case: Case) -> Case:
+def _answered(case: TrainingCase) -> TrainingCase:
     """Where a set names documents alone, the prompt says which: some answer must stand there."""
     gold = Gold(texts=("as the documents say",)) if not case.gold else case.sample.gold
     return replace(case, sample=replace(case.sample, gold=gold))

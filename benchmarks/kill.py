@@ -83,9 +83,9 @@ def _rows(number: int, sizes: Sizes, version: int) -> Iterator[str]:
 
 def encoder(real: bool) -> Encoder:
     if real:
-        from osler.kb.encoders.base import MiniLM
+        from osler.kb.encoders.base import MiniLMEncoder
 
-        return MiniLM(threads=1)
+        return MiniLMEncoder(threads=1)
     return HashingEncoder()
 
 
@@ -106,7 +106,7 @@ def work(kind: str, path: Path, data: Path, *, real: bool) -> None:
             kb.update(prune=True, progress=report)
         elif kind == "build":
             kb.build(made, batch=8, progress=report)
-        elif "copy" not in [one.name for one in kb.snapshots()]:
+        elif "copy" not in [one.name for one in kb.list_snapshots()]:
             kb.take_snapshot("copy", progress=report)
 
 
@@ -200,7 +200,7 @@ def _again(kb: KnowledgeBase, kind: str, data: Path) -> None:
         kb.add([data], source="book")
     elif kind == "update":
         kb.update(prune=True)
-    elif kind == "snapshot" and "copy" not in [one.name for one in kb.snapshots()]:
+    elif kind == "snapshot" and "copy" not in [one.name for one in kb.list_snapshots()]:
         kb.take_snapshot("copy")
 
 

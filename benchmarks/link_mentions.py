@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from osler.graph.formats import read
+from osler.graph.formats import read_graph_files
 from osler.graph.items import Name
 from osler.graph.link import Dictionary, Recogniser
 from osler.graph.store import Graph
@@ -84,7 +84,7 @@ def scored(recogniser: Recogniser, sample: list[Sentence], *, places: bool = Fal
     """With `places` a mention is right by its place alone."""
     right = found = 0
     for sentence in sample:
-        mentions = recogniser.mentions(sentence.text)
+        mentions = recogniser.find_mentions(sentence.text)
         found += len(mentions)
         labels = {(start, end): concept for start, end, concept in sentence.mentions}
         right += sum(
@@ -115,7 +115,7 @@ def main(paths: list[Path]) -> None:
     together = [("all of these", paths)] if len(paths) > 1 else []
     for name, chosen in [*((path.name, [path]) for path in paths), *together]:
         with tempfile.TemporaryDirectory() as folder, Graph.create(Path(folder)) as graph:
-            graph.add(read(chosen))
+            graph.add(read_graph_files(chosen))
             shown(name, Dictionary(graph, STOP_WORDS), places=True)
 
 

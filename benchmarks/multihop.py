@@ -50,13 +50,13 @@ from osler.methods.kag.boxed import boxed_grammar
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
-from osler.methods.kag.logical_forms import Plan
+from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.outline import Outliner
-from osler.methods.kag.output import Finisher
-from osler.methods.kag.planner import GivenPlan, Planner
+from osler.methods.kag.output import AnswerFinisher
+from osler.methods.kag.planner import FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.speaker import Speaker, said
-from osler.prompts import render
+from osler.methods.kag.speaker import Speaker, reply_answer
+from osler.prompts import render_prompt
 from osler.retrieve.lookup import look_up
 from osler.trace import BoundaryChecked, FormSolved, FormsPlanned, Retrieved, Run
 from osler.types import Answer, Hit, Question, Retriever
@@ -181,11 +181,13 @@ class Bench:
     async def item(self, item: Item) -> list[Row]:
         """All ways; the plan is made once, so that the boundary alone tells them apart."""
         first, plan = await self.think(item, "thinker", Outliner(self.speaker), tau=True)
-        second, _ = await self.think(item, "no boundary", GivenPlan(plan), tau=False)
+        second, _ = await self.think(item, "no boundary", GivenForms(plan), tau=False)
         second.origin = first.origin
         return [first, second, await self.rag(item), await self.direct(item)]
 
-    async def think(self, item: Item, way: str, planner: Planner, *, tau: bool) -> tuple[Row, Plan]:
+    async def think(
+        self, item: Item, way: str, planner: FormPlanner, *, tau: bool
+    ) -> tuple[Row, LogicalPlan]:
         run, began = Run(seed=SEED), time.perf_counter()
         kept = Kept(planner)
         bound = GenerateThenAssess(self.speaker, examples=True) if tau else NoBoundary()
@@ -204,18 +206,20 @@ class Bench:
         ]
         return row, kept.plan
 
-    def thinker(self, planner: Planner, bound: Boundary) -> Thinker:
+    def thinker(self, planner: FormPlanner, bound: Boundary) -> Thinker:
         focuser, speaker = Focuser(self.speaker, REFERENCE), self.speaker
         sources = self.parts.sources
         depth = DepthSolver(speaker, self.retriever, bound, focuser, sources=sources, k=K, turns=1)
         calculator, deducer = Calculator(speaker), Deducer(speaker)
-        return Thinker(planner, depth, calculator, deducer, Finisher(speaker), Silent())
+        return Thinker(planner, depth, calculator, deducer, AnswerFinisher(speaker), Silent())
 
     async def rag(self, item: Item) -> Row:
         run, began = Run(seed=SEED), time.perf_counter()
         found = await look_up(self.retriever, item.question, run, k=K)
-        references = Focuser(self.speaker, REFERENCE).references(item.question, found.hits)
-        prompt = render("kag/solve", "en", references=references, question=item.question, known=[])
+        references = Focuser(self.speaker, REFERENCE).list_references(item.question, found.hits)
+        prompt = render_prompt(
+            "kag/solve", "en", references=references, question=item.question, known=[]
+        )
         answer = await self.speaker.ask(prompt, _read, run, grammar=boxed_grammar())
         row = self.row(item, "rag", run, began)
         row.answer = answer
@@ -224,14 +228,14 @@ class Bench:
 
     async def direct(self, item: Item) -> Row:
         run, began = Run(seed=SEED), time.perf_counter()
-        prompt = render("kag/attempt", "en", question=item.question)
+        prompt = render_prompt("kag/attempt", "en", question=item.question)
         reply = await self.speaker.ask(
             prompt,
             lambda reply: reply,
             run,
             grammar=boxed_grammar(reason=BRIEF),
             top=1,
-            shown=boundary.turns("en"),
+            shown=boundary.example_turns("en"),
         )
         row = self.row(item, "direct", run, began)
         row.answer = _read(reply)
@@ -259,7 +263,7 @@ class Bench:
 def _read(reply: Completion) -> str:
     """Empty also for a reply that was cut in its box: it counts as wrong, like no answer."""
     try:
-        return said(reply)
+        return reply_answer(reply)
     except MalformedOutput:
         return ""
 
@@ -268,10 +272,10 @@ def _read(reply: Completion) -> str:
 class Kept:
     """A planner that remembers its plan."""
 
-    planner: Planner
-    plan: Plan = field(default_factory=lambda: Plan(()))
+    planner: FormPlanner
+    plan: LogicalPlan = field(default_factory=lambda: LogicalPlan(()))
 
-    async def decompose(self, question: Question, run: Run) -> Plan:
+    async def decompose(self, question: Question, run: Run) -> LogicalPlan:
         self.plan = await self.planner.decompose(question, run)
         return self.plan
 
@@ -279,8 +283,8 @@ class Kept:
 class Silent:
     """No words around the answer: the last step's is taken."""
 
-    drafts = False
-    words = False
+    uses_draft = False
+    writes_answer = False
 
     async def conclude(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
@@ -319,7 +323,7 @@ async def opened(name: str, folder: Path, home: Path, n: int) -> tuple[Bench, li
         {"home": home, "model": {"threads": 1}, "strategy": {"kind": "kag-thinker"}}
     )
     build(settings, corpus)
-    return Bench(name, settings, await wiring.live(settings)), chosen(items, n)
+    return Bench(name, settings, await wiring.live_parts(settings)), chosen(items, n)
 
 
 def build(settings: Settings, corpus: Sequence[dict[str, str]]) -> None:
@@ -332,7 +336,7 @@ def build(settings: Settings, corpus: Sequence[dict[str, str]]) -> None:
     file.write_text("\n".join(lines), encoding="utf-8")
     with KnowledgeBase.create(settings.kb.path) as kb:
         print(kb.add([file], source="wiki"))
-        kb.build(wiring.encoder(settings))
+        kb.build(wiring.load_encoder(settings))
 
 
 def rows(log: Path) -> list[Row]:

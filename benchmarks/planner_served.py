@@ -34,15 +34,15 @@ from train_planner import TOKENS, settings_of
 from osler.app import wiring
 from osler.llm.core.base import LanguageModel
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import Offer
-from osler.methods.omni.plan import render
-from osler.methods.omni.planners.base import Planner
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.plan import render_source_plan
+from osler.methods.omni.planners.base import SourcePlanner
 from osler.methods.omni.planners.prompting import FORMS, Form, Prompting, Proposer
-from osler.methods.omni.planners.trained import SAMPLING, SYSTEM, trained
+from osler.methods.omni.planners.trained import SAMPLING, SYSTEM, trained_planner
 from osler.trace import Run
 from osler.train.spo.case import part_of
 
-OFFERS = tuple(map(Offer, SOURCES))
+OFFERS = tuple(map(SourceDescription, SOURCES))
 
 
 def held_out(data: Path, count: int, seed: int) -> list[Asked]:
@@ -60,28 +60,28 @@ def held_out(data: Path, count: int, seed: int) -> list[Asked]:
     return drawn[:count]
 
 
-async def embedded(given: argparse.Namespace, *, free: bool) -> Planner:
+async def embedded(given: argparse.Namespace, *, free: bool) -> SourcePlanner:
     file = given.work / "tuned" / f"{given.name}.gguf"
     chosen = {"kind": "gguf", "path": file, "threads": given.threads, "context": 2048}
-    ready = (await wiring.cast(settings_of(given.work, model=chosen), ["planner"]))["planner"]
+    ready = (await wiring.load_roles(settings_of(given.work, model=chosen), ["planner"]))["planner"]
     if free:
-        return trained(ready.model, OFFERS, form=given.prompt)
+        return trained_planner(ready.model, OFFERS, form=given.prompt)
     greedy = replace(SAMPLING, max_tokens=TOKENS)
     speaker = Speaker(ready.model, "planner", greedy, ready.constrains, system=SYSTEM)
     return Prompting(Proposer(speaker, OFFERS, form=given.prompt, asking=given.asking))
 
 
-async def in_transformers(given: argparse.Namespace) -> Planner:
+async def in_transformers(given: argparse.Namespace) -> SourcePlanner:
     adapter = given.work / "tuned" / given.name
     chosen = {"kind": "transformers", "path": given.base, "adapter": adapter, "dtype": "float32"}
     settings = settings_of(given.work, model={**chosen, "threads": given.threads, "context": 2048})
-    model: LanguageModel = (await wiring.cast(settings, ["planner"]))["planner"].model
+    model: LanguageModel = (await wiring.load_roles(settings, ["planner"]))["planner"].model
     form: Form = given.prompt
-    return trained(model, OFFERS, form=form)
+    return trained_planner(model, OFFERS, form=form)
 
 
 async def plan_all(
-    planner: Planner, asked: Iterable[Asked], engine: str, log: Path
+    planner: SourcePlanner, asked: Iterable[Asked], engine: str, log: Path
 ) -> dict[str, dict[str, Any]]:
     """Question to plan, read from the log where it is there."""
     done = {one["id"]: one for one in _read(log) if one["engine"] == engine}
@@ -94,7 +94,7 @@ async def plan_all(
             "engine": engine,
             "id": one.question.id,
             "set": one.set,
-            "plan": render(made.plan, SOURCES),
+            "plan": render_source_plan(made.plan, SOURCES),
             "valid": made.origin == "planner" and not made.dropped and bool(made.plan.queries),
             "seconds": round(time.perf_counter() - began, 2),
         }

@@ -45,15 +45,16 @@ from osler.evaluate.intervals import Estimate, mean
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import Offer
-from osler.methods.omni.planners.base import Planner
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.planners.base import SourcePlanner
 from osler.methods.omni.planners.original import OriginalQuestion
 from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.terms import TermExtractor
-from osler.methods.omni.retriever import PlannedRetriever, evidence
+from osler.methods.omni.retriever import PlannedRetriever, interleave_hits
+from osler.sources.catalogue import GUIDELINE, RESEARCH, WEB, WIKI
 from osler.trace import Run
-from osler.types import GUIDELINE, RESEARCH, WEB, WIKI, Hit, Question
+from osler.types import Hit, Question
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 SOURCES = (GUIDELINE, RESEARCH, WIKI, WEB)
@@ -209,7 +210,7 @@ def build(settings: Settings, entries: Iterable[Entry], data: Path) -> None:
             file = Path(place) / f"{source}.jsonl"
             file.write_text("".join(mine), encoding="utf-8")
             kb.add([file], source=source)
-        kb.build(wiring.encoder(settings))
+        kb.build(wiring.load_encoder(settings))
         for each in kb.info().sources:
             print(f"{each.source}: {each.documents:,} documents, {each.passages:,} passages")
 
@@ -242,19 +243,19 @@ def scores(hits: Sequence[Hit], gold: frozenset[str]) -> tuple[float, float]:
 
 
 async def measured(
-    asked: Asked, name: str, planner: Planner, found: PlannedRetriever
+    asked: Asked, name: str, planner: SourcePlanner, found: PlannedRetriever
 ) -> dict[str, Any]:
     """What a planner's plan finds, and what each of its queries finds alone."""
     run, began = Run(), time.perf_counter()
     proposal = await planner.plan(asked.question, run)
     seconds = time.perf_counter() - began
-    results = await found.gather(proposal.plan, run)
+    results = await found.gather_results(proposal.plan, run)
     return {
         "set": asked.set,
         "id": asked.question.id,
         "planner": name,
-        "scores": scores(evidence(results, CUT), asked.gold),
-        "alone": [scores(evidence({q: f}, CUT), asked.gold) for q, f in results.items()],
+        "scores": scores(interleave_hits(results, CUT), asked.gold),
+        "alone": [scores(interleave_hits({q: f}, CUT), asked.gold) for q, f in results.items()],
         "queries": len(results),
         "words": [len(query.text.split()) for query in results],
         "origin": proposal.origin,
@@ -336,7 +337,7 @@ async def go(given: argparse.Namespace) -> list[dict[str, Any]]:
     lines = log.read_text("utf-8").splitlines() if log.exists() else []
     results: list[dict[str, Any]] = [json.loads(line) for line in lines]
     done = {(result["set"], result["id"], result["planner"]) for result in results}
-    with wiring.knowledge_base(settings) as kb:
+    with wiring.open_knowledge_base(settings) as kb:
         found, planners = await _parts(settings, kb)
         gate = asyncio.Semaphore(given.at_once)
 
@@ -360,20 +361,20 @@ async def go(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 async def _parts(
     settings: Settings, kb: KnowledgeBase
-) -> tuple[PlannedRetriever, dict[str, Planner]]:
-    encoder = wiring.encoder(settings)
+) -> tuple[PlannedRetriever, dict[str, SourcePlanner]]:
+    encoder = wiring.load_encoder(settings)
     found = PlannedRetriever(
-        {source: wiring.retriever(settings, kb, encoder, (source,)) for source in SOURCES}, CUT
+        {source: wiring.make_retriever(settings, kb, encoder, (source,)) for source in SOURCES}, CUT
     )
-    ready = (await wiring.cast(settings, ["planner"]))["planner"]
-    offers = tuple(map(Offer, SOURCES))
+    ready = (await wiring.load_roles(settings, ["planner"]))["planner"]
+    offers = tuple(map(SourceDescription, SOURCES))
 
     def speaker(planner: str) -> Speaker:
         sampling = Sampling(temperature=0.0, max_tokens=TOKENS[planner], top=0)
         return Speaker(ready.model, "planner", sampling, ready.constrains)
 
     terms = TermExtractor(speaker("prompting"))
-    planners: dict[str, Planner] = {
+    planners: dict[str, SourcePlanner] = {
         "original": OriginalQuestion(terms, offers),
         "query2doc": Query2Doc(speaker("query2doc"), terms, offers),
         "prompting": Prompting(Proposer(speaker("prompting"), offers)),

@@ -22,18 +22,23 @@ from link_mentions import Score, Sentence, scored, sentences, vocabulary
 from osler.graph.link import Dictionary, Recogniser
 from osler.graph.store import Graph
 from osler.retrieve.words import STOP_WORDS
-from osler.train.recognise.corpus import Entity, Marked
-from osler.train.recognise.link import Linking
-from osler.train.recognise.loop import Recipe, measured, prepare, train
+from osler.train.recognise.corpus import MarkedEntity, MarkedText
+from osler.train.recognise.link import RecognisedNames
+from osler.train.recognise.loop import (
+    RecogniserRecipe,
+    measure_recogniser,
+    prepare_texts,
+    train_recogniser,
+)
 from osler.train.recognise.recogniser import SpanRecogniser
 
 SEED = 0
 Fold = tuple[SpanRecogniser, list[Sentence]]
 
 
-def marked(sentence: Sentence) -> Marked:
-    entities = tuple(Entity(start, end, "name") for start, end, _ in sentence.mentions)
-    return Marked(sentence.text, entities)
+def marked(sentence: Sentence) -> MarkedText:
+    entities = tuple(MarkedEntity(start, end, "name") for start, end, _ in sentence.mentions)
+    return MarkedText(sentence.text, entities)
 
 
 def folds(count: int) -> list[Fold]:
@@ -41,20 +46,24 @@ def folds(count: int) -> list[Fold]:
     on them: every network is trained for the same number of epochs."""
     every = sentences()
     random.Random(SEED).shuffle(every)
-    recipe = Recipe(epochs=30, patience=30, batch=8, seed=SEED)
+    recipe = RecogniserRecipe(epochs=30, patience=30, batch=8, seed=SEED)
     made = []
     for n in range(count):
         test = every[n::count]
         learnt = [marked(one) for one in every if one not in test]
         # What it is measured on while it learns is what it learns: the last epoch's kin wins.
-        made.append((train(prepare(learnt, recipe, learnt), recipe).recogniser, test))
+        made.append(
+            (train_recogniser(prepare_texts(learnt, recipe, learnt), recipe).recogniser, test)
+        )
     return made
 
 
 def strict_of(made: Sequence[Fold], language: str) -> Score:
     right = found = gold = 0
     for recogniser, test in made:
-        score = measured(recogniser, [marked(s) for s in test if s.language == language]).micro
+        score = measure_recogniser(
+            recogniser, [marked(s) for s in test if s.language == language]
+        ).micro
         right, found, gold = right + score.right, found + score.found, gold + score.gold
     return Score(right, found, gold)
 
@@ -64,7 +73,7 @@ def linked_of(made: Sequence[Fold], graph: Graph, way: str, language: str) -> Sc
     for recogniser, test in made:
         by: Recogniser = Dictionary(graph, STOP_WORDS)
         if way != "names":
-            by = Linking(graph, recogniser, alone=way == "recogniser")
+            by = RecognisedNames(graph, recogniser, alone=way == "recogniser")
         score = scored(by, [s for s in test if s.language == language], places=True)
         right, found = right + score.right, found + score.found
         labelled += score.labelled

@@ -34,7 +34,7 @@ def main() -> None:
     asked: dict[str, Any] = json.loads(given.file.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"home": Path(folder)})
-        encoder = wiring.encoder(settings)
+        encoder = wiring.load_encoder(settings)
         with KnowledgeBase.create(settings.kb.path) as kb:
             file = Path(folder) / "abstracts.jsonl"
             file.write_text("".join(map(_line, asked.items())), encoding="utf-8")
@@ -45,9 +45,9 @@ def main() -> None:
                 chosen = settings.model_copy(
                     update={"reranker": settings.reranker.model_copy(update={"kind": kind})}
                 )
-                plain = wiring.retriever(chosen, kb, encoder, ("research",))
-                second = wiring.reranker(chosen, encoder)
-                found = wiring.reranked(chosen, plain, second, ("research",))
+                plain = wiring.make_retriever(chosen, kb, encoder, ("research",))
+                second = wiring.open_reranker(chosen, encoder)
+                found = wiring.with_reranker(chosen, plain, second, ("research",))
                 print(
                     asyncio.run(_table(kind, found, dict(list(asked.items())[: given.questions])))
                 )

@@ -38,8 +38,8 @@ from osler.evaluate.intervals import Estimate, mean
 from osler.evaluate.metrics.retrieval import ndcg, recall_at, reciprocal_rank
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
-from osler.retrieve.dense import Dense
-from osler.retrieve.lexical import Lexical
+from osler.retrieve.dense import DenseRetriever
+from osler.retrieve.lexical import LexicalRetriever
 from osler.types import Hit, Retriever
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
@@ -190,15 +190,15 @@ async def measure(found: Retriever, asked: Sequence[Asked]) -> dict[str, list[fl
 
 
 def ways(settings: Settings, kb: KnowledgeBase, encoder: Encoder) -> dict[str, Retriever]:
-    hybrid = wiring.retriever(settings, kb, encoder, kb.sources)
-    return {"lexical": Lexical(kb), "dense": Dense(kb, encoder), "hybrid": hybrid}
+    hybrid = wiring.make_retriever(settings, kb, encoder, kb.sources)
+    return {"lexical": LexicalRetriever(kb), "dense": DenseRetriever(kb, encoder), "hybrid": hybrid}
 
 
 def second_look(settings: Settings, kb: KnowledgeBase, encoder: Encoder) -> Retriever:
     kind = settings.reranker.model_copy(update={"kind": "sentences"})
     chosen = settings.model_copy(update={"reranker": kind})
-    hybrid = wiring.retriever(chosen, kb, encoder, kb.sources)
-    return wiring.reranked(chosen, hybrid, wiring.reranker(chosen, encoder), kb.sources)
+    hybrid = wiring.make_retriever(chosen, kb, encoder, kb.sources)
+    return wiring.with_reranker(chosen, hybrid, wiring.open_reranker(chosen, encoder), kb.sources)
 
 
 def told(task: str, way: str, values: Mapping[str, list[float]], seconds: float) -> Json:
@@ -237,7 +237,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         settings = Settings.model_validate({"home": given.home or Path(scratch) / "home"})
-        encoder = wiring.encoder(settings)
+        encoder = wiring.load_encoder(settings)
         with wiring.open_or_create(settings) as kb:
             if not kb.sources:
                 pubmed, medquad = write_passages(given.data, Path(scratch))

@@ -70,8 +70,8 @@ def wilson(right: int, n: int) -> tuple[float, float]:
 async def retrieval(settings: Settings, every: list[Sample]) -> None:
     print("\nretrieval, question as asked, sources: all but emr")
     print("language   n   recall@5   some gold@5   MRR@10   median ms   p95 ms")
-    kb, encoder = wiring.knowledge_base(settings), wiring.encoder(settings)
-    retriever = wiring.retriever(settings, kb, encoder, wiring.searched(settings, kb))
+    kb, encoder = wiring.open_knowledge_base(settings), wiring.load_encoder(settings)
+    retriever = wiring.make_retriever(settings, kb, encoder, wiring.searched_sources(settings, kb))
     for language in ("en", "zh"):
         chosen = [s for s in every if s.question.language == language]
         recalls, hits, ranks, times = [], [], [], []
@@ -98,7 +98,7 @@ def right(sample: Sample, solution: Solution) -> bool:
 
 
 async def solvers(settings: Settings, every: list[Sample], names: list[str]) -> None:
-    model = (await wiring.language_model(settings.model)).model
+    model = (await wiring.load_model(settings.model)).model
     print(f"\nsolvers, model {model.name}, seed {SEED}")
     print("strategy   kind     n   right   95 % interval   converged   calls   seconds")
     for name in names:

@@ -19,7 +19,7 @@ from sample_questions import samples
 
 from osler.app import wiring
 from osler.app.config import Settings, load
-from osler.evaluate.stability import TEMPERATURES, Judge, Stability, stability
+from osler.evaluate.stability import TEMPERATURES, Stability, StabilityJudge, measure_stability
 from osler.trace import Solver
 from osler.types import Question
 
@@ -33,14 +33,14 @@ def at(settings: Settings, temperature: float) -> Settings:
 
 
 async def measured(settings: Settings, questions: list[Question]) -> Stability:
-    parts = await wiring.live(settings)
-    ready = (await wiring.cast(settings, ["judge"]))["judge"]
+    parts = await wiring.live_parts(settings)
+    ready = (await wiring.load_roles(settings, ["judge"]))["judge"]
 
     def solver(seed: int) -> Solver:
         sampling = settings.sampling.model_copy(update={"seed": seed})
-        return wiring.solver(settings.model_copy(update={"sampling": sampling}), parts)
+        return wiring.build_solver(settings.model_copy(update={"sampling": sampling}), parts)
 
-    return await stability(solver, Judge(ready.model, ready.constrains), questions)
+    return await measure_stability(solver, StabilityJudge(ready.model, ready.constrains), questions)
 
 
 async def main() -> None:

@@ -28,8 +28,8 @@ from osler.app import wiring
 from osler.app.config import Settings
 from osler.app.studies import sigma_sweep
 from osler.evaluate.figures import sigma_figure
-from osler.evaluate.labeled_questions import Posed
-from osler.evaluate.sigma import Metric, Outcome, Point, points
+from osler.evaluate.labeled_questions import LabeledQuestion
+from osler.evaluate.sigma import Metric, SigmaOutcome, SigmaPoint, summarize_points
 from osler.questions import parse_question
 from osler.types import Halt
 
@@ -42,7 +42,7 @@ SIGMAS: dict[Metric, tuple[float, ...]] = {
 _MAYBE = ("yes", "no", "maybe")
 
 
-def _medqa() -> list[Posed]:
+def _medqa() -> list[LabeledQuestion]:
     path = DATA / "medqa_us" / "phrases_no_exclude_test.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [
@@ -50,7 +50,7 @@ def _medqa() -> list[Posed]:
     ]
 
 
-def _pubmedqa() -> list[Posed]:
+def _pubmedqa() -> list[LabeledQuestion]:
     told = json.loads((DATA / "pubmedqa" / "test_set.json").read_text(encoding="utf-8"))
     letters = {"yes": "A", "no": "B", "maybe": "C"}
     return [
@@ -58,7 +58,7 @@ def _pubmedqa() -> list[Posed]:
     ]
 
 
-def _cmb() -> list[Posed]:
+def _cmb() -> list[LabeledQuestion]:
     rows = json.loads((DATA / "cmb_exam" / "CMB-500.json").read_text(encoding="utf-8"))
     single = [row for row in rows if len(row["answer"]) == 1]
     kept = [(row, [text for text in row["option"].values() if text]) for row in single]
@@ -69,14 +69,14 @@ def _cmb() -> list[Posed]:
     ]
 
 
-def _posed(text: str, options: tuple[str, ...], gold: str) -> Posed:
-    return Posed(parse_question(text, options=options), gold)
+def _posed(text: str, options: tuple[str, ...], gold: str) -> LabeledQuestion:
+    return LabeledQuestion(parse_question(text, options=options), gold)
 
 
-def chosen() -> list[Posed]:
+def chosen() -> list[LabeledQuestion]:
     """The same 100 each time: 40 of the sample, 20 of each real set."""
     own = samples("questions_en.jsonl") + samples("questions_zh.jsonl")
-    found = [Posed(s.question, s.answer if s.question.options else "") for s in own]
+    found = [LabeledQuestion(s.question, s.answer if s.question.options else "") for s in own]
     if DATA.is_dir():
         chance = random.Random(SEED)
         for read in (_medqa, _pubmedqa, _cmb):
@@ -84,7 +84,7 @@ def chosen() -> list[Posed]:
     return found
 
 
-def table(rows: list[Point]) -> str:
+def table(rows: list[SigmaPoint]) -> str:
     """In Markdown."""
     lines = [
         "| metric | sigma | n | converged | budget | no evidence | steps | calls | tokens"
@@ -102,17 +102,17 @@ def table(rows: list[Point]) -> str:
     return "\n".join(lines)
 
 
-def kept(path: Path) -> list[Outcome]:
+def kept(path: Path) -> list[SigmaOutcome]:
     """What `--out` has written."""
     rows = json.loads(path.read_text(encoding="utf-8"))
     return [
-        Outcome(**{**row, "halt": Halt(row["halt"]), "values": tuple(row["values"])})
+        SigmaOutcome(**{**row, "halt": Halt(row["halt"]), "values": tuple(row["values"])})
         for row in rows
     ]
 
 
-def show(outcomes: list[Outcome], figures: list[Path]) -> None:
-    found = points(outcomes)
+def show(outcomes: list[SigmaOutcome], figures: list[Path]) -> None:
+    found = summarize_points(outcomes)
     print(table(found))
     if figures:
         sigma_figure(found, figures)
@@ -122,9 +122,9 @@ async def main(given: argparse.Namespace) -> None:
     every = chosen()
     random.Random(SEED).shuffle(every)
     began = time.perf_counter()
-    outcomes: list[Outcome] = []
+    outcomes: list[SigmaOutcome] = []
 
-    def done(outcome: Outcome) -> None:
+    def done(outcome: SigmaOutcome) -> None:
         outcomes.append(outcome)
         if given.out:
             told = [asdict(one) for one in outcomes]

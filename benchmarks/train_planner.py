@@ -39,9 +39,9 @@ from osler.evaluate.datasets import data_set
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import Offer
+from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import MOST
-from osler.methods.omni.planners.base import Planner
+from osler.methods.omni.planners.base import SourcePlanner
 from osler.methods.omni.planners.original import OriginalQuestion
 from osler.methods.omni.planners.prompting import FORMS, Form, Prompting, Proposer
 from osler.methods.omni.planners.terms import TermExtractor
@@ -49,7 +49,7 @@ from osler.methods.omni.planners.trained import SYSTEM
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.train import card, record
 from osler.train.spo import job, recipe
-from osler.train.spo.case import Case, part_of, read_cases, to_line
+from osler.train.spo.case import TrainingCase, part_of, read_cases, to_line
 
 STAGES = ("data", "explore", "judge", "make", "tune", "evaluate", "table")
 PLANNED = ("original", "prompting", "sft", "sft-dpo", "dpo")
@@ -60,7 +60,7 @@ TOKENS = 400
 
 @dataclass(frozen=True)
 class Parts:
-    train: tuple[Case, ...]
+    train: tuple[TrainingCase, ...]
     test: tuple[Asked, ...]
     entries: tuple[Entry, ...]
 
@@ -71,7 +71,7 @@ def gathered(data: Path, n_train: int, n_test: int, seed: int, n_long: int = 0) 
     chance = random.Random(seed)
     bio, pub, live = planning.bioasq(data), planning.pubmedqa(data), planning.liveqa(data)
     med = planning.medquad(data, chance, 4 * (n_train + n_test))
-    train: list[Case] = []
+    train: list[TrainingCase] = []
     test: list[Asked] = []
     for each, _ in (bio, pub, med):
         asked = list({one.question.id: one for one in each}.values())  # MedQuAD has ids twice
@@ -109,16 +109,16 @@ def _by_subject(
     return {s: of for s, of in found.items() if tested.isdisjoint(entry.id for entry in of)}
 
 
-def _case(asked: Asked, seed: int) -> Case:
+def _case(asked: Asked, seed: int) -> TrainingCase:
     sample = Sample(asked.set, "long", asked.question, Gold())
-    return Case(sample, tuple(sorted(asked.gold)))
+    return TrainingCase(sample, tuple(sorted(asked.gold)))
 
 
-def _referenced(data: Path, tested: set[str]) -> list[Case]:
+def _referenced(data: Path, tested: set[str]) -> list[TrainingCase]:
     """LiveQA's questions that name no document of ours, with their reference answers."""
     samples = data_set("liveqa").load(data / "A_questions").samples
     return [
-        Case(replace(sample, task="liveqa"))
+        TrainingCase(replace(sample, task="liveqa"))
         for sample in samples
         if " ".join(sample.question.text.split()) not in tested
     ]
@@ -162,13 +162,13 @@ def tested(work: Path) -> list[Asked]:
 def explore(given: argparse.Namespace) -> None:
     cases = tuple(read_cases(given.work / "train.jsonl"))
     settings = settings_of(given.work, sampling={"seed": given.seed})
-    work = training.Exploring(settings, given.work / "spo", cases, "wording", 6, given.at_once)
+    work = training.ExploringWork(settings, given.work / "spo", cases, "wording", 6, given.at_once)
     asyncio.run(work.run(_say))
 
 
 def judge(given: argparse.Namespace) -> None:
     settings = settings_of(given.work, sampling={"seed": given.seed})
-    work = training.Judging(settings, given.work / "spo", "gold-or-answer", jobs=given.at_once)
+    work = training.JudgingWork(settings, given.work / "spo", "gold-or-answer", jobs=given.at_once)
     asyncio.run(work.run(_say))
 
 
@@ -176,22 +176,22 @@ def make(given: argparse.Namespace) -> None:
     """The two data sets, with their cards."""
     folder = given.work / "spo"
     name, stage = job.chosen_judge(folder)
-    chosen = recipe.Recipe(
+    chosen = recipe.RecordRecipe(
         job.offers_of(folder),
         given.seed,
         choice=given.choice,
         form=given.prompt,
         at_most=given.queries,
     )
-    for kind, records in (("sft", recipe.sft), ("dpo", recipe.dpo)):
-        made = recipe.Made()
+    for kind, records in (("sft", recipe.sft_records), ("dpo", recipe.dpo_records)):
+        made = recipe.RecordTally()
         lines = (one.line for one in records(chosen, stage.results(), made))
         out = given.work / f"{kind}-data"
-        record.write(out, lines)
+        record.write_records(out, lines)
         explored = job.exploration_of(folder)
-        card.keep_facts(out, recipe.facts(chosen, made, explored, name))
+        card.keep_facts(out, recipe.recipe_facts(chosen, made, explored, name))
         card.write_card(out)
-        print(f"{kind}: {made.size.records} records of {made.cases}; {made.told}; {out}")
+        print(f"{kind}: {made.size.records} records of {made.cases}; {made.summary}; {out}")
 
 
 def tune(given: argparse.Namespace) -> None:
@@ -228,10 +228,11 @@ async def evaluate(given: argparse.Namespace) -> None:
         chosen = {"kind": "gguf", "path": files[name]} if name in files else {}
         model = {"threads": 1, "slots": given.at_once, "context": 2048, **chosen}
         settings = settings_of(given.work, model=model)
-        with wiring.knowledge_base(settings) as kb:
-            encoder = wiring.encoder(settings)
+        with wiring.open_knowledge_base(settings) as kb:
+            encoder = wiring.load_encoder(settings)
             found = PlannedRetriever(
-                {s: wiring.retriever(settings, kb, encoder, (s,)) for s in SOURCES}, planning.CUT
+                {s: wiring.make_retriever(settings, kb, encoder, (s,)) for s in SOURCES},
+                planning.CUT,
             )
             planner = await _planner(settings, name, given.prompt, asking=given.asking)
             gate = asyncio.Semaphore(given.at_once)
@@ -239,7 +240,7 @@ async def evaluate(given: argparse.Namespace) -> None:
             async def one(
                 asked: Asked,
                 name: str,
-                planner: Planner,
+                planner: SourcePlanner,
                 found: PlannedRetriever,
                 gate: asyncio.Semaphore,
             ) -> None:
@@ -252,9 +253,9 @@ async def evaluate(given: argparse.Namespace) -> None:
             print(f"{name}: {len(left)} questions", flush=True)
 
 
-async def _planner(settings: Settings, name: str, form: Form, *, asking: bool) -> Planner:
-    offers = tuple(map(Offer, SOURCES))
-    ready = (await wiring.cast(settings, ["planner"]))["planner"]
+async def _planner(settings: Settings, name: str, form: Form, *, asking: bool) -> SourcePlanner:
+    offers = tuple(map(SourceDescription, SOURCES))
+    ready = (await wiring.load_roles(settings, ["planner"]))["planner"]
     sampling = Sampling(temperature=0.0, max_tokens=TOKENS, top=0)
     system = "" if name == "prompting" else SYSTEM
     speaker = Speaker(ready.model, "planner", sampling, ready.constrains, system=system)

@@ -6,6 +6,7 @@ are discovered, so a page cannot lag behind the code.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import re
@@ -18,6 +19,7 @@ from typing import Any
 import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 import osler
 
@@ -39,6 +41,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/http.md": http_page(openapi()),
         **verbs,
         **modules,
+        "tutorial/examples.md": examples_page(),
         **{page: brought_in(page, ROOT / path) for page, path in BROUGHT_IN.items()},
     }
     for path, text in pages.items():
@@ -46,6 +49,32 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     listed = {"Verbs": list(verbs), "Python API": list(modules)}
     config.nav = [_filled(entry, listed) for entry in config.nav or []]
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Names of modules, classes and functions link to their documentation.
+
+    On the pages that are written for the site each of them must exist: mkdocs warns of those that
+    do not, and --strict makes that an error.
+    """
+    written = not page.file.generated_by
+    if not written and page.file.src_uri not in BROUGHT_IN:
+        return markdown
+
+    def linked(found: re.Match[str]) -> str:
+        target = found[1].replace(":", ".")
+        if target in NO_NAMES:
+            return found[0]
+        return f'<autoref identifier="{target}"{"" if written else " optional"}>{found[0]}</autoref>'
+
+    blocks = re.split(r"(^```.*?^```)", markdown, flags=re.MULTILINE | re.DOTALL)
+    return "".join(one if one.startswith("```") else NAME.sub(linked, one) for one in blocks)
+
+
+NAME = re.compile(r"(?<!\[)`(osler(?:[.:]\w+)+)(?:\([^`]*\))?`")
+"""`osler.package.module`, `osler.package.module:Class`, `osler.package.module.function(…)`."""
+NO_NAMES = {"osler.toml", "osler.unread"}
+"""A file, and a field of a reply."""
 
 
 def _filled(entry: Any, listed: dict[str, list[str]]) -> Any:
@@ -346,6 +375,21 @@ def _public(name: str) -> str:
 
 
 # Texts that lie elsewhere in the repository.
+
+
+def examples_page() -> str:
+    parts = [
+        "# Examples\n",
+        "Complete programs that use Osler as a library. They are in the folder `examples` of the"
+        " repository, and tests run them.\n",
+    ]
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        words = path.stem.partition("_")[2]
+        code = path.read_text(encoding="utf-8")
+        told = (ast.get_docstring(ast.parse(code)) or "").split("\n\n")[0]
+        parts += [f"## {words.replace('_', ' ').capitalize()}\n", f"{told} (`{path.name}`)\n"]
+        parts += [f"```python\n{code}```\n"]
+    return "\n".join(parts)
 
 
 def brought_in(page: str, source: Path) -> str:

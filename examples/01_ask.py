@@ -21,7 +21,7 @@ def main(notes: str, question: str) -> None:
 
         with osler.KnowledgeBase.create(settings.kb.path) as kb:
             added = kb.add([Path(notes)], source="book", licence="mine")
-            kb.build(wiring.encoder(settings))
+            kb.build(wiring.load_encoder(settings))
             print(f"{added.documents} documents, {added.passages} passages")
 
         solution = asyncio.run(osler.ask(settings, osler.parse_question(question))).solution

@@ -27,8 +27,6 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "src/osler"
-PAGE = "osler/web/dist/"
-"""Built by `make page` and kept out of the repository: in the wheel where it was built."""
 
 KINDS = {
     "prompts": "*/prompts/*.md",
@@ -58,12 +56,16 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def check(*, tag: str | None, keep: Path | None) -> None:
-    version = tomllib.loads(read("pyproject.toml"))["project"]["version"]
+    settings = tomllib.loads(read("pyproject.toml"))
+    version = settings["project"]["version"]
+    page = [
+        pattern.removeprefix("src/") for pattern in settings["tool"]["hatch"]["build"]["artifacts"]
+    ]
     check_tag(tag, version)
     with tempfile.TemporaryDirectory(prefix="osler-release-") as name:
         folder = Path(name)
         sdist, wheel = build(folder)
-        check_wheel(wheel, version)
+        check_wheel(wheel, version, page)
         install_and_ask(wheel, version, folder)
         for file in (sdist, wheel):
             digest = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -104,19 +106,22 @@ def build(folder: Path) -> tuple[Path, Path]:
     return sdist, wheel
 
 
-def check_wheel(wheel: Path, version: str) -> None:
-    """The wheel holds each source file, the licence texts, perhaps the page, and nothing else."""
+def check_wheel(wheel: Path, version: str, page: Sequence[str]) -> None:
+    """The wheel holds each source file, the licence texts, perhaps the page, and nothing else.
+
+    `page` are patterns of what `make page` builds; it is kept out of the repository.
+    """
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
         info = f"osler-{version}.dist-info/"
         metadata = HeaderParser().parsestr(archive.read(info + "METADATA").decode())
         scripts = archive.read(info + "entry_points.txt").decode()
     wanted = {name.removeprefix("src/") for name in source_files()}
-    held = {name for name in names if not name.startswith((info, PAGE))}
+    built = {name for name in names if any(fnmatch.fnmatch(name, pattern) for pattern in page)}
+    held = {name for name in names - built if not name.startswith(info)}
     if held != wanted:
-        raise Refused(
-            f"the wheel lacks {listed(wanted - held)}; has too much {listed(held - wanted)}"
-        )
+        lacks, adds = listed(wanted - held), listed(held - wanted)
+        raise Refused(f"the wheel lacks {lacks} and adds {adds}")
     for licence in ("LICENSE", "NOTICE"):
         if f"{info}licenses/{licence}" not in names:
             raise Refused(f"the wheel has no {licence}")
@@ -128,8 +133,7 @@ def check_wheel(wheel: Path, version: str) -> None:
             raise Refused(f"the wheel has no {what}")
         print(f"{count:5} {what}")
     print(f"{len(held):5} files in all, as in {PACKAGE}")
-    page = sum(name.startswith(PAGE) for name in names)
-    print(f"{page:5} files of the page" + ("" if page else " (`make page` builds it)"))
+    print(f"{len(built):5} files of the page" + ("" if built else " (`make page` builds it)"))
 
 
 def source_files() -> list[str]:
@@ -140,9 +144,8 @@ def source_files() -> list[str]:
 
 
 def listed(names: set[str]) -> str:
-    return (
-        ", ".join(sorted(names)[:10]) + (f" and {len(names) - 10} more" * (len(names) > 10)) or "-"
-    )
+    """The first ten names, and how many there are."""
+    return f"{len(names)} files ({', '.join(sorted(names)[:10]) or 'none'})"
 
 
 def install_and_ask(wheel: Path, version: str, folder: Path) -> None:
@@ -190,7 +193,7 @@ def show_cited(reply: dict[str, Any]) -> None:
 
 
 def run(command: Sequence[str], folder: Path, surroundings: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603 - each command is a constant or a path of ours
         command, cwd=folder, env=surroundings, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:

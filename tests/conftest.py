@@ -45,13 +45,13 @@ def _no_model_unasked(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     if request.node.get_closest_marker("model") is None:
         from osler.llm.local import engine
 
-        def load(self: engine.Engine) -> Any:
+        def load(self: engine.LlamaEngine) -> Any:
             engine.check_gguf(self.path)  # a file that is no model is refused without loading it
             raise UnaskedModelRequest(
                 f"{request.node.nodeid} loads {self.name}; mark it with pytest.mark.model"
             )
 
-        monkeypatch.setattr(engine.Engine, "load", load)
+        monkeypatch.setattr(engine.LlamaEngine, "load", load)
 
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from osler.graph import chains, communities, files
-from osler.graph.formats import read
+from osler.graph.formats import read_graph_files
 from osler.graph.items import Item, Name, Relation
 from osler.graph.link import Dictionary
 from osler.graph.lookup import Lookup
@@ -111,7 +111,7 @@ def built(count: int, folder: Path) -> None:
         began = time.perf_counter()
         added = graph.add(facts(count))
         stored = time.perf_counter() - began
-        graph.build()
+        graph.build_arrays()
         whole = time.perf_counter() - began
     print(f"{added.concepts:,} concepts, {added.names:,} names, {added.relations:,} relations")
     print(f"stored in {stored:.1f} s, with the derived file in {whole:.1f} s;", end=" ")
@@ -143,27 +143,29 @@ def asked(count: int, folder: Path) -> None:
 
 def measure(graph: Graph, queries: list[str], wrong: list[str], ids: list[str], text: str) -> None:
     print("| | p50 ms | p95 ms | |\n|---|---|---|---|")
-    show("exact name", timed(lambda n: graph.exact(queries[n]), 2_000))
-    show("name in capitals", timed(lambda n: graph.exact(queries[n].upper()), 2_000))
+    show("exact name", timed(lambda n: graph.find_exact(queries[n]), 2_000))
+    show("name in capitals", timed(lambda n: graph.find_exact(queries[n].upper()), 2_000))
     lookup = Lookup(graph)
-    lookup.fuzzy(wrong[0])
+    lookup.find_fuzzy(wrong[0])
     found = []
-    spent = timed(lambda n: found.append(lookup.fuzzy(wrong[n], k=10)), 300)
+    spent = timed(lambda n: found.append(lookup.find_fuzzy(wrong[n], k=10)), 300)
     right = sum(any(m.concept == ids[n] for m in found[n]) for n in range(300))
     show("misspelt name", spent, f"recall@10 {right / 300:.3f}")
-    show("one hop", timed(lambda n: graph.neighbours([ids[n]]), 1_000))
+    show("one hop", timed(lambda n: graph.find_neighbours([ids[n]]), 1_000))
     retriever = GraphRetriever(graph)
     hub = f"{graph.names_of([1])[1][0]} , {queries[0]} relation_7"
-    degree = len(graph.neighbours(["C0000000"]))
+    degree = len(graph.find_neighbours(["C0000000"]))
     with asyncio.Runner() as loop:
         spent = timed(lambda n: loop.run(retriever.search(hub, k=10)), 50)
     show("hub, reranked, as a search", spent, f"{degree:,} relations")
-    show("paths of ≤ 3", timed(lambda n: chains.between(graph, ids[n], ids[n + 1]), 300))
-    show("personalised PageRank", timed(lambda n: chains.nearest(graph, ids[n : n + 3]), 100))
+    show(
+        "paths of ≤ 3", timed(lambda n: chains.find_chains_between(graph, ids[n], ids[n + 1]), 300)
+    )
+    show("personalised PageRank", timed(lambda n: chains.rank_nearest(graph, ids[n : n + 3]), 100))
     linker = Dictionary(graph)
-    linker.mentions(text[:1000])
+    linker.find_mentions(text[:1000])
     began = time.perf_counter()
-    mentions = linker.mentions(text)
+    mentions = linker.find_mentions(text)
     seconds = time.perf_counter() - began
     size = len(text.encode()) / 1e6
     print(f"linking: {size / seconds:.2f} MB/s ({size:.1f} MB, {len(mentions):,} mentions)")
@@ -173,10 +175,10 @@ def measure(graph: Graph, queries: list[str], wrong: list[str], ids: list[str], 
 def measure_communities(graph: Graph, ids: list[str]) -> None:
     """After all else: finding them is a job of its own, and its memory is too."""
     began = time.perf_counter()
-    found = communities.build(graph)
+    found = communities.build_communities(graph)
     print(f"{len(found):,} communities in {time.perf_counter() - began:.1f} s")
-    smallest = [parts[0] for id in ids[:300] if (parts := found.of(id))]
-    show("what a community says", timed(lambda n: found.extract(smallest[n]), len(smallest)))
+    smallest = [parts[0] for id in ids[:300] if (parts := found.communities_of(id))]
+    show("what a community says", timed(lambda n: found.write_extract(smallest[n]), len(smallest)))
 
 
 def rss() -> float:
@@ -193,7 +195,7 @@ def imported(paths: list[Path]) -> None:
     print("|---|---|---|---|---|---|---|")
     for path in paths:
         with tempfile.TemporaryDirectory() as folder, Graph.create(Path(folder)) as graph:
-            new = graph.add(read([path]))
+            new = graph.add(read_graph_files([path]))
         drops = "; ".join(f"{count} {reason}" for reason, count in new.drops)
         counts = (new.concepts, new.names, new.definitions, new.relations, new.mappings)
         print(f"| {path.name} | {' | '.join(f'{n:,}' for n in counts)} | {drops} |")

@@ -71,10 +71,10 @@ def child(kb_path: Path, data: Path) -> None:
 
 
 def encode(kb_path: Path) -> None:
-    from osler.kb.encoders.base import MiniLM
+    from osler.kb.encoders.base import MiniLMEncoder
     from osler.kb.store.passages import indexed_text
 
-    encoder = MiniLM()
+    encoder = MiniLMEncoder()
     with KnowledgeBase.open(kb_path) as kb:
         texts = [indexed_text(kb.get(id)) for id in _some_ids(kb_path, 256)]
         began = time.perf_counter()

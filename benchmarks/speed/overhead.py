@@ -18,14 +18,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
-from osler.llm.recording.recorders import RecordingRetriever, recording
+from osler.llm.recording.recorders import RecordingRetriever, record_model
 from osler.llm.recording.tape import Tape
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
-from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, Search
+from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Event, Run, to_line
 from osler.types import Passage, Question, Retriever
@@ -71,10 +71,10 @@ class Timed:
 
 def machine(model: LanguageModel, retriever: Retriever) -> TuringMachine:
     assert isinstance(model, Likelihood)
-    tools = tuple(Search(name, retriever, ("book",)) for name in (DOC_RAG, KG_RAG))
+    tools = tuple(SearchTool(name, retriever, ("book",)) for name in (DOC_RAG, KG_RAG))
     moves = AnyMove(frozenset(tool.name for tool in tools))
     return TuringMachine(
-        model, tools, Cppl(model), Written(), moves, sigma=10, max_loop=8, constrained=True
+        model, tools, Cppl(model), WrittenComposer(), moves, sigma=10, max_loop=8, constrained=True
     )
 
 
@@ -89,7 +89,7 @@ async def one(*, kept: bool) -> tuple[list[float], int]:
     tape = Tape()
     solver = machine(timed, retriever)
     if kept:
-        solver = machine(recording(timed, tape), RecordingRetriever("tc", retriever, tape))
+        solver = machine(record_model(timed, tape), RecordingRetriever("tc", retriever, tape))
     began = time.perf_counter()
     await solver.solve(QUESTION, Run(sink=sink if kept else None))
     marks = [began, *(mark for span in timed.spans for mark in span), time.perf_counter()]

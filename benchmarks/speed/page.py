@@ -27,7 +27,7 @@ from typing import Any
 import httpx2
 
 from osler.serve import static
-from osler.testing.browsing import browser, until
+from osler.testing.browsing import launch_browser, wait_for_script
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
@@ -69,7 +69,7 @@ def painted(launched: Any, url: str) -> float:
     context = launched.new_context()
     page = context.new_page()
     page.goto(url)
-    until(page, f"{PAINT} !== undefined")
+    wait_for_script(page, f"{PAINT} !== undefined")
     found = float(page.evaluate(PAINT))
     context.close()
     return found
@@ -85,9 +85,9 @@ def main(home: Path, times: int) -> None:
         with ready(home) as (_, seconds, processor):
             starts.append(seconds)
             spent.append(processor)
-    with ready(home) as (url, _, _), browser() as launched:
+    with ready(home) as (url, _, _), launch_browser() as launched:
         paints = sorted(painted(launched, url) for _ in range(times))
-    sizes = {n: len(gzip.compress(b)) for n, b in static.files().items() if n.endswith(".js")}
+    sizes = {n: len(gzip.compress(b)) for n, b in static.read_files().items() if n.endswith(".js")}
     print(
         f"ready: median {statistics.median(starts):.2f} s, worst {max(starts):.2f} s;"
         f" {statistics.median(spent):.2f} s of processor"

@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import median
 
 from osler.kb.base import KnowledgeBase
-from osler.retrieve.patients import Patients
-from osler.sources.patients.codes import icd
-from osler.sources.patients.patient_document import Profile
+from osler.retrieve.patients import PatientIndex
+from osler.sources.patients.codes import icd_code
+from osler.sources.patients.patient_document import PatientProfile
 from osler.sources.patients.similar import Cohort
 
 SEARCHES = 100
@@ -56,7 +56,7 @@ def main() -> None:
             added = time.perf_counter() - begun
             kb.build(None)
             begun = time.perf_counter()
-            cohort = Patients(kb).loaded().cohort
+            cohort = PatientIndex(kb).load_snapshot().cohort
             read = time.perf_counter() - begun
     print(f"patients                {len(cohort):>10,}")
     print(f"added, seconds          {added:>10.1f}")
@@ -68,10 +68,10 @@ def searches(cohort: Cohort, rng: random.Random) -> list[float]:
     taken = []
     for _ in range(SEARCHES):
         codes = frozenset(
-            icd(f"{rng.randint(1, 999):03}{rng.randint(0, 5)}", "9") for _ in range(8)
+            icd_code(f"{rng.randint(1, 999):03}{rng.randint(0, 5)}", "9") for _ in range(8)
         )
         begun = time.perf_counter()
-        found = cohort.nearest(Profile("q", codes, 60, "female"), k=10)
+        found = cohort.find_nearest(PatientProfile("q", codes, 60, "female"), k=10)
         taken.append(time.perf_counter() - begun)
         assert len(found) == 10
     return taken

@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 import time
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.methods.kag.boundary import NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
-from osler.methods.kag.output import Finisher
+from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.speaker import Speaker
@@ -68,8 +68,8 @@ async def measure(count: int) -> tuple[float, int]:
         DepthSolver(speaker, found, NoBoundary(), Focuser(speaker)),
         Calculator(speaker),
         Deducer(speaker),
-        Finisher(speaker),
-        Written(),
+        AnswerFinisher(speaker),
+        WrittenComposer(),
     )
     begun = time.perf_counter()
     await solver.solve(Question("q", "Which film was first?"), Run())

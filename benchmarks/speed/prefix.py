@@ -38,11 +38,11 @@ from typing import Any
 from sample_questions import samples
 
 from osler.app import wiring
-from osler.app.config import Settings, TcRag
-from osler.llm.local.engine import Engine
+from osler.app.config import Settings, TcRagSettings
+from osler.llm.local.engine import LlamaEngine
 from osler.llm.local.model import LlamaCpp
 from osler.methods.tcrag.actions import Move
-from osler.methods.tcrag.moves import Offer, Tried
+from osler.methods.tcrag.moves import OfferedMoves, TriedMoves
 from osler.methods.tcrag.stack import MemoryStack
 from osler.trace import Popped, Run
 
@@ -68,12 +68,14 @@ class Pattern:
     steps: int = 0
 
     @property
-    def taught(self) -> frozenset[Move]:
+    def taught_moves(self) -> frozenset[Move]:
         return frozenset(Move)
 
-    async def offered(self, memory: MemoryStack, tried: Tried, *, last: bool) -> Offer:
+    async def offer_moves(
+        self, memory: MemoryStack, tried: TriedMoves, *, last: bool
+    ) -> OfferedMoves:
         self.steps += 1
-        return Offer(frozenset({PATTERN[self.steps - 1]}), self.tools)
+        return OfferedMoves(frozenset({PATTERN[self.steps - 1]}), self.tools)
 
 
 @dataclass(frozen=True)
@@ -94,12 +96,12 @@ class Request:
 class Recorder:
     """Stands in the engine's door and writes down what goes through."""
 
-    engine: Engine
+    engine: LlamaEngine
     requests: list[Request] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._ask = self.engine.ask
-        self.engine.ask = self.ask  # type: ignore[method-assign, assignment]
+        self._ask = self.engine.run_request
+        self.engine.run_request = self.ask  # type: ignore[method-assign, assignment]
 
     def ask(self, body: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
         began = time.perf_counter()
@@ -139,7 +141,7 @@ class Recorder:
     def _ids(self, prompt: str | list[int]) -> list[int]:
         if isinstance(prompt, list):
             return prompt
-        return [token for token, _ in self.engine.tokens(prompt, begins=True, special=True)]
+        return [token for token, _ in self.engine.tokenise_text(prompt, begins=True, special=True)]
 
 
 def grown(trie: Trie, sequence: tuple[int, ...]) -> int:
@@ -163,13 +165,13 @@ async def main(runs: int, skip: int, again: int, moves: str) -> None:
         strategy = {"kind": "tc-rag", "moves": offered, "k": 2}  # else an hour on a small machine
         flags = {"home": Path(home), "strategy": strategy}
         settings = Settings.model_validate(flags)
-        assert isinstance(settings.strategy, TcRag)
+        assert isinstance(settings.strategy, TcRagSettings)
         wiring.build_sample(settings)
-        parts = await wiring.live(settings)
-        model = parts.model("planner")
+        parts = await wiring.live_parts(settings)
+        model = parts.model_for("planner")
         assert isinstance(model, LlamaCpp)
         recorder = Recorder(model._engine)
-        machine = wiring.machine(settings, settings.strategy, parts)
+        machine = wiring.build_machine(settings, settings.strategy, parts)
         every = (samples("questions_en.jsonl")[:15] + samples("questions_zh.jsonl"))[
             skip : skip + runs
         ]

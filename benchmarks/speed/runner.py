@@ -15,9 +15,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.evaluate.log import read_records
-from osler.evaluate.runner import Cell, Ready, Runner
+from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.baselines.cot import ChainOfThought
@@ -56,16 +56,18 @@ async def measure(n: int, folder: Path) -> None:
         if done % max(1, n // 10) == 0:
             seen[done] = resident()
 
-    async def prepare(label: str) -> Ready:
-        return Ready(ChainOfThought(Instant(), Written()), {"reader": "instant"}, kind="cot")
+    async def prepare(label: str) -> ReadyStrategy:
+        return ReadyStrategy(
+            ChainOfThought(Instant(), WrittenComposer()), {"reader": "instant"}, kind="cot"
+        )
 
-    runner = Runner(folder, prepare, jobs=4, progress=progress)
-    await runner.run([Cell("cot", "made", samples(n))])
+    runner = EvaluationRunner(folder, prepare, jobs=4, progress=progress)
+    await runner.run([RunnerCell("cot", "made", samples(n))])
     seconds = time.perf_counter() - began
     print(f"{n:,} samples in {seconds:.1f} s: {n / seconds:,.0f} a second")
     print("MiB after " + ", ".join(f"{done:,}: {mib:.0f}" for done, mib in seen.items()))
     began = time.perf_counter()
-    await Runner(folder, prepare).run([Cell("cot", "made", samples(n))])
+    await EvaluationRunner(folder, prepare).run([RunnerCell("cot", "made", samples(n))])
     print(f"nothing left to do, known after {time.perf_counter() - began:.1f} s")
     began = time.perf_counter()
     assert sum(record.status == "done" for record in read_records(folder)) == n

@@ -35,10 +35,10 @@ import numpy as np
 import numpy.typing as npt
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import Kind, MiniLM
-from osler.kb.search.base import Choice, Filter
+from osler.kb.encoders.base import Kind, MiniLMEncoder
+from osler.kb.search.base import BackendChoice, PassageFilter
 from osler.kb.store import access
-from osler.retrieve.hybrid import Hybrid
+from osler.retrieve.hybrid import HybridRetriever
 from osler.types import Language
 
 DIMENSION, CLUSTERS, LATENT, NOISE = 384, 5_000, 64, 24
@@ -117,11 +117,11 @@ def build(folder: Path, count: int, engine: str, *, far: bool) -> None:
     """Through `add` and `build`."""
     if not (folder / "vectors.npy").exists():
         _timed("generate", lambda: generate(folder, count, far=far))
-    choice = Choice(engine)  # type: ignore[arg-type]
+    choice = BackendChoice(engine)  # type: ignore[arg-type]
     if not (folder / "kb" / "kb.sqlite").exists():
         with KnowledgeBase.create(folder / "kb", choice) as kb:
             _timed("add", lambda: kb.add([folder / "passages.jsonl"], source="research"))
-        with access.writing(folder / "kb") as db:
+        with access.open_for_writing(folder / "kb") as db:
             db.execute(
                 "UPDATE document SET year = 1980 + substr(id, 2) % 46, kinds = CASE"
                 " substr(id, 2) % 3 WHEN 0 THEN 'Review' WHEN 1 THEN 'Case Reports'"
@@ -157,7 +157,9 @@ class _Given:
 
     identity, dimension, languages = Synthetic.identity, DIMENSION, Synthetic.languages
 
-    def __init__(self, texts: list[str], queries: Floats, inner: MiniLM | None = None) -> None:
+    def __init__(
+        self, texts: list[str], queries: Floats, inner: MiniLMEncoder | None = None
+    ) -> None:
         self._vectors: dict[str, Floats] = dict(zip(texts, queries, strict=True))
         self._inner = inner
 
@@ -171,23 +173,25 @@ def measure(folder: Path, engine: str) -> None:
     queries = np.load(folder / "queries.npy")
     asked: list[str] = json.loads((folder / "queries.json").read_text())
     given = _Given(asked, queries)
-    with KnowledgeBase.open(folder / "kb", Choice(engine)) as kb:  # type: ignore[arg-type]
-        plain = Hybrid(kb, given)
+    with KnowledgeBase.open(folder / "kb", BackendChoice(engine)) as kb:  # type: ignore[arg-type]
+        plain = HybridRetriever(kb, given)
         began = time.perf_counter()
         asyncio.run(plain.search(asked[0], k=10))
         print(f"first search    {time.perf_counter() - began:8.2f} s")
         for text in asked:
-            plain._search(text, 10)
+            plain._search_index(text, 10)
         _latencies("hybrid", plain, asked)
         _latencies(
-            "hybrid, query encoded", Hybrid(kb, _Given(asked, queries, MiniLM())), asked[:500]
+            "hybrid, query encoded",
+            HybridRetriever(kb, _Given(asked, queries, MiniLMEncoder())),
+            asked[:500],
         )
         for name, within in (
-            ("years 2010-2025 (35 %)", Filter(years=(2010, 2025))),
-            ("one kind (33 %)", Filter(kinds=("review",))),
-            ("one year (2 %)", Filter(years=(2020, 2020))),
+            ("years 2010-2025 (35 %)", PassageFilter(years=(2010, 2025))),
+            ("one kind (33 %)", PassageFilter(kinds=("review",))),
+            ("one year (2 %)", PassageFilter(years=(2020, 2020))),
         ):
-            chosen = Hybrid(kb, given, within)
+            chosen = HybridRetriever(kb, given, within)
             _latencies(f"hybrid, {name}", chosen, asked[:300])
         _parts(kb, queries, asked)
         _recall(kb, folder, queries)
@@ -197,11 +201,11 @@ def measure(folder: Path, engine: str) -> None:
         print(f"disk {name:10} {_disk(folder / 'kb' / name) / 1e9:8.2f} GB")
 
 
-def _latencies(name: str, retriever: Hybrid, asked: list[str]) -> None:
+def _latencies(name: str, retriever: HybridRetriever, asked: list[str]) -> None:
     took = []
     for text in asked:
         began = time.perf_counter()
-        retriever._search(text, 10)
+        retriever._search_index(text, 10)
         took.append(1000 * (time.perf_counter() - began))
     took.sort()
     p50, p95 = statistics.median(took), took[int(0.95 * len(took))]
@@ -213,11 +217,11 @@ def _parts(kb: KnowledgeBase, queries: Floats, texts: list[str]) -> None:
     numbers: list[list[int]] = []
 
     def engine(i: int) -> None:
-        dense, _ = kb.rankings(texts[i].split(), queries[i], encoder=Synthetic.identity, k=64)
+        dense, _ = kb.rank_by_both(texts[i].split(), queries[i], encoder=Synthetic.identity, k=64)
         numbers.append([number for number, _ in dense[:10]])
 
     def read(i: int) -> None:
-        kb.passages(numbers[i])
+        kb.get_passages(numbers[i])
 
     for name, part in (("both rankings", engine), ("ten passages", read)):
         took = []
@@ -244,13 +248,13 @@ def _recall(kb: KnowledgeBase, folder: Path, queries: Floats) -> None:
     print(f"recall@10       {statistics.mean(found):8.4f} of {len(some)} queries, against exact")
 
 
-def _clients(retriever: Hybrid, asked: list[str]) -> None:
+def _clients(retriever: HybridRetriever, asked: list[str]) -> None:
     """Searches a second by 1 and by 8 threads, after the workers have come up."""
     rates = {}
     for clients in (8, 1, 8):
         with ThreadPoolExecutor(clients) as pool:
             began = time.perf_counter()
-            list(pool.map(lambda text: retriever._search(text, 10), asked * 2))
+            list(pool.map(lambda text: retriever._search_index(text, 10), asked * 2))
         rates[clients] = 2 * len(asked) / (time.perf_counter() - began)
     print(
         f"clients         1: {rates[1]:,.0f}/s  8: {rates[8]:,.0f}/s"

@@ -29,8 +29,8 @@ def queries() -> list[str]:
 
 async def main(count: int) -> None:
     settings = osler.load({}, cwd=Path.cwd(), env=os.environ).settings
-    kb, encoder = wiring.knowledge_base(settings), wiring.encoder(settings)
-    retriever = wiring.retriever(settings, kb, encoder, wiring.searched(settings, kb))
+    kb, encoder = wiring.open_knowledge_base(settings), wiring.load_encoder(settings)
+    retriever = wiring.make_retriever(settings, kb, encoder, wiring.searched_sources(settings, kb))
     asked, took = queries(), []
     for query in asked:
         await retriever.search(query, k=10)

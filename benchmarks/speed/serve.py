@@ -33,7 +33,7 @@ from typing import Any
 import httpx2
 
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.testing.served import Speaks, filled, serving
+from osler.testing.served import FixedModel, fill_knowledge_base, serve_osler
 
 WORDS = (
     "adrenaline thigh anaphylaxis warfarin amiodarone heart kidney insulin glucose fever cough"
@@ -51,7 +51,7 @@ def texts(chunks: int) -> dict[str, str]:
     return {"book": "\n".join(pages)}
 
 
-class Forgetful(Speaks):
+class Forgetful(FixedModel):
     """The tests' model without its record of what it was asked, which would grow in a soak."""
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
@@ -62,8 +62,11 @@ class Forgetful(Speaks):
 def serve(home: Path, chunks: int, limits: dict[str, Any]) -> None:
     """The child: says where it is, and serves until its input ends."""
     (home / "kb").parent.mkdir(exist_ok=True)
-    with serving(
-        home, model=Forgetful(), fill=lambda at: filled(at, texts(chunks)), serve=limits
+    with serve_osler(
+        home,
+        model=Forgetful(),
+        fill=lambda at: fill_knowledge_base(at, texts(chunks)),
+        serve=limits,
     ) as place:
         sys.stdout.write(f"{place.url}\n")
         sys.stdout.flush()

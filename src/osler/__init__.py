@@ -41,20 +41,20 @@ __all__ = [
 _HOME = {
     "Answer": "types",
     "KnowledgeBase": "kb.base",
-    "LanguageModel": "llm.base",
-    "Likelihood": "llm.base",
+    "LanguageModel": "llm.core.base",
+    "Likelihood": "llm.core.base",
     "OslerError": "errors",
     "Passage": "types",
     "Question": "types",
     "Retriever": "types",
     "Run": "trace",
-    "Settings": "config",
+    "Settings": "app.config",
     "Solution": "types",
     "Solver": "trace",
-    "ask": "runs",
-    "load": "config",
+    "ask": "app.runs",
+    "load": "app.config",
     "parse_question": "questions",
-    "replay": "runs",
+    "replay": "app.runs",
 }
 
 

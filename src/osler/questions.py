@@ -25,7 +25,7 @@ def parse_question(
     Raises `BadQuestion` for text that is empty, binary, over `LIMIT` characters, or
     that has options but no question.
     """
-    words = _decoded(text).strip()
+    words = _decode_text(text).strip()
     if not words:
         raise BadQuestion("the question is empty", fix=_HINT)
     if len(words) > LIMIT:
@@ -33,7 +33,7 @@ def parse_question(
             f"the question has {len(words):,} characters, the limit is {LIMIT:,}",
             fix="ask one thing, and add long records with `osler kb add`",
         )
-    stem, listed = _split(words)
+    stem, listed = _split_options(words)
     chosen = options or listed
     if not stem:
         raise BadQuestion("there are options but no question", fix="put the question before A.")
@@ -47,7 +47,7 @@ def parse_question(
     )
 
 
-def _decoded(text: str | bytes) -> str:
+def _decode_text(text: str | bytes) -> str:
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-8")
@@ -60,7 +60,7 @@ def _decoded(text: str | bytes) -> str:
     return text
 
 
-def _split(text: str) -> tuple[str, tuple[str, ...]]:
+def _split_options(text: str) -> tuple[str, tuple[str, ...]]:
     """The stem, and the options when the last lines are a full list A., B., C. …"""
     lines = text.splitlines()
     listed = []

@@ -55,7 +55,7 @@ def language_of(text: str) -> Language:
     return "zh" if han >= 0.2 * letters else "en"
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Text as every parser hands it on; idempotent.
 
     Line ends become newlines, special spaces become spaces; invisible, bidirectional
@@ -69,7 +69,7 @@ def clean(text: str) -> str:
     return _GAP.sub("\n\n", text).strip()
 
 
-def whole(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """The text as a file can hold it: halves of a surrogate pair that stand side by side are
     the character they spell, and a half that stands alone is U+FFFD; idempotent."""
     if text.isascii() or _HALF.search(text) is None:
@@ -77,14 +77,14 @@ def whole(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def all_whole(value: Any) -> Any:
-    """A JSON value whose strings are `whole`: an escape can spell half a pair."""
+def join_all_surrogates(value: Any) -> Any:
+    """A JSON value whose strings are `join_surrogates`: an escape can spell half a pair."""
     if isinstance(value, str):
-        return whole(value)
+        return join_surrogates(value)
     if isinstance(value, list):
-        return [all_whole(one) for one in value]
+        return [join_all_surrogates(one) for one in value]
     if isinstance(value, dict):
-        return {all_whole(key): all_whole(one) for key, one in value.items()}
+        return {join_all_surrogates(key): join_all_surrogates(one) for key, one in value.items()}
     return value
 
 
@@ -92,10 +92,10 @@ def one_line(text: str) -> str:
     """Cleaned text with every run of white space made one space: titles, headings, names."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
-    return " ".join(clean(text).split())
+    return " ".join(clean_text(text).split())
 
 
-def slug(text: str) -> str:
+def make_slug(text: str) -> str:
     """An identifier of letters (any script), digits, `.`, `_` and `-`; idempotent, never empty.
 
     Other characters become "-". A text that leaves nothing, or is longer than 100
@@ -108,7 +108,7 @@ def slug(text: str) -> str:
     return f"{kept[: _LONGEST_SLUG - 17].strip('-.')}-{digest}".lstrip("-")
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Lower-cased words and numbers in order; of Chinese, single characters and pairs.
 
     "CD4 1.5 糖尿病" gives cd4, 1.5, 糖, 糖尿, 尿, 尿病, 病.
@@ -132,7 +132,7 @@ def _unigrams_and_bigrams(run: str) -> Iterator[str]:
             yield run[i : i + 2]
 
 
-def _listed(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -145,19 +145,19 @@ _STOP = re.compile(
     rf"|(?:[。！？；]|(?<=[{_HAN}])．)+[{_CLOSING}]*"
     r"|\n+"
 )
-_ABBREVIATIONS = _listed(
+_ABBREVIATIONS = _word_set(
     "e.g i.e cf vs v viz al approx ca resp fig figs eq eqs ref refs nos vol pp ed eds ch"
     " dr drs prof mr mrs ms st sr mt pt pts gen col capt lt sgt rev hon dept univ"
     " sp spp var subsp avg temp wt ht hx dx tx rx sx fx"
     " jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 # These may also end a sentence; they do when a capital follows.
-_OFTEN_LAST = _listed(
+_OFTEN_LAST = _word_set(
     "etc a.m p.m u.s u.k u.s.a ph.d m.d m.p.h b.c a.d min max sec hr hrs yr yrs mo wk"
     " incl est inc ltd co jr i.v i.m s.c p.o b.i.d t.i.d q.i.d"
 )
 # After these a single capital is a name's last part ("vitamin C."), not an initial.
-_BEFORE_A_LETTER = _listed(
+_BEFORE_A_LETTER = _word_set(
     "vitamin hepatitis group type class grade stage factor protein table figure panel appendix"
     " influenza streptococcus arm cohort phase category schedule option step"
 )
@@ -166,7 +166,7 @@ _NEXT_WORD = re.compile(r"\s*[\"'“‘(\[（]*(\w[\w-]*)?")
 _ENUMERATION = re.compile(r"(?:\d{1,3}|[ivxIVX]{1,5}|[A-Za-z])(?:\.\d{1,3})*")
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
+def split_sentences(text: str) -> list[tuple[int, int]]:
     """Spans of the sentences in order, without the white space around them.
 
     Every character that is not white space lies in exactly one span. A line break

@@ -18,12 +18,6 @@ from typing import Literal, Protocol
 
 Language = Literal["en", "zh"]
 
-BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH = "book", "guideline", "research", "wiki", "graph"
-EMR, WEB = "emr", "web"
-SOURCES: tuple[str, ...] = (BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH)
-"""The five sources of MedOmniKB (Omni-RAG §3), in the order of its wire format."""
-ALL_SOURCES: tuple[str, ...] = (*SOURCES, EMR, WEB)
-
 LETTERS = ascii_uppercase + ascii_lowercase
 """Names of options in order: A to Z, then a to x for DDXPlus's fifty (Omni-RAG's files)."""
 
@@ -43,7 +37,7 @@ class Question:
         """One an option; a question has at most as many options as there are letters."""
         return tuple(LETTERS[: len(self.options)])
 
-    def option(self, letter: str) -> str:
+    def option_text(self, letter: str) -> str:
         """The option's text. Raises `KeyError` for a letter that is not offered."""
         try:
             return self.options[self.letters.index(letter)]
@@ -208,14 +202,16 @@ class Answer:
 
     @property
     def text(self) -> str:
-        return self._separator.join(_marked(statement) for statement in self.statements)
+        return self._statement_separator.join(
+            _mark_statement(statement) for statement in self.statements
+        )
 
     @property
     def citations(self) -> tuple[Citation, ...]:
         found, start = [], 0
         for statement in self.statements:
             found += [Citation(start, start + len(statement.text), n) for n in statement.cites]
-            start += len(_marked(statement)) + len(self._separator)
+            start += len(_mark_statement(statement)) + len(self._statement_separator)
         return tuple(found)
 
     @property
@@ -228,11 +224,11 @@ class Answer:
         return Grounding.PARTLY if cited else Grounding.UNGROUNDED
 
     @property
-    def _separator(self) -> str:
+    def _statement_separator(self) -> str:
         return "" if self.language == "zh" else " "
 
 
-def _marked(statement: Statement) -> str:
+def _mark_statement(statement: Statement) -> str:
     marks = "".join(f"[{number}]" for number in statement.cites)
     return f"{statement.text} {marks}" if marks else statement.text
 

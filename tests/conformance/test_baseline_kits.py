@@ -9,11 +9,11 @@ import pytest
 from osler.app import wiring
 from osler.app.config import Settings
 from osler.app.config.baselines import BASELINES
-from osler.app.wiring.models import Ready
+from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.parts import Parts
 from osler.llm.core.base import Attended, Message
 from osler.methods.baselines.table import METHODS
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.conformance import SolverKit
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
 from osler.trace import Run, Solver
@@ -65,13 +65,13 @@ def built(kind: str, says: str, home: Path, writes: str) -> Solver:
     )
     found = Shelf({"贫血": [ZH], "": [IRON]})
     parts = Parts(
-        {"reader": Ready(Parrot(says=SAYS.get(says, says)))},
+        {"reader": LoadedModel(Parrot(says=SAYS.get(says, says)))},
         lambda name, sources: found,
-        Overlap(),
-        Overlap(),
+        OverlapRelevance(),
+        OverlapRelevance(),
         ("book",),
     )
-    return wiring.solver(settings, parts)
+    return wiring.build_solver(settings, parts)
 
 
 @pytest.fixture(params=["open", "choice", "zh"])

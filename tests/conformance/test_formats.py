@@ -23,7 +23,7 @@ from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.methods.kag.boundary import attempt_grammar
 from osler.methods.kag.grammar import form_grammar, plan_grammar, search_grammar
-from osler.methods.kag.logical_forms import Form, Plan
+from osler.methods.kag.logical_forms import Form, LogicalPlan
 from osler.methods.kag.notation import render_plan
 from osler.methods.kag.outline import outline_grammar
 from osler.methods.kag.parse import read_plan, read_search
@@ -33,7 +33,7 @@ from osler.methods.omni.feedback import feedback_grammar, read_feedback
 from osler.methods.omni.planners.query2doc import passage_grammar, read_passage
 from osler.methods.omni.terms import parse_terms, terms_grammar
 from osler.methods.tcrag import actions
-from osler.testing.derivations import derivations
+from osler.testing.derivations import grammar_texts
 from osler.types import Question
 
 TOOLS = ("DOC_RAG", "KG_RAG")
@@ -73,8 +73,8 @@ def _options(reply: str) -> tuple[str, ...]:
     return letters
 
 
-def _plan(reply: str) -> plan.Reading:
-    reading = plan.expect(reply)
+def _plan(reply: str) -> plan.PlanReading:
+    reading = plan.expect_source_plan(reply)
     assert not reading.missing
     return reading
 
@@ -85,7 +85,7 @@ def _form(reply: str) -> Form:
     return form
 
 
-def _steps(reply: str) -> Plan:
+def _steps(reply: str) -> LogicalPlan:
     read = read_plan(reply)
     assert len(read.steps) == reply.count("\nAction")
     return read
@@ -108,7 +108,7 @@ HIT_PARADE = (
 FORMATS = [
     Format(
         "TC-RAG action",
-        actions.grammar(set(actions.Move), TOOLS, argument=True),
+        actions.action_grammar(set(actions.Move), TOOLS, argument=True),
         (
             "Thought: I should look this up.",
             "Tool_Use: DOC_RAG\nTool_Input: warfarin and amiodarone",
@@ -130,7 +130,7 @@ FORMATS = [
     ),
     Format(
         "source plan",
-        plan.grammar(),
+        plan.source_plan_grammar(),
         (
             "<book> q0 ; q1 </book>\n\n<guideline></guideline>\n\n<research>q</research>\n\n"
             "<wiki></wiki>\n\n<graph>Diabetes Mellitus, Type 2 , first-line drug ; metformin ,"
@@ -310,7 +310,7 @@ FORMATS = [
 GOLDEN = [pytest.param(f, t, id=f"{f.name} {i}") for f in FORMATS for i, t in enumerate(f.golden)]
 BROKEN = [pytest.param(f, t, id=f"{f.name} {i}") for f in FORMATS for i, t in enumerate(f.broken)]
 NAMES = [f.name for f in FORMATS]
-DERIVED = {f.name: derivations(f.grammar) for f in FORMATS}
+DERIVED = {f.name: grammar_texts(f.grammar) for f in FORMATS}
 
 
 @pytest.mark.parametrize(("form", "text"), GOLDEN)
@@ -340,7 +340,7 @@ def test_matcher_and_regex_agree(form: Format, data: st.DataObject) -> None:
     assert form.grammar.accepts(text)
     assert re.fullmatch(form.grammar.regex, text)
     cut = data.draw(st.integers(0, len(text)))
-    assert form.grammar.begins(text[:cut])
+    assert form.grammar.accepts_prefix(text[:cut])
     bare = Grammar("as it is", form.grammar.root)  # JSON's free white space is no part of a regex
     assert bare.accepts(text[:cut]) is (re.fullmatch(form.grammar.regex, text[:cut]) is not None)
 
@@ -358,7 +358,7 @@ def model() -> LlamaCpp:
 async def test_the_engine_compiles_it(model: LlamaCpp, form: Format) -> None:
     one = Sampling(max_tokens=1, top=0, grammar=form.grammar)
     reply = await model.complete([Message("user", "Hello.")], one)
-    assert form.grammar.begins(reply.text)
+    assert form.grammar.accepts_prefix(reply.text)
 
 
 def test_a_schema_is_kept_for_servers_that_take_schemas() -> None:

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 import pytest
 
 from osler.answer.base import Composer
-from osler.answer.extractive import Extractive, Gate, Least
-from osler.answer.written import Written
+from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
+from osler.answer.written import WrittenComposer
 from osler.errors import ModelMissing
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Likelihood, Sampling
 from osler.llm.core.speaker import Speaker
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
-from osler.llm.recording.recorders import RecordingRetriever, recording
+from osler.llm.recording.recorders import RecordingRetriever, record_model
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.cot import ChainOfThought
 from osler.methods.baselines.direct import Direct
@@ -23,12 +23,12 @@ from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
-from osler.methods.kag.output import Finisher
+from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
-from osler.methods.omni.describe import Offer
-from osler.methods.omni.dossier import written
-from osler.methods.omni.planners.base import Planner
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.dossier import parse_saved_plan
+from osler.methods.omni.planners.base import SourcePlanner
 from osler.methods.omni.planners.given import GivenPlan
 from osler.methods.omni.planners.original import OriginalQuestion
 from osler.methods.omni.planners.prompting import Prompting, Proposer
@@ -39,15 +39,20 @@ from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.omni.solver import OmniRag
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl, Unmonitored
-from osler.methods.tcrag.moves import AnyMove, Guided
-from osler.methods.tcrag.tools import DOC_RAG, PLANNED_RAG, Search
+from osler.methods.tcrag.moves import AnyMove, GuidedMoves
+from osler.methods.tcrag.tools import DOC_RAG, PLANNED_RAG, SearchTool
 from osler.methods.unified.depth import MachineDepth
 from osler.methods.unified.search import PlannedSearch, PlannedTool
 from osler.methods.unified.signal import StateSignal
-from osler.retrieve.dense import Dense
-from osler.retrieve.hybrid import Hybrid
-from osler.retrieve.lexical import Lexical
-from osler.retrieve.relevance import ByLanguage, Coverage, EncoderRelevance, Overlap
+from osler.retrieve.dense import DenseRetriever
+from osler.retrieve.hybrid import HybridRetriever
+from osler.retrieve.lexical import LexicalRetriever
+from osler.retrieve.relevance import (
+    CoverageRelevance,
+    EncoderRelevance,
+    OverlapRelevance,
+    RelevanceByLanguage,
+)
 from osler.testing.conformance import (
     BatchLikelihoodKit,
     LanguageModelKit,
@@ -89,11 +94,11 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
 
 
 def retriever_of(kind: str, kb: KnowledgeBase) -> Retriever:
-    lexical, dense = Lexical(kb), Dense(kb, HashingEncoder())
+    lexical, dense = LexicalRetriever(kb), DenseRetriever(kb, HashingEncoder())
     retrievers: dict[str, Retriever] = {
         "lexical": lexical,
         "dense": dense,
-        "hybrid": Hybrid(kb, HashingEncoder()),
+        "hybrid": HybridRetriever(kb, HashingEncoder()),
         "recording": RecordingRetriever("kit", lexical, Tape()),
     }
     return retrievers[kind]
@@ -114,10 +119,10 @@ class TestRelevances(RelevanceKit):
     def scorer(self, request: pytest.FixtureRequest) -> Relevance:
         encoder = EncoderRelevance(HashingEncoder())
         scorers: dict[str, Relevance] = {
-            "overlap": Overlap(),
-            "coverage": Coverage(lambda terms: dict.fromkeys(terms, 1.0)),
+            "overlap": OverlapRelevance(),
+            "coverage": CoverageRelevance(lambda terms: dict.fromkeys(terms, 1.0)),
             "encoder": encoder,
-            "by language": ByLanguage(encoder, Overlap()),
+            "by language": RelevanceByLanguage(encoder, OverlapRelevance()),
         }
         return scorers[request.param]
 
@@ -162,11 +167,11 @@ class TestRecordingModel(LanguageModelKit, LikelihoodKit):
 
     @pytest.fixture
     def model(self) -> LanguageModel:
-        return recording(ScriptedModel(["Vitamin C."] * 12), Tape())
+        return record_model(ScriptedModel(["Vitamin C."] * 12), Tape())
 
     @pytest.fixture
     def scorer(self) -> Likelihood:
-        made = recording(ScriptedModel([]), Tape())
+        made = record_model(ScriptedModel([]), Tape())
         assert isinstance(made, Likelihood)
         return made
 
@@ -185,15 +190,17 @@ class Endless(ScriptedModel):
         return "Endless()"
 
 
-GATE = Gate(
-    Coverage(lambda terms: dict.fromkeys(terms, 1.0)),
-    Overlap(),
-    {"en": Least(0.3, 0.9), "zh": Least(0.3, 0.9)},
+GATE = EvidenceGate(
+    CoverageRelevance(lambda terms: dict.fromkeys(terms, 1.0)),
+    OverlapRelevance(),
+    {"en": QuoteThresholds(0.3, 0.9), "zh": QuoteThresholds(0.3, 0.9)},
 )
 TOOLS = frozenset({DOC_RAG})
 
 
-def omni(planner: Planner, model: LanguageModel, found: Retriever, composer: Composer) -> OmniRag:
+def omni(
+    planner: SourcePlanner, model: LanguageModel, found: Retriever, composer: Composer
+) -> OmniRag:
     reader = Reader(model, composer, Sampling())
     return OmniRag(planner, PlannedRetriever({"book": found}), reader)
 
@@ -203,7 +210,7 @@ def unified(
 ) -> Solver:
     """The three papers in one, planning each search and asking the boundary all that it can."""
     reader = Speaker(model, "reader")
-    offers = (Offer("book"), Offer("wiki"))
+    offers = (SourceDescription("book"), SourceDescription("wiki"))
     search = PlannedSearch(
         Prompting(Proposer(Speaker(model, "planner"), offers)), PlannedRetriever({"book": found})
     )
@@ -224,7 +231,7 @@ def unified(
         MachineDepth(acting, boundary, searching) if machine else searching,
         Calculator(reader),
         Deducer(reader),
-        Finisher(reader),
+        AnswerFinisher(reader),
         composer,
     )
 
@@ -243,11 +250,11 @@ Tool_Input: iron deficiency"""
 
 
 def solver_of(kind: str, kb: KnowledgeBase) -> Solver:
-    model, found = Endless(), Lexical(kb)
-    quoting, writing = Extractive(GATE, model), Written()
-    tools = (Search(DOC_RAG, found, ("book",)),)
+    model, found = Endless(), LexicalRetriever(kb)
+    quoting, writing = ExtractiveComposer(GATE, model), WrittenComposer()
+    tools = (SearchTool(DOC_RAG, found, ("book",)),)
     anything = AnyMove(TOOLS)
-    offers = (Offer("book"), Offer("graph"))
+    offers = (SourceDescription("book"), SourceDescription("graph"))
     terms = TermExtractor(Speaker(model, "planner"))
     solvers: dict[str, Solver] = {
         "direct, writing": Direct(model, writing),
@@ -267,7 +274,10 @@ def solver_of(kind: str, kb: KnowledgeBase) -> Solver:
             Query2Doc(Speaker(model, "planner"), terms, offers), model, found, quoting
         ),
         "omni-rag, a plan": omni(
-            GivenPlan(written("<book> iron </book><wiki> iron </wiki>")), model, found, writing
+            GivenPlan(parse_saved_plan("<book> iron </book><wiki> iron </wiki>")),
+            model,
+            found,
+            writing,
         ),
         "unified, sure": unified(model, found, writing, machine=True, sure=True),
         "unified, never sure": unified(model, found, quoting, machine=True, sure=False),
@@ -277,7 +287,7 @@ def solver_of(kind: str, kb: KnowledgeBase) -> Solver:
             Endless(says=PLANNED), found, writing, machine=False, sure=True
         ),
         "tc-rag, guided": TuringMachine(
-            model, tools, Unmonitored(), quoting, Guided(anything, GATE), sigma=1, max_loop=3
+            model, tools, Unmonitored(), quoting, GuidedMoves(anything, GATE), sigma=1, max_loop=3
         ),
     }
     return solvers[kind]

@@ -9,42 +9,49 @@ import pytest
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, lit
-from osler.llm.recording.players import Player, replaying
-from osler.llm.recording.recorders import recording
-from osler.llm.recording.tape import Able, Tape
-from osler.llm.server.client import Endpoint, OpenAIModel, ScoringOpenAIModel, connect
-from osler.llm.server.dialects import Dialect, Kind, Scoring, Server
+from osler.llm.recording.players import TapePlayer, replay_model
+from osler.llm.recording.recorders import record_model
+from osler.llm.recording.tape import ModelAbilities, Tape
+from osler.llm.server.client import Endpoint, OpenAIModel, ScoringOpenAIModel, connect_server
+from osler.llm.server.dialects import ConstraintKind, Dialect, ScoringMethod, ServerProfile
 from osler.testing.conformance import ASKED, LanguageModelKit, LikelihoodKit
-from osler.testing.replay import Recording, rehearse
+from osler.testing.replay import Recording, run_kit
 from osler.testing.scripted import ScriptedModel
-from osler.testing.servers import loopback
+from osler.testing.servers import serve_loopback
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "servers"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.json"))
-SCHEMA = frozenset({Kind.SCHEMA})
+SCHEMA = frozenset({ConstraintKind.SCHEMA})
 WITHOUT = frozenset({"logprobs", "top_logprobs"})
 ABLE = {
-    "llama-cpp": Server(
-        Dialect.LLAMA_CPP, SCHEMA | {Kind.GRAMMAR}, logprobs=True, scoring=Scoring.FORCED
-    ),
-    "lm-studio": Server(Dialect.GENERIC, SCHEMA),
-    "ollama": Server(Dialect.OLLAMA, SCHEMA, logprobs=True),
-    "openai": Server(Dialect.GENERIC, SCHEMA, logprobs=True, without=frozenset({"max_tokens"})),
-    "openrouter": Server(Dialect.OPENROUTER, SCHEMA, without=WITHOUT),
-    "sglang": Server(
-        Dialect.SGLANG,
-        SCHEMA | {Kind.GRAMMAR, Kind.REGEX},
+    "llama-cpp": ServerProfile(
+        Dialect.LLAMA_CPP,
+        SCHEMA | {ConstraintKind.GRAMMAR},
         logprobs=True,
-        scoring=Scoring.GENERATE,
+        scoring=ScoringMethod.FORCED,
     ),
-    "vllm": Server(Dialect.VLLM, frozenset(Kind), logprobs=True, scoring=Scoring.ECHO),
+    "lm-studio": ServerProfile(Dialect.GENERIC, SCHEMA),
+    "ollama": ServerProfile(Dialect.OLLAMA, SCHEMA, logprobs=True),
+    "openai": ServerProfile(
+        Dialect.GENERIC, SCHEMA, logprobs=True, without=frozenset({"max_tokens"})
+    ),
+    "openrouter": ServerProfile(Dialect.OPENROUTER, SCHEMA, without=WITHOUT),
+    "sglang": ServerProfile(
+        Dialect.SGLANG,
+        SCHEMA | {ConstraintKind.GRAMMAR, ConstraintKind.REGEX},
+        logprobs=True,
+        scoring=ScoringMethod.GENERATE,
+    ),
+    "vllm": ServerProfile(
+        Dialect.VLLM, frozenset(ConstraintKind), logprobs=True, scoring=ScoringMethod.ECHO
+    ),
 }
 
 
 @pytest.fixture(params=NAMES)
 async def served(request: pytest.FixtureRequest) -> AsyncIterator[OpenAIModel]:
-    async with loopback(Recording.read(FIXTURES / f"{request.param}.json")) as place:
-        yield await connect(Endpoint(base_url=place.url, model="packaged"))
+    async with serve_loopback(Recording.read(FIXTURES / f"{request.param}.json")) as place:
+        yield await connect_server(Endpoint(base_url=place.url, model="packaged"))
 
 
 class TestRecordedModels(LanguageModelKit):
@@ -56,19 +63,19 @@ class TestRecordedModels(LanguageModelKit):
 class TestRecordedScorers(LikelihoodKit):
     @pytest.fixture(params=["sglang", "vllm"])
     async def scorer(self, request: pytest.FixtureRequest) -> AsyncIterator[Likelihood]:
-        async with loopback(Recording.read(FIXTURES / f"{request.param}.json")) as place:
-            model = await connect(Endpoint(base_url=place.url, model="packaged"))
+        async with serve_loopback(Recording.read(FIXTURES / f"{request.param}.json")) as place:
+            model = await connect_server(Endpoint(base_url=place.url, model="packaged"))
             assert isinstance(model, ScoringOpenAIModel)
             yield model
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_server_is_known_for_what_it_is_and_can(name: str) -> None:
-    async with loopback(Recording.read(FIXTURES / f"{name}.json")) as place:
-        model = await connect(Endpoint(base_url=place.url, model="packaged"))
+    async with serve_loopback(Recording.read(FIXTURES / f"{name}.json")) as place:
+        model = await connect_server(Endpoint(base_url=place.url, model="packaged"))
     assert model.server == ABLE[name]
     assert isinstance(model, Likelihood) == (ABLE[name].scoring is not None)
-    assert model.constrains == (Kind.GRAMMAR in ABLE[name].kinds)
+    assert model.constrains == (ConstraintKind.GRAMMAR in ABLE[name].kinds)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,15 +86,15 @@ def test_a_recording_says_where_it_is_from(name: str) -> None:
 
 
 async def test_what_was_never_recorded_is_refused_and_not_made_up() -> None:
-    async with loopback(Recording.read(FIXTURES / "vllm.json")) as place:
-        model = await connect(Endpoint(base_url=place.url, model="packaged"))
+    async with serve_loopback(Recording.read(FIXTURES / "vllm.json")) as place:
+        model = await connect_server(Endpoint(base_url=place.url, model="packaged"))
         with pytest.raises(Exception, match="never recorded: POST /v1/chat/completions"):
             await model.complete([Message("user", "something else")], Sampling())
 
 
 async def test_a_grammar_that_a_server_cannot_hold_is_refused_before_it_is_asked() -> None:
-    async with loopback(Recording.read(FIXTURES / "ollama.json")) as place:
-        model = await connect(Endpoint(base_url=place.url, model="packaged"))
+    async with serve_loopback(Recording.read(FIXTURES / "ollama.json")) as place:
+        model = await connect_server(Endpoint(base_url=place.url, model="packaged"))
         before = len(place.asked)
         with pytest.raises(CapabilityMissing, match="grammar"):
             await model.complete(ASKED, Sampling(grammar=Grammar("a", lit("a"))))
@@ -97,13 +104,13 @@ async def test_a_grammar_that_a_server_cannot_hold_is_refused_before_it_is_asked
 @pytest.fixture
 async def taped() -> Tape:
     """A tape of all that the kits ask."""
-    tape = Tape({"scripted": Able()})
-    model = recording(ScriptedModel(["Vitamin C."] * 99), tape)
+    tape = Tape({"scripted": ModelAbilities()})
+    model = record_model(ScriptedModel(["Vitamin C."] * 99), tape)
     assert isinstance(model, Likelihood)
     kit = LanguageModelKit()
     kit.limited = False  # type: ignore[misc]  # as of the double below
-    await rehearse(kit, model=model)
-    await rehearse(LikelihoodKit(), scorer=model)
+    await run_kit(kit, model=model)
+    await run_kit(LikelihoodKit(), scorer=model)
     return tape
 
 
@@ -112,10 +119,10 @@ class TestReplayingModel(LanguageModelKit, LikelihoodKit):
 
     @pytest.fixture
     def model(self, taped: Tape) -> LanguageModel:
-        return replaying(Player(taped), "scripted")
+        return replay_model(TapePlayer(taped), "scripted")
 
     @pytest.fixture
     def scorer(self, taped: Tape) -> Likelihood:
-        made = replaying(Player(taped), "scripted")
+        made = replay_model(TapePlayer(taped), "scripted")
         assert isinstance(made, Likelihood)
         return made

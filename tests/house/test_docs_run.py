@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelMissing
-from osler.llm.local.weights import DEFAULTS, locate
+from osler.llm.local.weights import DEFAULTS, locate_weights
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A reader's folder, with files of the names that the README uses."""
     try:
         for file in DEFAULTS:
-            locate(file)
+            locate_weights(file)
     except ModelMissing as error:
         pytest.skip(f"the packaged weights are not there: {error}")
     folder = tmp_path_factory.mktemp("reader")

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from osler.extract.schema import medicine
-from osler.methods.omni.describe import Offer
-from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, description
-from osler.prompts import load, render
-from osler.types import BOOK, GRAPH, Language
+from osler.extract.schema import medicine_schema
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, describe_tool
+from osler.prompts import load_prompt, render_prompt
+from osler.sources.catalogue import BOOK, GRAPH
+from osler.types import Language
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "osler"
@@ -54,7 +55,7 @@ def test_a_prompt_has_one_caller(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_chinese_stands_beside_english_with_the_same_variables(name: str) -> None:
-    assert load(name, "en").variables == load(name, "zh").variables
+    assert load_prompt(name, "en").variables == load_prompt(name, "zh").variables
 
 
 def example(name: str, language: Language) -> dict[str, object]:
@@ -62,7 +63,7 @@ def example(name: str, language: Language) -> dict[str, object]:
     options = [("A", "adrenaline"), ("B", "aspirin")]
     documents = ["[1] Anaphylaxis: Adrenaline is given first."]
     tools = (DOC_RAG, KG_RAG)
-    described = [{"name": name, "description": description(name, language)} for name in tools]
+    described = [{"name": name, "description": describe_tool(name, language)} for name in tools]
     values: dict[str, object] = {
         "question": question,
         "options": options,
@@ -92,13 +93,21 @@ def example(name: str, language: Language) -> dict[str, object]:
         "definitions": [("Anaphylaxis", "A severe allergic reaction.")],
         "relations": ["Adrenaline —treats→ Anaphylaxis"],
         "sources": [
-            {"name": offer.name, "description": offer.described(language), "graph": offer.graph}
-            for offer in (Offer(BOOK), Offer(GRAPH), Offer("notes", ("Ward rules",)))
+            {
+                "name": offer.name,
+                "description": offer.describe_in(language),
+                "graph": offer.is_graph,
+            }
+            for offer in (
+                SourceDescription(BOOK),
+                SourceDescription(GRAPH),
+                SourceDescription("notes", ("Ward rules",)),
+            )
         ],
         "at_most": 3,
         "feedback": [{"plan": "<book> adrenaline </book>", "score": 2, "suggestion": "Ask dose."}],
         "source": BOOK,
-        "description": Offer(BOOK).described(language),
+        "description": SourceDescription(BOOK).describe_in(language),
         "first": "Step1: Which illness is it?\nanaphylaxis",
         "second": "Step1: Name the illness.\nanaphylaxis",
         "reference": "Adrenaline into the thigh.",
@@ -110,8 +119,8 @@ def example(name: str, language: Language) -> dict[str, object]:
         "text": "DOC_RAG: [1] Anaphylaxis: Adrenaline is given first.",
     }
     values |= {
-        "types": [kind.told(language) for kind in medicine().entity[:2]],
-        "kinds": [kind.told(language) for kind in medicine().knowledge],
+        "types": [kind.describe_in(language) for kind in medicine_schema().entity[:2]],
+        "kinds": [kind.describe_in(language) for kind in medicine_schema().knowledge],
         "entities": ["adrenaline", "anaphylaxis"],
         "sentences": ["Adrenaline is given first.", "It may cause tremor."],
         "predicates": ["is used to treat"],
@@ -129,7 +138,7 @@ def example(name: str, language: Language) -> dict[str, object]:
     if name == "omni/feedback":  # documents by query
         found = {"source": BOOK, "query": "adrenaline", "texts": documents}
         values["documents"] = [found, {"source": GRAPH, "query": "adrenaline", "texts": []}]
-    return {key: values[key] for key in load(name, language).variables}
+    return {key: values[key] for key in load_prompt(name, language).variables}
 
 
 def golden(name: str, language: Language) -> Path:
@@ -137,7 +146,7 @@ def golden(name: str, language: Language) -> Path:
 
 
 def rendered(name: str, language: Language) -> str:
-    return render(name, language, **example(name, language)).text + "\n"
+    return render_prompt(name, language, **example(name, language)).text + "\n"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelMissing
-from osler.llm.local.weights import DEFAULTS, locate
+from osler.llm.local.weights import DEFAULTS, locate_weights
 
 Osler = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -23,7 +23,7 @@ OFFLINE = dict.fromkeys(
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in DEFAULTS:
         try:
-            locate(file)
+            locate_weights(file)
         except ModelMissing as error:
             pytest.skip(f"the packaged weights are not there: {error}")
     return tmp_path_factory.mktemp("home")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.evaluate.log import read_records
-from osler.llm.recording.response_cache import Replies
+from osler.llm.recording.response_cache import ResponseCache
 
 Osler = Any
 
@@ -86,7 +86,7 @@ def test_a_second_log_takes_from_the_file_what_the_model_said_for_the_first(
         words = ["eval", "run", "--tasks", "medqa-us=mine.jsonl", "--strategies", "cot"]
         done = osler(*words, "--log-dir", log, "--replies", "said.sqlite", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        with closing(Replies(tmp_path / "said.sqlite")) as replies:
+        with closing(ResponseCache(tmp_path / "said.sqlite")) as replies:
             assert len(replies) == size
         records = read_records(tmp_path / log)
         return sorted((r.sample.id, r.outcome.option, r.outcome.usage) for r in records)

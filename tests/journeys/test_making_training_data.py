@@ -34,8 +34,8 @@ QUESTIONS = [
 
 def _written(folder: Path, home: Path) -> Path:
     """The questions, each with the book's documents that name its subject as gold."""
-    with wiring.knowledge_base(Settings.model_validate({"home": home})) as kb:
-        passages = [passage for found in kb.documents("book") for passage in found]
+    with wiring.open_knowledge_base(Settings.model_validate({"home": home})) as kb:
+        passages = [passage for found in kb.read_documents("book") for passage in found]
     lines = []
     for text, answer, subject in QUESTIONS:
         held = [p.id for p in passages if subject in f"{p.heading} {p.text}".casefold()]

@@ -14,7 +14,7 @@ from osler.methods.tcrag.actions import (
     Thought,
     ToolUse,
     parse_action,
-    render,
+    render_action,
 )
 
 TOOLS = ("DOC_RAG", "KG_RAG")
@@ -50,12 +50,12 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
 
 @given(ACTIONS)
 def test_what_is_written_is_read_back(action: Action) -> None:
-    assert parse_action(render(action), tools=TOOLS).action == action
+    assert parse_action(render_action(action), tools=TOOLS).action == action
 
 
 @given(ACTIONS, ACTIONS)
 def test_only_the_first_action_of_a_reply_counts(first: Action, second: Action) -> None:
-    reply = f"{render(first)}\n{render(second)}"
+    reply = f"{render_action(first)}\n{render_action(second)}"
     assert parse_action(reply, tools=TOOLS).action == first
 
 
@@ -70,6 +70,6 @@ def test_no_text_breaks_the_parser(reply: str) -> None:
 
 @given(ACTIONS.filter(lambda a: not isinstance(a, ToolUse)))
 def test_the_span_is_the_action_s_own_text(action: Action) -> None:
-    reply = render(action)
+    reply = render_action(action)
     parsed = parse_action(reply, tools=TOOLS)
     assert reply[parsed.start : parsed.end] == reply.split(": ", 1)[1]

@@ -17,9 +17,16 @@ from osler.extract import items, job, names, publish
 from osler.extract.anchor import Anchors
 from osler.extract.derived import EXTRACTED_FACTS
 from osler.extract.dictionary import DictionaryExtractor
-from osler.extract.items import Entity, Heading, Point, Relation, Summary, Table
+from osler.extract.items import (
+    ChunkSummary,
+    Entity,
+    EntityRelation,
+    KnowledgePoint,
+    OutlineHeading,
+    TextTable,
+)
 from osler.graph.items import Name
-from osler.graph.normal import normal
+from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.types import Passage
@@ -32,8 +39,8 @@ TEXT = st.text(max_size=40) | st.sampled_from(
 @given(TEXT, TEXT, TEXT)
 def test_what_is_anchored_stands_there(before: str, name: str, after: str) -> None:
     text = f"{before} {name} {after}"
-    for start, end in Anchors(text).all(name):
-        assert normal(text[start:end]) == normal(name)
+    for start, end in Anchors(text).all_spans(name):
+        assert normalize_name(text[start:end]) == normalize_name(name)
 
 
 @settings(max_examples=50, deadline=None)
@@ -41,8 +48,8 @@ def test_what_is_anchored_stands_there(before: str, name: str, after: str) -> No
 def test_reading_any_text_raises_nothing_and_stays_inside_it(text: str, title: str) -> None:
     passage = Passage("book:x#0", text, "book", title)
     with DictionaryExtractor() as extractor:
-        extractor.learn(iter([passage]))
-        for item in extractor.read(passage).items:
+        extractor.learn_names(iter([passage]))
+        for item in extractor.read_passage(passage).items:
             assert 0 <= item.start < item.end <= len(text)
 
 
@@ -56,17 +63,22 @@ WORD = st.text(max_size=8)
 SPAN = st.tuples(st.integers(0, 9), st.integers(10, 20))
 ITEMS = st.one_of(
     st.builds(lambda n, s, w: Entity(n, "Drug", s[0], s[1], synonyms=(w,)), WORD, SPAN, WORD),
-    st.builds(lambda n, s, w: Relation(n, w, n, *s), WORD, SPAN, WORD),
-    st.builds(lambda n, s, w: Point(n, "Factual", w, s[0], s[1], questions=(w,)), WORD, SPAN, WORD),
-    st.builds(lambda n, s, w: Table(n, (w,), ((w, n),), *s), WORD, SPAN, WORD),
-    st.builds(lambda n, s: Heading(n, *s), WORD, SPAN),
-    st.builds(lambda n, s: Summary(n, (n,), *s), WORD, SPAN),
+    st.builds(lambda n, s, w: EntityRelation(n, w, n, *s), WORD, SPAN, WORD),
+    st.builds(
+        lambda n, s, w: KnowledgePoint(n, "Factual", w, s[0], s[1], questions=(w,)),
+        WORD,
+        SPAN,
+        WORD,
+    ),
+    st.builds(lambda n, s, w: TextTable(n, (w,), ((w, n),), *s), WORD, SPAN, WORD),
+    st.builds(lambda n, s: OutlineHeading(n, *s), WORD, SPAN),
+    st.builds(lambda n, s: ChunkSummary(n, (n,), *s), WORD, SPAN),
 )
 
 
 @given(st.lists(ITEMS, max_size=5))
 def test_items_come_back_from_the_store_as_they_were(found: list[items.Item]) -> None:
-    assert items.load(items.dump(found)) == tuple(found)
+    assert items.load_items(items.dump_items(found)) == tuple(found)
 
 
 WORDS = (
@@ -109,7 +121,7 @@ def test_no_item_and_nothing_in_the_graph_outlives_its_text(
             for document in list(held):
                 _step(kb, root, held, 99, "forget", document, "")
             _check(kb)
-            info = graph.info()
+            info = graph.get_info()
             assert (info.concepts, info.names, info.relations) == (1, 1, 0)
 
 
@@ -138,8 +150,8 @@ def _step(
         del held[document]
     elif what == "extract":
         with Graph.open(kb.path) as graph, DictionaryExtractor(graph) as chosen:
-            asyncio.run(job.run(kb.path, chosen))
-        publish.publish(kb.path)
+            asyncio.run(job.run_extraction(kb.path, chosen))
+        publish.publish_items(kb.path)
 
 
 def _stands(kb: KnowledgeBase, document: str) -> bool:
@@ -154,7 +166,7 @@ def _check(kb: KnowledgeBase) -> None:
 
 def _is_whole(kb: KnowledgeBase, graph: Graph) -> None:
     """After a run the graph holds just what the items say, and each note opens."""
-    with graph.reading() as db:
+    with graph.open_reader() as db:
         notes = {text for (text,) in db.execute("SELECT text FROM note")}
         called = {text for (text,) in db.execute("SELECT text FROM name WHERE rank >= 5")}
         bare = db.execute("SELECT count(*) FROM concept WHERE n NOT IN (SELECT concept FROM name)")

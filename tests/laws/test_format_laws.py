@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.errors import MalformedSource
-from osler.kb.ingest.chunk import passages
-from osler.sources.formats import FOLDER_PARSERS, PARSERS, FolderParser, sniff
+from osler.kb.ingest.chunk import document_passages
+from osler.sources.formats import FOLDER_PARSERS, PARSERS, FolderParser, sniff_file
 from osler.sources.formats.fhir import Fhir
 from osler.sources.records import Document, Drop, Parser, Record
-from osler.text import clean
+from osler.text import clean_text
 
 PIECES = [
     b"<PubmedArticleSet>", b"<PubmedArticle>", b"<MedlineCitation><PMID>1</PMID><Article>",
@@ -51,8 +51,8 @@ def check(records: list[Record]) -> None:
             assert re.fullmatch(r"[\w.\-]+", record.id)
             assert record.sections
             for section in record.sections:
-                assert section.text == clean(section.text) != ""
-            for passage in passages(record, "book"):
+                assert section.text == clean_text(section.text) != ""
+            for passage in document_passages(record, "book"):
                 f"{passage.id}{passage.heading}{passage.locator}".encode()
         else:
             assert record.reason if isinstance(record, Drop) else record.document
@@ -72,7 +72,7 @@ def test_a_parser_fails_only_as_it_promises(parser: Parser, data: bytes) -> None
 
 @given(name=st.text(max_size=12), head=data)
 def test_sniffing_never_fails(name: str, head: bytes) -> None:
-    parser = sniff(name, head)
+    parser = sniff_file(name, head)
 
     assert parser is None or parser in PARSERS
 

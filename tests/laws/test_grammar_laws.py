@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.llm.core.grammar import Alt, Chars, Grammar, Lit, Named, Node, Repeat, Seq
-from osler.llm.core.grammar.numbers import integers
-from osler.testing.derivations import derivations
+from osler.llm.core.grammar.numbers import integer_range
+from osler.testing.derivations import grammar_texts
 
 LETTERS = st.text(st.sampled_from("ab]^-\\"), max_size=3)
 CHARS = st.builds(
@@ -42,15 +42,15 @@ def test_a_derived_text_is_accepted_and_each_of_its_beginnings_begins_one(
     data: st.DataObject, node: Node
 ) -> None:
     grammar = Grammar("any", node)
-    text = data.draw(derivations(grammar))
+    text = data.draw(grammar_texts(grammar))
     assert grammar.accepts(text)
-    assert all(grammar.begins(text[:end]) for end in range(len(text)))
+    assert all(grammar.accepts_prefix(text[:end]) for end in range(len(text)))
 
 
 @given(NODES, st.text(st.sampled_from("abc]^-\\"), max_size=6))
 def test_what_is_accepted_also_begins(node: Node, text: str) -> None:
     grammar = Grammar("any", node)
-    assert grammar.begins(text) or not grammar.accepts(text)
+    assert grammar.accepts_prefix(text) or not grammar.accepts(text)
 
 
 @given(NODES)
@@ -63,4 +63,4 @@ def test_choices_are_all_the_texts_there_are(node: Node) -> None:
 @given(st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6))
 def test_a_whole_number_is_accepted_when_it_lies_between(a: int, b: int, n: int) -> None:
     low, high = min(a, b), max(a, b)
-    assert Grammar("n", integers(low, high)).accepts(str(n)) is (low <= n <= high)
+    assert Grammar("n", integer_range(low, high)).accepts(str(n)) is (low <= n <= high)

@@ -9,9 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from osler.graph import fusion
-from osler.graph.chains import Chain, Step, outward, parse, verbalise
-from osler.graph.items import Item, Mapping, Name, Relation
-from osler.graph.normal import normal
+from osler.graph.chains import (
+    ChainStep,
+    ConceptChain,
+    find_chains_from,
+    parse_chain,
+    verbalise_chain,
+)
+from osler.graph.items import ConceptMapping, Item, Name, Relation
+from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 
 TEXT = st.text(min_size=0, max_size=12) | st.sampled_from(
@@ -25,13 +31,15 @@ def test_a_chain_in_words_parses_back_to_its_triples(
     first: str, steps: list[tuple[str, bool, str]]
 ) -> None:
     names = (first, *(name for _, _, name in steps))
-    chain = Chain(names, names, tuple(Step(said, ahead) for said, ahead, _ in steps), 1.0)
-    assert parse(verbalise(chain)) == chain.triples
+    chain = ConceptChain(
+        names, names, tuple(ChainStep(said, ahead) for said, ahead, _ in steps), 1.0
+    )
+    assert parse_chain(verbalise_chain(chain)) == chain.triples
 
 
 @given(st.text())
 def test_the_normal_form_is_stable(text: str) -> None:
-    assert normal(normal(text)) == normal(text)
+    assert normalize_name(normalize_name(text)) == normalize_name(text)
 
 
 VOCABULARIES, LOCALS = st.sampled_from("ABC"), st.integers(0, 3)
@@ -44,56 +52,56 @@ GRAPHS = st.tuples(
         max_size=12,
     ),
     st.lists(st.builds(Relation, IDS, st.sampled_from(["r", "s"]), IDS), max_size=8),
-    st.lists(st.builds(Mapping, IDS, IDS, st.just("sssom")), max_size=6),
+    st.lists(st.builds(ConceptMapping, IDS, IDS, st.just("sssom")), max_size=6),
 )
 
 
 def content(graph: Graph) -> list[object]:
     """All that can be read of it."""
-    concepts: list[object] = [graph.concept(id) for id in IDENTIFIERS]
-    edges: list[object] = [graph.neighbours([id]) for id in IDENTIFIERS]
-    arrays: list[object] = [(name, array.tolist()) for name, array in graph.arrays().items()]
-    return [*concepts, *edges, *arrays, graph.exact("fever")]
+    concepts: list[object] = [graph.get_concept(id) for id in IDENTIFIERS]
+    edges: list[object] = [graph.find_neighbours([id]) for id in IDENTIFIERS]
+    arrays: list[object] = [(name, array.tolist()) for name, array in graph.load_arrays().items()]
+    return [*concepts, *edges, *arrays, graph.find_exact("fever")]
 
 
 @settings(max_examples=25, deadline=None)
 @given(GRAPHS)
 def test_what_is_said_of_relations_parses_back_to_what_was_stated(
-    made: tuple[list[Name], list[Relation], list[Mapping]],
+    made: tuple[list[Name], list[Relation], list[ConceptMapping]],
 ) -> None:
     names, relations, _ = made
     with tempfile.TemporaryDirectory() as folder, Graph.create(Path(folder)) as graph:
         graph.add([*names, *relations])
-        called = {id: concept.name for id in IDENTIFIERS if (concept := graph.concept(id))}
+        called = {id: concept.name for id in IDENTIFIERS if (concept := graph.get_concept(id))}
         stated = {
             (called[one], said, called[two])
             for one, said, two, *_ in relations
             if one in called and two in called and one != two
         }
-        said = [chain for id in called for chain in outward(graph, id, hops=1, k=100)]
-        assert {parse(verbalise(chain))[0] for chain in said} == stated
-        assert all(len(parse(verbalise(chain))) == 1 for chain in said)
+        said = [chain for id in called for chain in find_chains_from(graph, id, hops=1, k=100)]
+        assert {parse_chain(verbalise_chain(chain))[0] for chain in said} == stated
+        assert all(len(parse_chain(verbalise_chain(chain))) == 1 for chain in said)
 
 
 @settings(max_examples=40, deadline=None)
 @given(GRAPHS)
 def test_fusing_and_separating_is_the_identity(
-    made: tuple[list[Name], list[Relation], list[Mapping]],
+    made: tuple[list[Name], list[Relation], list[ConceptMapping]],
 ) -> None:
     facts: list[Item] = [fact for part in made for fact in part]
     with tempfile.TemporaryDirectory() as folder, Graph.create(Path(folder)) as graph:
         graph.add(facts)
         before = content(graph)
-        done = fusion.fuse(graph)
-        merges = fusion.merges(graph)
+        done = fusion.fuse_concepts(graph)
+        merges = fusion.list_merges(graph)
         assert len(merges) == done.merges
         for merge in merges:
-            one, other = graph.concept(merge.one), graph.concept(merge.other)
+            one, other = graph.get_concept(merge.one), graph.get_concept(merge.other)
             assert one is not None
             assert one == other
-        assert fusion.fuse(graph).merges == done.merges  # fusing twice is fusing once
+        assert fusion.fuse_concepts(graph).merges == done.merges  # fusing twice is fusing once
         if merges:
-            assert fusion.separate(graph, merges[:1]) == 1
-        fusion.separate(graph)
-        assert fusion.merges(graph) == []
+            assert fusion.separate_concepts(graph, merges[:1]) == 1
+        fusion.separate_concepts(graph)
+        assert fusion.list_merges(graph) == []
         assert content(graph) == before

@@ -1,4 +1,4 @@
-"""The full-text index holds the words of `osler.text.words`, by whichever way they came in."""
+"""The full-text index holds the words of `osler.text.split_words`, by whichever way they came in."""
 
 import sqlite3
 from contextlib import closing
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.kb.store.passages import tokens_of
-from osler.text import words
+from osler.text import split_words
 
 PIECES = st.sampled_from(
     [
@@ -40,4 +40,4 @@ def tokens(text: str) -> list[tuple[str, int]]:
 
 @given(TEXTS)
 def test_the_text_itself_gives_the_index_the_same_words(text: str) -> None:
-    assert tokens(tokens_of(text)) == tokens(" ".join(words(text)))
+    assert tokens(tokens_of(text)) == tokens(" ".join(split_words(text)))

@@ -16,18 +16,26 @@ from hypothesis import strategies as st
 
 from osler.extract import items, job, publish
 from osler.extract import store as extracted
-from osler.extract.base import Cost, Outcome, hashed
+from osler.extract.base import ExtractionCost, ExtractionOutcome, hash_texts
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import job as indexing
-from osler.extract.indexes.canon import Claim, classes, members
-from osler.extract.indexes.kinds import KINDS, Kind, entries, written
-from osler.extract.items import Entity, Found, Heading, Point, Relation, Summary, Table
+from osler.extract.indexes.canon import NameClaim, class_members, resolve_entities
+from osler.extract.indexes.kinds import KINDS, Kind, entry_texts, written_tables
+from osler.extract.items import (
+    ChunkSummary,
+    Entity,
+    EntityRelation,
+    ExtractedItems,
+    KnowledgePoint,
+    OutlineHeading,
+    TextTable,
+)
 from osler.graph.items import Name
-from osler.graph.normal import normal
+from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.retrieve.indexed import Indexed, Named
+from osler.retrieve.indexed import IndexedRetriever, NameRankings
 from osler.testing.encoders import HashingEncoder
 from osler.types import Passage
 
@@ -49,25 +57,30 @@ class Teller:
     def __init__(self, told: str) -> None:
         self.told = told
 
-    def key(self, passage: Passage) -> str:
-        return hashed(self.told, passage.text)
+    def result_key(self, passage: Passage) -> str:
+        return hash_texts(self.told, passage.text)
 
-    def cost(self, passage: Passage) -> Cost:
-        return Cost()
+    def estimate_cost(self, passage: Passage) -> ExtractionCost:
+        return ExtractionCost()
 
-    async def extract(self, passages: Sequence[Passage]) -> list[Outcome]:
-        return [Outcome(Found(tuple(self.read(passage.text)))) for passage in passages]
+    async def extract(self, passages: Sequence[Passage]) -> list[ExtractionOutcome]:
+        return [
+            ExtractionOutcome(ExtractedItems(tuple(self.read(passage.text))))
+            for passage in passages
+        ]
 
     def read(self, text: str) -> list[items.Item]:
         word = text.split()[0][:12].rstrip("|")
         span = 0, len(word)
         return [
             Entity(word, "Disease", *span, standard=f"{word} {self.told}", synonyms=("thing",)),
-            Relation(word, "leads to", self.told, *span),
-            Point(word, "Factual", self.told, *span, entities=(word,), questions=(f"{word}?",)),
-            Table("", (word,), ((self.told,),), *span),
-            Heading(f"about {self.told}", *span),
-            Summary(f"{word}, {self.told}", (word,), *span),
+            EntityRelation(word, "leads to", self.told, *span),
+            KnowledgePoint(
+                word, "Factual", self.told, *span, entities=(word,), questions=(f"{word}?",)
+            ),
+            TextTable("", (word,), ((self.told,),), *span),
+            OutlineHeading(f"about {self.told}", *span),
+            ChunkSummary(f"{word}, {self.told}", (word,), *span),
         ]
 
 
@@ -139,16 +152,16 @@ def _step(
             del held[document]
         case "extract":
             with Graph.open(kb.path) as graph, DictionaryExtractor(graph) as chosen:
-                asyncio.run(job.run(kb.path, chosen))
-            publish.publish(kb.path)
+                asyncio.run(job.run_extraction(kb.path, chosen))
+            publish.publish_items(kb.path)
         case "tell":
-            asyncio.run(job.run(kb.path, Teller(text)))
+            asyncio.run(job.run_extraction(kb.path, Teller(text)))
         case "index":
-            indexing.make(kb.path, [_kind(text)], encoder)
+            indexing.make_indexes(kb.path, [_kind(text)], encoder)
         case "drop":
-            indexing.drop(kb.path, [_kind(text)])
+            indexing.drop_indexes(kb.path, [_kind(text)])
         case "follow":
-            indexing.follow(kb.path, encoder)
+            indexing.follow_indexes(kb.path, encoder)
 
 
 def _kind(text: str) -> Kind:
@@ -173,14 +186,14 @@ def _check(kb: KnowledgeBase) -> None:
 
 def _is_of_the_texts(kb: KnowledgeBase) -> None:
     """The graph of names and chunks has no other chunk, and no name that none of them has."""
-    web = Extractions.of(kb).webs.now()
+    web = Extractions.of(kb).webs.load_current()
     with closing(sqlite3.connect(kb.path / "kb.sqlite")) as db:
         numbers = {number for (number,) in db.execute("SELECT number FROM passage")}
-        said = [one.item for one in extracted.every(db)]
+        said = [one.item for one in extracted.all_items(db)]
     assert set(web.passages.tolist()) <= numbers
-    known = {normal(item.name) for item in said if isinstance(item, Entity)}
-    known |= {normal(item.standard) for item in said if isinstance(item, Entity)}
-    known |= {normal(other) for i in said if isinstance(i, Entity) for other in i.synonyms}
+    known = {normalize_name(item.name) for item in said if isinstance(item, Entity)}
+    known |= {normalize_name(item.standard) for item in said if isinstance(item, Entity)}
+    known |= {normalize_name(other) for i in said if isinstance(i, Entity) for other in i.synonyms}
     assert {name for name in web.entities.of if not name.startswith("=")} <= known
 
 
@@ -188,9 +201,9 @@ def _is_in_step(kb: KnowledgeBase) -> None:
     """An index holds just what the items of each passage give."""
     with closing(sqlite3.connect(kb.path / "kb.sqlite")) as db:
         ids = [id for (id,) in db.execute("SELECT id FROM passage")]
-        for cost in indexing.costs(kb.path):
+        for cost in indexing.index_costs(kb.path):
             assert cost.pending == 0
-        for kind in indexing.kept(kb.path):
+        for kind in indexing.kept_kinds(kb.path):
             for id in ids:
                 query = (
                     "SELECT e.text FROM index_entry AS e JOIN passage ON number = e.passage"
@@ -200,7 +213,7 @@ def _is_in_step(kb: KnowledgeBase) -> None:
                 wanted = [
                     text
                     for by in ("dictionary", Teller.name)
-                    for text in entries(
+                    for text in entry_texts(
                         kind,
                         kb.get(id),
                         [one.item for one in extracted.of_passage(db, id, extractor=by)],
@@ -210,9 +223,13 @@ def _is_in_step(kb: KnowledgeBase) -> None:
 
 
 def _finds_what_is_there(kb: KnowledgeBase) -> None:
-    kinds = indexing.kept(kb.path)
-    found = Indexed(
-        kb, HashingEncoder(), kinds, Named(Extractions.of(kb).webs, fuzzy=False), chunks=False
+    kinds = indexing.kept_kinds(kb.path)
+    found = IndexedRetriever(
+        kb,
+        HashingEncoder(),
+        kinds,
+        NameRankings(Extractions.of(kb).webs, fuzzy=False),
+        chunks=False,
     )
     for query in ("Does HF lead to oedema?", "哮喘的原因是什么？", "about z"):
         for hit in asyncio.run(found.search(query, k=5)):
@@ -225,13 +242,13 @@ def _is_empty(kb: KnowledgeBase) -> None:
         there = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
         for table in there.intersection(tables):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)  # noqa: S608
-    web = Extractions.of(kb).webs.now()
+    web = Extractions.of(kb).webs.load_current()
     assert (web.entities.count, len(web.passages)) == (0, 0)
 
 
 NAME = st.sampled_from(["mi", "heart attack", "myocardial infarction", "metformin", "糖尿病"])
 CLAIM = st.builds(
-    Claim,
+    NameClaim,
     NAME,
     st.lists(st.sampled_from(["C:1", "C:2"]), max_size=2, unique=True).map(tuple),
     NAME | st.just(""),
@@ -242,26 +259,26 @@ CLAIM = st.builds(
 
 @given(st.lists(CLAIM, max_size=8), st.randoms(use_true_random=False))
 def test_what_names_mean_does_not_depend_on_the_order_of_chunks(
-    claims: list[Claim], chance: object
+    claims: list[NameClaim], chance: object
 ) -> None:
-    once = classes(claims)
+    once = resolve_entities(claims)
     chance.shuffle(claims)  # type: ignore[attr-defined]
-    assert classes(claims) == once
+    assert resolve_entities(claims) == once
     assert sorted({*once.of.values()}) == list(range(once.count))
-    named = [name for each in members(once) for name in each]
+    named = [name for each in class_members(once) for name in each]
     assert len(named) == len(set(named))
     assert {claim.name for claim in claims} <= set(named)
 
 
 @given(st.text(alphabet="a|\t\n- 表", max_size=60))
 def test_a_table_found_in_any_text_lies_inside_it(text: str) -> None:
-    for table in written(text):
+    for table in written_tables(text):
         assert 0 <= table.start < table.end <= len(text)
         assert len(table.rows) >= 1
 
 
 @given(st.text(max_size=120), st.sampled_from(KINDS))
 def test_any_chunk_gives_entries_that_are_no_longer_than_a_chunk(text: str, kind: Kind) -> None:
-    found = entries(kind, Passage("book:x#0", text, "book", ""), [])
+    found = entry_texts(kind, Passage("book:x#0", text, "book", ""), [])
     assert all(0 < len(entry) <= 1000 for entry in found)
     assert len(found) == len(set(found))

@@ -9,20 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from osler.errors import MalformedOutput
-from osler.methods.kag.dependencies import dependencies
+from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.logical_forms import (
     Comparison,
     Constraint,
     Deduce,
     Form,
+    LogicalPlan,
     Math,
-    Node,
     Operation,
     Output,
     Place,
-    Plan,
+    PlanStep,
     Retrieval,
-    Step,
+    SpoNode,
 )
 from osler.methods.kag.notation import render_plan
 from osler.methods.kag.parse import read_plan, read_search
@@ -60,7 +60,7 @@ said = texts.map(lambda text: " ".join(text.split())).filter(bool)
 TAGS = ("<answer", "</answer", "<think", "</think", "<search", "</search")
 inside = said.filter(lambda text: not any(tag in text.lower() for tag in TAGS))
 aliases = st.from_regex(r"[spo][1-9]", fullmatch=True)
-nodes = st.builds(Node, aliases, inside | st.just(""), inside | st.just(""), st.just(""))
+nodes = st.builds(SpoNode, aliases, inside | st.just(""), inside | st.just(""), st.just(""))
 places: st.SearchStrategy[Place] = st.sampled_from(get_args(Place))
 comparisons: st.SearchStrategy[Comparison] = st.sampled_from(get_args(Comparison))
 
@@ -84,23 +84,25 @@ questions = inside.filter(lambda text: not text.lstrip("-*#> ").lower().startswi
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> Plan:
+def plans(draw: st.DrawFn) -> LogicalPlan:
     pairs = draw(st.lists(st.tuples(questions, forms), min_size=1, max_size=5))
-    return Plan(tuple(Step(n, question, form) for n, (question, form) in enumerate(pairs, 1)))
+    return LogicalPlan(
+        tuple(PlanStep(n, question, form) for n, (question, form) in enumerate(pairs, 1))
+    )
 
 
 @PLANS
 @given(plans())
-def test_a_plan_reads_back_as_it_was_written(plan: Plan) -> None:
+def test_a_plan_reads_back_as_it_was_written(plan: LogicalPlan) -> None:
     assert read_plan(render_plan(plan)) == plan
     framed = f"<think>so</think>\n\n<answer>{render_plan(plan)}</answer>"
     assert read_plan(framed) == plan
 
 
 @given(plans())
-def test_every_plan_has_an_order_in_which_each_step_stands_once(plan: Plan) -> None:
-    graph = dependencies(plan)
-    order = graph.order()
+def test_every_plan_has_an_order_in_which_each_step_stands_once(plan: LogicalPlan) -> None:
+    graph = find_dependencies(plan)
+    order = graph.solving_order()
     assert sorted(order) == [step.n for step in plan.steps]
     place = {n: at for at, n in enumerate(order)}
     assert all(place[m] < place[n] for n, waits in graph.waits.items() for m in waits)
@@ -108,7 +110,7 @@ def test_every_plan_has_an_order_in_which_each_step_stands_once(plan: Plan) -> N
 
 @given(plans(), st.data())
 def test_a_broken_reply_is_a_plan_or_malformed_and_never_anything_else(
-    plan: Plan, data: st.DataObject
+    plan: LogicalPlan, data: st.DataObject
 ) -> None:
     text = f"<answer>{render_plan(plan)}</answer>"
     for _ in range(data.draw(st.integers(1, 4))):
@@ -121,14 +123,14 @@ def test_a_broken_reply_is_a_plan_or_malformed_and_never_anything_else(
 def test_thousands_of_broken_replies_are_plans_or_malformed() -> None:
     chance = random.Random(0)
     form = Deduce(Operation.CHOICE, ("o1", "it's, p=b"), "which (of them) first", "o3")
-    name = Node("s1", "film", "a, p=b")
+    name = SpoNode("s1", "film", "a, p=b")
     steps = (
-        Step(1, "Who made it?", Retrieval(name, Node("p1", "by"), Node("o1"))),
-        Step(2, "How much is #1?", Math(("o1", "weight=16kg"), "the sum", "o2")),
-        Step(3, "Which of #1 and #2?", form),
-        Step(4, "Output #3.", Output(("o3",))),
+        PlanStep(1, "Who made it?", Retrieval(name, SpoNode("p1", "by"), SpoNode("o1"))),
+        PlanStep(2, "How much is #1?", Math(("o1", "weight=16kg"), "the sum", "o2")),
+        PlanStep(3, "Which of #1 and #2?", form),
+        PlanStep(4, "Output #3.", Output(("o3",))),
     )
-    whole = f"<think>so</think>\n<answer>{render_plan(Plan(steps))}</answer>"
+    whole = f"<think>so</think>\n<answer>{render_plan(LogicalPlan(steps))}</answer>"
     for _ in range(BROKEN):
         text = whole
         for _ in range(chance.randint(1, 5)):
@@ -147,7 +149,7 @@ def read_anyway(text: str) -> None:
 
 
 @given(plans())
-def test_a_step_that_names_itself_is_reported(plan: Plan) -> None:
+def test_a_step_that_names_itself_is_reported(plan: LogicalPlan) -> None:
     first = replace(plan.steps[0], question="What of #1?")
-    found = dependencies(Plan((first, *plan.steps[1:])))
+    found = find_dependencies(LogicalPlan((first, *plan.steps[1:])))
     assert "step 1 waits for itself (#1)" in found.problems

@@ -19,12 +19,12 @@ from osler.methods.tcrag.actions import (
     Thought,
     ToolUse,
     parse_action,
-    render,
+    render_action,
 )
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
-from osler.methods.tcrag.tools import DOC_RAG, Search
+from osler.methods.tcrag.tools import DOC_RAG, SearchTool
 from osler.testing.scripted import ScriptedRetriever, tokens_of
 from osler.trace import Asked, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Passage, Question, Solution, Statement, Usage
@@ -60,8 +60,8 @@ def value_of(text: str) -> int:
 class Says:
     """What is concluded is the answer."""
 
-    drafts: bool = True
-    words: bool = False
+    uses_draft: bool = True
+    writes_answer: bool = False
 
     async def conclude(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
@@ -143,7 +143,7 @@ def play(replies: Sequence[str], limit: int) -> Ran:
     model, run = Babbler(replies), Run()
     machine = TuringMachine(
         model,
-        (Search(DOC_RAG, ScriptedRetriever({"": [FOUND]})),),
+        (SearchTool(DOC_RAG, ScriptedRetriever({"": [FOUND]})),),
         Cppl(model),
         Says(),
         AnyMove(NAMES),
@@ -160,7 +160,7 @@ ACTIONS = st.one_of(
     st.builds(Backtrack, TEXTS),
     st.builds(Summary, TEXTS),
     st.builds(Conclusion, TEXTS),
-).map(render)
+).map(render_action)
 TAGS = ("Thought", "Tool_Use", "Backtrack", "Summary", "Conclusion", "Tool_Observation", "Action")
 GARBAGE = st.one_of(
     st.text(),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.kb.ingest.chunk import passages
-from osler.sources.patients.codes import Code, System
-from osler.sources.patients.entries import entries
-from osler.sources.patients.patient import Encounter, Fact, Kind, Patient
+from osler.kb.ingest.chunk import document_passages
+from osler.sources.patients.codes import Code, CodeSystem
+from osler.sources.patients.entries import list_entries
+from osler.sources.patients.patient import Encounter, Fact, FactKind, Patient
 from osler.sources.patients.patient_document import document_of, profile_of
 
 codes = st.builds(
     Code,
-    st.sampled_from([System.ICD9, System.ICD10, System.SNOMED, System.LOCAL]),
+    st.sampled_from([CodeSystem.ICD9, CodeSystem.ICD10, CodeSystem.SNOMED, CodeSystem.LOCAL]),
     st.from_regex(r"\A[A-Z0-9][A-Z0-9.-]{0,9}\Z"),
 )
 hostile = st.sampled_from(
@@ -32,7 +32,7 @@ hostile = st.sampled_from(
 ) | st.text(max_size=30)
 facts = st.builds(
     Fact,
-    st.sampled_from(list(Kind)),
+    st.sampled_from(list(FactKind)),
     hostile,
     st.none() | codes,
     st.none() | st.integers(1, 2),
@@ -53,19 +53,19 @@ patients = st.builds(
 
 def told(patient: Patient) -> frozenset[Code]:
     """Hospitals rank diagnoses, doctors keep a list of conditions: each is told in its own way."""
-    kept = {Kind.DIAGNOSIS} if patient.by_stay else {Kind.CONDITION}
+    kept = {FactKind.DIAGNOSIS} if patient.by_stay else {FactKind.CONDITION}
     return frozenset(
         fact.code
         for fact in patient.facts
         if fact.code and (fact.kind in kept or (patient.by_stay and fact.encounter is None))
-        if fact.kind in (Kind.DIAGNOSIS, Kind.CONDITION)
+        if fact.kind in (FactKind.DIAGNOSIS, FactKind.CONDITION)
     )
 
 
 @given(patients)
 def test_passages_give_back_diagnoses_age_and_sex(patient: Patient) -> None:
     document = document_of(patient)
-    profile = profile_of("p", list(passages(document, "emr")), document.title)
+    profile = profile_of("p", list(document_passages(document, "emr")), document.title)
 
     assert profile.codes == told(patient)
     assert (profile.age, profile.sex) == (patient.age, patient.sex)
@@ -80,8 +80,8 @@ def test_every_line_fits_into_a_passage(patient: Patient) -> None:
 
 @given(patients)
 def test_every_entry_points_at_the_line_that_it_was_read_from(patient: Patient) -> None:
-    kept = {each.id: each for each in passages(document_of(patient), "emr")}
-    found = list(entries(kept.values()))
+    kept = {each.id: each for each in document_passages(document_of(patient), "emr")}
+    found = list(list_entries(kept.values()))
 
     assert all(kept[each.passage].text[each.start : each.end] == each.text for each in found)
     codes = {each.code for each in found if each.resource == "Condition" and each.code}

@@ -7,17 +7,25 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import Offer
-from osler.methods.omni.feedback import BEST, Judge
-from osler.methods.omni.plan import MOST, Query, SourcePlan, grammar, parse, render
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.feedback import BEST, DocumentJudge
+from osler.methods.omni.plan import (
+    MOST,
+    Query,
+    SourcePlan,
+    parse_source_plan,
+    render_source_plan,
+    source_plan_grammar,
+)
 from osler.methods.omni.planners.original import OriginalQuestion
 from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.terms import TermExtractor
-from osler.testing.derivations import derivations
+from osler.sources.catalogue import GRAPH, SOURCES
+from osler.testing.derivations import grammar_texts
 from osler.testing.scripted import KeyedModel
 from osler.trace import Asked, Run, from_line, to_line
-from osler.types import GRAPH, SOURCES, Question
+from osler.types import Question
 
 HOSTILE = st.sampled_from(
     [
@@ -46,7 +54,7 @@ PLANS = st.lists(queries(), max_size=8).map(lambda qs: SourcePlan.of(q for q in 
 @given(PLANS)
 @example(SourcePlan((Query("book", "(Use , to separate)"),)))
 def test_what_is_written_is_read_back_whole(plan: SourcePlan) -> None:
-    reading = parse(render(plan), at_most=8)
+    reading = parse_source_plan(render_source_plan(plan), at_most=8)
     assert reading.plan == plan
     assert not reading.dropped
     assert not reading.missing
@@ -54,7 +62,7 @@ def test_what_is_written_is_read_back_whole(plan: SourcePlan) -> None:
 
 @given(PLANS)
 def test_every_tag_is_written_once_in_the_order_of_the_sources(plan: SourcePlan) -> None:
-    text = render(plan)
+    text = render_source_plan(plan)
     places = [text.index(mark) for source in SOURCES for mark in (f"<{source}>", f"</{source}>")]
     assert places == sorted(places)
 
@@ -72,22 +80,22 @@ REPLIES = st.lists(
 
 @given(REPLIES)
 def test_no_reply_breaks_the_reader_and_no_source_gets_more_than_three(reply: str) -> None:
-    reading = parse(reply)
+    reading = parse_source_plan(reply)
     for source in SOURCES:
         assert len(reading.plan.of_source(source)) <= MOST
-    assert parse(render(reading.plan)).plan == reading.plan
+    assert parse_source_plan(render_source_plan(reading.plan)).plan == reading.plan
 
 
-@given(derivations(grammar(longest=12)))
+@given(grammar_texts(source_plan_grammar(longest=12)))
 def test_what_the_grammar_lets_through_is_read_with_every_tag(reply: str) -> None:
-    reading = parse(reply)
+    reading = parse_source_plan(reply)
     assert not reading.missing
     assert {dropped.why for dropped in reading.dropped} <= {"no query", "said before"}
 
 
 @given(PLANS)
 def test_reading_one_source_s_tags_leaves_the_others_out(plan: SourcePlan) -> None:
-    reading = parse(render(plan), sources=[GRAPH], at_most=8)
+    reading = parse_source_plan(render_source_plan(plan), sources=[GRAPH], at_most=8)
     assert reading.plan.queries == plan.of_source(GRAPH)
 
 
@@ -107,7 +115,7 @@ PIECES = [
 
 async def test_no_random_reply_breaks_a_planner_and_no_source_gets_more_than_three() -> None:
     chance = random.Random(20261121)
-    offers = (*map(Offer, SOURCES), Offer("notes", ("Ward rules",)))
+    offers = (*map(SourceDescription, SOURCES), SourceDescription("notes", ("Ward rules",)))
     question = Question("q", "Which drug is first?")
     for _ in range(REPLIES_TRIED):
         reply = "".join(chance.choices(PIECES, k=chance.randint(0, 25)))
@@ -122,7 +130,14 @@ async def test_no_random_reply_breaks_a_planner_and_no_source_gets_more_than_thr
             for offer in offers:
                 assert len(proposal.plan.of_source(offer.name)) <= MOST
             names = [offer.name for offer in offers]
-            assert parse(render(proposal.plan, names), sources=names).plan == proposal.plan
-        assert 0 <= (await Judge(speaker).evaluate(question, {}, offers, run)).score <= BEST
+            assert (
+                parse_source_plan(render_source_plan(proposal.plan, names), sources=names).plan
+                == proposal.plan
+            )
+        assert (
+            0
+            <= (await DocumentJudge(speaker).evaluate_documents(question, {}, offers, run)).score
+            <= BEST
+        )
         told = [event for event in run.events if not isinstance(event, Asked)]  # not the reply
         assert [from_line(to_line(event)) for event in told] == told

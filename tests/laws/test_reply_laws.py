@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.server.bounded_reading import (
     BadReply,
-    code_in,
-    complaint,
-    complaint_in,
+    extract_code,
+    extract_complaint,
+    read_complaint,
     refused_field,
     retry_after,
 )
-from osler.llm.server.dialects import Dialect, Kind, Server, from_ollama, read_chat
+from osler.llm.server.dialects import ConstraintKind, Dialect, ServerProfile, from_ollama, read_chat
 from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
-from osler.llm.server.stream import Gathered
-from osler.testing.servers import chat, chunk, token
+from osler.llm.server.stream import ChatGatherer
+from osler.testing.servers import chat_chunk, chat_reply, token_entry
 
 KEYS = [
     *("choices", "message", "delta", "content", "reasoning_content", "logprobs", "token"),
@@ -54,13 +54,13 @@ SHAPED = (
     | st.fixed_dictionaries({"message": SAID, "logprobs": JSON, "finish_reason": JSON}).map(choice)
     | st.fixed_dictionaries({"delta": SAID, "logprobs": JSON, "finish_reason": JSON}).map(choice)
     | st.lists(st.fixed_dictionaries({"token": JSON, "logprob": JSON, "bytes": JSON})).map(
-        lambda entries: chat("x", entries)
+        lambda entries: chat_reply("x", entries)
     )
 )
 SERVERS = st.builds(
-    Server,
+    ServerProfile,
     st.sampled_from(Dialect),
-    st.just(frozenset(Kind)),
+    st.just(frozenset(ConstraintKind)),
     echoes=st.booleans(),
     without=st.sampled_from([frozenset[str](), frozenset({"stop"})]),
 )
@@ -81,7 +81,7 @@ def told_of(read: list[tuple[str, float]], count: int) -> bool:
 
 
 @given(SHAPED, SERVERS)
-def test_any_json_is_a_completion_or_a_bad_reply(reply: Any, server: Server) -> None:
+def test_any_json_is_a_completion_or_a_bad_reply(reply: Any, server: ServerProfile) -> None:
     with suppress(BadReply):
         read = read_chat(reply, server, [Message("user", "q")], SAMPLING, 0.1)
         assert sound(read.completion)
@@ -89,12 +89,12 @@ def test_any_json_is_a_completion_or_a_bad_reply(reply: Any, server: Server) -> 
 
 @given(st.lists(SHAPED, max_size=4), st.booleans())
 def test_any_events_are_gathered_or_a_bad_reply(told: list[Any], ollama: bool) -> None:
-    gathered = Gathered(3, translate=from_ollama) if ollama else Gathered(3)
+    gathered = ChatGatherer(3, translate=from_ollama) if ollama else ChatGatherer(3)
     with suppress(BadReply):
         for one in told:
-            gathered.take(one)
+            gathered.take_piece(one)
         gathered.broken_off()
-        read = read_chat(gathered.reply, Server(), [Message("user", "q")], SAMPLING, 0.1)
+        read = read_chat(gathered.reply, ServerProfile(), [Message("user", "q")], SAMPLING, 0.1)
         assert sound(read.completion)
 
 
@@ -118,10 +118,10 @@ def test_any_pieces_cover_the_text_or_are_refused(pieces: list[str], text: str) 
 
 @given(SHAPED, st.text())
 def test_any_complaint_is_quoted_on_one_short_line(told: Any, text: str) -> None:
-    for words in (complaint_in(told), complaint(text)):
+    for words in (extract_complaint(told), read_complaint(text)):
         assert len(words) <= 300
         assert "\n" not in words
-    assert isinstance(code_in(told), int)
+    assert isinstance(extract_code(told), int)
     assert isinstance(refused_field(text), str)
 
 
@@ -137,11 +137,11 @@ def test_any_wait_is_none_or_not_negative(told: str) -> None:
 def test_a_reply_cut_anywhere_into_events_is_the_same_reply(text: str, data: Any) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(1, max(1, len(text) - 1)))))
     parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    gathered = Gathered(99)
+    gathered = ChatGatherer(99)
     for part in parts:
-        gathered.take(chunk(part, logprobs={"content": [token(part)]}))
-    gathered.take(chunk(finish="stop"))
+        gathered.take_piece(chat_chunk(part, logprobs={"content": [token_entry(part)]}))
+    gathered.take_piece(chat_chunk(finish="stop"))
     assert not gathered.broken_off()
-    completion = read_chat(gathered.reply, Server(), [], Sampling(), 0.1).completion
+    completion = read_chat(gathered.reply, ServerProfile(), [], Sampling(), 0.1).completion
     assert completion.text == text
     assert [t.text for t in completion.tokens] == [part for part in parts if part]

@@ -7,39 +7,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.evaluate.sample import Gold, Sample
-from osler.methods.omni.plan import SourcePlan, parse, render
-from osler.train.spo.case import Case
-from osler.train.spo.explore import Searched
-from osler.train.spo.judge import Judged, Verdict
-from osler.train.spo.pairs import CHOICES, chance, plan_pair
-from osler.train.spo.units import by_document, by_list, by_set, half
-from osler.types import SOURCES, Question
+from osler.methods.omni.plan import SourcePlan, parse_source_plan, render_source_plan
+from osler.sources.catalogue import SOURCES
+from osler.train.spo.case import TrainingCase
+from osler.train.spo.explore import SearchedQuery
+from osler.train.spo.judge import JudgedCase, QueryVerdict
+from osler.train.spo.pairs import CHOICES, case_random, plan_pair
+from osler.train.spo.units import better_half, by_document, by_list, by_set
+from osler.types import Question
 
-CASE = Case(Sample("t", "long", Question("q", "Why?"), Gold()))
+CASE = TrainingCase(Sample("t", "long", Question("q", "Why?"), Gold()))
 NAMES = SOURCES[:4]
 
 
 @st.composite
-def judgements(draw: st.DrawFn) -> Judged:
+def judgements(draw: st.DrawFn) -> JudgedCase:
     queries = draw(
         st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 8)), unique=True, max_size=30)
     )
     said = st.sampled_from([True, False, None])
     verdicts = [
-        Verdict(source, f"query {n}", draw(said), draw(st.floats(0, 1))) for source, n in queries
+        QueryVerdict(source, f"query {n}", draw(said), draw(st.floats(0, 1)))
+        for source, n in queries
     ]
-    return Judged(CASE, tuple(verdicts))
+    return JudgedCase(CASE, tuple(verdicts))
 
 
-def held(judged: Judged, way: bool, source: str) -> set[str]:
+def held(judged: JudgedCase, way: bool, source: str) -> set[str]:
     return {v.wire for v in judged.verdicts if (v.source, v.positive) == (source, way)}
 
 
 @given(judgements(), st.integers(0, 99), st.sampled_from(CHOICES), st.integers(1, 4))
 def test_a_plan_holds_only_queries_judged_its_way_as_many_as_there_are_up_to_three(
-    judged: Judged, seed: int, choice: str, most: int
+    judged: JudgedCase, seed: int, choice: str, most: int
 ) -> None:
-    pair = plan_pair(judged, chance(seed, "q"), sources=NAMES, at_most=most, choice=choice)  # type: ignore[arg-type]
+    pair = plan_pair(judged, case_random(seed, "q"), sources=NAMES, at_most=most, choice=choice)  # type: ignore[arg-type]
     for (way, plan), source in product(((True, pair.positive), (False, pair.negative)), NAMES):
         chosen = {query.wire for query in plan.of_source(source)}
         known = held(judged, way, source)
@@ -49,33 +51,33 @@ def test_a_plan_holds_only_queries_judged_its_way_as_many_as_there_are_up_to_thr
 
 @given(judgements(), st.integers(0, 99))
 def test_no_query_stands_in_both_plans_and_a_pair_is_whole_when_both_have_queries(
-    judged: Judged, seed: int
+    judged: JudgedCase, seed: int
 ) -> None:
-    pair = plan_pair(judged, chance(seed, "q"), sources=NAMES)
+    pair = plan_pair(judged, case_random(seed, "q"), sources=NAMES)
     assert not set(pair.positive.queries) & set(pair.negative.queries)
     said = {verdict.positive for verdict in judged.verdicts}
     assert pair.whole == ({True, False} <= said)
 
 
 @given(judgements(), st.integers(0, 99))
-def test_same_verdicts_and_same_seed_give_the_same_pair(judged: Judged, seed: int) -> None:
-    first, second = (plan_pair(judged, chance(seed, "q"), sources=NAMES) for _ in range(2))
+def test_same_verdicts_and_same_seed_give_the_same_pair(judged: JudgedCase, seed: int) -> None:
+    first, second = (plan_pair(judged, case_random(seed, "q"), sources=NAMES) for _ in range(2))
     assert first == second
 
 
 @given(judgements(), st.integers(0, 9), st.sampled_from(NAMES))
 def test_what_is_judged_of_a_source_that_is_left_out_changes_no_plan_s_sources(
-    judged: Judged, seed: int, out: str
+    judged: JudgedCase, seed: int, out: str
 ) -> None:
     rest = tuple(name for name in NAMES if name != out)
-    pair = plan_pair(judged, chance(seed, "q"), sources=rest)
+    pair = plan_pair(judged, case_random(seed, "q"), sources=rest)
     assert {query.source for query in (*pair.positive.queries, *pair.negative.queries)} <= {*rest}
 
 
 @given(judgements(), st.integers(0, 9))
-def test_a_plan_reads_back_as_it_is_shown(judged: Judged, seed: int) -> None:
-    plan: SourcePlan = plan_pair(judged, chance(seed, "q"), sources=NAMES).positive
-    assert parse(render(plan, NAMES), sources=NAMES).plan == plan
+def test_a_plan_reads_back_as_it_is_shown(judged: JudgedCase, seed: int) -> None:
+    plan: SourcePlan = plan_pair(judged, case_random(seed, "q"), sources=NAMES).positive
+    assert parse_source_plan(render_source_plan(plan, NAMES), sources=NAMES).plan == plan
 
 
 found = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8)
@@ -86,7 +88,7 @@ def test_judging_documents_gives_what_judging_sets_gives_and_no_document_is_judg
     lists: list[list[str]], gold: set[str]
 ) -> None:
     """For a judge to whom a set supports what one of its documents supports."""
-    queries = [Searched("book", str(n), tuple(ids)) for n, ids in enumerate(lists)]
+    queries = [SearchedQuery("book", str(n), tuple(ids)) for n, ids in enumerate(lists)]
     asked: list[tuple[str, ...]] = []
 
     async def decide(read: tuple[str, ...]) -> bool:
@@ -102,4 +104,4 @@ def test_judging_documents_gives_what_judging_sets_gives_and_no_document_is_judg
     documents, count = asyncio.run(by_document(queries, decide))
     assert documents == sets == lists_say
     assert len(set(asked)) == len(asked) == count
-    assert {id for read in asked for id in read} <= {id for ids in lists for id in half(ids)}
+    assert {id for read in asked for id in read} <= {id for ids in lists for id in better_half(ids)}

@@ -3,16 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.methods.tcrag.stack import LARGE, Frame, Kind, MemoryStack
+from osler.methods.tcrag.stack import LARGE, Frame, FrameKind, MemoryStack
 from osler.types import Question
 
 QUESTION = Question("q", "Why does the ankle swell?")
-KINDS = st.sampled_from([Kind.THOUGHT, Kind.OBSERVATION, Kind.SUMMARY, Kind.CONCLUSION])
+KINDS = st.sampled_from(
+    [FrameKind.THOUGHT, FrameKind.OBSERVATION, FrameKind.SUMMARY, FrameKind.CONCLUSION]
+)
 VALUES = st.none() | st.floats(0.01, 1e6)
 PUSHES = st.tuples(KINDS, st.text(), VALUES)
 
 
-def built(pushes: list[tuple[Kind, str, float | None]]) -> MemoryStack:
+def built(pushes: list[tuple[FrameKind, str, float | None]]) -> MemoryStack:
     memory = MemoryStack(QUESTION)
     for kind, text, state in pushes:
         memory.push(kind, text, state=state)
@@ -21,7 +23,7 @@ def built(pushes: list[tuple[Kind, str, float | None]]) -> MemoryStack:
 
 @given(st.lists(PUSHES), PUSHES)
 def test_pop_undoes_push_and_restores_the_state(
-    pushes: list[tuple[Kind, str, float | None]], extra: tuple[Kind, str, float | None]
+    pushes: list[tuple[FrameKind, str, float | None]], extra: tuple[FrameKind, str, float | None]
 ) -> None:
     memory = built(pushes)
     before, state = list(memory.frames), memory.state
@@ -32,17 +34,19 @@ def test_pop_undoes_push_and_restores_the_state(
 
 
 @given(st.lists(PUSHES), st.integers(0, 30))
-def test_the_query_is_never_popped(pushes: list[tuple[Kind, str, float | None]], pops: int) -> None:
+def test_the_query_is_never_popped(
+    pushes: list[tuple[FrameKind, str, float | None]], pops: int
+) -> None:
     memory = built(pushes)
     popped = [memory.pop() for _ in range(pops)]
-    assert memory.frames[0] == Frame(Kind.QUERY, QUESTION.text, LARGE)
+    assert memory.frames[0] == Frame(FrameKind.QUERY, QUESTION.text, LARGE)
     assert len(memory) == 1 + max(0, len(pushes) - pops)
     assert popped.count(None) == max(0, pops - len(pushes))
 
 
 @given(st.lists(PUSHES), KINDS, st.text())
 def test_a_frame_without_a_value_carries_the_last_one_on(
-    pushes: list[tuple[Kind, str, float | None]], kind: Kind, text: str
+    pushes: list[tuple[FrameKind, str, float | None]], kind: FrameKind, text: str
 ) -> None:
     memory = built(pushes)
     state = memory.state
@@ -52,11 +56,11 @@ def test_a_frame_without_a_value_carries_the_last_one_on(
 
 @given(st.lists(st.one_of(PUSHES, st.none()), max_size=40))
 def test_any_sequence_behaves_like_a_plain_list(
-    steps: list[tuple[Kind, str, float | None] | None],
+    steps: list[tuple[FrameKind, str, float | None] | None],
 ) -> None:
     """Differential: a list of (kind, text, state) with the query's large value under it."""
     memory = MemoryStack(QUESTION)
-    model: list[tuple[Kind, str, float]] = []
+    model: list[tuple[FrameKind, str, float]] = []
     for step in steps:
         if step is None:
             memory.pop()

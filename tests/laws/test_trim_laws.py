@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from osler.sources.formats.trim import Trimmed
+from osler.sources.formats.trim import TrimmedStream
 
 NAMES = ("ReferenceList", "AuthorList")
 TAGS = st.sampled_from([*NAMES, "ReferenceLists", "Author", "Title"])
@@ -30,7 +30,7 @@ DOCUMENTS = st.lists(ELEMENTS | TEXTS, max_size=6).map(lambda parts: f"<Set>{''.
 
 
 def read(data: bytes, block: int, size: int) -> bytes:
-    stream, pieces = Trimmed(io.BytesIO(data), NAMES, block=block), []
+    stream, pieces = TrimmedStream(io.BytesIO(data), NAMES, block=block), []
     while piece := stream.read(size):
         pieces.append(piece)
     return b"".join(pieces)

@@ -10,7 +10,7 @@ from osler.methods.tcrag.turing import (
     Configuration,
     Machine,
     Rule,
-    Tape,
+    TuringTape,
     Word,
     begin,
     h,
@@ -103,7 +103,7 @@ def test_the_image_of_a_configuration_tells_it_from_every_other(
     machine: Machine, word: Word
 ) -> None:
     """h is one to one on what a run visits: equal images come from equal tapes."""
-    seen: dict[Configuration, Tape] = {}
+    seen: dict[Configuration, TuringTape] = {}
     at = begin(machine, word)
     for _ in range(20):
         image = h(machine, at)

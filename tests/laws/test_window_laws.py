@@ -8,10 +8,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.kb.ingest.chunk import Chunking, Unit, chunk, passages
-from osler.kb.ingest.windows import token_count, windows
+from osler.kb.ingest.chunk import Chunking, Unit, chunk_document, document_passages
+from osler.kb.ingest.windows import cut_windows, token_count
+from osler.sources.catalogue import WEB
 from osler.sources.records import Document, Section
-from osler.types import WEB
 
 PIECES = [
     "a", "word", "é", "e\u0301", "\u0301", "क्षि", " ", "\n", "\n\n", "。", "糖尿病", "3.5", ". ",
@@ -32,7 +32,7 @@ def ways(draw: st.DrawFn) -> Chunking:
 
 @given(texts, ways())
 def test_every_character_is_in_a_window_and_windows_go_forward(text: str, how: Chunking) -> None:
-    spans = list(windows(text, how.size, how.overlap, how.unit))
+    spans = list(cut_windows(text, how.size, how.overlap, how.unit))
 
     assert (spans[0][0], spans[-1][1]) == (0, len(text)) if text else spans == []
     for (start, end), (after, last) in pairwise(spans):
@@ -43,7 +43,7 @@ def test_every_character_is_in_a_window_and_windows_go_forward(text: str, how: C
 def test_no_window_holds_more_than_its_size(text: str, how: Chunking) -> None:
     measure = token_count if how.unit == "tokens" else len
 
-    for start, end in windows(text, how.size, how.overlap, how.unit):
+    for start, end in cut_windows(text, how.size, how.overlap, how.unit):
         assert measure(text[start:end]) <= how.size
 
 
@@ -51,7 +51,7 @@ def test_no_window_holds_more_than_its_size(text: str, how: Chunking) -> None:
 def test_an_overlap_in_tokens_is_exact_and_in_characters_never_more(
     text: str, how: Chunking
 ) -> None:
-    spans = list(windows(text, how.size, how.overlap, how.unit))
+    spans = list(cut_windows(text, how.size, how.overlap, how.unit))
 
     for (_, end), (after, _) in pairwise(spans):
         if how.unit == "tokens":
@@ -67,7 +67,7 @@ def test_no_mark_is_parted_from_its_letter_where_a_window_can_hold_them(
     longest = max((len(cluster) for cluster in clusters(text)), default=0)
     if how.unit == "characters" and how.size < longest:
         return
-    for start, _ in windows(text, how.size, how.overlap, how.unit):
+    for start, _ in cut_windows(text, how.size, how.overlap, how.unit):
         assert start == 0 or unicodedata.category(text[start])[0] != "M"
 
 
@@ -83,7 +83,7 @@ def clusters(text: str) -> list[str]:
 
 @given(texts, ways())
 def test_no_word_that_fits_is_cut(text: str, how: Chunking) -> None:
-    for start, _ in windows(text, how.size, how.overlap, how.unit):
+    for start, _ in cut_windows(text, how.size, how.overlap, how.unit):
         left = (
             text[:start].rsplit(maxsplit=1)[-1:] if start and not text[start - 1].isspace() else []
         )
@@ -98,7 +98,9 @@ def test_a_way_of_cutting_loses_no_visible_character(found: list[str], is_web: b
     document = Document("d", "t", tuple(map(Section, found)))
 
     for how in (Chunking("kag", 40, web_by_paragraph=True), Chunking("40", 40)):
-        pieces = list(chunk(document, how=how, source=WEB if is_web else "book"))
+        pieces = list(chunk_document(document, how=how, source=WEB if is_web else "book"))
         assert "".join(piece.text for piece in pieces) == "".join(found)
-        shown = "".join(p.text for p in passages(document, WEB if is_web else "book", how=how))
+        shown = "".join(
+            p.text for p in document_passages(document, WEB if is_web else "book", how=how)
+        )
         assert "".join(shown.split()) == "".join("".join(found).split())

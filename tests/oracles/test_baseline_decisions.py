@@ -5,11 +5,17 @@ from math import isclose, log
 import pytest
 
 from osler.llm.core.base import Attended, Completion, TokenScore
-from osler.methods.baselines.dragin import attended_words, entropy, first_need, matters, rind
-from osler.methods.baselines.flare import masked, sure, within
-from osler.methods.baselines.self_rag import critique, likelihood, value
-from osler.methods.baselines.self_rag_critics import named
-from osler.methods.baselines.sure import ranks, verdict
+from osler.methods.baselines.dragin import (
+    attended_words,
+    entropy,
+    first_need,
+    rind,
+    semantic_indicator,
+)
+from osler.methods.baselines.flare import is_sure, mask_unsure, sentence_tokens
+from osler.methods.baselines.self_rag import aspect_value, critique_score, segment_likelihood
+from osler.methods.baselines.self_rag_critics import match_token
+from osler.methods.baselines.sure import choose_candidate, rank_scores
 
 
 def tokens(*pairs: tuple[str, float]) -> tuple[TokenScore, ...]:
@@ -29,7 +35,7 @@ def test_flare_accepts_a_sentence_whose_least_probability_is_theta(
     theta: float, stands: bool
 ) -> None:
     """§3.2.1: "if all tokens have probabilities >= theta"; the least here is 0.35."""
-    assert sure(SENTENCE, theta - 1e-12) is stands
+    assert is_sure(SENTENCE, theta - 1e-12) is stands
 
 
 @pytest.mark.parametrize(
@@ -37,17 +43,17 @@ def test_flare_accepts_a_sentence_whose_least_probability_is_theta(
     [(0.0, TEXT), (0.4, "Aspirin treats."), (0.85, "Aspirin."), (1.0, "")],
 )
 def test_flare_masks_what_is_below_beta(beta: float, query: str) -> None:
-    assert masked(TEXT, SENTENCE, beta) == query
+    assert mask_unsure(TEXT, SENTENCE, beta) == query
 
 
 def test_flare_judges_the_first_sentence_alone() -> None:
     said = Completion(TEXT + " Next", (*SENTENCE, TokenScore(" Next", 20, 25, log(0.01))))
-    assert within(said, TEXT) == SENTENCE
+    assert sentence_tokens(said, TEXT) == SENTENCE
 
 
 def test_flare_masks_characters_of_chinese() -> None:
     zh = tokens(("口服", 0.9), ("铁剂", 0.3), ("治疗", 0.9))
-    assert masked("口服铁剂治疗", zh, 0.4) == "口服治疗"
+    assert mask_unsure("口服铁剂治疗", zh, 0.4) == "口服治疗"
 
 
 WORDS = tokens(("He", 0.5), (" worked", 0.5), (" at", 0.5), (" Bern", 0.5))
@@ -93,7 +99,8 @@ def test_qfs_adds_up_the_tokens_of_a_word() -> None:
 
 def test_a_stop_word_and_what_is_no_word_do_not_matter() -> None:
     assert [
-        matters("He is ill, 42", s, e) for s, e in [(0, 2), (2, 5), (5, 9), (9, 10), (11, 13)]
+        semantic_indicator("He is ill, 42", s, e)
+        for s, e in [(0, 2), (2, 5), (5, 9), (9, 10), (11, 13)]
     ] == [
         0,
         0,
@@ -101,8 +108,8 @@ def test_a_stop_word_and_what_is_no_word_do_not_matter() -> None:
         0,
         1,
     ]
-    assert matters("的", 0, 1) == 0
-    assert matters("铁剂", 0, 1) == 1
+    assert semantic_indicator("的", 0, 1) == 0
+    assert semantic_indicator("铁剂", 0, 1) == 1
 
 
 def test_entropy_of_the_likeliest_tokens() -> None:
@@ -113,15 +120,15 @@ def test_entropy_of_the_likeliest_tokens() -> None:
 
 
 def test_self_rag_retrieves_above_the_share_of_its_token() -> None:
-    assert isclose(value("retrieve", {"[Retrieval]": 0.1, "[No Retrieval]": 0.3}), 0.25)
+    assert isclose(aspect_value("retrieve", {"[Retrieval]": 0.1, "[No Retrieval]": 0.3}), 0.25)
 
 
 def test_self_rag_s_critique_by_hand() -> None:
     """relevant 0.6 / (0.6 + 0.2) = 0.75; support (0.5 + 0.5 * 0.25) / 1 = 0.625;
     utility (-1*0.1 - 0.5*0 + 0*0.1 + 0.5*0.2 + 1*0.6) / 1 = 0.6; with 1, 1 and 0.5: 1.675.
     """
-    relevant = value("relevant", {"[Relevant]": 0.6, "[Irrelevant]": 0.2})
-    support = value(
+    relevant = aspect_value("relevant", {"[Relevant]": 0.6, "[Irrelevant]": 0.2})
+    support = aspect_value(
         "support",
         {
             "[Fully supported]": 0.5,
@@ -130,26 +137,29 @@ def test_self_rag_s_critique_by_hand() -> None:
         },
     )
     shares = (0.1, 0.0, 0.1, 0.2, 0.6)
-    utility = value("utility", {f"[Utility:{n}]": p for n, p in enumerate(shares, 1)})
+    utility = aspect_value("utility", {f"[Utility:{n}]": p for n, p in enumerate(shares, 1)})
     assert (relevant, support) == pytest.approx((0.75, 0.625))
     assert utility == pytest.approx(0.6)
-    assert critique((relevant, support, utility), (1.0, 1.0, 0.5)) == pytest.approx(1.675)
+    assert critique_score((relevant, support, utility), (1.0, 1.0, 0.5)) == pytest.approx(1.675)
 
 
 def test_self_rag_s_segment_has_the_mean_probability_of_its_tokens() -> None:
-    assert isclose(likelihood(tokens(("a", 0.9), ("b", 0.4))), 0.6)
-    assert likelihood(()) == 0.0
+    assert isclose(segment_likelihood(tokens(("a", 0.9), ("b", 0.4))), 0.6)
+    assert segment_likelihood(()) == 0.0
 
 
 def test_a_token_named_in_words_is_sure_and_none_named_is_even() -> None:
-    assert named("relevant", "I think: irrelevant") == {"[Relevant]": 0.0, "[Irrelevant]": 1.0}
-    assert value("utility", named("utility", "[Utility:4]")) == 0.5
-    assert value("support", named("support", "hm")) == 0.5
+    assert match_token("relevant", "I think: irrelevant") == {
+        "[Relevant]": 0.0,
+        "[Irrelevant]": 1.0,
+    }
+    assert aspect_value("utility", match_token("utility", "[Utility:4]")) == 0.5
+    assert aspect_value("support", match_token("support", "hm")) == 0.5
 
 
 def test_sure_adds_validity_and_rank() -> None:
     """Of three: 1 beats 0 and ties with 2, 0 beats 2. Sums 0 + 1, 1 + 1.5, 1 + 0.5."""
     wins = {(0, 1): 0.0, (1, 0): 1.0, (1, 2): 0.5, (2, 1): 0.5, (0, 2): 1.0, (2, 0): 0.0}
-    assert ranks(3, wins) == [1.0, 1.5, 0.5]
-    assert verdict([False, True, True], wins) == 1
-    assert verdict([], {}) == 0
+    assert rank_scores(3, wins) == [1.0, 1.5, 0.5]
+    assert choose_candidate([False, True, True], wins) == 1
+    assert choose_candidate([], {}) == 0

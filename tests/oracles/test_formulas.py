@@ -3,7 +3,7 @@
 import pytest
 
 from osler.errors import BadCalculation
-from osler.methods.kag.formulas import FORMULAS, Flag, Given, Number, evaluate
+from osler.methods.kag.formulas import FORMULAS, FlagInput, Given, NumberInput, evaluate_formula
 
 CASES: list[tuple[str, dict[str, Given], float, float]] = [
     # id, inputs, value, tolerance
@@ -130,7 +130,9 @@ def test_a_formula_gives_what_was_worked_by_hand(
     id: str, given: dict[str, Given], value: float, tolerance: float
 ) -> None:
     pytest.importorskip("pint", reason="units need the extra math")
-    assert evaluate(FORMULAS[id], given).value == pytest.approx(value, abs=max(tolerance, 1e-9))
+    assert evaluate_formula(FORMULAS[id], given).value == pytest.approx(
+        value, abs=max(tolerance, 1e-9)
+    )
 
 
 def test_every_formula_has_a_worked_case_a_source_and_a_chinese_title() -> None:
@@ -163,11 +165,11 @@ def test_a_quantity_in_another_unit_is_brought_into_the_formula_s_own(
     given: dict[str, Given] = {
         i.name: (i.low + i.high) / 4 + i.low * 3 / 4
         for i in FORMULAS[id].inputs
-        if isinstance(i, Number)
+        if isinstance(i, NumberInput)
     }
     given |= {i.name: i.choices[0] for i in FORMULAS[id].inputs if hasattr(i, "choices")}
-    given |= {i.name: False for i in FORMULAS[id].inputs if isinstance(i, Flag)}
-    used = evaluate(FORMULAS[id], given | {name: other}).used[name]
+    given |= {i.name: False for i in FORMULAS[id].inputs if isinstance(i, FlagInput)}
+    used = evaluate_formula(FORMULAS[id], given | {name: other}).used[name]
     assert used == pytest.approx(own, rel=2e-3)
 
 
@@ -190,11 +192,11 @@ def test_a_wrong_input_is_named_with_what_was_wanted(
 ) -> None:
     pytest.importorskip("pint", reason="units need the extra math")
     with pytest.raises(BadCalculation, match=complaint.replace("**", r"\*\*")):
-        evaluate(FORMULAS["parkland"], given)
+        evaluate_formula(FORMULAS["parkland"], given)
 
 
 def test_a_result_says_what_it_was_computed_from_and_what_was_assumed() -> None:
-    result = evaluate(FORMULAS["cha2ds2-vasc"], {"age": 76, "sex": "male", "stroke": True})
+    result = evaluate_formula(FORMULAS["cha2ds2-vasc"], {"age": 76, "sex": "male", "stroke": True})
     assert result.value == 4
     assert result.assumed == ("heart_failure", "hypertension", "diabetes", "vascular_disease")
     assert result.text() == (

@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from osler.sources.patients.codes import Code, Level, System, icd
-from osler.sources.patients.crosswalk import Crosswalk, Mapping
-from osler.sources.patients.patient_document import Profile
-from osler.sources.patients.similar import Cohort, Match
+from osler.sources.patients.codes import Code, CodeLevel, CodeSystem, icd_code
+from osler.sources.patients.crosswalk import CodeMapping, Crosswalk
+from osler.sources.patients.patient_document import PatientProfile
+from osler.sources.patients.similar import Cohort, DiagnosisMatch
 
-A = Profile("a", frozenset({icd("4019", "9")}), 60, "female")
-B = Profile("b", frozenset({icd("4019", "9"), icd("4280", "9")}), 80, "male")
-C = Profile("c", frozenset({icd("4010", "9")}), 60, "female")
+A = PatientProfile("a", frozenset({icd_code("4019", "9")}), 60, "female")
+B = PatientProfile("b", frozenset({icd_code("4019", "9"), icd_code("4280", "9")}), 80, "male")
+C = PatientProfile("c", frozenset({icd_code("4010", "9")}), 60, "female")
 
 
 def test_two_patients_share_one_of_two_diagnoses() -> None:
@@ -30,56 +30,66 @@ def test_two_patients_share_one_of_two_diagnoses() -> None:
     """
     cohort = Cohort([A, B, C])
 
-    assert cohort.weight((Level.CODE, "ICD-9-CM 401.9")) == pytest.approx(0.916291, abs=1e-6)
-    assert cohort.weight((Level.BLOCK, "ICD-9-CM 420-429")) == pytest.approx(0.346574, abs=1e-6)
-    assert cohort.likeness(A, B) == pytest.approx(0.248902, abs=1e-6)
+    assert cohort.weight_of((CodeLevel.CODE, "ICD-9-CM 401.9")) == pytest.approx(0.916291, abs=1e-6)
+    assert cohort.weight_of((CodeLevel.BLOCK, "ICD-9-CM 420-429")) == pytest.approx(
+        0.346574, abs=1e-6
+    )
+    assert cohort.score_profiles(A, B) == pytest.approx(0.248902, abs=1e-6)
 
 
 def test_two_codes_of_one_category_are_partly_alike() -> None:
     """a and c share 401, 401-405 and 390-459 (0.589176) of these and 401.9 and 401.0
     (0.916291 + 1.386294): 0.589176 / 2.891761 = 0.203743."""
-    assert Cohort([A, B, C]).likeness(A, C) == pytest.approx(0.203743, abs=1e-6)
+    assert Cohort([A, B, C]).score_profiles(A, C) == pytest.approx(0.203743, abs=1e-6)
 
 
 def test_the_nearest_say_which_codes_are_alike() -> None:
-    found = Cohort([A, B, C]).nearest(A, k=3)
+    found = Cohort([A, B, C]).find_nearest(A, k=3)
 
     assert [each.id for each in found] == ["a", "b", "c"]
     assert found[0].score == pytest.approx(1.0)
-    assert found[0].matches == (Match(icd("4019", "9"), icd("4019", "9"), Level.CODE),)
-    assert found[2].matches == (Match(icd("4019", "9"), icd("4010", "9"), Level.CATEGORY),)
+    assert found[0].matches == (
+        DiagnosisMatch(icd_code("4019", "9"), icd_code("4019", "9"), CodeLevel.CODE),
+    )
+    assert found[2].matches == (
+        DiagnosisMatch(icd_code("4019", "9"), icd_code("4010", "9"), CodeLevel.CATEGORY),
+    )
 
 
 def test_a_rare_diagnosis_tells_more_than_a_frequent_one() -> None:
-    many = [Profile(f"m{n}", frozenset({icd("4019", "9")})) for n in range(50)]
-    rare = Profile("rare", frozenset({icd("2554", "9")}))
+    many = [PatientProfile(f"m{n}", frozenset({icd_code("4019", "9")})) for n in range(50)]
+    rare = PatientProfile("rare", frozenset({icd_code("2554", "9")}))
 
-    asked = Profile("q", frozenset({icd("4019", "9"), icd("2554", "9")}))
-    best = Cohort([*many, rare]).nearest(asked, k=2)
+    asked = PatientProfile("q", frozenset({icd_code("4019", "9"), icd_code("2554", "9")}))
+    best = Cohort([*many, rare]).find_nearest(asked, k=2)
 
     assert best[0].id == "rare"
     assert best[0].score > 2 * best[1].score
 
 
 def test_after_translation_records_of_both_vocabularies_are_compared() -> None:
-    old = Profile("old", frozenset({icd("25000", "9")}))
-    new = Profile("new", frozenset({icd("E119", "10")}))
-    snomed = Profile("snomed", frozenset({Code(System.SNOMED, "44054006")}))
+    old = PatientProfile("old", frozenset({icd_code("25000", "9")}))
+    new = PatientProfile("new", frozenset({icd_code("E119", "10")}))
+    snomed = PatientProfile("snomed", frozenset({Code(CodeSystem.SNOMED, "44054006")}))
     walk = Crosswalk()
-    walk.add(Mapping(icd("E119", "10"), icd("25000", "9"), approximate=True))
+    walk.add_mapping(CodeMapping(icd_code("E119", "10"), icd_code("25000", "9"), approximate=True))
 
     apart, together = Cohort([old, new, snomed]), Cohort([old, new, snomed], walk)
 
-    assert apart.likeness(old, new) == 0
-    assert together.likeness(old, new) == 1
-    assert (apart.unmapped[System.ICD10], together.unmapped[System.ICD10]) == (1, 0)
-    assert together.unmapped == {System.SNOMED: 1}
-    (best, *_) = together.nearest(Profile("q", frozenset({icd("E119", "10")})), k=1)
-    assert best.matches == (Match(icd("E119", "10"), icd("E119", "10"), Level.CODE),)
+    assert apart.score_profiles(old, new) == 0
+    assert together.score_profiles(old, new) == 1
+    assert (apart.unmapped[CodeSystem.ICD10], together.unmapped[CodeSystem.ICD10]) == (1, 0)
+    assert together.unmapped == {CodeSystem.SNOMED: 1}
+    (best, *_) = together.find_nearest(
+        PatientProfile("q", frozenset({icd_code("E119", "10")})), k=1
+    )
+    assert best.matches == (
+        DiagnosisMatch(icd_code("E119", "10"), icd_code("E119", "10"), CodeLevel.CODE),
+    )
 
 
 def test_who_has_no_diagnosis_is_like_nobody() -> None:
-    assert Cohort([Profile("x"), A]).nearest(Profile("q", age=60), k=5) == []
-    assert Cohort([]).nearest(A, k=5) == []
-    assert len(Cohort([Profile("x"), A])) == 1
-    assert math.isclose(Cohort([A]).likeness(A, A), 1.0)
+    assert Cohort([PatientProfile("x"), A]).find_nearest(PatientProfile("q", age=60), k=5) == []
+    assert Cohort([]).find_nearest(A, k=5) == []
+    assert len(Cohort([PatientProfile("x"), A])) == 1
+    assert math.isclose(Cohort([A]).score_profiles(A, A), 1.0)

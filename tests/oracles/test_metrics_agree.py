@@ -73,7 +73,7 @@ def test_rouge_l_is_rouge_scores_with_our_tokens() -> None:
 
     class Ours:
         def tokenize(self, text: str) -> list[str]:
-            return words.tokens(text)
+            return words.answer_tokens(text)
 
     scorer = scorer_of(["rougeL"], tokenizer=Ours())
     for said, references in (*pairs(english, 1), *pairs(chinese, 1)):
@@ -90,7 +90,7 @@ def test_rouge_l_of_chinese_is_rouge_chineses() -> None:
     """Its F1 has 1e-8 in the denominator; precision and recall have no such thing."""
     rouge = pytest.importorskip("rouge_chinese").Rouge(metrics=["rouge-l"])
     for said, (reference,) in pairs(chinese, 1):
-        ours, meant = words.tokens(said), words.tokens(reference)
+        ours, meant = words.answer_tokens(said), words.answer_tokens(reference)
         if not ours or not meant:
             continue
         theirs = rouge.get_scores(" ".join(ours), " ".join(meant))[0]["rouge-l"]

@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 
 from osler.evaluate.planning import (
-    Cost,
+    StageCost,
     cost_per_stage,
-    diversity,
     diversity_per_plan,
     queries_per_source,
+    query_diversity,
     relative_drop,
     words_per_query,
 )
 from osler.methods.omni.plan import Query, SourcePlan
+from osler.sources.catalogue import BOOK, GRAPH, WIKI
 from osler.testing.encoders import HashingEncoder
 from osler.trace import Asked
-from osler.types import BOOK, GRAPH, WIKI, Usage
+from osler.types import Usage
 
 PLANS = [
     SourcePlan((Query(BOOK, "warfarin dose"), Query(BOOK, "INR"), Query(GRAPH, "drugs", "gout"))),
@@ -46,9 +47,9 @@ def test_words_are_counted_a_chinese_character_each_and_separators_not() -> None
 
 def test_diversity_is_the_mean_cosine_distance_of_all_pairs() -> None:
     """Equation 5: north-east 1, north-south 2, east-south 1; over three pairs 4/3."""
-    assert diversity(["north", "east", "south"], Compass()) == pytest.approx(4 / 3)
-    assert diversity(["north", "north"], Compass()) == pytest.approx(0.0)
-    assert diversity(["north"], Compass()) is None
+    assert query_diversity(["north", "east", "south"], Compass()) == pytest.approx(4 / 3)
+    assert query_diversity(["north", "north"], Compass()) == pytest.approx(0.0)
+    assert query_diversity(["north"], Compass()) is None
 
 
 def test_diversity_per_plan_leaves_out_plans_with_one_query() -> None:
@@ -94,4 +95,7 @@ def test_cost_is_summed_by_role() -> None:
         Asked("reader", "complete", "omni/read@1", "x", usage),
         Asked("planner", "complete", "omni/plan@1", "x", usage),
     ]
-    assert cost_per_stage(events) == {"planner": Cost(2, 30, 1.0), "reader": Cost(1, 15, 0.5)}
+    assert cost_per_stage(events) == {
+        "planner": StageCost(2, 30, 1.0),
+        "reader": StageCost(1, 15, 0.5),
+    }

@@ -14,27 +14,30 @@ from collections import Counter
 from math import isclose
 
 from osler.evaluate.sample import Gold, Sample
-from osler.methods.omni.plan import render
-from osler.train.spo.case import Case
-from osler.train.spo.judge import Judged, Verdict
-from osler.train.spo.pairs import chance, plan_pair
+from osler.methods.omni.plan import render_source_plan
+from osler.train.spo.case import TrainingCase
+from osler.train.spo.judge import JudgedCase, QueryVerdict
+from osler.train.spo.pairs import case_random, plan_pair
 from osler.types import Question
 
 SOURCES = ("book", "guideline", "research", "graph")
 SAID = [
-    *(Verdict("book", f"b{n}", n <= 4, score) for n, score in enumerate((0.2, 0.9, 0.5, 0.7), 1)),
-    Verdict("book", "b5", False, 0.1),
-    Verdict("book", "b6", False, 0.0),
-    Verdict("guideline", "g1", False),
-    Verdict("guideline", "g2", False),
-    Verdict("research", "r1", True),
-    Verdict("research", "r2", None),
+    *(
+        QueryVerdict("book", f"b{n}", n <= 4, score)
+        for n, score in enumerate((0.2, 0.9, 0.5, 0.7), 1)
+    ),
+    QueryVerdict("book", "b5", False, 0.1),
+    QueryVerdict("book", "b6", False, 0.0),
+    QueryVerdict("guideline", "g1", False),
+    QueryVerdict("guideline", "g2", False),
+    QueryVerdict("research", "r1", True),
+    QueryVerdict("research", "r2", None),
 ]
-JUDGED = Judged(Case(Sample("t", "long", Question("q", "Why?"), Gold())), tuple(SAID))
+JUDGED = JudgedCase(TrainingCase(Sample("t", "long", Question("q", "Why?"), Gold())), tuple(SAID))
 
 
 def test_the_negative_plan_has_no_choice() -> None:
-    pair = plan_pair(JUDGED, chance(0, "q"), sources=SOURCES)
+    pair = plan_pair(JUDGED, case_random(0, "q"), sources=SOURCES)
     assert {q.wire for q in pair.negative.of_source("book")} == {"b5", "b6"}
     assert {q.wire for q in pair.negative.of_source("guideline")} == {"g1", "g2"}
     assert pair.negative.of_source("research") == ()
@@ -43,7 +46,7 @@ def test_the_negative_plan_has_no_choice() -> None:
 def test_the_positive_plan_leaves_out_one_of_book_each_as_often() -> None:
     left = Counter[str]()
     for seed in range(2000):
-        plan = plan_pair(JUDGED, chance(seed, "q"), sources=SOURCES).positive
+        plan = plan_pair(JUDGED, case_random(seed, "q"), sources=SOURCES).positive
         (out,) = {"b1", "b2", "b3", "b4"} - {q.wire for q in plan.of_source("book")}
         left[out] += 1
         assert [q.wire for q in plan.of_source("research")] == ["r1"]
@@ -51,8 +54,8 @@ def test_the_positive_plan_leaves_out_one_of_book_each_as_often() -> None:
 
 
 def test_the_best_three_are_those_of_the_highest_score() -> None:
-    plan = plan_pair(JUDGED, chance(0, "q"), sources=SOURCES, choice="best").positive
-    assert render(plan, SOURCES) == (
+    plan = plan_pair(JUDGED, case_random(0, "q"), sources=SOURCES, choice="best").positive
+    assert render_source_plan(plan, SOURCES) == (
         "<book> b2 ; b4 ; b3 </book>\n\n<guideline></guideline>\n\n"
         "<research> r1 </research>\n\n<graph></graph>"
     )

@@ -11,17 +11,22 @@ import numpy as np
 import pytest
 
 from osler.testing.tiny import tiny_pair
-from osler.train.tune.encode import Contrast, Encoded
+from osler.train.tune.encode import EncodedPair, EncodedText
 from osler.train.tune.loss import batch_of, dpo_losses, row_logprobs, sft_sum, token_logprobs
-from osler.train.tune.objective import Likely, Preferred, Referred, reference
+from osler.train.tune.objective import (
+    PreferenceGain,
+    ReferencedPair,
+    ReplyLikelihood,
+    reference_logprobs,
+)
 
 pytestmark = pytest.mark.torch
 
 
-def text(tokens: Sequence[int], learnt: int, id: str = "a") -> Encoded:
+def text(tokens: Sequence[int], learnt: int, id: str = "a") -> EncodedText:
     """The last `learnt` tokens are learnt."""
     size = len(tokens)
-    return Encoded(id, tuple(tokens), tuple(place >= size - learnt for place in range(size)))
+    return EncodedText(id, tuple(tokens), tuple(place >= size - learnt for place in range(size)))
 
 
 def bigrams(probabilities: list[list[float]]) -> Any:
@@ -48,19 +53,21 @@ def test_the_sft_loss_is_the_logarithm_of_the_replys_probability() -> None:
 def test_eq_2_is_the_mean_over_samples_of_summed_logarithms() -> None:
     # and 0 | 2: 0.25, in a row with padding
     rows = [text([0, 0, 1, 2, 2], 3), text([0, 2], 1)]
-    told, figures = Likely(share=False).total(COIN, Likely(share=False).inputs(rows))
+    told, figures = ReplyLikelihood(share=False).total(
+        COIN, ReplyLikelihood(share=False).inputs(rows)
+    )
     assert float(told) == pytest.approx(-math.log(0.1) - math.log(0.25))
     assert figures["nats_a_sample"] == pytest.approx(-math.log(0.025) / 2)
-    assert Likely().items(Likely(share=False).inputs(rows)) == 4
+    assert ReplyLikelihood().items(ReplyLikelihood(share=False).inputs(rows)) == 4
 
 
 def test_the_dpo_loss_by_hand() -> None:
     # Policy: P+ = 0.25 * 0.8 = 0.2, P- = 0.25. Reference: P+ = 0.1, P- = 0.5.
     # r+ - r- = 0.1 * (ln(0.2 / 0.1) - ln(0.25 / 0.5)) = 0.1 * ln 4 = 0.138629
     # -ln s(0.138629) = ln(1 + e^-0.138629) = ln(1 + 4^-0.1) = 0.626229
-    pair = Contrast("a", text([0, 2, 2], 2), text([0, 1], 1))
-    objective = Preferred(beta=0.1, share=False)
-    inputs = objective.inputs([Referred(pair, (math.log(0.1), math.log(0.5)))])
+    pair = EncodedPair("a", text([0, 2, 2], 2), text([0, 1], 1))
+    objective = PreferenceGain(beta=0.1, share=False)
+    inputs = objective.inputs([ReferencedPair(pair, (math.log(0.1), math.log(0.5)))])
     loss, figures = objective.total(COIN, inputs)
     assert float(loss) == pytest.approx(math.log(1 + 4**-0.1))
     assert float(loss) == pytest.approx(0.626229, abs=1e-5)
@@ -85,7 +92,7 @@ ROWS = [
 """They begin alike, which is read once."""
 
 
-def by_numpy(model: Any, row: Encoded) -> float:
+def by_numpy(model: Any, row: EncodedText) -> float:
     """log P of what is learnt, from the logits of a pass of its own, in float64."""
     import torch
 
@@ -125,8 +132,8 @@ def test_a_shared_beginning_changes_no_gradient() -> None:
 
 def test_the_reference_is_the_model_before_the_first_step() -> None:
     model = tiny_pair().model.train()
-    pair = Contrast("a", ROWS[0], text([*ROWS[0].tokens[:43], 33, 34], 2))
-    assert reference(model, [pair])[0] == pytest.approx(
+    pair = EncodedPair("a", ROWS[0], text([*ROWS[0].tokens[:43], 33, 34], 2))
+    assert reference_logprobs(model, [pair])[0] == pytest.approx(
         (by_numpy(model, pair.chosen), by_numpy(model, pair.rejected)), abs=1e-4
     )
     assert model.training

@@ -13,8 +13,13 @@ from typing import Any
 import pytest
 
 from osler.testing.tiny import tiny_pair
-from osler.train.tune.encode import Contrast, Encoded
-from osler.train.tune.objective import Likely, Preferred, Referred, reference
+from osler.train.tune.encode import EncodedPair, EncodedText
+from osler.train.tune.objective import (
+    PreferenceGain,
+    ReferencedPair,
+    ReplyLikelihood,
+    reference_logprobs,
+)
 
 pytestmark = pytest.mark.torch
 
@@ -22,15 +27,15 @@ BETA = 0.3
 SHARED = [*range(5, 30)]
 
 
-def row(prompt: list[int], reply: list[int], id: str = "a") -> Encoded:
+def row(prompt: list[int], reply: list[int], id: str = "a") -> EncodedText:
     marks = (*[False] * len(prompt), *[True] * len(reply))
-    return Encoded(id, (*prompt, *reply), marks)
+    return EncodedText(id, (*prompt, *reply), marks)
 
 
 REPLIES = [([50, 51, 52, 60], [70, 80]), ([61, 62], [90, 91, 92, 93, 94]), ([63], [64])]
 PROMPTS = [SHARED, [*SHARED, 40, 41], [7, 8, 9]]
 PAIRS = [
-    Contrast(str(n), row(prompt, good), row(prompt, bad))
+    EncodedPair(str(n), row(prompt, good), row(prompt, bad))
     for n, (prompt, (good, bad)) in enumerate(zip(PROMPTS, REPLIES, strict=True))
 ]
 
@@ -81,10 +86,10 @@ def test_dpo_is_trls_sigmoid_loss_with_its_gradient() -> None:
     """The reference is another model, so that the loss is not simply log 2."""
     from trl.trainer.dpo_trainer import DataCollatorForPreference, DPOTrainer
 
-    before = reference(trained(7), PAIRS)
+    before = reference_logprobs(trained(7), PAIRS)
     model = trained(1)
-    objective = Preferred(BETA)
-    inputs = objective.inputs([Referred(p, b) for p, b in zip(PAIRS, before, strict=True)])
+    objective = PreferenceGain(BETA)
+    inputs = objective.inputs([ReferencedPair(p, b) for p, b in zip(PAIRS, before, strict=True)])
     loss = objective.total(model, inputs)[0] / objective.items(inputs)
     loss.backward()
 
@@ -122,8 +127,8 @@ def test_sft_is_trls_completion_only_loss_with_its_gradient() -> None:
 
     rows = [pair.chosen for pair in PAIRS]
     model = trained(1)
-    inputs = Likely().inputs(rows)
-    loss = Likely().total(model, inputs)[0] / Likely().items(inputs)
+    inputs = ReplyLikelihood().inputs(rows)
+    loss = ReplyLikelihood().total(model, inputs)[0] / ReplyLikelihood().items(inputs)
     loss.backward()
 
     collate = DataCollatorForLanguageModeling(pad_token_id=0)

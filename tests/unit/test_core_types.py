@@ -74,9 +74,9 @@ def test_an_option_without_a_quote_is_ungrounded_not_an_abstention() -> None:
 def test_a_question_knows_its_letters() -> None:
     question = Question("q", "Which?", ("iron", "zinc"))
     assert question.letters == ("A", "B")
-    assert question.option("B") == "zinc"
+    assert question.option_text("B") == "zinc"
     with pytest.raises(KeyError):
-        question.option("C")
+        question.option_text("C")
 
 
 def test_unknown_parts_of_a_locator_are_left_out() -> None:

@@ -10,7 +10,6 @@ from osler.errors import BadRun
 from osler.trace import (
     Asked,
     Budget,
-    Cancelled,
     Event,
     HitNote,
     Noted,
@@ -19,6 +18,7 @@ from osler.trace import (
     Pushed,
     Retrieved,
     Run,
+    RunCancelled,
     Searched,
     SourcesPlanned,
     Started,
@@ -112,7 +112,7 @@ def test_a_sink_sees_each_event_as_it_happens() -> None:
 def test_a_cancelled_run_emits_no_further_event() -> None:
     run = Run()
     run.cancel()
-    with pytest.raises(Cancelled):
+    with pytest.raises(RunCancelled):
         run.emit(Noted("late"))
     assert run.events == []
 
@@ -123,9 +123,9 @@ def test_the_same_seed_gives_the_same_chances() -> None:
 
 def test_a_budget_says_which_bound_is_reached() -> None:
     run = Run(budget=Budget(calls=2, searches=1))
-    assert run.exhausted is None
+    assert run.exhausted_bound is None
     run.spend(Usage(searches=1))
-    assert run.exhausted == "searches 1 of 1"
+    assert run.exhausted_bound == "searches 1 of 1"
 
 
 def test_an_event_from_before_thinking_was_told_apart_still_loads() -> None:

@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from osler.answer.extractive import Extractive, Gate, Least
-from osler.answer.written import Written
+from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
+from osler.answer.written import WrittenComposer
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, Message, Sampling, Scored
-from osler.llm.recording.players import Player, replaying
-from osler.llm.recording.recorders import recording
-from osler.llm.recording.tape import Able, Tape
+from osler.llm.recording.players import TapePlayer, replay_model
+from osler.llm.recording.recorders import record_model
+from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.baselines.cot import ChainOfThought
 from osler.methods.baselines.direct import Direct
 from osler.methods.baselines.rag import RetrieveAndRead
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
-from osler.methods.tcrag.tools import DOC_RAG, Search
-from osler.retrieve.relevance import Overlap
+from osler.methods.tcrag.tools import DOC_RAG, SearchTool
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler.trace import Asked, Budget, Noted, Run, Searched, Solver, Spent, to_line
+from osler.trace import Asked, Budget, BudgetExceeded, Noted, Run, Searched, Solver, to_line
 from osler.types import Grounding, Halt, Passage, Question, Usage
 
 QUESTION = Question("q", "What does iron treat?", ("anaemia", "asthma"))
@@ -41,9 +41,9 @@ def found() -> ScriptedRetriever:
 
 
 def machine(script: ScriptedModel, *, quotes: bool = False) -> TuringMachine:
-    tools = (Search(DOC_RAG, found(), ("book",)),)
-    gate = Gate(Overlap(), Overlap(), {"en": Least(0.0, 0.0)})
-    composer = Extractive(gate, script, statements=1) if quotes else Written()
+    tools = (SearchTool(DOC_RAG, found(), ("book",)),)
+    gate = EvidenceGate(OverlapRelevance(), OverlapRelevance(), {"en": QuoteThresholds(0.0, 0.0)})
+    composer = ExtractiveComposer(gate, script, statements=1) if quotes else WrittenComposer()
     moves = AnyMove(frozenset({DOC_RAG}))
     return TuringMachine(script, tools, Cppl(script), composer, moves, sigma=1.5)
 
@@ -100,11 +100,11 @@ async def test_an_answer_that_could_not_be_weighed_says_so() -> None:
 def baseline(kind: str, model: ScriptedModel) -> Solver:
     match kind:
         case "direct":
-            return Direct(model, Written())
+            return Direct(model, WrittenComposer())
         case "cot":
-            return ChainOfThought(model, Written())
+            return ChainOfThought(model, WrittenComposer())
         case _:
-            return RetrieveAndRead(model, found(), Written(), ("book",))
+            return RetrieveAndRead(model, found(), WrittenComposer(), ("book",))
 
 
 @pytest.mark.parametrize("kind", ["direct", "cot", "rag"])
@@ -149,10 +149,10 @@ async def test_a_model_call_that_hangs_is_stopped_when_the_run_s_seconds_end() -
 
 
 async def test_a_run_that_was_cut_short_is_replayed_byte_for_byte() -> None:
-    tape = Tape({"hanging": Able()})
-    solver, run = hanging_run(recording(Hanging(), tape), Budget(seconds=0.1))
+    tape = Tape({"hanging": ModelAbilities()})
+    solver, run = hanging_run(record_model(Hanging(), tape), Budget(seconds=0.1))
     await solver.solve(QUESTION, run)
-    solver, again = hanging_run(replaying(Player(tape), "hanging"), Budget(seconds=0.1))
+    solver, again = hanging_run(replay_model(TapePlayer(tape), "hanging"), Budget(seconds=0.1))
     await asyncio.wait_for(solver.solve(QUESTION, again), timeout=10)
     assert [to_line(event) for event in again.events] == [to_line(event) for event in run.events]
 
@@ -182,9 +182,9 @@ async def test_a_cancelled_run_is_cancelled_not_spent() -> None:
 def test_a_refusal_says_which_bound_and_is_remembered() -> None:
     run = Run(budget=Budget(seconds=0.3))
     for _ in range(3):
-        run.afford("call")
+        run.require_budget("call")
         run.spend(Usage(seconds=0.1))
-    with pytest.raises(Spent, match=r"seconds 0\.3 of 0\.3"):
-        run.afford("call")
-    run.afford("search")
+    with pytest.raises(BudgetExceeded, match=r"seconds 0\.3 of 0\.3"):
+        run.require_budget("call")
+    run.require_budget("search")
     assert run.spent == "seconds 0.3 of 0.3"

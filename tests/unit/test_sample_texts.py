@@ -11,8 +11,8 @@ from osler.app import wiring
 from osler.app.config import Settings
 from osler.app.wiring import knowledge
 from osler.kb.base import KnowledgeBase
+from osler.sources.catalogue import ALL_SOURCES
 from osler.testing.encoders import HashingEncoder
-from osler.types import ALL_SOURCES
 
 SAMPLE = Path(str(files("osler.sample")))
 FILES = ("questions_en.jsonl", "questions_zh.jsonl", "calibration_en.jsonl", "calibration_zh.jsonl")
@@ -22,10 +22,10 @@ FILES = ("questions_en.jsonl", "questions_zh.jsonl", "calibration_en.jsonl", "ca
 def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     """The sample texts through the real parsers; only the vectors are a double's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(knowledge, "encoder", lambda settings: HashingEncoder())
+        patch.setattr(knowledge, "load_encoder", lambda settings: HashingEncoder())
         settings = Settings.model_validate({"home": tmp_path_factory.mktemp("home")})
         wiring.build_sample(settings)
-        with wiring.knowledge_base(settings) as built:
+        with wiring.open_knowledge_base(settings) as built:
             yield built
 
 

@@ -16,12 +16,12 @@ NOTHING_SAID = {
 
 class Composer(Protocol):
     @property
-    def drafts(self) -> bool:
+    def uses_draft(self) -> bool:
         """Whether it uses a model's draft; else nobody need pay for one."""
         ...
 
     @property
-    def words(self) -> bool:
+    def writes_answer(self) -> bool:
         """Whether it words the answer itself; else the draft is the answer."""
         ...
 
@@ -35,17 +35,17 @@ class Composer(Protocol):
         ...
 
 
-def spoken(answer: Answer, question: Question) -> str:
+def spoken_text(answer: Answer, question: Question) -> str:
     """The answer as one would read it out: the option first, then what it rests on."""
     if answer.option is None:
         return answer.text
-    return f"{answer.option}. {question.option(answer.option)} {answer.text}".rstrip()
+    return f"{answer.option}. {question.option_text(answer.option)} {answer.text}".rstrip()
 
 
-def plain(answer: Answer, question: Question) -> str:
+def plain_text(answer: Answer, question: Question) -> str:
     """The same without citation marks: the text whose sureness is monitored."""
     separator = "" if answer.language == "zh" else " "
     said = [statement.text for statement in answer.statements]
     if answer.option is not None:
-        said.insert(0, f"{answer.option}. {question.option(answer.option)}.")
+        said.insert(0, f"{answer.option}. {question.option_text(answer.option)}.")
     return separator.join(said)

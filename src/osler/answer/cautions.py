@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from osler.answer.base import Composer
-from osler.answer.currency import issue, newer_guideline, newer_issue, retraction
-from osler.answer.disagreement import Claim, Difference, common, difference, read
-from osler.text import sentences
+from osler.answer.currency import newer_guideline, newer_issue, read_issue, retraction_notice
+from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
+from osler.text import split_sentences
 from osler.trace import Cautioned, Run
 from osler.types import Answer, Caution, CautionRule, Evidence, Hit, Language, Passage, Question
 
@@ -51,33 +51,33 @@ WORDS: Mapping[str, Mapping[Language, str]] = {
 
 
 @dataclass(frozen=True)
-class Cautious:
+class CautiousComposer:
     """A composer whose answers tell what must be known of their evidence; no model is asked."""
 
     composer: Composer
     rules: Rules = "all"
 
     @property
-    def drafts(self) -> bool:
-        return self.composer.drafts
+    def uses_draft(self) -> bool:
+        return self.composer.uses_draft
 
     @property
-    def words(self) -> bool:
-        return self.composer.words
+    def writes_answer(self) -> bool:
+        return self.composer.writes_answer
 
     async def conclude(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
     ) -> Answer:
         answer = await self.composer.conclude(question, hits, draft, run)
-        found = cautions(answer, hits, self.rules)
+        found = find_cautions(answer, hits, self.rules)
         for caution in found:
-            event = told(caution)
+            event = caution_event(caution)
             if event not in run.events:  # an answer may be composed several times in a run
                 run.emit(event)
         return replace(answer, cautions=found)
 
 
-def told(caution: Caution) -> Cautioned:
+def caution_event(caution: Caution) -> Cautioned:
     """The caution as an event."""
     return Cautioned(
         caution.rule,
@@ -87,10 +87,10 @@ def told(caution: Caution) -> Cautioned:
     )
 
 
-def cautions(answer: Answer, hits: Sequence[Hit], rules: Rules = "all") -> tuple[Caution, ...]:
+def find_cautions(answer: Answer, hits: Sequence[Hit], rules: Rules = "all") -> tuple[Caution, ...]:
     """At most `MOST`; of one rule and two passages one."""
     found: dict[tuple[str, ...], Caution] = {}
-    for caution in _every(answer, hits, rules):
+    for caution in _all_cautions(answer, hits, rules):
         ids = sorted({each.passage.id for each in caution.evidence})
         found.setdefault((caution.rule, *ids), caution)
     order = list(WORDS)
@@ -107,102 +107,106 @@ class _Other:
     """Start and end in the passage's text, and what stands there."""
 
 
-def _every(answer: Answer, hits: Sequence[Hit], rules: Rules) -> Iterator[Caution]:
-    others = [_other(hit) for hit in _each([*(each.hit for each in answer.evidence), *hits])]
+def _all_cautions(answer: Answer, hits: Sequence[Hit], rules: Rules) -> Iterator[Caution]:
+    others = [
+        _other_hit(hit) for hit in _distinct_hits([*(each.hit for each in answer.evidence), *hits])
+    ]
     for number, cited in enumerate(answer.evidence, 1):
-        mine = f"[{number}] {_named(cited.passage)}"
-        own = _document(cited.passage)
-        apart = [other for other in others if _document(other.hit.passage) != own]
+        mine = f"[{number}] {_passage_name(cited.passage)}"
+        own = _document_id(cited.passage)
+        apart = [other for other in others if _document_id(other.hit.passage) != own]
         yield from _out_of_date(cited, mine, apart, answer.language)
         if rules == "all":
-            yield from _disagreeing(cited, mine, apart, answer.language)
+            yield from _disagreeing_cautions(cited, mine, apart, answer.language)
 
 
-def _other(hit: Hit) -> _Other:
+def _other_hit(hit: Hit) -> _Other:
     text = hit.passage.text
-    return _Other(hit, tuple((a, b, read(text[a:b])) for a, b in sentences(text)))
+    return _Other(hit, tuple((a, b, read_claim(text[a:b])) for a, b in split_sentences(text)))
 
 
 def _out_of_date(
     cited: Evidence, mine: str, others: Sequence[_Other], language: Language
 ) -> Iterator[Caution]:
-    if said := retraction(cited.passage):
+    if said := retraction_notice(cited.passage):
         text = WORDS["retracted"][language].format(mine=mine, said=said)
         yield Caution("retracted", text, (cited,))
     found_hits = [other.hit for other in others]
     claims = {other.hit.passage.id: other for other in others}
     if later := newer_issue(cited.passage, found_hits):
-        old, new = issue(cited.passage), issue(later.passage)
+        old, new = read_issue(cited.passage), read_issue(later.passage)
         text = WORDS["superseded"][language].format(
-            mine=mine, theirs=_named(later.passage), old=old, new=new
+            mine=mine, theirs=_passage_name(later.passage), old=old, new=new
         )
-        yield Caution("superseded", text, (cited, _nearest(cited, claims[later.passage.id])))
+        yield Caution(
+            "superseded", text, (cited, _nearest_sentence(cited, claims[later.passage.id]))
+        )
     elif found := newer_guideline(cited.passage, found_hits):
         guideline, shared = found
         text = WORDS["newer-guideline"][language].format(
             mine=mine,
-            theirs=_named(guideline.passage),
+            theirs=_passage_name(guideline.passage),
             old=cited.passage.locator.year,
             new=guideline.passage.locator.year,
-            shared=_listed(shared, language),
+            shared=_list_words(shared, language),
         )
         yield Caution(
-            "newer-guideline", text, (cited, _nearest(cited, claims[guideline.passage.id]))
+            "newer-guideline", text, (cited, _nearest_sentence(cited, claims[guideline.passage.id]))
         )
 
 
-def _disagreeing(
+def _disagreeing_cautions(
     cited: Evidence, mine: str, others: Sequence[_Other], language: Language
 ) -> Iterator[Caution]:
     """With each other passage at most once: where its sentences share most."""
-    mine_read = read(cited.quote)
+    mine_read = read_claim(cited.quote)
     for other in others:
         language_there = other.hit.passage.language
         if language_there != cited.passage.language:
             continue
         best: tuple[Difference, Evidence] | None = None
         for start, end, claim in other.claims:
-            seen = difference(mine_read, claim, language_there)
+            seen = find_difference(mine_read, claim, language_there)
             if seen is not None and (best is None or seen.share > best[0].share):
                 best = (seen, Evidence(other.hit, start, end, "caution"))
         if best is not None:
-            yield _disagreement(*best, cited, mine, language)
+            yield _disagreement_caution(*best, cited, mine, language)
 
 
-def _disagreement(
+def _disagreement_caution(
     seen: Difference, against: Evidence, cited: Evidence, mine: str, language: Language
 ) -> Caution:
     rule: CautionRule = "amounts" if seen.rule == "amounts" else "directions"
     text = WORDS[rule][language].format(
         mine=mine,
-        theirs=_named(against.passage),
+        theirs=_passage_name(against.passage),
         said=seen.mine,
         denied=seen.theirs,
-        shared=_listed(seen.shared, language),
+        shared=_list_words(seen.shared, language),
     )
     return Caution(rule, text, (cited, against))
 
 
-def _nearest(cited: Evidence, other: _Other) -> Evidence:
+def _nearest_sentence(cited: Evidence, other: _Other) -> Evidence:
     """The sentence of the other passage that shares most words with the quote."""
-    mine = read(cited.quote)
-    start, end, _ = max(other.claims, key=lambda claim: common(mine, claim[2])[1])
+    mine = read_claim(cited.quote)
+    start, end, _ = max(other.claims, key=lambda claim: shared_content(mine, claim[2])[1])
     return Evidence(other.hit, start, end, "caution")
 
 
-def _each(hits: Sequence[Hit]) -> list[Hit]:
+def _distinct_hits(hits: Sequence[Hit]) -> list[Hit]:
     """Each passage once, in order; an empty text cannot be quoted."""
     unique = {hit.passage.id: hit for hit in reversed(hits) if hit.passage.text.strip()}
     return list(reversed(unique.values()))
 
 
-def _document(passage: Passage) -> str:
+def _document_id(passage: Passage) -> str:
     return passage.id.rpartition("#")[0] or passage.id
 
 
-def _named(passage: Passage) -> str:
+def _passage_name(passage: Passage) -> str:
     return passage.title or passage.id
 
 
-def _listed(words: Sequence[str], language: Language) -> str:
+def _list_words(words: Sequence[str], language: Language) -> str:
     return ("、" if language == "zh" else ", ").join(words[:8])

@@ -16,9 +16,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.retrieve.words import terms
+from osler.retrieve.words import content_terms
+from osler.sources.catalogue import BOOK, GUIDELINE, WIKI
 from osler.text import is_cjk
-from osler.types import BOOK, GUIDELINE, WIKI, Hit, Passage
+from osler.types import Hit, Passage
 
 LEAST_SHARED = 0.5
 """Share of the shorter heading's words from which two headings are on one subject."""
@@ -55,7 +56,7 @@ _GENERIC = frozenset(_GENERIC_WORDS.split())
 """Words of headings that say nothing of the subject."""
 
 
-def retraction(passage: Passage) -> str:
+def retraction_notice(passage: Passage) -> str:
     """The words by which a passage says that it was retracted; "" for one that stands.
 
     The notice of a retraction is not itself retracted.
@@ -75,7 +76,7 @@ class Issue:
     edition: int | None
     year: int | None
 
-    def before(self, other: Issue) -> bool:
+    def is_before(self, other: Issue) -> bool:
         """Whether both are of one work, and this one is the earlier issue: by edition where both
         have one, else by year."""
         if not self.work or self.work != other.work:
@@ -90,28 +91,28 @@ class Issue:
         return ", ".join(filter(None, (edition, str(self.year) if self.year else "")))
 
 
-def issue(passage: Passage) -> Issue:
+def read_issue(passage: Passage) -> Issue:
     """From the title; the year of the passage where the title has none."""
     title = passage.title
     found, year = _EDITION.search(title), _YEAR.search(title)
     rest = _REVISED.sub(" ", _YEAR.sub(" ", _EDITION.sub(" ", title)))
     work = " ".join(re.findall(r"\w+", rest.casefold()))
-    told = [word for word in subject(work) | set(terms(work)) if not word.isdigit()]
+    told = [word for word in heading_subject(work) | set(content_terms(work)) if not word.isdigit()]
     return Issue(
         work if len(told) >= 2 else "",
-        _number(found) if found else None,
+        _read_number(found) if found else None,
         int(year[1]) if year else passage.locator.year,
     )
 
 
 def newer_issue(cited: Passage, hits: Sequence[Hit]) -> Hit | None:
     """The latest issue of the cited work among `hits` that is later than the cited one."""
-    mine = issue(cited)
+    mine = read_issue(cited)
     same = [hit for hit in hits if hit.passage.source == cited.source]
-    later = [hit for hit in same if mine.before(issue(hit.passage))]
+    later = [hit for hit in same if mine.is_before(read_issue(hit.passage))]
     best: Hit | None = None
     for hit in later:
-        if best is None or issue(best.passage).before(issue(hit.passage)):
+        if best is None or read_issue(best.passage).is_before(read_issue(hit.passage)):
             best = hit
     return best
 
@@ -125,9 +126,9 @@ def newer_guideline(cited: Passage, hits: Sequence[Hit]) -> tuple[Hit, tuple[str
     if cited.source not in (BOOK, WIKI) or year is None:
         return None
     best: tuple[float, int, Hit, tuple[str, ...]] | None = None
-    mine = subject(cited.heading)
+    mine = heading_subject(cited.heading)
     for hit in hits:
-        theirs, other = subject(hit.passage.heading), hit.passage.locator.year
+        theirs, other = heading_subject(hit.passage.heading), hit.passage.locator.year
         shared = mine & theirs
         share = len(shared) / max(1, min(len(mine), len(theirs)))
         if not _is_guideline(hit.passage) or other is None or other <= year:
@@ -137,9 +138,9 @@ def newer_guideline(cited: Passage, hits: Sequence[Hit]) -> tuple[Hit, tuple[str
     return best[2:] if best else None
 
 
-def subject(heading: str) -> frozenset[str]:
+def heading_subject(heading: str) -> frozenset[str]:
     """The words of a heading that say what it is about; of Chinese, pairs of characters."""
-    told = (term for term in terms(heading) if len(term) > 1 or not is_cjk(term))
+    told = (term for term in content_terms(heading) if len(term) > 1 or not is_cjk(term))
     return frozenset(term for term in told if term not in _GENERIC and not term.isdigit())
 
 
@@ -147,15 +148,15 @@ def _is_guideline(passage: Passage) -> bool:
     return passage.source == GUIDELINE or "guideline" in passage.locator.kind.casefold()
 
 
-def _number(found: re.Match[str]) -> int:
+def _read_number(found: re.Match[str]) -> int:
     if word := found["word"]:
         return _ORDINALS.index(word.casefold()) + 1
     if (chinese := found["zh"]) and not chinese.isdigit():
-        return _chinese(chinese)
+        return _chinese_number(chinese)
     return int(found["ordinal"] or found["number"] or found["zh"])
 
 
-def _chinese(signs: str) -> int:
+def _chinese_number(signs: str) -> int:
     """1 to 99: 九, 十二, 二十, 二十一."""
     tens, ten, ones = signs.partition("十")
     if not ten:

@@ -6,8 +6,8 @@ groups of people, routes and kinds of dose.
 
 | Rule | Fires when |
 |---|---|
-| `amounts` | both give exactly one amount of a kind (milligrams, hours, percent, …), the two do not meet, ranges and "up to" included, and no other kind differs |
-| `directions` | on one axis (advice, change, effect, safety) all words of one point one way and all of the other the other way, a negation before a word turning it round |
+| `read_amounts` | both give exactly one amount of a kind (milligrams, hours, percent, …), the two do not meet, ranges and "up to" included, and no other kind differs |
+| `read_directions` | on one axis (advice, change, effect, safety) all words of one point one way and all of the other the other way, a negation before a word turning it round |
 
 A sentence with several amounts of a kind, with words both ways or with a comparison is left alone.
 """  # noqa: E501  a table's row is one line
@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from osler.retrieve.words import terms
+from osler.retrieve.words import content_terms
 from osler.text import is_cjk
 from osler.types import Language
 
@@ -113,11 +113,11 @@ class Amount:
     words: str
     """As the sentence has it."""
 
-    def meets(self, other: Amount) -> bool:
+    def overlaps_with(self, other: Amount) -> bool:
         """Whether some value is both; a difference of one percent is rounding."""
         return self.low <= other.high * 1.01 and other.low <= self.high * 1.01
 
-    def within(self, other: Amount) -> bool:
+    def lies_within(self, other: Amount) -> bool:
         """Whether every value of this one is of the other's, to one percent."""
         low, high = other.low * 0.99, other.high * 1.01
         return self.kind == other.kind and low <= self.low and self.high <= high
@@ -147,35 +147,35 @@ class Claim:
 
 
 @lru_cache(maxsize=8_192)  # the same passages are found for question after question
-def read(sentence: str) -> Claim:
-    return Claim(sentence, _content(sentence))
+def read_claim(sentence: str) -> Claim:
+    return Claim(sentence, _content_words(sentence))
 
 
-def difference(mine: Claim, theirs: Claim, language: Language) -> Difference | None:
+def find_difference(mine: Claim, theirs: Claim, language: Language) -> Difference | None:
     """How two sentences disagree by the rules above; `None` when they do not, or nothing tells."""
-    shared, share = common(mine, theirs)
+    shared, share = shared_content(mine, theirs)
     if share < LEAST_SHARED or len(shared) < (2 if language == "en" else 3):
         return None
-    if contexts(mine.text) != contexts(theirs.text):
+    if clinical_contexts(mine.text) != clinical_contexts(theirs.text):
         return None
     return _by_amount(mine.text, theirs.text, shared, share) or _by_direction(
         mine.text, theirs.text, shared, share
     )
 
 
-def common(mine: Claim, theirs: Claim) -> tuple[tuple[str, ...], float]:
+def shared_content(mine: Claim, theirs: Claim) -> tuple[tuple[str, ...], float]:
     """The words of content that both have, and their share of the shorter sentence's."""
     shared = tuple(word for word in mine.content if word in theirs.content)
     return shared, len(shared) / max(1, min(len(mine.content), len(theirs.content)))
 
 
-def contexts(sentence: str) -> frozenset[str]:
+def clinical_contexts(sentence: str) -> frozenset[str]:
     """Whom, how and which dose a sentence speaks of, so far as it says."""
-    found = re.finditer(_bounded(_CONTEXTS), sentence, re.IGNORECASE)
+    found = re.finditer(_whole_words(_CONTEXTS), sentence, re.IGNORECASE)
     return frozenset(each[0].casefold() for each in found)
 
 
-def amounts(sentence: str) -> list[Amount]:
+def read_amounts(sentence: str) -> list[Amount]:
     """Every quantity of a sentence whose unit is known; "mg/day" is an amount in mg."""
     found = []
     for match in _AMOUNT.finditer(sentence):
@@ -187,21 +187,23 @@ def amounts(sentence: str) -> list[Amount]:
             low = 0.0
         elif _FROM.search(before):
             high = float("inf")
-        found.append(Amount(kind + _per(match), min(low, high), max(low, high), match[0].strip()))
+        found.append(
+            Amount(kind + _rate_unit(match), min(low, high), max(low, high), match[0].strip())
+        )
     return found
 
 
-def numbers(sentence: str) -> frozenset[str]:
+def other_numbers(sentence: str) -> frozenset[str]:
     """The numbers that are no amount of a known unit, as they are written."""
     return frozenset(re.findall(r"\d+(?:\.\d+)?", _AMOUNT.sub(" ", sentence)))
 
 
-def directions(sentence: str) -> dict[str, dict[int, str]]:
+def read_directions(sentence: str) -> dict[str, dict[int, str]]:
     """Axis → direction (1 or -1) → the first words that say so."""
     told: dict[str, dict[int, str]] = {}
     for axis, ways in _AXES.items():
         for way, pattern in zip((1, -1), ways, strict=True):
-            for match in re.finditer(_bounded(pattern), sentence, re.IGNORECASE):
+            for match in re.finditer(_whole_words(pattern), sentence, re.IGNORECASE):
                 before = _NEGATION.search(sentence[: match.start()])
                 turned = -way if before else way
                 words = sentence[before.start() if before else match.start() : match.end()]
@@ -219,12 +221,12 @@ def directions(sentence: str) -> dict[str, dict[int, str]]:
 
 
 def _by_amount(mine: str, theirs: str, shared: tuple[str, ...], share: float) -> Difference | None:
-    ours, others = amounts(mine), amounts(theirs)
+    ours, others = read_amounts(mine), read_amounts(theirs)
     apart = []
     for kind in dict.fromkeys(amount.kind for amount in ours):
         one = [amount for amount in ours if amount.kind == kind]
         other = [amount for amount in others if amount.kind == kind]
-        if len(one) == len(other) == 1 and not one[0].meets(other[0]):
+        if len(one) == len(other) == 1 and not one[0].overlaps_with(other[0]):
             apart.append((one[0], other[0]))
     if len(apart) != 1:  # two that differ may hang together: another dose, another effect
         return None
@@ -237,7 +239,7 @@ def _by_direction(
 ) -> Difference | None:
     if COMPARES.search(mine) or COMPARES.search(theirs):
         return None
-    ours, others = directions(mine), directions(theirs)
+    ours, others = read_directions(mine), read_directions(theirs)
     for axis, ways in ours.items():
         against = others.get(axis, {})
         if len(ways) == len(against) == 1 and set(ways) != set(against):
@@ -251,19 +253,19 @@ _BESIDES = "not no never without do does used given patients 不 未 无"
 _NOT_CONTENT = frozenset(_BESIDES.split())
 
 
-def _content(sentence: str) -> tuple[str, ...]:
+def _content_words(sentence: str) -> tuple[str, ...]:
     """Words of content but for what is compared; of Chinese, pairs of characters."""
     bare = _AXIS_WORDS.sub(" ", _AMOUNT.sub(" ", sentence))
-    kept = (word for word in terms(bare) if len(word) > 1 or not is_cjk(word))
+    kept = (word for word in content_terms(bare) if len(word) > 1 or not is_cjk(word))
     return tuple(word for word in kept if word not in _NOT_CONTENT and not word.isdigit())
 
 
-def _per(match: re.Match[str]) -> str:
+def _rate_unit(match: re.Match[str]) -> str:
     """A rate is a kind of its own, but for one a day, which sentences say in many ways."""
     per = (match["per"] or "").replace("/", "").strip().casefold()
     return "" if per in ("", "day", "d", "日", "天") else f"/{per}"
 
 
-def _bounded(pattern: str) -> str:
+def _whole_words(pattern: str) -> str:
     """Whole words in English; in Chinese no blanks part words."""
     return rf"(?<![a-z])(?:{pattern})(?![a-z])"

@@ -16,11 +16,11 @@ from statistics import fmean, pstdev
 
 from osler.answer.base import NOTHING_SAID
 from osler.answer.options import OptionChooser, OptionTexts
-from osler.answer.sentences import Candidate, candidates
+from osler.answer.sentences import QuoteCandidate, quote_candidates
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
-from osler.prompts import render
-from osler.trace import Run, Spent
+from osler.prompts import render_prompt
+from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Authorship, Hit, Language, Question, Relevance, Statement
 
 NOTE = {
@@ -35,7 +35,7 @@ _SPENT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
+class QuoteThresholds:
     """Below both, evidence does not answer the question; the scales are those of the scorers."""
 
     coverage: float
@@ -45,20 +45,20 @@ class Least:
 
 
 @dataclass(frozen=True)
-class Gate:
+class EvidenceGate:
     """Which sentences are evidence for a question at all."""
 
     coverage: Relevance
     """How much of the question a passage covers, in [0, 1]."""
     relevance: Relevance
     """How near a sentence is to the question."""
-    least: Mapping[Language, Least]
+    least: Mapping[Language, QuoteThresholds]
     margin: float = 0.85
     """Least share of the best passage's coverage: keeps out passages about something else."""
 
-    async def evidence(
+    async def find_evidence(
         self, question: Question, hits: Sequence[Hit], *, query: str = ""
-    ) -> list[Candidate]:
+    ) -> list[QuoteCandidate]:
         """Sentences of the passages that cover the question best, most relevant first.
 
         None when the hits do not answer it. `query` is what relevance is asked of, when
@@ -68,17 +68,17 @@ class Gate:
         covered = await self.coverage.relevance(question.text, texts) if texts else ()
         best = max(covered, default=0.0)
         kept = [h for h, v in zip(hits, covered, strict=True) if v >= self.margin * best]
-        found = await candidates(self.relevance, query or question.text, kept)
+        found = await quote_candidates(self.relevance, query or question.text, kept)
         least = self.least[question.language]
         answers = best >= least.coverage or (found and found[0].relevance >= least.relevance)
         return found if answers else []
 
 
 @dataclass(frozen=True)
-class Extractive:
+class ExtractiveComposer:
     """DESIGN "Small models". `model` may be absent: then relevance alone ranks."""
 
-    gate: Gate
+    gate: EvidenceGate
     model: Likelihood | None = None
     statements: int = 3
     shortlist: int = 8
@@ -89,80 +89,84 @@ class Extractive:
     """Who chooses among options; `None` = `model`, by their texts."""
 
     @property
-    def drafts(self) -> bool:
+    def uses_draft(self) -> bool:
         return self.reasoned
 
     @property
-    def words(self) -> bool:
+    def writes_answer(self) -> bool:
         return True
 
     async def conclude(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
     ) -> Answer:
-        chosen = await self._option(question, hits, draft, run)
-        quotes = await self._quotes(question, chosen, hits, run)
+        chosen = await self._choose_option(question, hits, draft, run)
+        quotes = await self._choose_quotes(question, chosen, hits, run)
         notes = [NOTE[question.language]] if quotes else [NOTHING_SAID[question.language]]
-        chooser = self._chooser
+        chooser = self._option_chooser
         if chosen is not None and chooser is not None:
-            notes.append(chooser.note(question.language))
+            notes.append(chooser.selection_note(question.language))
         if run.spent:
             notes.append(_SPENT[question.language].format(run.spent))
         return Answer(
             statements=tuple(Statement(q.text, (n,)) for n, q in enumerate(quotes, 1)),
-            evidence=tuple(q.evidence("answer") for q in quotes),
+            evidence=tuple(q.as_evidence("answer") for q in quotes),
             option=chosen,
             authorship=Authorship.EXTRACTIVE,
             note=" ".join(notes),
             language=question.language,
         )
 
-    async def _option(
+    async def _choose_option(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
     ) -> str | None:
-        if not question.options or self._chooser is None:
+        if not question.options or self._option_chooser is None:
             return None
         said = draft if self.reasoned else ""
         try:
-            return await self._chooser.choose(question, hits, run, said=said)
-        except Spent:
+            return await self._option_chooser.choose_option(question, hits, run, said=said)
+        except BudgetExceeded:
             return None
 
     @property
-    def _chooser(self) -> OptionChooser | None:
+    def _option_chooser(self) -> OptionChooser | None:
         if self.options is None and self.model is not None:
             return OptionTexts(self.model)
         return self.options
 
-    async def _quotes(
+    async def _choose_quotes(
         self, question: Question, chosen: str | None, hits: Sequence[Hit], run: Run
-    ) -> list[Candidate]:
-        query = question.text if chosen is None else f"{question.text} {question.option(chosen)}"
-        found = await self.gate.evidence(question, hits, query=query)
+    ) -> list[QuoteCandidate]:
+        query = (
+            question.text if chosen is None else f"{question.text} {question.option_text(chosen)}"
+        )
+        found = await self.gate.find_evidence(question, hits, query=query)
         short = found[: self.shortlist]
         if self.model is not None and len(short) > self.statements:
-            with suppress(Spent):  # relevance alone ranks, as without a model
-                short = await self._weighed(self.model, question, short, run)
+            with suppress(BudgetExceeded):  # relevance alone ranks, as without a model
+                short = await self._weigh_quotes(self.model, question, short, run)
         best = short[: self.statements]
         # Quotes of one passage read in its order.
         order = {c.hit.passage.id: i for i, c in reversed(list(enumerate(best)))}
         return sorted(best, key=lambda c: (order[c.hit.passage.id], c.start))
 
-    async def _weighed(
-        self, model: Likelihood, question: Question, short: list[Candidate], run: Run
-    ) -> list[Candidate]:
+    async def _weigh_quotes(
+        self, model: Likelihood, question: Question, short: list[QuoteCandidate], run: Run
+    ) -> list[QuoteCandidate]:
         """Best first by relevance and likelihood, each in its own standard deviations."""
-        prompt = render("answer/documents", question.language, question=question.text, documents=[])
+        prompt = render_prompt(
+            "answer/documents", question.language, question=question.text, documents=[]
+        )
         context = [Message("user", prompt.text)]
         texts = [candidate.text for candidate in short]
         scored = await score_all(model, context, texts, run, role="reader", prompt=prompt.identity)
         means = [fmean(token.logprob for token in one.tokens) for one in scored]
-        relevant, likely = _standard([c.relevance for c in short]), _standard(means)
+        relevant, likely = _standard_scores([c.relevance for c in short]), _standard_scores(means)
         return [
             short[i] for i in sorted(range(len(short)), key=lambda i: -(relevant[i] + likely[i]))
         ]
 
 
-def _standard(values: Sequence[float]) -> list[float]:
+def _standard_scores(values: Sequence[float]) -> list[float]:
     """Values in standard deviations from their mean: two scales become comparable."""
     mean, spread = fmean(values), pstdev(values)
     return [(value - mean) / spread if spread else 0.0 for value in values]

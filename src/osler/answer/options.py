@@ -17,7 +17,7 @@ from osler.llm.core.ask import ask, score_all
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
 from osler.llm.core.grammar import Grammar, Node, alt, maybe, seq
 from osler.llm.core.verdict import after_reasoning
-from osler.prompts import render
+from osler.prompts import render_prompt
 from osler.trace import Noted, Run
 from osler.types import Hit, Language, Question
 
@@ -80,12 +80,12 @@ def letter_grammar(letters: Sequence[str], *, several: bool = False, reason: int
 
     `reason`: characters of reasoning that may come first. Raises `ValueError` without letters.
     """
-    chosen = _several(list(letters)) if several else alt(*letters)
+    chosen = _several_node(list(letters)) if several else alt(*letters)
     answer = seq("<answer>", chosen, "</answer>")
     return Grammar("letters" if several else "letter", after_reasoning(answer, reason))
 
 
-def _several(letters: list[str]) -> Node:
+def _several_node(letters: list[str]) -> Node:
     """One letter or more, each at most once."""
     arms = [
         seq(first, *(maybe(later) for later in letters[i + 1 :])) for i, first in enumerate(letters)
@@ -96,7 +96,7 @@ def _several(letters: list[str]) -> Node:
 class OptionChooser(Protocol):
     """Chooses an option when nobody words the answer."""
 
-    async def choose(
+    async def choose_option(
         self, question: Question, hits: Sequence[Hit], run: Run, *, said: str = ""
     ) -> str | None:
         """The letter; `None` when the model would not say one.
@@ -105,7 +105,7 @@ class OptionChooser(Protocol):
         """
         ...
 
-    def note(self, language: Language) -> str:
+    def selection_note(self, language: Language) -> str:
         """What the reader must know of how it was chosen."""
         ...
 
@@ -118,10 +118,10 @@ class OptionTexts:
     documents: int = 3
     """How many passages go into the prompt; a small model reads few well."""
 
-    async def choose(
+    async def choose_option(
         self, question: Question, hits: Sequence[Hit], run: Run, *, said: str = ""
     ) -> str | None:
-        prompt = render(
+        prompt = render_prompt(
             "answer/documents",
             question.language,
             question=question.text,
@@ -129,15 +129,15 @@ class OptionTexts:
         )
         scored = await score_all(
             self.model,
-            _context(prompt.text, said),
+            _evidence_messages(prompt.text, said),
             question.options,
             run,
             role="reader",
             prompt=prompt.identity,
         )
-        return _likeliest(question, scored)
+        return _likeliest_option(question, scored)
 
-    def note(self, language: Language) -> str:
+    def selection_note(self, language: Language) -> str:
         return _TEXTS_NOTE[language]
 
 
@@ -155,26 +155,26 @@ class OptionLetters:
     written: bool = False
     """Whether the letter is written also where it can be scored."""
 
-    async def choose(
+    async def choose_option(
         self, question: Question, hits: Sequence[Hit], run: Run, *, said: str = ""
     ) -> str | None:
-        prompt = render(
+        prompt = render_prompt(
             "answer/letters",
             question.language,
             question=question.text,
             options=list(zip(question.letters, question.options, strict=True)),
             documents=[hit.passage.text for hit in hits[: self.documents]],
         )
-        context = _context(prompt.text, said)
+        context = _evidence_messages(prompt.text, said)
         if self.written or not isinstance(self.model, Likelihood):
-            return await self._said(question, context, run, prompt.identity)
-        begun = _context(prompt.text, f"{said}\n<answer>" if said else "<answer>", end="")
+            return await self._ask_letter(question, context, run, prompt.identity)
+        begun = _evidence_messages(prompt.text, f"{said}\n<answer>" if said else "<answer>", end="")
         scored = await score_all(
             self.model, begun, question.letters, run, role="reader", prompt=prompt.identity
         )
-        return _likeliest(question, scored)
+        return _likeliest_option(question, scored)
 
-    async def _said(
+    async def _ask_letter(
         self, question: Question, context: list[Message], run: Run, prompt: str
     ) -> str | None:
         def parse(completion: Completion) -> str:
@@ -195,16 +195,16 @@ class OptionLetters:
             run.emit(Noted(f"no option was chosen: {error.message}"))
             return None
 
-    def note(self, language: Language) -> str:
+    def selection_note(self, language: Language) -> str:
         return _LETTERS_NOTE[language]
 
 
-def _context(prompt: str, said: str, *, end: str = "\n") -> list[Message]:
+def _evidence_messages(prompt: str, said: str, *, end: str = "\n") -> list[Message]:
     context = [Message("user", prompt)]
     return [*context, Message("assistant", f"{said}{end}")] if said else context
 
 
-def _likeliest(question: Question, scored: Sequence[Scored]) -> str:
+def _likeliest_option(question: Question, scored: Sequence[Scored]) -> str:
     """By the mean over a text's tokens: a sum would punish long options."""
     means = [fmean(token.logprob for token in one.tokens) for one in scored]
     return question.letters[means.index(max(means))]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.llm.core.ask import complete
 from osler.llm.core.base import LanguageModel, Message, Sampling
-from osler.prompts import render
-from osler.trace import Run, Spent
+from osler.prompts import render_prompt
+from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Hit, Question
 
 
 @dataclass(frozen=True)
-class Reread:
+class Rewriter:
     """`reader` reads the passages and the draft, and words the answer anew.
 
     Where the run's budget has no room for that call, the draft is the answer.
@@ -22,20 +22,20 @@ class Reread:
 
     reader: LanguageModel
     sampling: Sampling = field(default_factory=Sampling)
-    written: Written = field(default_factory=Written)
+    written: WrittenComposer = field(default_factory=WrittenComposer)
 
     @property
-    def drafts(self) -> bool:
+    def uses_draft(self) -> bool:
         return True
 
     @property
-    def words(self) -> bool:
+    def writes_answer(self) -> bool:
         return True
 
     async def conclude(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
     ) -> Answer:
-        prompt = render(
+        prompt = render_prompt(
             "answer/reread",
             question.language,
             question=question.text,
@@ -50,6 +50,6 @@ class Reread:
             reply = await complete(
                 self.reader, asked, self.sampling, run, role="reader", prompt=prompt.identity
             )
-        except Spent:
+        except BudgetExceeded:
             return await self.written.conclude(question, hits, draft, run)
         return await self.written.conclude(question, hits, reply.text, run)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from osler.text import sentences
+from osler.text import split_sentences
 from osler.types import Evidence, Hit, Relevance
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class QuoteCandidate:
     hit: Hit
     start: int
     end: int
@@ -20,13 +20,13 @@ class Candidate:
     def text(self) -> str:
         return self.hit.passage.text[self.start : self.end]
 
-    def evidence(self, use: str) -> Evidence:
+    def as_evidence(self, use: str) -> Evidence:
         return Evidence(self.hit, self.start, self.end, use)
 
 
-async def candidates(
+async def quote_candidates(
     scorer: Relevance, query: str, hits: Sequence[Hit], *, shortest: int = 30
-) -> list[Candidate]:
+) -> list[QuoteCandidate]:
     """Every sentence of the hits with its relevance, most relevant first.
 
     A sentence is judged under its heading ("It is given intramuscularly" says
@@ -35,20 +35,20 @@ async def candidates(
     """
     spans = [
         (hit, start, end)
-        for hit, start, end in _spans(hits)
-        if end - start >= _least(hit, shortest)
+        for hit, start, end in _sentence_spans(hits)
+        if end - start >= _least_length(hit, shortest)
     ]
     texts = [f"{hit.passage.heading}. {hit.passage.text[start:end]}" for hit, start, end in spans]
     scores = await scorer.relevance(query, texts) if texts else ()
-    found = [Candidate(*span, value) for span, value in zip(spans, scores, strict=True)]
+    found = [QuoteCandidate(*span, value) for span, value in zip(spans, scores, strict=True)]
     return sorted(found, key=lambda c: (-c.relevance, c.hit.rank, c.start))
 
 
-def _spans(hits: Sequence[Hit]) -> Iterable[tuple[Hit, int, int]]:
+def _sentence_spans(hits: Sequence[Hit]) -> Iterable[tuple[Hit, int, int]]:
     for hit in hits:
-        for start, end in sentences(hit.passage.text):
+        for start, end in split_sentences(hit.passage.text):
             yield hit, start, end
 
 
-def _least(hit: Hit, shortest: int) -> int:
+def _least_length(hit: Hit, shortest: int) -> int:
     return 8 if hit.passage.language == "zh" else shortest

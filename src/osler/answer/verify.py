@@ -22,15 +22,15 @@ from typing import Literal
 from osler.answer.disagreement import (
     COMPARES,
     Claim,
-    amounts,
-    common,
-    contexts,
-    difference,
-    directions,
-    numbers,
-    read,
+    clinical_contexts,
+    find_difference,
+    other_numbers,
+    read_amounts,
+    read_claim,
+    read_directions,
+    shared_content,
 )
-from osler.text import sentences
+from osler.text import split_sentences
 from osler.types import Evidence, Hit, Language
 
 Verdict = Literal["supported", "contradicted", "disputed", "not stated"]
@@ -43,7 +43,7 @@ _NEGATES = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class BearingSentence:
     """A sentence that bears on a claim."""
 
     evidence: Evidence
@@ -56,25 +56,25 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class Verification:
     verdict: Verdict
-    said: tuple[Said, ...]
+    said: tuple[BearingSentence, ...]
     """Of each passage and side the sentence nearest to the claim; the nearest first."""
 
 
-def verify(claim: str, hits: Sequence[Hit], language: Language) -> Verified:
+def weigh_claim(claim: str, hits: Sequence[Hit], language: Language) -> Verification:
     """What the sentences of the hits say of `claim`; those in another language say nothing."""
-    mine = read(claim)
-    best: dict[tuple[str, bool], Said] = {}
-    for one in _bearing(mine, hits, language):
+    mine = read_claim(claim)
+    best: dict[tuple[str, bool], BearingSentence] = {}
+    for one in _bearing_sentences(mine, hits, language):
         place = (one.evidence.passage.id, one.supports)
         if place not in best or one.share > best[place].share:
             best[place] = one
     said = tuple(sorted(best.values(), key=lambda one: -one.share))
-    return Verified(_verdict({one.supports for one in said}), said)
+    return Verification(_overall_verdict({one.supports for one in said}), said)
 
 
-def _verdict(sides: set[bool]) -> Verdict:
+def _overall_verdict(sides: set[bool]) -> Verdict:
     if len(sides) == 2:
         return "disputed"
     if not sides:
@@ -82,28 +82,30 @@ def _verdict(sides: set[bool]) -> Verdict:
     return "supported" if True in sides else "contradicted"
 
 
-def _bearing(mine: Claim, hits: Sequence[Hit], language: Language) -> Iterator[Said]:
+def _bearing_sentences(
+    mine: Claim, hits: Sequence[Hit], language: Language
+) -> Iterator[BearingSentence]:
     for hit in hits:
         if hit.passage.language != language:
             continue
-        for start, end in sentences(hit.passage.text):
-            theirs = read(hit.passage.text[start:end])
+        for start, end in split_sentences(hit.passage.text):
+            theirs = read_claim(hit.passage.text[start:end])
             shared = [word for word in mine.content if word in theirs.content]
             share = len(shared) / max(1, len(mine.content))
             evidence = Evidence(hit, start, end, "claim")
-            if states(mine, theirs, language):
-                yield Said(evidence, True, ", ".join(shared), share)
-            elif seen := difference(mine, theirs, language):
-                yield Said(evidence, False, f"{seen.mine} / {seen.theirs}", share)
+            if supports_claim(mine, theirs, language):
+                yield BearingSentence(evidence, True, ", ".join(shared), share)
+            elif seen := find_difference(mine, theirs, language):
+                yield BearingSentence(evidence, False, f"{seen.mine} / {seen.theirs}", share)
 
 
-def states(mine: Claim, theirs: Claim, language: Language) -> bool:
+def supports_claim(mine: Claim, theirs: Claim, language: Language) -> bool:
     """Whether the sentence `theirs` supports the claim `mine`, by the rules above."""
-    shared, _ = common(mine, theirs)
+    shared, _ = shared_content(mine, theirs)
     if len(shared) < (2 if language == "en" else 3) or len(shared) < COVERED * len(mine.content):
         return False
     return (
-        contexts(mine.text) == contexts(theirs.text)
+        clinical_contexts(mine.text) == clinical_contexts(theirs.text)
         and _same_order(mine, theirs, shared)
         and _same_amounts(mine.text, theirs.text)
         and _same_directions(mine.text, theirs.text)
@@ -119,11 +121,13 @@ def _same_order(mine: Claim, theirs: Claim, shared: Sequence[str]) -> bool:
 
 
 def _same_amounts(mine: str, theirs: str) -> bool:
-    there = amounts(theirs)
-    within = all(any(each.within(other) for other in there) for each in amounts(mine))
-    return within and numbers(mine) <= numbers(theirs)
+    there = read_amounts(theirs)
+    within = all(any(each.lies_within(other) for other in there) for each in read_amounts(mine))
+    return within and other_numbers(mine) <= other_numbers(theirs)
 
 
 def _same_directions(mine: str, theirs: str) -> bool:
-    there = directions(theirs)
-    return all(set(there.get(axis, ())) == set(ways) for axis, ways in directions(mine).items())
+    there = read_directions(theirs)
+    return all(
+        set(there.get(axis, ())) == set(ways) for axis, ways in read_directions(mine).items()
+    )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from osler.answer.base import NOTHING_SAID
 from osler.answer.options import written_option
-from osler.retrieve.words import terms
-from osler.text import sentences
+from osler.retrieve.words import content_terms
+from osler.text import split_sentences
 from osler.trace import Run
 from osler.types import Answer, Authorship, Evidence, Hit, Question, Statement
 
@@ -23,7 +23,7 @@ _ANSWER_TAG = re.compile(r"<answer>.*?(?:</answer>|$)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenComposer:
     """Statements are the draft's sentences; [n] names the n-th hit.
 
     A mark is believed only where the passage has a sentence with `overlap` of the
@@ -35,11 +35,11 @@ class Written:
     overlap: float = 0.75
 
     @property
-    def drafts(self) -> bool:
+    def uses_draft(self) -> bool:
         return True
 
     @property
-    def words(self) -> bool:
+    def writes_answer(self) -> bool:
         return False
 
     async def conclude(
@@ -52,7 +52,7 @@ class Written:
             note = NOTHING_SAID[question.language]
             return Answer(option=option, note=note, language=question.language)
         evidence: list[Evidence] = []
-        statements = [self._statement(part, hits, evidence) for part in _parts(text)]
+        statements = [self._build_statement(part, hits, evidence) for part in _split_draft(text)]
         return Answer(
             tuple(statements),
             tuple(evidence),
@@ -62,33 +62,35 @@ class Written:
             question.language,
         )
 
-    def _statement(self, part: str, hits: Sequence[Hit], evidence: list[Evidence]) -> Statement:
+    def _build_statement(
+        self, part: str, hits: Sequence[Hit], evidence: list[Evidence]
+    ) -> Statement:
         text = _MARK.sub("", part).strip()
         marks = [int(number) for number in _MARK.findall(part)]
         marked = [hits[n - 1] for n in marks if 1 <= n <= len(hits)]
         cites = []
-        for quote in self._support(text, marked or hits, every=bool(marked)):
+        for quote in self._find_support(text, marked or hits, every=bool(marked)):
             if quote not in evidence:
                 evidence.append(quote)
             cites.append(evidence.index(quote) + 1)
         return Statement(text, tuple(cites))
 
-    def _support(self, text: str, hits: Sequence[Hit], *, every: bool) -> list[Evidence]:
+    def _find_support(self, text: str, hits: Sequence[Hit], *, every: bool) -> list[Evidence]:
         """The best sentence of each hit (or of the best hit) that shares enough words."""
-        wanted = set(terms(text))
+        wanted = set(content_terms(text))
         found = []
         for hit in hits:
-            share, start, end = _nearest(wanted, hit)
+            share, start, end = _nearest_sentence(wanted, hit)
             if wanted and share >= self.overlap:
                 found.append((share, Evidence(hit, start, end, "answer")))
         found.sort(key=lambda pair: -pair[0])
         return [quote for _, quote in (found if every else found[:1])]
 
 
-def _parts(text: str) -> list[str]:
+def _split_draft(text: str) -> list[str]:
     """The draft's sentences, each with the marks that follow its full stop."""
     parts: list[str] = []
-    for start, end in sentences(text):
+    for start, end in split_sentences(text):
         part = text[start:end]
         if parts and not _MARK.sub("", part).strip():
             parts[-1] += part
@@ -102,10 +104,10 @@ def _parts(text: str) -> list[str]:
     return [part for part in parts if _MARK.sub("", part).strip()]
 
 
-def _nearest(wanted: set[str], hit: Hit) -> tuple[float, int, int]:
+def _nearest_sentence(wanted: set[str], hit: Hit) -> tuple[float, int, int]:
     """The passage's sentence with the largest share of the wanted words, and that share."""
     best = (0.0, 0, 0)
-    for start, end in sentences(hit.passage.text):
-        shared = len(wanted & set(terms(hit.passage.text[start:end])))
+    for start, end in split_sentences(hit.passage.text):
+        shared = len(wanted & set(content_terms(hit.passage.text[start:end])))
         best = max(best, (shared / max(1, len(wanted)), start, end), key=lambda b: b[0])
     return best

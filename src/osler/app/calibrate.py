@@ -4,7 +4,7 @@
 question, what the strategy finds and would conclude from it at once, valued as in a run. Sigma
 is a quantile of those values: with 0.9, nine in ten of such conclusions may stand. Either is written into the
 settings file with what it was fitted to, and is used only there (`wiring.threshold`,
-`wiring.thinking.tau`).
+`wiring.thinking.boundary_tau`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Literal
 
 from osler.app import wiring
-from osler.app.config import KagThinker, Loaded, Settings, TcRag
+from osler.app.config import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings
 from osler.app.wiring import thinking
 from osler.errors import BadConfig, BadQuestion
 from osler.kb.base import Progress
-from osler.methods.kag.calibration import Attempted, Graded, attempted, tau_of
+from osler.methods.kag.calibration import CalibrationAttempt, GoldAnswer, attempt_question, tau_of
 from osler.questions import parse_question
 from osler.retrieve.lookup import look_up
 from osler.trace import Run
@@ -36,7 +36,7 @@ _LEAST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Valued:
+class QuestionValue:
     """A question and the state value of its first conclusion."""
 
     question: Question
@@ -45,13 +45,13 @@ class Valued:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class StateValues:
     model: str
     """Identity of the planner, whose state value it is."""
     metric: Literal["cppl", "uct"]
-    values: tuple[Valued, ...]
+    values: tuple[QuestionValue, ...]
 
-    def known(self, language: Language | None = None) -> list[float]:
+    def known_values(self, language: Language | None = None) -> list[float]:
         """The values there are, of one language or of all."""
         return [
             valued.value
@@ -61,7 +61,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class SigmaFit:
     """What goes into [calibration]."""
 
     sigma: float
@@ -74,7 +74,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
-class FittedTau:
+class TauFit:
     """What goes into [calibration] for KAG-Thinker's boundary."""
 
     tau: float
@@ -90,12 +90,12 @@ def packaged_questions() -> list[Question]:
     return [graded.question for graded in packaged_graded()]
 
 
-def packaged_graded() -> list[Graded]:
+def packaged_graded() -> list[GoldAnswer]:
     """The same with their answers."""
-    found: list[Graded] = []
+    found: list[GoldAnswer] = []
     for name in ("calibration_en.jsonl", "calibration_zh.jsonl"):
         text = files("osler.sample").joinpath(name).read_text(encoding="utf-8")
-        found += _graded(text, name)
+        found += _parse_graded(text, name)
     return found
 
 
@@ -104,12 +104,12 @@ def read_questions(path: Path) -> list[Question]:
 
     Raises `BadQuestion` naming file, line and fix.
     """
-    return [graded.question for graded in _read(path)]
+    return [graded.question for graded in _read_lines(path)]
 
 
-def read_graded(path: Path) -> list[Graded]:
+def read_graded(path: Path) -> list[GoldAnswer]:
     """The same with `answer`, which each line must have: a text, or the letter of an option."""
-    found = _read(path)
+    found = _read_lines(path)
     for number, graded in enumerate(found, 1):
         if not graded.answer:
             raise BadQuestion(
@@ -118,19 +118,19 @@ def read_graded(path: Path) -> list[Graded]:
     return found
 
 
-def _read(path: Path) -> list[Graded]:
+def _read_lines(path: Path) -> list[GoldAnswer]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise BadQuestion(
             f"{path} cannot be read: {error}", fix="name a file of JSON Lines with --questions"
         ) from error
-    if not (found := _graded(text, str(path))):
+    if not (found := _parse_graded(text, str(path))):
         raise BadQuestion(f"{path} has no question", fix='write lines like {"question": "…"}')
     return found
 
 
-def _graded(text: str, name: str) -> list[Graded]:
+def _parse_graded(text: str, name: str) -> list[GoldAnswer]:
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -141,7 +141,7 @@ def _graded(text: str, name: str) -> list[Graded]:
             listed = options.values() if isinstance(options, dict) else options
             question = parse_question(row["question"], options=tuple(map(str, listed)))
             answer = str(row.get("answer") or "").strip()
-            found.append(Graded(question, _in_words(question, answer)))
+            found.append(GoldAnswer(question, _option_text(question, answer)))
         except (ValueError, TypeError, AttributeError, KeyError, BadQuestion) as error:
             raise BadQuestion(
                 f"{name}:{number}: no question: {error}",
@@ -150,18 +150,18 @@ def _graded(text: str, name: str) -> list[Graded]:
     return found
 
 
-def _in_words(question: Question, answer: str) -> str:
+def _option_text(question: Question, answer: str) -> str:
     """A letter as the text of its option."""
-    return question.option(answer) if answer in question.letters else answer
+    return question.option_text(answer) if answer in question.letters else answer
 
 
-async def measure(
+async def measure_state_values(
     settings: Settings, questions: Sequence[Question], *, progress: Progress | None = None
-) -> Measured:
+) -> StateValues:
     """The value of each question. Raises `BadConfig` unless the strategy is a monitored TC-RAG."""
-    chosen, metric = _monitored(settings)
-    parts = await wiring.live(settings)
-    machine = wiring.machine(settings, chosen, parts)
+    chosen, metric = _require_monitored(settings)
+    parts = await wiring.live_parts(settings)
+    machine = wiring.build_machine(settings, chosen, parts)
     found = parts.retriever("calibrate", parts.sources)
     values = []
     for number, question in enumerate(questions):
@@ -170,36 +170,36 @@ async def measure(
         run = Run(seed=settings.sampling.seed)
         hits = (await look_up(found, question.text, run, k=chosen.k)).hits
         value = await machine.first_value(question, hits, run) if hits else None
-        values.append(Valued(question, value))
-    return Measured(machine.model.name, metric, tuple(values))
+        values.append(QuestionValue(question, value))
+    return StateValues(machine.model.name, metric, tuple(values))
 
 
 async def measure_tau(
-    settings: Settings, graded: Sequence[Graded], *, progress: Progress | None = None
-) -> tuple[str, list[Attempted]]:
+    settings: Settings, graded: Sequence[GoldAnswer], *, progress: Progress | None = None
+) -> tuple[str, list[CalibrationAttempt]]:
     """The reader's identity, and what it says of each question by itself.
 
     Raises `BadConfig` unless the strategy is a KAG-Thinker whose boundary weighs likelihood.
     """
     chosen = settings.strategy
-    if not isinstance(chosen, KagThinker) or chosen.boundary not in ("both", "likelihood"):
+    if not isinstance(chosen, KagThinkerSettings) or chosen.boundary not in ("both", "likelihood"):
         raise BadConfig(
             "only a KAG-Thinker whose boundary weighs likelihood has a tau to calibrate",
             fix='set strategy.kind = "kag-thinker" and strategy.boundary = "both"',
         )
-    parts = await wiring.live(settings)
+    parts = await wiring.live_parts(settings)
     boundary = thinking.own_knowledge(settings, chosen, parts)
     points = []
     for number, each in enumerate(graded):
         if progress is not None:
             progress("questions", number, len(graded))
-        points.append(await attempted(boundary, each, Run(seed=settings.sampling.seed)))
+        points.append(await attempt_question(boundary, each, Run(seed=settings.sampling.seed)))
     return boundary.speaker.model.name, points
 
 
 def fit_tau(
-    model: str, points: Sequence[Attempted], *, share: float, questions: str, today: date
-) -> FittedTau:
+    model: str, points: Sequence[CalibrationAttempt], *, share: float, questions: str, today: date
+) -> TauFit:
     """Raises `BadConfig` where the model tried too few questions, or tells no probabilities."""
     told = [point for point in points if point.probability is not None]
     if len(told) < _LEAST:
@@ -209,12 +209,12 @@ def fit_tau(
             fix="give questions that it may know, with --questions FILE",
         )
     found = tau_of(points, share)
-    return FittedTau(found, model, share, len(told), today.isoformat(), questions)
+    return TauFit(found, model, share, len(told), today.isoformat(), questions)
 
 
-def _monitored(settings: Settings) -> tuple[TcRag, Literal["cppl", "uct"]]:
+def _require_monitored(settings: Settings) -> tuple[TcRagSettings, Literal["cppl", "uct"]]:
     chosen = settings.strategy
-    if not isinstance(chosen, TcRag) or chosen.metric == "off":
+    if not isinstance(chosen, TcRagSettings) or chosen.metric == "off":
         raise BadConfig(
             "only a monitored TC-RAG has a sigma to calibrate",
             fix='set strategy.kind = "tc-rag" and strategy.metric = "cppl" or "uct"',
@@ -222,16 +222,16 @@ def _monitored(settings: Settings) -> tuple[TcRag, Literal["cppl", "uct"]]:
     return chosen, chosen.metric
 
 
-def fit(measured: Measured, *, quantile: float, questions: str, today: date) -> Fitted:
+def fit_sigma(measured: StateValues, *, quantile: float, questions: str, today: date) -> SigmaFit:
     """The quantile of the values, to three digits. Raises `BadConfig` for too few values."""
-    known = measured.known()
+    known = measured.known_values()
     if len(known) < _LEAST:
         raise BadConfig(
             f"{len(known)} of {len(measured.values)} questions were answered from the knowledge"
             f" base; {_LEAST} are needed",
             fix="give questions that it answers, with --questions FILE",
         )
-    return Fitted(
+    return SigmaFit(
         float(f"{quantile_of(known, quantile):.3g}"),
         measured.metric,
         measured.model,
@@ -251,7 +251,7 @@ def quantile_of(known: Sequence[float], share: float) -> float:
     return ordered[low] + (place - low) * (ordered[high] - ordered[low])
 
 
-def refuse_hand_set(loaded: Loaded) -> None:
+def refuse_hand_set(loaded: LoadedSettings) -> None:
     """Raises `BadConfig` where strategy.sigma or strategy.tau is set: it would go before any
     calibration."""
     chosen = loaded.settings.strategy
@@ -264,7 +264,7 @@ def refuse_hand_set(loaded: Loaded) -> None:
             )
 
 
-def write(found: Fitted | FittedTau, path: Path, *, force: bool = False) -> None:
+def write_calibration(found: SigmaFit | TauFit, path: Path, *, force: bool = False) -> None:
     """Puts the fit into the file's [calibration], and keeps every other line as it is.
 
     `force` comments out a strategy.sigma or strategy.tau. Raises `BadConfig` where the file
@@ -273,8 +273,11 @@ def write(found: Fitted | FittedTau, path: Path, *, force: bool = False) -> None
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         lines = _without_hand_set(text.splitlines()) if force else text.splitlines()
-        told = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in _pairs(found)]
-        made = "\n".join(_replaced(lines, told)) + "\n"
+        told = [
+            f"{key} = {json.dumps(value, ensure_ascii=False)}"
+            for key, value in _field_values(found)
+        ]
+        made = "\n".join(_replace_keys(lines, told)) + "\n"
         tomllib.loads(made)
         draft = path.with_name(f".{path.name}.partial")
         draft.write_text(made, encoding="utf-8")
@@ -285,7 +288,7 @@ def write(found: Fitted | FittedTau, path: Path, *, force: bool = False) -> None
         ) from error
 
 
-def _pairs(found: Fitted | FittedTau) -> list[tuple[str, object]]:
+def _field_values(found: SigmaFit | TauFit) -> list[tuple[str, object]]:
     return [(name, getattr(found, name)) for name in type(found).__dataclass_fields__]
 
 
@@ -295,7 +298,7 @@ _STRATEGY = re.compile(r"^\s*\[\s*strategy\s*\]")
 _HAND_SET = re.compile(r"^\s*(?:sigma|tau)\s*=")
 
 
-def _block(lines: Sequence[str], header: re.Pattern[str]) -> tuple[int, int] | None:
+def _find_table(lines: Sequence[str], header: re.Pattern[str]) -> tuple[int, int] | None:
     """Where a table stands: its header's line, and that of the next table."""
     start = next((i for i, line in enumerate(lines) if header.match(line)), None)
     if start is None:
@@ -305,7 +308,7 @@ def _block(lines: Sequence[str], header: re.Pattern[str]) -> tuple[int, int] | N
 
 
 def _without_hand_set(lines: Sequence[str]) -> list[str]:
-    found = _block(lines, _STRATEGY)
+    found = _find_table(lines, _STRATEGY)
     within = range(*found) if found else range(0)
     return [
         f"#{line}" if i in within and _HAND_SET.match(line) else line
@@ -313,9 +316,9 @@ def _without_hand_set(lines: Sequence[str]) -> list[str]:
     ]
 
 
-def _replaced(lines: list[str], told: list[str]) -> list[str]:
+def _replace_keys(lines: list[str], told: list[str]) -> list[str]:
     """The lines with the table's keys as told; its comments stay, and so do those after it."""
-    found = _block(lines, _CALIBRATION)
+    found = _find_table(lines, _CALIBRATION)
     if found is None:
         gap = [""] if lines and lines[-1].strip() else []
         return [*lines, *gap, "[calibration]", *told]

@@ -10,24 +10,31 @@ from importlib.metadata import version
 from pathlib import Path
 
 from osler.app import wiring
-from osler.app.config import STRATEGIES, Settings, presets
+from osler.app.config import STRATEGIES, Settings, read_presets
 from osler.app.wiring import graphs
 from osler.errors import BadConfig
 from osler.evaluate import plan as planning
-from osler.evaluate.datasets import Loaded, data_set
+from osler.evaluate.datasets import LoadedDataset, data_set
 from osler.evaluate.datasets.hub import PREFIX, hub_file, parse_hub
-from osler.evaluate.export import Harness, export
-from osler.evaluate.export.write import Part
-from osler.evaluate.judged import Form, Judgement, Judging
+from osler.evaluate.export import Harness, export_tasks
+from osler.evaluate.export.write import ExportedTask
+from osler.evaluate.judged import Form, Judgement, JudgingRun
 from osler.evaluate.judges import Judge
-from osler.evaluate.plan import Entrant, Plan
-from osler.evaluate.runner import Cell, Finished, Keep, Progress, Ready, Runner
-from osler.llm.recording.response_cache import Replies
+from osler.evaluate.plan import Entrant, EvaluationPlan
+from osler.evaluate.runner import (
+    EvaluationRunner,
+    Keep,
+    Progress,
+    ReadyStrategy,
+    RunnerCell,
+    SolvedRun,
+)
+from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.table import ATTENTION, CHAINS, METHODS_BY_KIND
 from osler.trace import Solver
 
-KeepRun = Callable[[Settings, wiring.Parts, Tape, Finished], str]
+KeepRun = Callable[[Settings, wiring.Parts, Tape, SolvedRun], str]
 """Keeps a finished run with its tape; returns its name below `runs/` of the log folder."""
 ALL = "all"
 """Stands for every strategy, with what follows it for each: "all:answer.candidates=1"."""
@@ -49,8 +56,8 @@ class Trial:
 
     settings: Mapping[str, Settings]
     """Label to settings, in the order in which they run."""
-    plan: Plan
-    cells: tuple[Cell, ...]
+    plan: EvaluationPlan
+    cells: tuple[RunnerCell, ...]
 
 
 def strategy_settings(label: str, load: Load) -> Settings:
@@ -71,7 +78,7 @@ def strategy_settings(label: str, load: Load) -> Settings:
         key.strip() if "." in key else f"strategy.{key.strip()}": value
         for key, _, value in settings
     }
-    if name in presets() and name not in STRATEGIES:
+    if name in read_presets() and name not in STRATEGIES:
         return load(flags, name)
     return load({"strategy.kind": name, **flags}, None)
 
@@ -90,23 +97,23 @@ def labels_of(words: Sequence[str], load: Load) -> tuple[list[str], dict[str, st
             continue
         for kind in STRATEGIES:
             label = f"{kind}{colon}{settings}"
-            if needs := _unmet(strategy_settings(label, load)):
+            if needs := _unmet_need(strategy_settings(label, load)):
                 left_out[kind] = f"it needs {_LACKS[needs][0]}"
             else:
                 labels.append(label)
     return list(dict.fromkeys(labels)), left_out
 
 
-def _unmet(settings: Settings) -> str:
+def _unmet_need(settings: Settings) -> str:
     """What the strategy needs and has not: a key of `_LACKS`, or empty."""
     method = METHODS_BY_KIND.get(settings.strategy.kind)
     needs = method.needs if method else ""
-    if needs == ATTENTION and settings.role("reader").kind != "transformers":
+    if needs == ATTENTION and settings.model_for("reader").kind != "transformers":
         return needs
-    return needs if needs == CHAINS and not graphs.exists(settings) else ""
+    return needs if needs == CHAINS and not graphs.has_graph(settings) else ""
 
 
-def read_task(word: str, folder: Path | None) -> Loaded:
+def read_task(word: str, folder: Path | None) -> LoadedDataset:
     """A data set by name, or "NAME=FILE+FILE" for files that lie elsewhere.
 
     A file may be on the hub (`datasets.hub`). Raises `BadConfig`, `MalformedSource` and what
@@ -115,7 +122,7 @@ def read_task(word: str, folder: Path | None) -> Loaded:
     name, equals, files = word.partition("=")
     found = data_set(name.strip())
     if equals:
-        return found.read([_file(file.strip(), folder) for file in files.split("+")])
+        return found.read([_task_file(file.strip(), folder) for file in files.split("+")])
     if folder is None:
         raise BadConfig(
             f"where are the files of {name}?", fix=f"name their folder with --data: {found.origin}"
@@ -123,7 +130,7 @@ def read_task(word: str, folder: Path | None) -> Loaded:
     return found.load(folder)
 
 
-def _file(word: str, folder: Path | None) -> Path:
+def _task_file(word: str, folder: Path | None) -> Path:
     if not word.startswith(PREFIX):
         return Path(word).expanduser()
     file = parse_hub(word)
@@ -134,7 +141,7 @@ def _file(word: str, folder: Path | None) -> Path:
     return hub_file(file, folder)
 
 
-def trial(
+def make_trial(
     tasks: Sequence[str],
     labels: Sequence[str],
     load: Load,
@@ -147,11 +154,11 @@ def trial(
     """Everything is read and checked before the first sample is tried."""
     settings = {label: strategy_settings(label, load) for label in labels}
     for label, found in settings.items():
-        if needs := _unmet(found):
+        if needs := _unmet_need(found):
             lacks, fix = _LACKS[needs]
             raise BadConfig(f"{label} needs {lacks}", fix=fix)
     entrants = {
-        label: planning.entrant(label, found.model_dump(mode="json"))
+        label: planning.make_entrant(label, found.model_dump(mode="json"))
         for label, found in settings.items()
     }
     noted, cells, kept = {}, [], []
@@ -159,16 +166,16 @@ def trial(
         loaded = read_task(word, data)
         task = planning.task_of(loaded, data_set(loaded.name).kind)
         noted[task.name] = task
-        samples = planning.chosen(loaded.samples, limit, seed)
+        samples = planning.choose_samples(loaded.samples, limit, seed)
         kept.append((task, samples))
     for label in labels:
-        cells += [Cell(label, task.name, samples) for task, samples in kept]
+        cells += [RunnerCell(label, task.name, samples) for task, samples in kept]
     asked = {label: {task.name: len(samples) for task, samples in kept} for label in labels}
-    made = Plan(seed, noted, entrants, asked, version("osler"), experiment)
+    made = EvaluationPlan(seed, noted, entrants, asked, version("osler"), experiment)
     return Trial(settings, made, tuple(cells))
 
 
-async def run(
+async def run_trial(
     made: Trial,
     folder: Path,
     *,
@@ -176,57 +183,57 @@ async def run(
     again: bool = True,
     progress: Progress | None = None,
     keep: KeepRun | None = None,
-    replies: Replies | None = None,
-) -> Plan:
+    replies: ResponseCache | None = None,
+) -> EvaluationPlan:
     """Tries what the log folder lacks; `keep`: every run with its tape.
 
     What `replies` knows is not asked of a model again, under whichever strategy.
     Raises `BadRun` where the folder was made otherwise.
     """
-    planning.keep(folder, made.plan)
+    planning.save_plan(folder, made.plan)
 
-    async def prepare(label: str) -> Ready:
-        ready = await prepared(made.settings[label], keep, replies)
+    async def prepare(label: str) -> ReadyStrategy:
+        ready = await prepare_strategy(made.settings[label], keep, replies)
         known = replace(
             made.plan.entrants[label], models=dict(ready.models), snapshot=ready.snapshot
         )
-        planning.keep(folder, _only(made.plan, known))
+        planning.save_plan(folder, _narrow_plan(made.plan, known))
         return ready
 
-    await Runner(folder, prepare, jobs, again, progress).run(made.cells)
-    return planning.read(folder)
+    await EvaluationRunner(folder, prepare, jobs, again, progress).run(made.cells)
+    return planning.read_plan(folder)
 
 
-def _only(plan: Plan, entrant: Entrant) -> Plan:
+def _narrow_plan(plan: EvaluationPlan, entrant: Entrant) -> EvaluationPlan:
     return replace(plan, entrants={entrant.label: entrant})
 
 
-async def prepared(
-    settings: Settings, keep: KeepRun | None = None, replies: Replies | None = None
-) -> Ready:
+async def prepare_strategy(
+    settings: Settings, keep: KeepRun | None = None, replies: ResponseCache | None = None
+) -> ReadyStrategy:
     """The strategy, with its models and its knowledge base open."""
-    parts = await wiring.live(settings)
+    parts = await wiring.live_parts(settings)
     if replies is not None:
-        parts = wiring.remembered(settings, parts, replies)
-    solver: Solver = wiring.solver(settings, parts)
+        parts = wiring.remember_replies(settings, parts, replies)
+    solver: Solver = wiring.build_solver(settings, parts)
 
-    def taped(keep: KeepRun) -> tuple[Solver, Keep]:
+    def record_sample(keep: KeepRun) -> tuple[Solver, Keep]:
         tape = Tape()
-        recorded = wiring.recorded(parts, tape)
-        return wiring.solver(settings, recorded), partial(keep, settings, recorded, tape)
+        recorded = wiring.record_parts(parts, tape)
+        return wiring.build_solver(settings, recorded), partial(keep, settings, recorded, tape)
 
-    return Ready(
+    return ReadyStrategy(
         solver,
         {str(role): name for role, name in parts.names.items()},
         parts.snapshot,
-        wiring.budget(settings),
+        wiring.run_budget(settings),
         settings.sampling.seed,
         settings.strategy.kind,
-        None if keep is None else partial(taped, keep),
+        None if keep is None else partial(record_sample, keep),
     )
 
 
-async def judge(
+async def judge_answers(
     settings: Settings,
     folder: Path,
     form: Form,
@@ -234,18 +241,18 @@ async def judge(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> list[Judgement]:
-    """New judgements by the model in the role `judge`. Raises `BadRun` where there is nothing."""
-    planning.read(folder)
-    ready = (await wiring.cast(settings, ("judge",)))["judge"]
+    """New judgements by the model in the role `judge_answers`. Raises `BadRun` where there is nothing."""
+    planning.read_plan(folder)
+    ready = (await wiring.load_roles(settings, ("judge",)))["judge"]
     made = []
-    async for one in Judging(folder, form, Judge(ready.model, ready.constrains), limit).run():
+    async for one in JudgingRun(folder, form, Judge(ready.model, ready.constrains), limit).run():
         made.append(one)
         if progress is not None:
             progress(f"{form} by {one.judge}", len(made), None)
     return made
 
 
-def exported(
+def export_for_harness(
     tasks: Sequence[str],
     harness: Harness,
     folder: Path,
@@ -254,10 +261,10 @@ def exported(
     limit: int | None,
     seed: int,
 ) -> list[Path]:
-    """The same samples that `trial` would try, as files for another harness."""
+    """The same samples that `make_trial` would try, as files for another harness."""
     parts = []
     for word in tasks:
         loaded = read_task(word, data)
-        samples = planning.chosen(loaded.samples, limit, seed)
-        parts.append(Part(loaded.name, data_set(loaded.name).kind, samples, loaded.digest))
-    return export(parts, harness, folder)
+        samples = planning.choose_samples(loaded.samples, limit, seed)
+        parts.append(ExportedTask(loaded.name, data_set(loaded.name).kind, samples, loaded.digest))
+    return export_tasks(parts, harness, folder)

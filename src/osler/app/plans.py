@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from osler.app import wiring
 from osler.app.config import Settings
-from osler.app.runs import planning
+from osler.app.runs import open_planning
 from osler.evaluate.intervals import Estimate, difference, proportion
-from osler.evaluate.labeled_questions import Posed
+from osler.evaluate.labeled_questions import LabeledQuestion
 from osler.evaluate.planning import (
-    Cost,
+    StageCost,
     cost_per_stage,
     diversity_per_plan,
     queries_per_source,
@@ -25,16 +25,16 @@ from osler.evaluate.planning import (
     words_per_query,
 )
 from osler.kb.base import Progress
-from osler.methods.omni.dossier import Dossier, dossier
+from osler.methods.omni.dossier import SavedPlan, save_plan
 from osler.methods.omni.plan import SourcePlan
 from osler.methods.omni.solver import OmniRag
-from osler.trace import Event, Run, Spent
+from osler.trace import BudgetExceeded, Event, Run
 
 ALL, NONE = "all", "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SourceAblation:
     """A row of Table 6."""
 
     sources: str
@@ -47,15 +47,15 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanReport:
-    rows: tuple[Row, ...]
+class PlanStudyReport:
+    rows: tuple[SourceAblation, ...]
     queries: dict[str, float]
     """Mean queries of a plan, by source (Fig. 7)."""
     words: dict[str, float | None]
     """Mean words of a query (Table 12)."""
     diversity: dict[str, float | None]
     """Mean of Eq. 5 over the plans (Table 13)."""
-    costs: dict[str, Cost]
+    costs: dict[str, StageCost]
     """Per question, by role, of a run with all sources."""
     seconds: dict[str, float]
     """Wall clock per question, by stage (Table 11)."""
@@ -64,88 +64,94 @@ class PlanReport:
 
 
 @dataclass
-class _Kept:
+class _PlanOutcomes:
     plans: list[SourcePlan] = field(default_factory=list)
     right: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     events: list[Event] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
 
-async def report(
-    settings: Settings, posed: Sequence[Posed], progress: Progress | None = None
-) -> PlanReport:
+async def study_plans(
+    settings: Settings, posed: Sequence[LabeledQuestion], progress: Progress | None = None
+) -> PlanStudyReport:
     """Plans, searches and reads every question, as often as there are sources, and twice more.
 
     Raises `BadConfig` where the strategy is not Omni-RAG.
     """
-    solver, parts = await planning(settings)
-    kept = _Kept()
+    solver, parts = await open_planning(settings)
+    kept = _PlanOutcomes()
     for number, one in enumerate(posed, 1):
-        await _one(settings, solver, parts.sources, one, kept)
+        await _study_question(settings, solver, parts.sources, one, kept)
         if progress:
             progress("questions", number, len(posed))
-    return PlanReport(
-        _rows(kept),
+    return PlanStudyReport(
+        _ablation_rows(kept),
         queries_per_source(kept.plans, parts.sources),
         words_per_query(kept.plans, parts.sources),
-        diversity_per_plan(kept.plans, parts.sources, wiring.encoder(settings)),
-        {role: _share(cost, len(posed)) for role, cost in cost_per_stage(kept.events).items()},
+        diversity_per_plan(kept.plans, parts.sources, wiring.load_encoder(settings)),
+        {role: _mean_cost(cost, len(posed)) for role, cost in cost_per_stage(kept.events).items()},
         {stage: seconds / len(posed) for stage, seconds in kept.seconds.items()},
-        wiring.planned_by(settings, parts),
+        wiring.planner_name(settings, parts),
         len(posed),
     )
 
 
-async def _one(
-    settings: Settings, solver: OmniRag, sources: tuple[str, ...], one: Posed, kept: _Kept
+async def _study_question(
+    settings: Settings,
+    solver: OmniRag,
+    sources: tuple[str, ...],
+    one: LabeledQuestion,
+    kept: _PlanOutcomes,
 ) -> None:
-    run = Run("plans", settings.sampling.seed, wiring.budget(settings))
+    run = Run("plans", settings.sampling.seed, wiring.run_budget(settings))
     plan, found = SourcePlan(), {}
     began = time.perf_counter()
     try:
-        proposal = await solver.propose(one.question, run)
+        proposal = await solver.propose_plan(one.question, run)
         kept.seconds["plan"] += time.perf_counter() - began
         began = time.perf_counter()
-        plan, found = proposal.plan, await solver.search(proposal, run)
+        plan, found = proposal.plan, await solver.search_plan(proposal, run)
         kept.seconds["search"] += time.perf_counter() - began
-    except Spent:
+    except BudgetExceeded:
         kept.seconds["plan"] += time.perf_counter() - began
     kept.plans.append(plan)
     kept.events += run.events
-    whole = dossier(plan, sources, found, question=one.question)
-    began, reading = time.perf_counter(), _run(settings)
-    kept.right[ALL].append(await _right(solver, one, whole, reading))
+    whole = save_plan(plan, sources, found, question=one.question)
+    began, reading = time.perf_counter(), _new_run(settings)
+    kept.right[ALL].append(await _reads_correctly(solver, one, whole, reading))
     kept.seconds["read"] += time.perf_counter() - began
     kept.events += reading.events
     for source in sources:
-        left = whole.without(source)
-        kept.right[source].append(await _right(solver, one, left, _run(settings)))
-    alone = await solver.answer(one.question, {}, _run(settings), alone=True)
+        left = whole.without_source(source)
+        kept.right[source].append(await _reads_correctly(solver, one, left, _new_run(settings)))
+    alone = await solver.answer_from(one.question, {}, _new_run(settings), alone=True)
     kept.right[NONE].append(alone.answer.option == one.gold)
 
 
-def _run(settings: Settings) -> Run:
+def _new_run(settings: Settings) -> Run:
     """Every reading has the same chance and the same bounds."""
-    return Run("plans", settings.sampling.seed, wiring.budget(settings))
+    return Run("plans", settings.sampling.seed, wiring.run_budget(settings))
 
 
-async def _right(solver: OmniRag, one: Posed, held: Dossier, run: Run) -> bool:
-    alone = not held.reading.plan.queries
-    solution = await solver.answer(one.question, held.found, run, alone=alone)
+async def _reads_correctly(
+    solver: OmniRag, one: LabeledQuestion, held: SavedPlan, run: Run
+) -> bool:
+    alone = not held.plan_reading.plan.queries
+    solution = await solver.answer_from(one.question, held.results_by_query, run, alone=alone)
     return solution.answer.option == one.gold
 
 
-def _rows(kept: _Kept) -> tuple[Row, ...]:
+def _ablation_rows(kept: _PlanOutcomes) -> tuple[SourceAblation, ...]:
     whole = kept.right[ALL]
     accuracy = sum(whole) / len(whole)
-    rows = [Row(ALL, proportion(sum(whole), len(whole)), None, None)]
+    rows = [SourceAblation(ALL, proportion(sum(whole), len(whole)), None, None)]
     for name, right in kept.right.items():
         if name != ALL:
             share = proportion(sum(right), len(right))
             change = difference(list(map(float, whole)), list(map(float, right)))
-            rows.append(Row(name, share, relative_drop(share.value, accuracy), change))
+            rows.append(SourceAblation(name, share, relative_drop(share.value, accuracy), change))
     return tuple(rows)
 
 
-def _share(cost: Cost, n: int) -> Cost:
-    return Cost(round(cost.calls / n), round(cost.tokens / n), cost.seconds / n)
+def _mean_cost(cost: StageCost, n: int) -> StageCost:
+    return StageCost(round(cost.calls / n), round(cost.tokens / n), cost.seconds / n)

@@ -10,18 +10,27 @@ from pathlib import Path
 from random import Random
 
 from osler.app import wiring
-from osler.app.config import Settings, TcRag
+from osler.app.config import Settings, TcRagSettings
 from osler.errors import BadConfig, BadQuestion
-from osler.evaluate.attacks import KINDS, NOISES, Cell, Target, attack, cell, read_targets
-from osler.evaluate.labeled_questions import Posed
-from osler.evaluate.sigma import METRICS, Metric, Outcome, outcome
+from osler.evaluate.attacks import (
+    KINDS,
+    NOISES,
+    AttackCell,
+    Target,
+    read_targets,
+    run_attack,
+    summarize_cell,
+)
+from osler.evaluate.labeled_questions import LabeledQuestion
+from osler.evaluate.sigma import METRICS, Metric, SigmaOutcome, record_outcome
 from osler.kb.base import Progress
 from osler.llm.recording.tape import Tape
 from osler.methods.tcrag.machine import TuringMachine
-from osler.retrieve.relevance import Coverage
-from osler.retrieve.words import terms
+from osler.retrieve.relevance import CoverageRelevance
+from osler.retrieve.words import content_terms
+from osler.sources.catalogue import RESEARCH, WIKI
 from osler.trace import Run
-from osler.types import RESEARCH, WIKI, Retriever
+from osler.types import Retriever
 
 
 def read_noise(path: Path, *, limit: int, seed: int) -> list[Target]:
@@ -39,7 +48,7 @@ def read_noise(path: Path, *, limit: int, seed: int) -> list[Target]:
     return [every[n] for n in sorted(chosen)]
 
 
-def levels(**written: str) -> dict[Metric, list[float]]:
+def parse_sigmas(**written: str) -> dict[Metric, list[float]]:
     """Values of sigma by metric, from "5,10,20". Raises `BadConfig` for what is no such list."""
     found: dict[Metric, list[float]] = {}
     for metric in METRICS:
@@ -56,12 +65,12 @@ def levels(**written: str) -> dict[Metric, list[float]]:
 
 async def sigma_sweep(
     settings: Settings,
-    posed: Sequence[Posed],
+    posed: Sequence[LabeledQuestion],
     sigmas: Mapping[Metric, Sequence[float]],
     *,
     progress: Progress | None = None,
-    done: Callable[[Outcome], None] | None = None,
-) -> list[Outcome]:
+    done: Callable[[SigmaOutcome], None] | None = None,
+) -> list[SigmaOutcome]:
     """Every question under every sigma; `done` is told each outcome as it comes.
 
     A run is the same under two sigmas until a conclusion lies between them. So each question is
@@ -69,87 +78,89 @@ async def sigma_sweep(
     model sees sigma (`strategy.visible`) is every run made anew. Raises `BadConfig` unless
     the strategy is TC-RAG.
     """
-    chosen = _tc_rag(settings)
-    parts = await wiring.live(settings)
-    outcomes: list[Outcome] = []
+    chosen = _require_tc_rag(settings)
+    parts = await wiring.live_parts(settings)
+    outcomes: list[SigmaOutcome] = []
     for metric, levels in sigmas.items():
         for number, one in enumerate(posed):
             if progress is not None:
                 progress(f"questions under {metric}", number, len(posed))
-            for found in await _under(settings, chosen, parts, one, metric, sorted(levels)):
+            for found in await _run_levels(settings, chosen, parts, one, metric, sorted(levels)):
                 outcomes.append(found)
                 if done is not None:
                     done(found)
     return outcomes
 
 
-async def _under(
+async def _run_levels(
     settings: Settings,
-    chosen: TcRag,
+    chosen: TcRagSettings,
     parts: wiring.Parts,
-    posed: Posed,
+    posed: LabeledQuestion,
     metric: Metric,
     levels: Sequence[float],
-) -> list[Outcome]:
+) -> list[SigmaOutcome]:
     tape, found = Tape(), []
     for sigma in levels:
         strategy = chosen.model_copy(update={"metric": metric, "sigma": sigma})
         under = settings.model_copy(update={"strategy": strategy})
         if sigma == levels[0] or chosen.visible:
-            given = wiring.recorded(parts, tape)
+            given = wiring.record_parts(parts, tape)
         else:
-            given = wiring.replayed(
+            given = wiring.replay_parts(
                 tape, parts.names, parts.sources, parts.snapshot, parts.carriers
             )
-        run = Run(posed.question.id, settings.sampling.seed, wiring.budget(settings))
-        solution = await wiring.machine(under, strategy, given).solve(posed.question, run)
-        found.append(outcome(posed, metric, sigma, solution, run.events))
+        run = Run(posed.question.id, settings.sampling.seed, wiring.run_budget(settings))
+        solution = await wiring.build_machine(under, strategy, given).solve(posed.question, run)
+        found.append(record_outcome(posed, metric, sigma, solution, run.events))
     return found
 
 
-async def attacked(
+async def run_attacks(
     settings: Settings, targets: Sequence[Target], *, progress: Progress | None = None
-) -> list[Cell]:
+) -> list[AttackCell]:
     """The six cells of Table 3 for the configured model; no knowledge base is needed.
 
     Two tools find each target's passages: after a Backtrack there is one left to ask. Raises
     `BadConfig` unless the strategy is TC-RAG.
     """
-    chosen = _tc_rag(settings)
-    parts = await _without_knowledge(settings, targets)
+    chosen = _require_tc_rag(settings)
+    parts = await _open_parts(settings, targets)
 
-    def build(retriever: Retriever) -> TuringMachine:
-        return wiring.machine(settings, chosen, replace(parts, retriever=lambda *_: retriever))
+    def build_machine(retriever: Retriever) -> TuringMachine:
+        return wiring.build_machine(
+            settings, chosen, replace(parts, retriever=lambda *_: retriever)
+        )
 
     cells, seed = [], settings.sampling.seed
     for number, (kind, noise) in enumerate((k, n) for k in KINDS for n in NOISES):
         if progress is not None:
             progress(f"{kind} attack, {noise} noise", number, len(KINDS) * len(NOISES))
-        outcomes = await attack(build, targets, kind, noise, seed=seed)
+        outcomes = await run_attack(build_machine, targets, kind, noise, seed=seed)
         if outcomes:
-            cells.append(cell(kind, noise, outcomes))
+            cells.append(summarize_cell(kind, noise, outcomes))
     return cells
 
 
-async def _without_knowledge(settings: Settings, targets: Iterable[Target]) -> wiring.Parts:
+async def _open_parts(settings: Settings, targets: Iterable[Target]) -> wiring.Parts:
     """Parts whose words are rare by how few passages of the targets hold them."""
     every = [p for t in targets for p in (*t.passages, *t.relevant, *t.irrelevant)]
-    held = Counter(term for passage in every for term in terms(passage.text))
+    held = Counter(term for passage in every for term in content_terms(passage.text))
 
-    def rarity(asked: Sequence[str]) -> dict[str, float]:
+    def term_rarity(asked: Sequence[str]) -> dict[str, float]:
         """As `KnowledgeBase.rarity` has it."""
         return {t: log(1 + (len(every) - held[t] + 0.5) / (held[t] + 0.5)) for t in asked}
 
     return wiring.Parts(
-        await wiring.cast(settings, wiring.roles_of(settings)),
+        await wiring.load_roles(settings, wiring.roles_of(settings)),
         wiring.no_retriever,
-        wiring.relevance(wiring.encoder(settings)),
-        Coverage(rarity),
+        wiring.encoder_relevance(wiring.load_encoder(settings)),
+        CoverageRelevance(term_rarity),
         (RESEARCH, WIKI),
     )
 
 
-def _tc_rag(settings: Settings) -> TcRag:
-    if not isinstance(settings.strategy, TcRag):
+def _require_tc_rag(settings: Settings) -> TcRagSettings:
+    if not isinstance(settings.strategy, TcRagSettings):
         raise BadConfig("only TC-RAG is studied so", fix='set strategy.kind = "tc-rag"')
     return settings.strategy

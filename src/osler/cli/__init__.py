@@ -35,10 +35,10 @@ from osler.cli import (
 from osler.cli.ask import ask, replay
 from osler.cli.plan import plan
 from osler.cli.plans import plans
-from osler.cli.session import ProgressMode, Root, Session, complete_preset, settings_of
+from osler.cli.session import CliSession, ProgressMode, RootGroup, complete_preset, parse_flags
 
 app = typer.Typer(
-    cls=Root,
+    cls=RootGroup,
     name="osler",
     help="Answer medical questions from evidence, and know when it does not say.",
     no_args_is_help=True,
@@ -83,7 +83,7 @@ def main() -> None:
     app()
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
@@ -92,7 +92,7 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _globals(
+def _read_globals(
     context: typer.Context,
     file: Annotated[
         Path | None, typer.Option("--config", help="Settings file, instead of ./osler.toml.")
@@ -117,13 +117,14 @@ def _globals(
     ] = False,
     progress: Annotated[ProgressMode, typer.Option(help="How to show what takes long.")] = "auto",
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say and stop.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Say and stop."),
     ] = False,
 ) -> None:
-    context.obj = Session(
+    context.obj = CliSession(
         file=file,
         preset=profile,
-        flags={**settings_of(given or ()), "kb.path": kb},
+        flags={**parse_flags(given or ()), "kb.path": kb},
         json=as_json,
         quiet=quiet,
         no_color=no_color,

@@ -16,20 +16,20 @@ from osler.cli.session import (
     ABSTAINED,
     PARTIAL,
     REFUSED,
+    CliSession,
     Json,
     Quiet,
-    Session,
     complete_preset,
     complete_strategy,
-    session,
+    open_session,
     write_json,
 )
 from osler.errors import BadQuestion, OslerError
 
 if TYPE_CHECKING:
-    from osler.app.runs import Finished
-    from osler.cli.render import Report
-    from osler.methods.omni.dossier import Dossier
+    from osler.app.runs import FinishedRun
+    from osler.cli.render import RunPage
+    from osler.methods.omni.dossier import SavedPlan
     from osler.trace import Event, Sink
     from osler.types import Question
 
@@ -80,11 +80,11 @@ def ask(
     Exit code 0: answered. 1: the evidence does not say. 6: answered, but a source
     was down. 7: refused.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     here.preset = preset or here.preset
-    given = _plan(plan)
-    asked = _asked(question, tuple(option or ()), given)
-    settings = here.settings(
+    given = _read_plan(plan)
+    asked = _pick_question(question, tuple(option or ()), given)
+    settings = here.load_settings(
         {
             "strategy.kind": strategy or ("omni-rag" if given else None),
             "strategy.k": k,
@@ -94,9 +94,9 @@ def ask(
     )
     from osler.app.runs import ask as solve
 
-    with watched(here, trace) as sink:
+    with watch_events(here, trace) as sink:
         finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only, plan=given))
-    _end(here, _report(finished, asked))
+    _show_result(here, _make_report(finished, asked))
 
 
 def replay(
@@ -107,63 +107,63 @@ def replay(
     quiet: Quiet = False,
 ) -> None:
     """Go through a recorded run again, without a model; fails where an event differs."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app.runs import replay as again
-    from osler.cli.runs import find, report
+    from osler.cli.runs import find_run, read_report
 
-    log = find(run, here.settings().runs.path)
-    question = report(log).question
-    with watched(here, trace) as sink:
+    log = find_run(run, here.load_settings().runs.path)
+    question = read_report(log).question
+    with watch_events(here, trace) as sink:
         finished = asyncio.run(again(log.parent, sink=sink))
-    here.say(f"replayed {len(finished.events)} events: each is as it was\n")
-    _end(here, _report(finished, question))
+    here.print_line(f"replayed {len(finished.events)} events: each is as it was\n")
+    _show_result(here, _make_report(finished, question))
 
 
 @contextmanager
-def watched(here: Session, trace: Path | None) -> Iterator[Sink]:
+def watch_events(here: CliSession, trace: Path | None) -> Iterator[Sink]:
     """Hands each event to whoever watches: the terminal, a file."""
     with ExitStack() as stack:
-        watchers = [watcher for watcher in (_live(here),) if watcher]
+        watchers = [watcher for watcher in (_film_watcher(here),) if watcher]
         if trace is not None:
-            watchers.append(stack.enter_context(_log(trace)))
+            watchers.append(stack.enter_context(_open_trace(trace)))
 
-        def sink(event: Event) -> None:
+        def hand_on(event: Event) -> None:
             for watcher in watchers:
                 watcher(event)
 
-        yield sink
+        yield hand_on
 
 
-def _live(here: Session) -> Callable[[Event], None] | None:
+def _film_watcher(here: CliSession) -> Callable[[Event], None] | None:
     """The film on standard error, while it is made."""
     if here.progress == "json":
         from osler.trace import to_line
 
-        return lambda event: _write(to_line(event))
-    if not _films(here):
+        return lambda event: _write_stderr(to_line(event))
+    if not _shows_film(here):
         return None
     from osler.cli.film import Film
 
-    camera, console = Film(), here.console(stderr=True)
+    camera, console = Film(), here.make_console(stderr=True)
 
-    def show(event: Event) -> None:
-        for line in camera.lines(event):
+    def show_event(event: Event) -> None:
+        for line in camera.event_lines(event):
             console.print(line, no_wrap=True, overflow="ellipsis")
 
-    return show
+    return show_event
 
 
-def _films(here: Session) -> bool:
+def _shows_film(here: CliSession) -> bool:
     return not (here.json or here.quiet or here.progress in ("json", "none"))
 
 
-def _write(line: str) -> None:
+def _write_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
 @contextmanager
-def _log(path: Path) -> Iterator[Callable[[Event], None]]:
+def _open_trace(path: Path) -> Iterator[Callable[[Event], None]]:
     from osler.trace import to_line
 
     try:
@@ -174,34 +174,34 @@ def _log(path: Path) -> Iterator[Callable[[Event], None]]:
         ) from error
     with out:
 
-        def write(event: Event) -> None:
+        def write_event(event: Event) -> None:
             out.write(f"{to_line(event)}\n")
 
-        yield write
+        yield write_event
 
 
-def _plan(path: Path | None) -> Dossier | None:
+def _read_plan(path: Path | None) -> SavedPlan | None:
     if path is None:
         return None
-    from osler.methods.omni.dossier import read
+    from osler.methods.omni.dossier import read_saved_plan
 
-    return read(path)
+    return read_saved_plan(path)
 
 
-def _asked(text: str | None, options: tuple[str, ...], plan: Dossier | None) -> Question:
+def _pick_question(text: str | None, options: tuple[str, ...], plan: SavedPlan | None) -> Question:
     """The question; that of the plan where none is given."""
     if text is None and plan is not None and plan.question is not None:
         return plan.question
-    return question_of(text, options)
+    return read_question(text, options)
 
 
-def question_of(text: str | None, options: tuple[str, ...]) -> Question:
+def read_question(text: str | None, options: tuple[str, ...]) -> Question:
     from osler.questions import parse_question
 
-    return parse_question(_given(text), options=options)
+    return parse_question(_read_text(text), options=options)
 
 
-def _given(text: str | None) -> str | bytes:
+def _read_text(text: str | None) -> str | bytes:
     if text not in (None, "-"):
         return str(text)
     if text is None and sys.stdin.isatty():
@@ -212,10 +212,10 @@ def _given(text: str | None) -> str | bytes:
     return data
 
 
-def _report(finished: Finished, question: Question) -> Report:
-    from osler.cli.render import Report
+def _make_report(finished: FinishedRun, question: Question) -> RunPage:
+    from osler.cli.render import RunPage
 
-    return Report(
+    return RunPage(
         run=finished.run,
         strategy=finished.strategy,
         snapshot=finished.snapshot,
@@ -228,23 +228,25 @@ def _report(finished: Finished, question: Question) -> Report:
     )
 
 
-def _end(here: Session, report: Report) -> None:
+def _show_result(here: CliSession, report: RunPage) -> None:
     from osler.cli.document import report_document
-    from osler.cli.render import page, short
+    from osler.cli.render import run_page, short_page
 
     # Where the live film and the page meet on one terminal, the film is not shown twice.
-    seen = _films(here) and sys.stdout.isatty() and sys.stderr.isatty()
+    seen = _shows_film(here) and sys.stdout.isatty() and sys.stderr.isatty()
     if here.json:
         write_json(report_document(report))
     else:
         if seen:
-            here.say("")
-        here.console().print(short(report) if here.quiet else page(report, with_film=not seen))
-    if code := _code(report):
+            here.print_line("")
+        here.make_console().print(
+            short_page(report) if here.quiet else run_page(report, with_film=not seen)
+        )
+    if code := _exit_code(report):
         raise typer.Exit(code)
 
 
-def _code(report: Report) -> int:
+def _exit_code(report: RunPage) -> int:
     from osler.trace import Retrieved
     from osler.types import Grounding, Halt
 

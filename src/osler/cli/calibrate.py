@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, Session, session
+from osler.cli.progress import show_progress
+from osler.cli.session import CliSession, Json, Quiet, open_session
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
@@ -50,49 +50,55 @@ def calibrate(
     Which one says strategy.kind. It is used for this model (and metric) alone, and a run that
     rests on it says so.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    loaded = here.loaded({"strategy.metric": metric})
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    loaded = here.load_layers({"strategy.metric": metric})
     from osler.app import calibrate as fitting
-    from osler.app.config import KagThinker
+    from osler.app.config import KagThinkerSettings
 
     if not (force or dry_run):
         fitting.refuse_hand_set(loaded)
     today = datetime.now(UTC).date()
     named = str(questions) if questions else fitting.PACKAGED
-    fit = _tau if isinstance(loaded.settings.strategy, KagThinker) else _sigma
+    fit = (
+        _calibrate_tau
+        if isinstance(loaded.settings.strategy, KagThinkerSettings)
+        else _calibrate_sigma
+    )
     found, page, values = fit(here, loaded.settings, questions, quantile, named, today)
     path = Path.cwd() / (here.file or "osler.toml")
     if not dry_run:
-        fitting.write(found, path, force=force)
-    here.show(page, {**asdict(found), "values": values, "path": None if dry_run else str(path)})
+        fitting.write_calibration(found, path, force=force)
+    here.show_result(
+        page, {**asdict(found), "values": values, "path": None if dry_run else str(path)}
+    )
     if not dry_run:
-        here.say(f"written to {path}")
+        here.print_line(f"written to {path}")
 
 
-def _sigma(
-    here: Session, settings: Settings, file: Path | None, share: float, named: str, today: date
+def _calibrate_sigma(
+    here: CliSession, settings: Settings, file: Path | None, share: float, named: str, today: date
 ) -> tuple[Any, Any, list[dict[str, object]]]:
     from osler.app import calibrate as fitting
     from osler.cli.model_tables import calibration_page
 
     asked = fitting.read_questions(file) if file else fitting.packaged_questions()
-    with progress(here) as report:
-        measured = asyncio.run(fitting.measure(settings, asked, progress=report))
-    found = fitting.fit(measured, quantile=share, questions=named, today=today)
+    with show_progress(here) as report:
+        measured = asyncio.run(fitting.measure_state_values(settings, asked, progress=report))
+    found = fitting.fit_sigma(measured, quantile=share, questions=named, today=today)
     values: list[dict[str, object]] = [
         {"question": v.question.text, "value": v.value} for v in measured.values
     ]
     return found, calibration_page(measured, found), values
 
 
-def _tau(
-    here: Session, settings: Settings, file: Path | None, share: float, named: str, today: date
+def _calibrate_tau(
+    here: CliSession, settings: Settings, file: Path | None, share: float, named: str, today: date
 ) -> tuple[Any, Any, list[dict[str, object]]]:
     from osler.app import calibrate as fitting
     from osler.cli.model_tables import tau_page
 
     asked = fitting.read_graded(file) if file else fitting.packaged_graded()
-    with progress(here) as report:
+    with show_progress(here) as report:
         model, points = asyncio.run(fitting.measure_tau(settings, asked, progress=report))
     found = fitting.fit_tau(model, points, share=share, questions=named, today=today)
     values: list[dict[str, object]] = [

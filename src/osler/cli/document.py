@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from osler.cli.film import plan
-from osler.cli.render import Report
+from osler.cli.film import planned_sources
+from osler.cli.render import RunPage
 from osler.types import Answer, Caution, Evidence, Hit, Passage
 
 
-def report_document(report: Report) -> dict[str, Any]:
-    """One run. A run that only planned has `plan` in place of `answer` and what follows."""
+def report_document(report: RunPage) -> dict[str, Any]:
+    """One run. A run that only planned has `planned_sources` in place of `answer` and what follows."""
     ran = {
         "models": dict(report.models),
         "snapshot": report.snapshot,
@@ -23,7 +23,7 @@ def report_document(report: Report) -> dict[str, Any]:
     if solution is None:
         plans = [
             {"origin": event.origin, "queries": [asdict(query) for query in event.queries]}
-            for event in plan(report.events)
+            for event in planned_sources(report.events)
         ]
         return {"plan": plans, **ran}
     return {
@@ -48,7 +48,7 @@ def answer_document(answer: Answer) -> dict[str, Any]:
                 "start": citation.start,
                 "end": citation.end,
                 "number": citation.number,
-                **_quote(answer.evidence[citation.number - 1]),
+                **_quote_document(answer.evidence[citation.number - 1]),
             }
             for citation in answer.citations
         ],
@@ -86,7 +86,7 @@ def passage_document(passage: Passage) -> dict[str, Any]:
     return {**asdict(passage), "citation": str(passage.locator)}
 
 
-def _quote(evidence: Evidence) -> dict[str, Any]:
+def _quote_document(evidence: Evidence) -> dict[str, Any]:
     return {
         "passage_id": evidence.passage.id,
         "quote": evidence.quote,

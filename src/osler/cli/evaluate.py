@@ -11,8 +11,8 @@ import typer
 
 from osler.cli.evaluate_judging import agree, judge
 from osler.cli.options import Data
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, Session, session
+from osler.cli.progress import show_progress
+from osler.cli.session import CliSession, Json, Quiet, open_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from osler.app.evaluation import KeepRun, Load
     from osler.app.wiring import Parts
     from osler.evaluate.experiments import Experiment
-    from osler.evaluate.runner import Finished
-    from osler.llm.recording.response_cache import Replies
+    from osler.evaluate.runner import SolvedRun
+    from osler.llm.recording.response_cache import ResponseCache
     from osler.llm.recording.tape import Tape
 
 app = typer.Typer(no_args_is_help=True)
@@ -83,69 +83,69 @@ def run(
 
     Several processes and hosts may work on one log folder. Exit code 6: some samples failed.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app import evaluation
-    from osler.cli.evaluate_pages import run_page, summary
+    from osler.cli.evaluate_pages import run_page, summarise_log
     from osler.cli.session import PARTIAL
 
-    given = _experiment(experiment) if experiment else None
-    wanted = given.labels if given and not strategies else _words(strategies, "--strategies")
-    labels, left_out = _labels(here, wanted)
-    made = evaluation.trial(
-        given.tasks if given and not tasks else _words(tasks, "--tasks"),
+    given = _find_experiment(experiment) if experiment else None
+    wanted = given.labels if given and not strategies else _split_words(strategies, "--strategies")
+    labels, left_out = _read_labels(here, wanted)
+    made = evaluation.make_trial(
+        given.tasks if given and not tasks else _split_words(tasks, "--tasks"),
         labels,
-        _loader(here),
+        _settings_loader(here),
         data=data,
         limit=limit or (given.limit if given else None),
         seed=seed if seed is not None else (given.seed if given else 0),
         experiment=f"{given.name}: {given.repeats}" if given else "",
     )
-    with progress(here) as report, _replies(replies) as known:
-        keep = _keeping(log_dir) if tapes else None
-        work = evaluation.run(
+    with show_progress(here) as report, _open_replies(replies) as known:
+        keep = _run_keeper(log_dir) if tapes else None
+        work = evaluation.run_trial(
             made, log_dir, jobs=jobs, again=retry, progress=report, keep=keep, replies=known
         )
         asyncio.run(work)
-    found = summary(log_dir)
-    here.show(run_page(found), {"log": str(log_dir), "cells": found, "left_out": left_out})
-    here.say(f"next: osler eval report --log-dir {log_dir}")
+    found = summarise_log(log_dir)
+    here.show_result(run_page(found), {"log": str(log_dir), "cells": found, "left_out": left_out})
+    here.print_line(f"next: osler eval report --log-dir {log_dir}")
     if any(cell["failed"] for cell in found):
         raise typer.Exit(PARTIAL)
 
 
-def _labels(here: Session, wanted: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+def _read_labels(here: CliSession, wanted: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """The strategies' labels, and who is not in `all` and why, which is said."""
     from osler.app import evaluation
 
-    labels, left_out = evaluation.labels_of(wanted, _loader(here))
+    labels, left_out = evaluation.labels_of(wanted, _settings_loader(here))
     for kind, reason in left_out.items():
-        here.say(f"left out: {kind}, {reason}")
+        here.print_line(f"left out: {kind}, {reason}")
     return labels, left_out
 
 
 @contextmanager
-def _replies(path: Path | None) -> Iterator[Replies | None]:
-    from osler.llm.recording.response_cache import Replies
+def _open_replies(path: Path | None) -> Iterator[ResponseCache | None]:
+    from osler.llm.recording.response_cache import ResponseCache
 
     if path is None:
         yield None
         return
-    with closing(Replies(path)) as found:
+    with closing(ResponseCache(path)) as found:
         yield found
 
 
-def _experiment(name: str) -> Experiment:
+def _find_experiment(name: str) -> Experiment:
     """Raises `BadConfig` for one that another command runs."""
     from osler.errors import BadConfig
-    from osler.evaluate.experiments import experiment
+    from osler.evaluate.experiments import read_experiment
 
-    found = experiment(name)
+    found = read_experiment(name)
     if found.command:
         raise BadConfig(f"{found.name} is run by another command", fix=found.command)
     return found
 
 
-def _words(given: str | None, option: str) -> list[str]:
+def _split_words(given: str | None, option: str) -> list[str]:
     from osler.errors import BadConfig
 
     words = [word.strip() for word in (given or "").split(",") if word.strip()]
@@ -154,16 +154,16 @@ def _words(given: str | None, option: str) -> list[str]:
     return words
 
 
-def _keeping(folder: Path) -> KeepRun:
+def _run_keeper(folder: Path) -> KeepRun:
     """Runs below the log folder, each as `osler ask` keeps one."""
     from datetime import datetime
 
-    from osler.app.runs import keep_under
+    from osler.app.runs import save_run
     from osler.evaluate.log import RUNS
 
-    def keep(settings: Settings, parts: Parts, tape: Tape, done: Finished) -> str:
+    def keep_run(settings: Settings, parts: Parts, tape: Tape, done: SolvedRun) -> str:
         when = datetime.fromisoformat(done.when)
-        return keep_under(
+        return save_run(
             folder / RUNS,
             settings,
             parts,
@@ -175,31 +175,31 @@ def _keeping(folder: Path) -> KeepRun:
             done.solution,
         )
 
-    return keep
+    return keep_run
 
 
-def _loader(here: Session) -> Load:
+def _settings_loader(here: CliSession) -> Load:
     """Settings of one strategy, over those of the call."""
 
-    def load(flags: Mapping[str, object], preset: str | None) -> Settings:
+    def load_strategy(flags: Mapping[str, object], preset: str | None) -> Settings:
         usual = here.preset
         here.preset = preset or usual
         try:
-            return here.settings(flags)
+            return here.load_settings(flags)
         finally:
             here.preset = usual
 
-    return load
+    return load_strategy
 
 
 @app.command()
 def tasks(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """The data sets that are known; with --data also what is there and what was dropped."""
-    here = session(context, as_json=as_json)
+    here = open_session(context, as_json=as_json)
     from osler.cli.evaluate_pages import task_rows, tasks_page
 
     rows = task_rows(data)
-    here.show(tasks_page(rows), {"tasks": rows})
+    here.show_result(tasks_page(rows), {"tasks": rows})
 
 
 @app.command()
@@ -216,17 +216,19 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write what a log folder says: Markdown, and one page for a browser without scripts."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.cli.evaluate_pages import film_lines, report_document, report_page, write_whole
-    from osler.evaluate.report import build, render_html, render_markdown
+    from osler.evaluate.report import build_report, render_html, render_markdown
 
-    found = build(log_dir, shown=samples)
+    found = build_report(log_dir, shown=samples)
     folder = out or log_dir
     paths = (folder / "report.md", folder / "report.html")
     write_whole(paths[0], render_markdown(found))
     write_whole(paths[1], render_html(found, film_lines))
-    here.show(report_page(found), {**report_document(found), "files": [str(p) for p in paths]})
-    here.say(f"written to {paths[0]} and {paths[1]}")
+    here.show_result(
+        report_page(found), {**report_document(found), "files": [str(p) for p in paths]}
+    )
+    here.print_line(f"written to {paths[0]} and {paths[1]}")
 
 
 @app.command()
@@ -241,14 +243,14 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Two logs on the same samples: change, paired test, and the samples that changed."""
-    here = session(context, as_json=as_json)
+    here = open_session(context, as_json=as_json)
     from dataclasses import asdict
 
     from osler.cli.evaluate_pages import compare_page
-    from osler.evaluate.compare import compare as compared
+    from osler.evaluate.compare import compare_logs
 
-    found = compared(first, second or first)
-    here.show(compare_page(found, limit), {"compared": [asdict(one) for one in found]})
+    found = compare_logs(first, second or first)
+    here.show_result(compare_page(found, limit), {"compared": [asdict(one) for one in found]})
 
 
 @app.command()
@@ -260,13 +262,13 @@ def merge(
     quiet: Quiet = False,
 ) -> None:
     """Put several log folders into one. They must agree on data, seed and settings."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    from osler.cli.evaluate_pages import run_page, summary
-    from osler.evaluate.merge import merge as merged
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    from osler.cli.evaluate_pages import run_page, summarise_log
+    from osler.evaluate.merge import merge_logs
 
-    merged(logs, into)
-    found = summary(into)
-    here.show(run_page(found), {"log": str(into), "cells": found})
+    merge_logs(logs, into)
+    found = summarise_log(into)
+    here.show_result(run_page(found), {"log": str(into), "cells": found})
 
 
 @app.command()
@@ -279,7 +281,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """One tried sample: question, gold, answer and the film of its run."""
-    here = session(context, as_json=as_json)
+    here = open_session(context, as_json=as_json)
     from osler.cli.evaluate_pages import sample_document, sample_page
     from osler.errors import BadRun
     from osler.evaluate.log import read_records
@@ -293,7 +295,7 @@ def show(
     ]
     if not found:
         raise BadRun(f"no sample {sample!r} in {log_dir}", fix="the report lists their ids")
-    here.show(
+    here.show_result(
         sample_page(log_dir, found), {"samples": [sample_document(log_dir, r) for r in found]}
     )
 
@@ -311,7 +313,7 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write data sets as tasks for lm-evaluation-harness or inspect_ai."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app import evaluation
     from osler.errors import BadConfig
     from osler.evaluate.export import HARNESSES
@@ -319,25 +321,24 @@ def export(
     harness = next((known for known in HARNESSES if known == to), None)
     if harness is None:
         raise BadConfig(f"no harness {to!r}", fix=f"choose of {', '.join(HARNESSES)}")
-    words = _words(tasks, "--tasks")
-    made = evaluation.exported(words, harness, out, data=data, limit=limit, seed=seed)
-    here.show("\n".join(map(str, made)), {"files": [str(path) for path in made]})
+    words = _split_words(tasks, "--tasks")
+    made = evaluation.export_for_harness(words, harness, out, data=data, limit=limit, seed=seed)
+    here.show_result("\n".join(map(str, made)), {"files": [str(path) for path in made]})
     again = {
         "lm-eval": f"lm_eval --include_path {out} --tasks osler",
         "inspect": f"inspect eval {out / 'osler_tasks.py'}",
     }
-    here.say(f"next: {again[harness]}")
+    here.print_line(f"next: {again[harness]}")
 
 
 @app.command()
 def experiments(context: typer.Context, as_json: Json = False) -> None:
     """The experiments that come with Osler, and what of the papers each repeats."""
-    here = session(context, as_json=as_json)
+    here = open_session(context, as_json=as_json)
     from dataclasses import asdict
 
     from osler.cli.evaluate_pages import experiments_page
-    from osler.evaluate.experiments import experiment as named
-    from osler.evaluate.experiments import names
+    from osler.evaluate.experiments import experiment_names, read_experiment
 
-    found = [named(name) for name in names()]
-    here.show(experiments_page(found), {"experiments": [asdict(one) for one in found]})
+    found = [read_experiment(name) for name in experiment_names()]
+    here.show_result(experiments_page(found), {"experiments": [asdict(one) for one in found]})

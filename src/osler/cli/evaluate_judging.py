@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, session
+from osler.cli.progress import show_progress
+from osler.cli.session import Json, Quiet, open_session
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from osler.evaluate.agreement import Against
+    from osler.evaluate.agreement import HumanAgreement
 
 Log = Annotated[Path, typer.Option("--log-dir", help="Folder of the log.")]
 
@@ -33,7 +33,7 @@ def judge(
 
     What was judged before is not judged again. Set the model under [roles.judge].
     """
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from dataclasses import asdict
 
     from osler.app import evaluation
@@ -43,17 +43,19 @@ def judge(
     chosen = next((known for known in FORMS if known == form), None)
     if chosen is None:
         raise BadConfig(f"no form {form!r}", fix=f"choose of {', '.join(FORMS)}")
-    with progress(here) as report:
+    with show_progress(here) as report:
         made = asyncio.run(
-            evaluation.judge(here.settings(), log_dir, chosen, limit=limit, progress=report)
+            evaluation.judge_answers(
+                here.load_settings(), log_dir, chosen, limit=limit, progress=report
+            )
         )
-    here.show(
-        f"{len(made)} judged, {sum(not one.read for one in made)} of them could not be read;"
+    here.show_result(
+        f"{len(made)} judged, {sum(not one.is_read for one in made)} of them could not be read;"
         f" {sum(one.usage.calls for one in made):,} calls,"
         f" {sum(one.usage.tokens for one in made):,} tokens",
         {"judgements": [asdict(one) for one in made]},
     )
-    here.say(f"next: osler eval report --log-dir {log_dir}")
+    here.print_line(f"next: osler eval report --log-dir {log_dir}")
 
 
 def agree(
@@ -68,16 +70,16 @@ def agree(
     as_json: Json = False,
 ) -> None:
     """How far a judge agrees with people who judged the same answers."""
-    here = session(context, as_json=as_json)
+    here = open_session(context, as_json=as_json)
     from dataclasses import asdict
 
-    from osler.evaluate.agreement import against
+    from osler.evaluate.agreement import compare_with_people
 
-    found = against(log_dir, people)
-    here.show(_page(found), asdict(found))
+    found = compare_with_people(log_dir, people)
+    here.show_result(_agreement_page(found), asdict(found))
 
 
-def _page(found: Against) -> Table:
+def _agreement_page(found: HumanAgreement) -> Table:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)

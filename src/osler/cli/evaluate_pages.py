@@ -12,29 +12,36 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from osler.cli.film import film
+from osler.cli.film import draw_film
 from osler.errors import OslerError
-from osler.evaluate.compare import Compared
+from osler.evaluate.compare import PairedComparison
 from osler.evaluate.datasets import DATA_SETS, DataSet
 from osler.evaluate.experiments import Experiment
-from osler.evaluate.log import RUNS, Tried, read_records, read_trace
-from osler.evaluate.measures import BY_NAME, MEASURES, PRIMARY, letters, said, value
-from osler.evaluate.plan import read
-from osler.evaluate.record import Record
-from osler.evaluate.report import Report
-from osler.evaluate.report.tables import exclusions, tables, verdict
+from osler.evaluate.log import RUNS, TriedSamples, read_records, read_trace
+from osler.evaluate.measures import (
+    BY_NAME,
+    MEASURES,
+    PRIMARY,
+    answer_text,
+    chosen_letters,
+    measure_value,
+)
+from osler.evaluate.plan import read_plan
+from osler.evaluate.record import SampleRecord
+from osler.evaluate.report import EvaluationReport
+from osler.evaluate.report.tables import describe_comparison, list_exclusions, measure_tables
 from osler.trace import Event, to_line
 
 SIDE_BY_SIDE = ("calls", "tokens", "wall_s", "searches")
 """What a strategy costs a sample, in the mean."""
 
 
-def summary(folder: Path) -> list[dict[str, Any]]:
+def summarise_log(folder: Path) -> list[dict[str, Any]]:
     """Each cell of the log: how many samples were done, failed and are missing; in the mean,
     the score that strategies are compared by, and what a sample cost."""
-    plan, tried = read(folder), Tried(folder)
+    plan, tried = read_plan(folder), TriedSamples(folder)
     tried.refresh()
-    means, rows = _means(folder), []
+    means, rows = _mean_figures(folder), []
     for label, counts in plan.asked.items():
         for name, planned in counts.items():
             found = [s for key, s in tried.status.items() if key[:2] == (label, name)]
@@ -55,14 +62,14 @@ def summary(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _means(folder: Path) -> dict[tuple[str, str], dict[str, float]]:
+def _mean_figures(folder: Path) -> dict[tuple[str, str], dict[str, float]]:
     values: dict[tuple[str, str], dict[str, list[float]]] = {}
     for record in read_records(folder):
         if record.status == "failed":
             continue
         cell = values.setdefault((record.strategy, record.sample.task), {})
         for name in (PRIMARY[record.sample.kind], *SIDE_BY_SIDE):
-            if (found := value(BY_NAME[name], record)) is not None:
+            if (found := measure_value(BY_NAME[name], record)) is not None:
                 cell.setdefault(name if name in SIDE_BY_SIDE else "score", []).append(found)
     return {
         key: {name: round(sum(all_) / len(all_), 4) for name, all_ in cell.items()}
@@ -79,23 +86,23 @@ _COSTS = {"score": "score", "calls": "calls", "tokens": "tokens"} | {
 
 def run_page(rows: list[dict[str, Any]]) -> RenderableType:
     """How far each cell is; below, what it scored and what a sample cost, side by side."""
-    counts = _cells(rows, {name: name for name in _COUNTS})
-    return Group(counts, Text(), _cells(rows, _COSTS))
+    counts = _cell_table(rows, {name: name for name in _COUNTS})
+    return Group(counts, Text(), _cell_table(rows, _COSTS))
 
 
-def _cells(rows: list[dict[str, Any]], columns: dict[str, str]) -> Table:
+def _cell_table(rows: list[dict[str, Any]], columns: dict[str, str]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("strategy", "task"):
         table.add_column(name, overflow="fold")
     for head in columns.values():
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
-        figures = (_figure(name, row.get(name)) for name in columns)
+        figures = (_format_figure(name, row.get(name)) for name in columns)
         table.add_row(row["strategy"], row["task"], *figures)
     return table
 
 
-def _figure(name: str, found: Any) -> str:
+def _format_figure(name: str, found: Any) -> str:
     if not isinstance(found, float):
         return "-" if found is None else str(found)
     return f"{found:.3f}" if name == "score" else f"{found:,.1f}"
@@ -145,7 +152,7 @@ def tasks_page(rows: list[dict[str, Any]]) -> RenderableType:
 
 def film_lines(events: Sequence[Event]) -> list[str]:
     """How a run went, without colours."""
-    return [line.plain for line in film(events)]
+    return [line.plain for line in draw_film(events)]
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -161,10 +168,10 @@ def write_whole(path: Path, text: str) -> None:
         ) from error
 
 
-def report_page(report: Report) -> RenderableType:
+def report_page(report: EvaluationReport) -> RenderableType:
     """The primary measures as tables; the rest is in the files."""
     shown: list[RenderableType] = []
-    for found in tables(report):
+    for found in measure_tables(report):
         if found.measure.name not in set(PRIMARY.values()):
             continue
         table = Table(box=None, header_style="bold", pad_edge=False, title=found.measure.title)
@@ -173,10 +180,10 @@ def report_page(report: Report) -> RenderableType:
         for name, cells in found.rows:
             table.add_row(name, *cells)
         shown.append(table)
-    return Group(*shown, *(Text(line) for line in exclusions(report)))
+    return Group(*shown, *(Text(line) for line in list_exclusions(report)))
 
 
-def report_document(report: Report) -> dict[str, Any]:
+def report_document(report: EvaluationReport) -> dict[str, Any]:
     """All figures of a report as plain data."""
     return {
         "plan": {"seed": report.plan.seed, "version": report.plan.version},
@@ -198,11 +205,11 @@ def report_document(report: Report) -> dict[str, Any]:
             for one in report.compared
         ],
         "printed": [asdict(one) for one in report.printed],
-        "left_out": exclusions(report),
+        "left_out": list_exclusions(report),
     }
 
 
-def compare_page(found: Sequence[Compared], limit: int) -> RenderableType:
+def compare_page(found: Sequence[PairedComparison], limit: int) -> RenderableType:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("data", "first", "second", "measure", "change", "n", "p (Holm)", "verdict"):
         table.add_column(name, justify="right" if name in ("n", "p (Holm)") else "left")
@@ -218,7 +225,7 @@ def compare_page(found: Sequence[Compared], limit: int) -> RenderableType:
             told,
             str(change.n),
             f"{one.corrected:.3g}",
-            verdict(one),
+            describe_comparison(one),
         )
         for sign, changes in (("worse", one.worse), ("better", one.better)):
             lines += [
@@ -228,15 +235,15 @@ def compare_page(found: Sequence[Compared], limit: int) -> RenderableType:
     return Group(table, Text(""), *lines)
 
 
-def sample_document(folder: Path, record: Record) -> dict[str, Any]:
+def sample_document(folder: Path, record: SampleRecord) -> dict[str, Any]:
     """A record with its measures and events."""
     done = record.status == "done"
-    scores = {m.name: value(m, record) for m in MEASURES} if done else {}
+    scores = {m.name: measure_value(m, record) for m in MEASURES} if done else {}
     events = [to_line(event) for event in read_trace(folder, record.trace)] if record.trace else []
     return {**asdict(record), "measures": scores, "events": [json.loads(e) for e in events]}
 
 
-def sample_page(folder: Path, records: Sequence[Record]) -> RenderableType:
+def sample_page(folder: Path, records: Sequence[SampleRecord]) -> RenderableType:
     shown: list[Text] = []
     for record in records:
         question, gold = record.sample.question, record.sample.gold
@@ -245,12 +252,14 @@ def sample_page(folder: Path, records: Sequence[Record]) -> RenderableType:
         pairs = zip(question.letters, question.options, strict=True)
         shown += [Text(f"{letter}. {text}") for letter, text in pairs]
         shown.append(Text(f"gold: {' '.join(gold.letters) or ' | '.join(gold.texts)}"))
-        answer = " ".join(sorted(letters(record))) if question.options else said(record)
+        answer = (
+            " ".join(sorted(chosen_letters(record))) if question.options else answer_text(record)
+        )
         shown.append(Text(f"answer: {answer or 'none'}"))
         if record.error:
             shown.append(Text(f"failed: {record.error}", style="red"))
         else:
-            score = value(BY_NAME[PRIMARY[record.sample.kind]], record)
+            score = measure_value(BY_NAME[PRIMARY[record.sample.kind]], record)
             shown.append(Text(f"{PRIMARY[record.sample.kind]}: {score}"))
         if record.tape:
             shown.append(Text(f"replay: osler replay {folder / RUNS / record.tape}"))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, session
+from osler.cli.progress import show_progress
+from osler.cli.session import Json, Quiet, open_session
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from osler.sources.download.recipes import Recipe
+    from osler.sources.download.recipes import DownloadRecipe
 
 
 def fetch(
@@ -35,34 +35,36 @@ def fetch(
     quiet: Quiet = False,
 ) -> None:
     """Download a corpus or an ontology. What was interrupted goes on where it stopped."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    from osler.sources.download.recipes import recipe, recipes
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    from osler.sources.download.recipes import find_recipe, load_recipes
 
     if name is None:
-        every = list(recipes().values())
-        here.show(_list(every), [each.model_dump(mode="json") for each in every])
+        every = list(load_recipes().values())
+        here.show_result(_recipe_table(every), [each.model_dump(mode="json") for each in every])
         return
-    from osler.sources.download.job import Job
+    from osler.sources.download.job import DownloadJob
 
-    chosen = recipe(name)
-    folder = to or here.settings().home / "fetched" / name
-    with progress(here) as report:
-        done = Job(chosen, folder, mirror, only).run(accepted=accept, progress=report)
+    chosen = find_recipe(name)
+    folder = to or here.load_settings().home / "fetched" / name
+    with show_progress(here) as report:
+        done = DownloadJob(chosen, folder, mirror, only).run(accepted=accept, progress=report)
     if here.json:
         document = {"files": [str(path) for path in done.files], "bytes": done.bytes}
-        here.show("", {"recipe": name, "folder": str(folder), **document})
-    here.say(f"{len(done.files):,} files, {done.bytes:,} bytes in {folder}")
-    here.say(f"next: {chosen.use}" if chosen.use else f"next: {_add(chosen, folder)}")
+        here.show_result("", {"recipe": name, "folder": str(folder), **document})
+    here.print_line(f"{len(done.files):,} files, {done.bytes:,} bytes in {folder}")
+    here.print_line(
+        f"next: {chosen.use}" if chosen.use else f"next: {_add_command(chosen, folder)}"
+    )
 
 
-def _add(recipe: Recipe, folder: Path) -> str:
+def _add_command(recipe: DownloadRecipe, folder: Path) -> str:
     import shlex
 
     form = f" --format {recipe.format}" if recipe.format else ""
     return f"osler kb add {shlex.quote(str(folder))} --source {recipe.source}{form}"
 
 
-def _list(every: list[Recipe]) -> RenderableType:
+def _recipe_table(every: list[DownloadRecipe]) -> RenderableType:
     from rich.table import Table
 
     table = Table("recipe", "what", "source", "about", "licence", box=None, pad_edge=False)

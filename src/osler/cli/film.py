@@ -13,7 +13,7 @@ from typing import assert_never
 from rich.text import Text
 
 from osler.cli import plan_tree
-from osler.cli.session import printable
+from osler.cli.session import escape_controls
 from osler.trace import (
     Answered,
     Asked,
@@ -49,45 +49,45 @@ class Film:
         self._within = 0
         """1 inside a step that has a stack of its own."""
 
-    def lines(self, event: Event) -> Iterator[Text]:
+    def event_lines(self, event: Event) -> Iterator[Text]:
         if not isinstance(event, Pushed):
-            yield from self._pending()
+            yield from self._pending_lines()
         match event:
             case Started():
-                yield _line("", started(event), "dim")
+                yield _styled_line("", describe_start(event), "dim")
             case SourcesPlanned():
-                yield self._inside("", planned(event), "magenta")
+                yield self._inner_line("", describe_plan(event), "magenta")
                 for left_out in event.dropped:
-                    yield self._inside("  !", f"not asked: {left_out}", "yellow")
+                    yield self._inner_line("  !", f"not asked: {left_out}", "yellow")
             case PlanScored():
-                yield self._inside("  ~", tried(event), "magenta")
+                yield self._inner_line("  ~", describe_trial(event), "magenta")
             case Searched():
-                yield self._inside("?", searched(event), "blue")
+                yield self._inner_line("?", describe_search(event), "blue")
             case Retrieved():
-                for mark, words in retrieved(event):
-                    yield self._inside(mark, words, "red" if mark == "!" else "blue")
+                for mark, words in describe_hits(event):
+                    yield self._inner_line(mark, words, "red" if mark == "!" else "blue")
             case Pushed():
-                yield from self._pushed(event)
+                yield from self._pushed_lines(event)
             case Popped():
                 self._depth = event.depth
-                yield self._at(event.depth + 1, "-", popped(event), "yellow")
+                yield self._indented_line(event.depth + 1, "-", describe_pop(event), "yellow")
             case StateValued():
                 self._value = event
             case Asked():
                 if not self._stacked or event.repaired:
-                    yield self._inside("*", asked(event), "dim")
+                    yield self._inner_line("*", describe_call(event), "dim")
             case FormBegun():
                 self._turn_to(step=True)
-                yield _line("", f"step {event.n}: {event.question}", "magenta")
+                yield _styled_line("", f"step {event.n}: {event.question}", "magenta")
             case FormsPlanned() | BoundaryChecked() | Focused() | Calculated() | FormSolved():
                 if isinstance(event, FormSolved):
                     self._turn_to(step=False)
-                for mark, words, style in plan_tree.told(event):
-                    yield _line(mark, words, style)
+                for mark, words, style in plan_tree.describe_event(event):
+                    yield _styled_line(mark, words, style)
             case Cautioned():
-                yield self._inside("!", f"{event.rule}: {event.text}", "yellow")
+                yield self._inner_line("!", f"{event.rule}: {event.text}", "yellow")
             case Noted():
-                yield self._inside("!", event.text, "yellow")
+                yield self._inner_line("!", event.text, "yellow")
             case Answered():
                 return
             case _ as never:
@@ -97,35 +97,35 @@ class Film:
         """A step with a stack of its own begins, or is over."""
         self._stacked, self._depth, self._within = False, 1, int(step)
 
-    def _pushed(self, event: Pushed) -> Iterator[Text]:
+    def _pushed_lines(self, event: Pushed) -> Iterator[Text]:
         self._stacked, self._depth = True, event.depth
-        yield self._at(event.depth, "+", f"{event.kind} {event.text}", "green")
-        yield from self._pending()
+        yield self._indented_line(event.depth, "+", f"{event.kind} {event.text}", "green")
+        yield from self._pending_lines()
 
-    def _pending(self) -> Iterator[Text]:
+    def _pending_lines(self) -> Iterator[Text]:
         if self._value is not None:
-            yield self._at(self._depth + 1, "=", valued(self._value), "cyan")
+            yield self._indented_line(self._depth + 1, "=", describe_value(self._value), "cyan")
             self._value = None
 
-    def _inside(self, mark: str, words: str, style: str) -> Text:
+    def _inner_line(self, mark: str, words: str, style: str) -> Text:
         """A line that belongs to what is on top of the stack."""
-        return self._at(self._depth + 1 if self._stacked else 1, mark, words, style)
+        return self._indented_line(self._depth + 1 if self._stacked else 1, mark, words, style)
 
-    def _at(self, depth: int, mark: str, words: str, style: str) -> Text:
-        return _line("  " * (max(0, depth - 1) + self._within) + mark, words, style)
+    def _indented_line(self, depth: int, mark: str, words: str, style: str) -> Text:
+        return _styled_line("  " * (max(0, depth - 1) + self._within) + mark, words, style)
 
 
-def film(events: Iterable[Event]) -> list[Text]:
+def draw_film(events: Iterable[Event]) -> list[Text]:
     """The whole film of a run that is over."""
     camera = Film()
-    return [line for event in events for line in camera.lines(event)]
+    return [line for event in events for line in camera.event_lines(event)]
 
 
-def plan(events: Sequence[Event]) -> list[SourcesPlanned]:
+def planned_sources(events: Sequence[Event]) -> list[SourcesPlanned]:
     return [event for event in events if isinstance(event, SourcesPlanned)]
 
 
-def started(event: Started) -> str:
+def describe_start(event: Started) -> str:
     bounds = [
         f"{value:g} {name}"
         for name in ("calls", "tokens", "searches", "seconds")
@@ -134,11 +134,11 @@ def started(event: Started) -> str:
     return ", ".join([f"{event.strategy}, seed {event.seed}", *(f"at most {b}" for b in bounds)])
 
 
-def planned(event: SourcesPlanned) -> str:
+def describe_plan(event: SourcesPlanned) -> str:
     return f"plan ({event.origin}): {_by_source(event.queries)}"
 
 
-def tried(event: PlanScored) -> str:
+def describe_trial(event: PlanScored) -> str:
     of = f" of {event.source}" if event.source else ""
     after = f", after {event.parent}" if event.parent else ""
     advice = f": {event.suggestion}" if event.suggestion else ""
@@ -153,33 +153,35 @@ def _by_source(planned: Iterable[PlannedQuery]) -> str:
     return " | ".join(told) or "no source needed"
 
 
-def searched(event: Searched) -> str:
+def describe_search(event: Searched) -> str:
     where = ", ".join(event.sources) or "all sources"
     return f"{event.query}  (in {where}, k {event.k})"
 
 
-def retrieved(event: Retrieved) -> Iterator[tuple[str, str]]:
+def describe_hits(event: Retrieved) -> Iterator[tuple[str, str]]:
     ids = ", ".join(hit.passage for hit in event.hits)
     count = len(event.hits)
     yield " ", f"{count} passage{'' if count == 1 else 's'}: {ids}" if count else "nothing found"
     yield from (("!", f"source down: {reason}") for reason in event.failed)
 
 
-def popped(event: Popped) -> str:
+def describe_pop(event: Popped) -> str:
     reason = f": {event.reason}" if event.reason else ""
     if not event.kind:
         return f"{event.by} nothing to pop{reason}"
-    back = "the start" if event.restored is None else number(event.restored)
+    back = "the start" if event.restored is None else format_number(event.restored)
     return f"{event.by} pops {event.kind}, state back to {back}{reason}"
 
 
-def valued(event: StateValued) -> str:
+def describe_value(event: StateValued) -> str:
     about = "" if event.exact else "about "
-    words = f"{event.metric} {about}{number(event.value)} (sigma {number(event.sigma)})"
+    words = (
+        f"{event.metric} {about}{format_number(event.value)} (sigma {format_number(event.sigma)})"
+    )
     return ", ".join([words, *(["it stands"] if event.halted else []), *filter(None, [event.note])])
 
 
-def asked(event: Asked) -> str:
+def describe_call(event: Asked) -> str:
     usage = event.usage
     counts = [f"{usage.prompt_tokens:,} read"] if usage.prompt_tokens else []
     counts += [f"{usage.completion_tokens:,} written"] if usage.completion_tokens else []
@@ -190,11 +192,11 @@ def asked(event: Asked) -> str:
     return f"{told}: {event.reply}" if event.reply else told
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
 
 
-def _line(head: str, words: str, style: str) -> Text:
+def _styled_line(head: str, words: str, style: str) -> Text:
     """One line, cut where the page ends."""
     text = f"{head} {' '.join(words.split())}" if head else " ".join(words.split())
-    return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis", end="\n")
+    return Text(escape_controls(text), style=style, no_wrap=True, overflow="ellipsis", end="\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, printable, session
+from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, escape_controls, open_session
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,18 +35,18 @@ def add(
 
     Exit code 6: a file could not be read, or not to its end.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    from osler.graph.formats import read
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    from osler.graph.formats import read_graph_files
     from osler.graph.store import Graph
 
-    with Graph.create(here.settings().kb.path) as graph:
-        added = graph.add(read(paths, fmt=fmt))
+    with Graph.create(here.load_settings().kb.path) as graph:
+        added = graph.add(read_graph_files(paths, fmt=fmt))
     counts = asdict(added)
     if here.json or not here.quiet:
         rows = [(name, f"{counts[name]:,}") for name in _COUNTED]
         rows += [(f"dropped: {reason}", f"{count:,}") for reason, count in added.drops]
         rows += [("", f"{drop.where}: {drop.reason}") for drop in added.examples]
-        here.show(table(rows), counts)
+        here.show_result(plain_table(rows), counts)
     if any(reason in _UNREAD for reason, _ in added.drops):
         raise typer.Exit(PARTIAL)
 
@@ -59,13 +59,13 @@ _UNREAD = frozenset({"unknown format", "empty file", "file that cannot be read t
 @app.command()
 def info(context: typer.Context, as_json: Json = False) -> None:
     """What it holds: concepts, names, relations by predicate, vocabularies."""
-    here = session(context, as_json=as_json)
-    with opened(here.settings()) as graph:
-        found = asdict(graph.info())
+    here = open_session(context, as_json=as_json)
+    with open_graph_here(here.load_settings()) as graph:
+        found = asdict(graph.get_info())
     rows = [(name, f"{found[name]:,}") for name in (*_COUNTED, "merges", "size")]
     rows += [(f"names from {name or '(not said)'}", f"{n:,}") for name, n in found["sources"]]
     rows += [(name, f"{n:,}") for name, n in found["predicates"]]
-    here.show(table(rows), found)
+    here.show_result(plain_table(rows), found)
 
 
 @app.command()
@@ -77,16 +77,16 @@ def find(
     as_json: Json = False,
 ) -> None:
     """The definition of a term and its relations. Exit code 1: no concept has the name."""
-    here = session(context, as_json=as_json)
+    here = open_session(context, as_json=as_json)
     import asyncio
 
     from osler.retrieve.graph import GraphRetriever
 
-    with opened(here.settings()) as graph:
-        concept = graph.concept(term)
+    with open_graph_here(here.load_settings()) as graph:
+        concept = graph.get_concept(term)
         retriever = GraphRetriever(graph, fuzzy=fuzzy)
         name = concept.name if concept else term
-        found = asyncio.run(retriever.findings(name, query or name))
+        found = asyncio.run(retriever.find_definitions(name, query or name))
     document = [
         {
             "concept": asdict(finding.concept),
@@ -96,7 +96,7 @@ def find(
         for finding in found
     ]
     rows = [row for f in found for row in ((f.concept.id, f.title), ("", f.wire))]
-    here.show(table(rows), {"term": term, "query": query, "found": document})
+    here.show_result(plain_table(rows), {"term": term, "query": query, "found": document})
     if not found:
         raise typer.Exit(ABSTAINED)
 
@@ -111,20 +111,22 @@ def paths(
     as_json: Json = False,
 ) -> None:
     """How two concepts hang together. Exit code 1: not at all, in so few relations."""
-    here = session(context, as_json=as_json)
-    from osler.graph.chains import between, verbalise
+    here = open_session(context, as_json=as_json)
+    from osler.graph.chains import find_chains_between, verbalise_chain
 
-    with opened(here.settings()) as graph:
-        ends = [_concepts(graph, term) for term in (one, other)]
+    with open_graph_here(here.load_settings()) as graph:
+        ends = [_find_concepts(graph, term) for term in (one, other)]
         chains = [
             chain
             for a in ends[0]
             for b in ends[1]
-            for chain in between(graph, a, b, hops=hops, k=k)
+            for chain in find_chains_between(graph, a, b, hops=hops, k=k)
         ]
     best = sorted(chains, key=lambda chain: -chain.score)[:k]
-    rows = [(f"{chain.score:.2f}", verbalise(chain)) for chain in best]
-    here.show(table(rows), {"paths": [asdict(c) | {"text": verbalise(c)} for c in best]})
+    rows = [(f"{chain.score:.2f}", verbalise_chain(chain)) for chain in best]
+    here.show_result(
+        plain_table(rows), {"paths": [asdict(c) | {"text": verbalise_chain(c)} for c in best]}
+    )
     if not best:
         raise typer.Exit(ABSTAINED)
 
@@ -144,24 +146,24 @@ def fuse(
     as_json: Json = False,
 ) -> None:
     """Make concepts of several vocabularies one where they are the same thing."""
-    here = session(context, as_json=as_json)
+    here = open_session(context, as_json=as_json)
     from osler.graph import fusion
 
-    with opened(here.settings()) as graph:
+    with open_graph_here(here.load_settings()) as graph:
         if undo:
-            gone = fusion.separate(graph)
-            here.show(table([("merges taken back", f"{gone:,}")]), {"separated": gone})
+            gone = fusion.separate_concepts(graph)
+            here.show_result(plain_table([("merges taken back", f"{gone:,}")]), {"separated": gone})
             return
         if attach:
-            found = fusion.attach(graph, attach)
+            found = fusion.attach_vocabulary(graph, attach)
             rows = [("merges", f"{found.merges:,}"), ("ambiguous", f"{found.ambiguous:,}")]
             rows += [("unmatched", f"{len(found.unmatched):,}")]
             rows += [("", f"{id} {name}") for id, name in found.unmatched[:_EXAMPLES]]
-            here.show(table(rows), asdict(found))
+            here.show_result(plain_table(rows), asdict(found))
             return
-        done = fusion.fuse(graph, sources=source or ("sssom",), names=names)
+        done = fusion.fuse_concepts(graph, sources=source or ("sssom",), names=names)
     rows = [("merges", f"{done.merges:,}"), ("refused", f"{done.refused:,}")]
-    here.show(table(rows), asdict(done))
+    here.show_result(plain_table(rows), asdict(done))
 
 
 @app.command()
@@ -174,39 +176,39 @@ def describe(
     as_json: Json = False,
 ) -> None:
     """Give concepts the opening of the articles that bear their names."""
-    here = session(context, as_json=as_json)
-    from osler.graph.describe import describe as described
+    here = open_session(context, as_json=as_json)
+    from osler.graph.describe import describe_concepts
     from osler.kb.base import KnowledgeBase
-    from osler.types import WIKI
+    from osler.sources.catalogue import WIKI
 
-    path = here.settings().kb.path
-    with opened(here.settings()) as graph, KnowledgeBase.open(path) as kb:
-        documents = (found for name in source or [WIKI] for found in kb.documents(name))
-        done = described(graph, documents)
+    path = here.load_settings().kb.path
+    with open_graph_here(here.load_settings()) as graph, KnowledgeBase.open(path) as kb:
+        documents = (found for name in source or [WIKI] for found in kb.read_documents(name))
+        done = describe_concepts(graph, documents)
     rows = [("described", f"{done.described:,}"), ("no such concept", f"{done.unknown:,}")]
     rows += [("several such concepts", f"{done.ambiguous:,}")]
-    here.show(table(rows), asdict(done))
+    here.show_result(plain_table(rows), asdict(done))
 
 
-def opened(settings: Settings) -> Graph:
+def open_graph_here(settings: Settings) -> Graph:
     from osler.graph.store import Graph
 
     return Graph.open(settings.kb.path)
 
 
-def _concepts(graph: Graph, term: str) -> list[str]:
+def _find_concepts(graph: Graph, term: str) -> list[str]:
     from osler.graph.lookup import Lookup
 
-    if graph.concept(term) is not None:
+    if graph.get_concept(term) is not None:
         return [term]
     return [match.concept for match in Lookup(graph).find(term, fuzzy=False)]
 
 
-def table(rows: list[tuple[str, str]]) -> Table:
+def plain_table(rows: list[tuple[str, str]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False)
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        table.add_row(*(Text(escape_controls(cell)) for cell in row))
     return table

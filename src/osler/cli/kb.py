@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from osler.cli.progress import progress
-from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, session
+from osler.cli.progress import show_progress
+from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, open_session
 from osler.errors import UnknownPassage
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
-    from osler.cli.session import Session
-    from osler.kb.base import Added, Info, KnowledgeBase
+    from osler.cli.session import CliSession
+    from osler.kb.base import IngestResult, KnowledgeBase, KnowledgeBaseInfo
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -60,11 +60,11 @@ def add(
     They are remembered: `osler kb update` reads them again. Exit code 6: some files could
     not be read.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app.wiring import open_or_create
 
-    settings = here.settings({"kb.chunk": chunk})
-    with open_or_create(settings) as kb, progress(here) as report:
+    settings = here.load_settings({"kb.chunk": chunk})
+    with open_or_create(settings) as kb, show_progress(here) as report:
         kb.wait = wait
         if source is None:
             added = kb.add_export(paths, licence=licence, trust=trust, progress=report)
@@ -81,16 +81,16 @@ def add(
     show_added(here, added)
 
 
-def show_added(here: Session, added: Added) -> None:
+def show_added(here: CliSession, added: IngestResult) -> None:
     """What came in. Ends with exit code 6 when some files could not be read."""
     from osler.cli.tables import added_page
 
     if here.json or not here.quiet:
-        here.show(added_page(added), asdict(added))
+        here.show_result(added_page(added), asdict(added))
     if added.failed or added.unknown:
         raise typer.Exit(PARTIAL)
     if added.documents or added.gone:
-        here.say("next: osler kb build")
+        here.print_line("next: osler kb build")
 
 
 @app.command()
@@ -117,53 +117,53 @@ def build(
 
     Several at a time share the work.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    settings = here.settings()
-    from osler.app.wiring import build_sample, encoder, runner
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    settings = here.load_settings()
+    from osler.app.wiring import build_sample, bulk_runner, load_encoder
 
-    with progress(here) as report:
+    with show_progress(here) as report:
         if sample:
             built = build_sample(settings, report)
         if rebuild or not sample:
-            with opened(settings, wait) as kb:
+            with open_kb(settings, wait) as kb:
                 if on is None:
-                    built = kb.build(encoder(settings), rebuild=rebuild, progress=report)
+                    built = kb.build(load_encoder(settings), rebuild=rebuild, progress=report)
                 else:
-                    make = partial(encoder, settings)
-                    workforce = runner(on, workers)
+                    make = partial(load_encoder, settings)
+                    workforce = bulk_runner(on, workers)
                     built = kb.build_on(workforce, make, rebuild=rebuild, progress=report)
     from osler.cli.tables import built_page
 
     if here.json or not here.quiet:
-        here.show(built_page(built), asdict(built))
+        here.show_result(built_page(built), asdict(built))
 
 
 @app.command()
 def info(context: typer.Context, as_json: Json = False) -> None:
     """What it holds, by source, and what was dropped and why."""
-    here = session(context, as_json=as_json)
+    here = open_session(context, as_json=as_json)
     from osler.cli.tables import info_page
 
-    with opened(here.settings()) as kb:
+    with open_kb(here.load_settings()) as kb:
         found = kb.info()
-    here.show(info_page(found), _info_document(found))
+    here.show_result(info_page(found), _info_document(found))
 
 
 @app.command()
 def verify(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
     """Read everything and say what is wrong. Exit code 1: something is."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    with opened(here.settings()) as kb:
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    with open_kb(here.load_settings()) as kb:
         problems = kb.verify()
     from rich.text import Text
 
-    from osler.cli.session import printable
+    from osler.cli.session import escape_controls
 
     if problems or here.json:
-        page = Text(printable("\n".join(problems)))
-        here.show(page, {"problems": problems, "ok": not problems})
+        page = Text(escape_controls("\n".join(problems)))
+        here.show_result(page, {"problems": problems, "ok": not problems})
     else:
-        here.say("the knowledge base is whole")
+        here.print_line("the knowledge base is whole")
     if problems:
         raise typer.Exit(ABSTAINED)
 
@@ -198,8 +198,8 @@ def search(
     as_json: Json = False,
 ) -> None:
     """The passages that a question would find. Exit code 1: none."""
-    here = session(context, as_json=as_json)
-    settings = here.settings(
+    here = open_session(context, as_json=as_json)
+    settings = here.load_settings(
         {
             "kb.sources": source or None,
             "retrieve.k": k,
@@ -211,12 +211,12 @@ def search(
             "retrieve.retracted": retracted or None,
         }
     )
-    from osler.app.wiring import search as find
+    from osler.app.wiring import search_passages
     from osler.cli.document import hit_document
     from osler.cli.render import hits_page
 
-    hits = asyncio.run(find(settings, query, k=settings.retrieve.k, sources=()))
-    here.show(hits_page(hits), {"query": query, "hits": [hit_document(hit) for hit in hits]})
+    hits = asyncio.run(search_passages(settings, query, k=settings.retrieve.k, sources=()))
+    here.show_result(hits_page(hits), {"query": query, "hits": [hit_document(hit) for hit in hits]})
     if not hits:
         raise typer.Exit(ABSTAINED)
 
@@ -231,34 +231,36 @@ def get(
     as_json: Json = False,
 ) -> None:
     """One passage, and what stands around it in its document."""
-    here = session(context, as_json=as_json)
+    here = open_session(context, as_json=as_json)
     from rich.console import Group
 
     from osler.cli.document import passage_document
     from osler.cli.render import passages_page
     from osler.cli.tables import provenance_line
 
-    settings = here.settings()
+    settings = here.load_settings()
     from osler.app.wiring import graphs, online_sources
 
-    if (stated := graphs.stated(settings, id)) is not None:  # a graph needs no texts beside it
-        here.show(passages_page((stated,), id), passage_document(stated))
+    if (
+        stated := graphs.graph_passage(settings, id)
+    ) is not None:  # a graph needs no texts beside it
+        here.show_result(passages_page((stated,), id), passage_document(stated))
         return
-    with opened(settings) as kb:
+    with open_kb(settings) as kb:
         try:
             passages, provenance = kb.neighbours(id, around), kb.provenance(id)
         except UnknownPassage:
-            if (found := online_sources.kept(settings, id)) is None:
+            if (found := online_sources.cached_passage(settings, id)) is None:
                 raise
             # From outside: its locator says where it was found and when.
-            here.show(passages_page((found,), id), passage_document(found))
+            here.show_result(passages_page((found,), id), passage_document(found))
             return
     wanted = next(passage for passage in passages if passage.id == id)
     document = passage_document(wanted) | {"provenance": asdict(provenance)}
     if around:
         document["context"] = [passage_document(passage) for passage in passages]
     page = Group(passages_page(passages, id), provenance_line(provenance))
-    here.show(page, document)
+    here.show_result(page, document)
 
 
 @app.command()
@@ -276,24 +278,24 @@ def rm(
 
     An update does not bring a document back; adding its file again does.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    with opened(here.settings(), wait) as kb:
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    with open_kb(here.load_settings(), wait) as kb:
         gone = kb.remove(source=source, document=document)
     if here.json:
-        here.show("", {"passages": gone})
-    here.say(f"passages taken out: {gone:,}; next: osler kb build")
+        here.show_result("", {"passages": gone})
+    here.print_line(f"passages taken out: {gone:,}; next: osler kb build")
 
 
-def opened(settings: Settings, wait: float = 0.0) -> KnowledgeBase:
+def open_kb(settings: Settings, wait: float = 0.0) -> KnowledgeBase:
     """The knowledge base of the settings; what writes waits so many seconds for another."""
-    from osler.app.wiring import knowledge_base
+    from osler.app.wiring import open_knowledge_base
 
-    kb = knowledge_base(settings)
+    kb = open_knowledge_base(settings)
     kb.wait = wait
     return kb
 
 
-def _info_document(info: Info) -> dict[str, object]:
+def _info_document(info: KnowledgeBaseInfo) -> dict[str, object]:
     return {
         **asdict(info),
         "path": str(info.path),

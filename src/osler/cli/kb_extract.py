@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from osler.cli.kb import opened
-from osler.cli.kb_index import followed, known
+from osler.cli.kb import open_kb
+from osler.cli.kb_index import check_kinds, follow_indexes
 from osler.cli.options import DryRun
-from osler.cli.progress import progress
-from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, Session, session
+from osler.cli.progress import show_progress
+from osler.cli.session import ABSTAINED, PARTIAL, CliSession, Json, Quiet, open_session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from osler.app.config import Settings
     from osler.extract.base import Extractor
-    from osler.extract.indexes.job import Report as Indexed
+    from osler.extract.indexes.job import IndexReport
     from osler.extract.indexes.kinds import Kind
-    from osler.extract.job import Plan, Report
-    from osler.extract.publish import Published
+    from osler.extract.job import ExtractionPlan, ExtractionReport
+    from osler.extract.publish import PublishReport
 
 
 By = Annotated[
@@ -72,7 +72,7 @@ Shown = Annotated[
 
 
 @dataclass(frozen=True)
-class _Task:
+class _ExtractionTask:
     """Which chunks of a knowledge base are to be read."""
 
     folder: Path
@@ -104,54 +104,64 @@ def extract(
     nothing. Indexes that are kept follow. Exit code 6: replies for some chunks could not be
     read; 1: nothing to show.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    settings = here.settings()
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    settings = here.load_settings()
     if show is not None:
         _show_items(here, settings, show)
         return
     from osler.app.wiring import extraction
 
-    wanted = known(index or ())
-    with opened(settings) as kb:  # refuses what is no knowledge base before a model is loaded
-        task = _Task(kb.path, tuple(source) if source else None, limit, again)
-    made = extraction.extractor(
+    wanted = check_kinds(index or ())
+    with open_kb(settings) as kb:  # refuses what is no knowledge base before a model is loaded
+        task = _ExtractionTask(kb.path, tuple(source) if source else None, limit, again)
+    made = extraction.open_extractor(
         settings, by, schema_file=schema, units=unit or (), pairs=pairs, brief=brief
     )
     if dry_run:
-        planned = asyncio.run(_planned(made, task))
-        here.show(_plan_page(planned), {"plan": asdict(planned)})
+        planned = asyncio.run(_plan_alone(made, task))
+        here.show_result(_plan_page(planned), {"plan": asdict(planned)})
         return
-    planned, done = asyncio.run(_read(here, made, task, at_once))
-    _publish(here, settings, task.folder, wanted, planned, done)
+    planned, done = asyncio.run(_run_extraction(here, made, task, at_once))
+    _publish_results(here, settings, task.folder, wanted, planned, done)
     if done.failed:
         raise typer.Exit(PARTIAL)
 
 
-async def _planned(made: AbstractAsyncContextManager[Extractor], task: _Task) -> Plan:
+async def _plan_alone(
+    made: AbstractAsyncContextManager[Extractor], task: _ExtractionTask
+) -> ExtractionPlan:
     async with made as extractor:
-        return await _plan(extractor, task)
+        return await _plan_extraction(extractor, task)
 
 
-async def _plan(extractor: Extractor, task: _Task) -> Plan:
+async def _plan_extraction(extractor: Extractor, task: _ExtractionTask) -> ExtractionPlan:
     from osler.extract import job
 
     return await asyncio.to_thread(
-        job.plan, task.folder, extractor, scope=task.sources, limit=task.limit, again=task.again
+        job.plan_extraction,
+        task.folder,
+        extractor,
+        scope=task.sources,
+        limit=task.limit,
+        again=task.again,
     )
 
 
-async def _read(
-    here: Session, made: AbstractAsyncContextManager[Extractor], task: _Task, at_once: int
-) -> tuple[Plan, Report]:
+async def _run_extraction(
+    here: CliSession,
+    made: AbstractAsyncContextManager[Extractor],
+    task: _ExtractionTask,
+    at_once: int,
+) -> tuple[ExtractionPlan, ExtractionReport]:
     """Has the extractor read the chunks, after it was said how many there are."""
     from osler.extract import job
 
     async with made as extractor:
-        planned = await _plan(extractor, task)
+        planned = await _plan_extraction(extractor, task)
         if not here.json:
-            here.say(_in_short(planned))
-        with progress(here) as report:
-            done = await job.run(
+            here.print_line(_plan_line(planned))
+        with show_progress(here) as report:
+            done = await job.run_extraction(
                 task.folder,
                 extractor,
                 scope=task.sources,
@@ -163,20 +173,20 @@ async def _read(
     return planned, done
 
 
-def _publish(
-    here: Session,
+def _publish_results(
+    here: CliSession,
     settings: Settings,
     folder: Path,
     wanted: Sequence[Kind],
-    planned: Plan,
-    done: Report,
+    planned: ExtractionPlan,
+    done: ExtractionReport,
 ) -> None:
     """Brings graph and indexes in step with what was read, and tells all of it."""
     from osler.extract import publish
 
-    with progress(here) as report:
-        published = publish.publish(folder, report)
-        indexed = followed(settings, folder, wanted, report)
+    with show_progress(here) as report:
+        published = publish.publish_items(folder, report)
+        indexed = follow_indexes(settings, folder, wanted, report)
     if here.json or not here.quiet:
         document = {
             "plan": asdict(planned),
@@ -184,10 +194,10 @@ def _publish(
             "graph": asdict(published),
             "indexes": [asdict(one) for one in indexed],
         }
-        here.show(_report_page(done, published, indexed), document)
+        here.show_result(_report_page(done, published, indexed), document)
 
 
-def _in_short(plan: Plan) -> str:
+def _plan_line(plan: ExtractionPlan) -> str:
     line = f"{plan.asked:,} of {plan.chunks:,} chunks to read, {plan.known:,} known by content"
     if plan.cost.calls:
         line += f"; about {plan.cost.calls:,} calls, {plan.cost.prompt_tokens:,} tokens read"
@@ -195,7 +205,7 @@ def _in_short(plan: Plan) -> str:
     return line
 
 
-def _plan_page(plan: Plan) -> Table:
+def _plan_page(plan: ExtractionPlan) -> Table:
     basis = f"mean of {plan.measured:,} chunks done before" if plan.measured else "a guess"
     rows = [
         ("chunks", f"{plan.chunks:,}"),
@@ -210,10 +220,12 @@ def _plan_page(plan: Plan) -> Table:
         rows.append(("model time", f"{plan.seconds:,.0f} s"))
     if plan.cost.calls:
         rows.append(("rests on", basis))
-    return _table(rows)
+    return _figure_table(rows)
 
 
-def _report_page(done: Report, graph: Published, indexed: Sequence[Indexed]) -> Table:
+def _report_page(
+    done: ExtractionReport, graph: PublishReport, indexed: Sequence[IndexReport]
+) -> Table:
     rows = [
         ("chunks", f"{done.chunks:,} in {done.seconds:,.1f} s"),
         ("known by content", f"{done.known:,}"),
@@ -237,23 +249,23 @@ def _report_page(done: Report, graph: Published, indexed: Sequence[Indexed]) -> 
     ]
     if done.left:
         rows.append(("left to do", f"{done.left:,}"))
-    return _table(rows)
+    return _figure_table(rows)
 
 
-def _show_items(here: Session, settings: Settings, passage: str) -> None:
+def _show_items(here: CliSession, settings: Settings, passage: str) -> None:
     from osler.extract.derived import Extractions
-    from osler.extract.store import called
+    from osler.extract.store import item_name
 
-    with opened(settings) as kb:
+    with open_kb(settings) as kb:
         found = Extractions.of(kb).items_of(passage)
-    rows = [(str(one.item.kind), f"{called(one.item)}  [{one.extractor}]") for one in found]
+    rows = [(str(one.item.kind), f"{item_name(one.item)}  [{one.extractor}]") for one in found]
     document = [{"passage": f.passage, "extractor": f.extractor, **asdict(f.item)} for f in found]
-    here.show(_table(rows), {"items": document})
+    here.show_result(_figure_table(rows), {"items": document})
     if not found:
         raise typer.Exit(ABSTAINED)
 
 
-def _table(rows: list[tuple[str, str]]) -> Table:
-    from osler.cli.graph import table
+def _figure_table(rows: list[tuple[str, str]]) -> Table:
+    from osler.cli.graph import plain_table
 
-    return table(rows)
+    return plain_table(rows)

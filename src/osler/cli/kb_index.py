@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.kb import opened
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, session
+from osler.cli.kb import open_kb
+from osler.cli.progress import show_progress
+from osler.cli.session import Json, Quiet, open_session
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from osler.app.config import Settings
-    from osler.extract.indexes.job import Report
+    from osler.extract.indexes.job import IndexReport
     from osler.extract.indexes.kinds import Kind
-    from osler.extract.indexes.store import Cost
+    from osler.extract.indexes.store import IndexCost
     from osler.kb.store.passages import Progress
 
 
@@ -40,38 +40,40 @@ def index(
     One that was made is kept: it follows every extraction, and what leaves the knowledge base
     leaves it too. Set kb.indexes to search it.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.errors import BadConfig
     from osler.extract.indexes import job
 
-    settings, wanted = here.settings(), known(names or ())
+    settings, wanted = here.load_settings(), check_kinds(names or ())
     if drop and not wanted:
         raise BadConfig("there is nothing to take out", fix="name the indexes")
-    with opened(settings) as kb:
+    with open_kb(settings) as kb:
         folder = kb.path
-    with progress(here) as report:
-        gone = job.drop(folder, wanted) if drop else 0
-        done = [] if drop else followed(settings, folder, wanted, report)
-    costs = job.costs(folder)
+    with show_progress(here) as report:
+        gone = job.drop_indexes(folder, wanted) if drop else 0
+        done = [] if drop else follow_indexes(settings, folder, wanted, report)
+    costs = job.index_costs(folder)
     if here.json or not here.quiet:
         document = {"made": [asdict(one) for one in done], "dropped": gone}
-        here.show(_page(costs), {**document, "indexes": [asdict(cost) for cost in costs]})
+        here.show_result(
+            _costs_page(costs), {**document, "indexes": [asdict(cost) for cost in costs]}
+        )
     if not here.json and costs[-1].kind != "graph":
-        here.say("nothing was extracted yet; run osler kb extract")
+        here.print_line("nothing was extracted yet; run osler kb extract")
 
 
-def followed(
+def follow_indexes(
     settings: Settings, folder: Path, wanted: Sequence[Kind], report: Progress | None
-) -> list[Report]:
+) -> list[IndexReport]:
     """Brings these and those that are kept in step, and loads the encoder only for that."""
-    from osler.app.wiring import encoder
+    from osler.app.wiring import load_encoder
     from osler.extract.indexes import job
 
-    kinds = (*job.kept(folder), *wanted)
-    return job.make(folder, kinds, encoder(settings), report) if kinds else []
+    kinds = (*job.kept_kinds(folder), *wanted)
+    return job.make_indexes(folder, kinds, load_encoder(settings), report) if kinds else []
 
 
-def known(names: Sequence[str]) -> tuple[Kind, ...]:
+def check_kinds(names: Sequence[str]) -> tuple[Kind, ...]:
     """Raises `BadConfig` for what is no index that is made."""
     from osler.errors import BadConfig
     from osler.extract.indexes.kinds import KINDS
@@ -84,7 +86,7 @@ def known(names: Sequence[str]) -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if kind in names)
 
 
-def _page(costs: Sequence[Cost]) -> Table:
+def _costs_page(costs: Sequence[IndexCost]) -> Table:
     from rich.table import Table
 
     page = Table(box=None, pad_edge=False)

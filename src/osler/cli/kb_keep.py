@@ -9,9 +9,9 @@ from typing import Annotated, Final
 
 import typer
 
-from osler.cli.kb import PATIENCE, Wait, opened, show_added
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, session
+from osler.cli.kb import PATIENCE, Wait, open_kb, show_added
+from osler.cli.progress import show_progress
+from osler.cli.session import Json, Quiet, open_session
 
 OneSource = Annotated[
     str | None, typer.Option("--source", "-s", help="Only this source.", show_default=False)
@@ -39,8 +39,8 @@ def update(
 
     Exit code 6: some files could not be read.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    with opened(here.settings(), wait) as kb, progress(here) as report:
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    with open_kb(here.load_settings(), wait) as kb, show_progress(here) as report:
         added = kb.update(
             source=source, checksum=checksum, retry=retry, prune=prune, progress=report
         )
@@ -55,12 +55,14 @@ def snapshot(
     quiet: Quiet = False,
 ) -> None:
     """Keep a copy of the knowledge base as it is, under a name."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    with opened(here.settings(), wait) as kb, progress(here) as report:
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    with open_kb(here.load_settings(), wait) as kb, show_progress(here) as report:
         taken = kb.take_snapshot(name, progress=report)
     if here.json:
-        here.show("", asdict(taken))
-    here.say(f"snapshot {taken.name}: {taken.documents:,} documents, {taken.passages:,} passages")
+        here.show_result("", asdict(taken))
+    here.print_line(
+        f"snapshot {taken.name}: {taken.documents:,} documents, {taken.passages:,} passages"
+    )
 
 
 def snapshots(
@@ -71,15 +73,15 @@ def snapshots(
     as_json: Json = False,
 ) -> None:
     """The copies that were kept."""
-    here = session(context, as_json=as_json)
+    here = open_session(context, as_json=as_json)
     from osler.cli.tables import snapshots_page
     from osler.kb.store import snapshots as kept
 
-    path = here.settings().kb.path  # not opened: it may be damaged, and this the way out
+    path = here.load_settings().kb.path  # not opened: it may be damaged, and this the way out
     if drop:
-        kept.drop(path, drop)
-    found = kept.listed(path)
-    here.show(snapshots_page(found), [asdict(one) for one in found])
+        kept.drop_snapshot(path, drop)
+    found = kept.list_snapshots(path)
+    here.show_result(snapshots_page(found), [asdict(one) for one in found])
 
 
 def rollback(
@@ -90,18 +92,20 @@ def rollback(
     quiet: Quiet = False,
 ) -> None:
     """Make the knowledge base what it was when a snapshot was taken, also a damaged one."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.extract.derived import EXTRACTED_FACTS
     from osler.kb.base import KnowledgeBase
 
-    path = here.settings().kb.path
-    with progress(here) as report:
+    path = here.load_settings().kb.path
+    with show_progress(here) as report:
         back = KnowledgeBase.restore(
             path, name, derived=EXTRACTED_FACTS, wait=wait, progress=report
         )
     if here.json:
-        here.show("", asdict(back))
-    here.say(f"back at {back.name}: {back.documents:,} documents, {back.passages:,} passages")
+        here.show_result("", asdict(back))
+    here.print_line(
+        f"back at {back.name}: {back.documents:,} documents, {back.passages:,} passages"
+    )
 
 
 def export(
@@ -119,27 +123,27 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write every passage with where it comes from. JSON Lines can be added again."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from datetime import UTC
 
     from osler.kb.store.export import named_form
 
     first = since.replace(tzinfo=UTC) if since else None
-    with opened(here.settings()) as kb, progress(here) as report:
+    with open_kb(here.load_settings()) as kb, show_progress(here) as report:
         done = kb.export(path, form=named_form(fmt), source=source, since=first, progress=report)
     if here.json:
-        here.show("", {**asdict(done), "path": str(done.path)})
-    here.say(f"{done.path}: {done.documents:,} documents, {done.passages:,} passages")
+        here.show_result("", {**asdict(done), "path": str(done.path)})
+    here.print_line(f"{done.path}: {done.documents:,} documents, {done.passages:,} passages")
 
 
 def dead(context: typer.Context, source: OneSource = None, as_json: Json = False) -> None:
     """Files and records that could not be read, with the reason; `update` tries them again."""
-    here = session(context, as_json=as_json)
+    here = open_session(context, as_json=as_json)
     from osler.cli.tables import dead_page
 
-    with opened(here.settings()) as kb:
+    with open_kb(here.load_settings()) as kb:
         letters = kb.dead_letters(source)
-    here.show(dead_page(letters), [asdict(letter) for letter in letters])
+    here.show_result(dead_page(letters), [asdict(letter) for letter in letters])
 
 
 COMMANDS: Final = (update, snapshot, snapshots, rollback, export, dead)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from osler.cli.kb import opened
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, session
+from osler.cli.kb import open_kb
+from osler.cli.progress import show_progress
+from osler.cli.session import Json, Quiet, open_session
 
 
 def push(
@@ -28,15 +28,15 @@ def push(
 
     A push that was cut short goes on where it stopped. Set kb.url to search there.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    from osler.app.wiring import engine
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    from osler.app.wiring import search_backend
     from osler.cli.tables import pushed_page
     from osler.errors import BadConfig
 
-    settings = here.settings({"kb.url": to})
+    settings = here.load_settings({"kb.url": to})
     if not settings.kb.url:
         raise BadConfig("there is no server to push to", fix="give --to URL, or set kb.url")
-    with opened(settings) as kb, progress(here) as report:
-        pushed = kb.push(engine(settings), rebuild=rebuild, progress=report)
+    with open_kb(settings) as kb, show_progress(here) as report:
+        pushed = kb.push(search_backend(settings), rebuild=rebuild, progress=report)
     if here.json or not here.quiet:
-        here.show(pushed_page(pushed), asdict(pushed))
+        here.show_result(pushed_page(pushed), asdict(pushed))

@@ -8,89 +8,89 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from osler.cli.tables import checks_page, table_of, text_of
+from osler.cli.tables import checks_page, make_table, plain_text
 
 if TYPE_CHECKING:
-    from osler.app.calibrate import Fitted, FittedTau, Measured
-    from osler.app.doctor import Ability, Report, Verdict
-    from osler.methods.kag.calibration import Attempted
+    from osler.app.calibrate import SigmaFit, StateValues, TauFit
+    from osler.app.doctor import Ability, DoctorReport, StrategyVerdict
+    from osler.methods.kag.calibration import CalibrationAttempt
     from osler.types import Language
 
 _STATUS_COLOURS = {"full": "green", "degraded": "yellow", "refused": "red"}
 
 
-def doctor_page(report: Report, *, short: bool = False) -> Group:
+def doctor_page(report: DoctorReport, *, short: bool = False) -> Group:
     """The checks; then what the models can do, and what that means. `short`: only what is wrong."""
     wrong = [check for check in report.checks if not short or check.status != "pass"]
     parts: list[RenderableType] = [checks_page(wrong)]
     if report.models and not short:
-        parts += [text_of(""), _models_table(report.models)]
-        parts += [text_of(""), _strategies_table(report.strategies)]
+        parts += [plain_text(""), _models_table(report.models)]
+        parts += [plain_text(""), _strategies_table(report.strategies)]
     return Group(*parts)
 
 
 def _models_table(models: Sequence[Ability]) -> Table:
     """A row for each thing a model can do, a column for each model: names are long."""
-    table = table_of(("", *(", ".join(ability.roles) for ability in models)))
+    table = make_table(("", *(", ".join(ability.roles) for ability in models)))
     for name, value in _ABILITIES.items():
-        table.add_row(text_of(name), *(text_of(value(ability)) for ability in models))
+        table.add_row(plain_text(name), *(plain_text(value(ability)) for ability in models))
     return table
 
 
 _ABILITIES: dict[str, Callable[[Ability], str]] = {
     "name": lambda a: a.name or "-",
     "kind": lambda a: a.kind,
-    "completes": lambda a: _yes(a.completes),
+    "completes": lambda a: _yes_or_no(a.completes),
     "log-probabilities": lambda a: (
         f"{a.logprobs}, {a.likeliest} likeliest" if a.likeliest else a.logprobs
     ),
-    "scores a given text": lambda a: _yes(a.scores),
-    "shows its attention": lambda a: _yes(a.attends),
+    "scores a given text": lambda a: _yes_or_no(a.scores),
+    "shows its attention": lambda a: _yes_or_no(a.attends),
     "constrains": lambda a: ", ".join(a.formats) or "no",
-    "embeds": lambda a: _yes(a.embeds),
-    "words answers": lambda a: _yes(a.writes),
+    "embeds": lambda a: _yes_or_no(a.embeds),
+    "words answers": lambda a: _yes_or_no(a.writes),
     "context": lambda a: f"{a.context:,} tokens" if a.context else "not told",
     "one call": lambda a: f"{a.seconds:.2f} s" if a.completes else "-",
 }
 
 
-def _yes(able: bool) -> str:
+def _yes_or_no(able: bool) -> str:
     return "yes" if able else "no"
 
 
-def _strategies_table(verdicts: Sequence[Verdict]) -> Table:
-    table = table_of(("strategy", "", "needs", "why"))
+def _strategies_table(verdicts: Sequence[StrategyVerdict]) -> Table:
+    table = make_table(("strategy", "", "needs", "why"))
     for verdict in verdicts:
-        status = text_of(verdict.status, _STATUS_COLOURS[verdict.status])
+        status = plain_text(verdict.status, _STATUS_COLOURS[verdict.status])
         table.add_row(
-            text_of(verdict.strategy), status, text_of(verdict.needs), text_of(verdict.why)
+            plain_text(verdict.strategy), status, plain_text(verdict.needs), plain_text(verdict.why)
         )
     return table
 
 
-def calibration_page(measured: Measured, found: Fitted) -> Group:
+def calibration_page(measured: StateValues, found: SigmaFit) -> Group:
     """How the values are spread, by language and over all; below it, what was fitted."""
     from osler.app.calibrate import quantile_of
 
     shares = {"min": 0.0, "10 %": 0.1, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "90 %": 0.9}
     shares["max"] = 1.0
-    table = table_of((measured.metric, "questions", "answered", *shares))
+    table = make_table((measured.metric, "questions", "answered", *shares))
     rows: list[tuple[str, Language | None]] = [("en", "en"), ("zh", "zh"), ("all", None)]
     for name, language in rows:
         asked = [v for v in measured.values if language in (None, v.question.language)]
-        if known := measured.known(language):
+        if known := measured.known_values(language):
             spread = [f"{quantile_of(known, share):.3g}" for share in shares.values()]
-            table.add_row(*map(text_of, (name, str(len(asked)), str(len(known)), *spread)))
+            table.add_row(*map(plain_text, (name, str(len(asked)), str(len(known)), *spread)))
     line = (
         f"sigma {found.sigma:g}: {found.quantile:.0%} of {found.n} conclusions of"
         f" {found.model} lie below it"
     )
-    return Group(table, text_of(line))
+    return Group(table, plain_text(line))
 
 
-def tau_page(points: Sequence[Attempted], found: FittedTau) -> Group:
+def tau_page(points: Sequence[CalibrationAttempt], found: TauFit) -> Group:
     """How often the model's own answers are right, by their least probability; then tau."""
-    table = table_of(("least probability", "answers", "right"))
+    table = make_table(("least probability", "answers", "right"))
     told = [point for point in points if point.probability is not None]
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         top = low + 0.2
@@ -99,7 +99,7 @@ def tau_page(points: Sequence[Attempted], found: FittedTau) -> Group:
             inside += [p for p in told if p.probability == 1.0]
         right = sum(point.right for point in inside)
         row = (f"{low:.1f} to {top:.1f}", str(len(inside)), str(right))
-        table.add_row(*map(text_of, row))
+        table.add_row(*map(plain_text, row))
     refused = len(points) - len(told)
     line = (
         f"tau {found.tau:g}: {found.tau_share:.0%} of the answers of {found.tau_model} that reach"
@@ -110,4 +110,4 @@ def tau_page(points: Sequence[Attempted], found: FittedTau) -> Group:
             f"tau 1: no value of {found.tau_model} makes {found.tau_share:.0%} of its answers"
             f" right, so nothing is taken for known ({found.tau_n} of {len(points)} answered)"
         )
-    return Group(table, text_of(line))
+    return Group(table, plain_text(line))

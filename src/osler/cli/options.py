@@ -33,7 +33,7 @@ Data = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and do nothing.")]
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def group_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command, with each parameter that is a dataclass of options given as those options.
 
     So commands that share options share their list, and hand on what was given as one value.
@@ -44,17 +44,17 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     }
 
     @wraps(command)
-    def ungrouped(**given: Any) -> None:
+    def call_grouped(**given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{one.name: given.pop(one.name) for one in fields(group)})
         command(**given)
 
-    laid_open = [one for p in told.parameters.values() for one in _options(p)]
-    ungrouped.__signature__ = told.replace(parameters=laid_open)  # type: ignore[attr-defined]
-    return ungrouped
+    laid_open = [one for p in told.parameters.values() for one in _option_parameters(p)]
+    call_grouped.__signature__ = told.replace(parameters=laid_open)  # type: ignore[attr-defined]
+    return call_grouped
 
 
-def _options(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
+def _option_parameters(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
     group = parameter.annotation
     if not is_dataclass(group):
         yield parameter

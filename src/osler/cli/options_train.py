@@ -90,7 +90,7 @@ CountOnly = Annotated[bool, typer.Option("--dry-run", help="Count, and write not
 
 
 @dataclass(frozen=True)
-class Selection:
+class SelectionOptions:
     """Which of what was judged becomes records, and how."""
 
     ratio: Annotated[float, typer.Option(min=0.001, max=1, help="Share of the questions.")] = 1.0
@@ -171,7 +171,7 @@ MeasuredOn = Annotated[
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkOptions:
     """What is trained to recognise names, and how long."""
 
     held_out: Annotated[
@@ -208,7 +208,7 @@ SkipLong = Annotated[
 
 
 @dataclass(frozen=True)
-class Pace:
+class PaceOptions:
     """How much is learnt at once and how often; what is not given is as in the paper."""
 
     epochs: Annotated[
@@ -224,7 +224,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Fitting:
+class FittingOptions:
     """Which weights change, and what the machine does for it."""
 
     layers: Annotated[

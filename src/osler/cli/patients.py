@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.session import ABSTAINED, Json, session
+from osler.cli.session import ABSTAINED, Json, open_session
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from osler.retrieve.patients import Found, Patients
-    from osler.sources.patients.patient_document import Profile
+    from osler.retrieve.patients import PatientIndex, PatientMatch
+    from osler.sources.patients.patient_document import PatientProfile
 
 
 def patients(
@@ -35,43 +35,43 @@ def patients(
 
     A likeness of 1 is an equal record, 0 one without anything in common.
     """
-    here = session(context, as_json=as_json)
-    from osler.app.wiring import knowledge_base
-    from osler.app.wiring.online_sources import patients as of_knowledge_base
+    here = open_session(context, as_json=as_json)
+    from osler.app.wiring import open_knowledge_base
+    from osler.app.wiring.online_sources import open_patients as of_knowledge_base
 
-    settings = here.settings()
-    with knowledge_base(settings) as kb:
+    settings = here.load_settings()
+    with open_knowledge_base(settings) as kb:
         held = of_knowledge_base(settings, kb)
-        profile = _profile(held, query, code or [], age, sex)
-        found = held.nearest(profile, k=k)
-        cohort = held.loaded().cohort
+        profile = _read_profile(held, query, code or [], age, sex)
+        found = held.nearest_patients(profile, k=k)
+        cohort = held.load_snapshot().cohort
     unmapped = {system.value: count for system, count in cohort.unmapped.items()}
     document = {
         "asked": {"codes": sorted(map(str, profile.codes)), "age": profile.age, "sex": profile.sex},
-        "patients": [_document(each) for each in found],
+        "patients": [_match_document(each) for each in found],
         "compared": len(cohort),
         "unmapped": unmapped,
     }
-    here.show(_page(found, len(cohort), unmapped), document)
+    here.show_result(_match_page(found, len(cohort), unmapped), document)
     if not found:
         raise typer.Exit(ABSTAINED)
 
 
-def _profile(
-    held: Patients, query: Path | None, written: list[str], age: int | None, sex: str | None
-) -> Profile:
+def _read_profile(
+    held: PatientIndex, query: Path | None, written: list[str], age: int | None, sex: str | None
+) -> PatientProfile:
     """What the file and the options say together; options go before the file."""
     from dataclasses import replace
 
     from osler.errors import BadQuestion
-    from osler.sources.patients.codes import parse
-    from osler.sources.patients.patient import grouped
-    from osler.sources.patients.patient_document import Profile
+    from osler.sources.patients.codes import parse_code
+    from osler.sources.patients.patient import group_age
+    from osler.sources.patients.patient_document import PatientProfile
 
     if sex is not None and sex not in {"female", "male", "other"}:
         raise BadQuestion(f"--sex {sex!r} is none", fix="use female, male or other")
-    profile = _read(held, query) if query else Profile("query")
-    codes = profile.codes | frozenset(map(parse, written))
+    profile = _read_patient(held, query) if query else PatientProfile("query")
+    codes = profile.codes | frozenset(map(parse_code, written))
     if not codes:
         raise BadQuestion(
             "there is no diagnosis to compare with", fix="give --code, or a file with codes"
@@ -79,26 +79,26 @@ def _profile(
     return replace(
         profile,
         codes=codes,
-        age=profile.age if age is None else grouped(age),
+        age=profile.age if age is None else group_age(age),
         sex=profile.sex if sex is None else sex,
     )
 
 
-def _read(held: Patients, path: Path) -> Profile:
+def _read_patient(held: PatientIndex, path: Path) -> PatientProfile:
     """Of the first patient in the file; else of the codes and names in its text."""
-    from osler.sources.discover import discover, read
-    from osler.sources.formats.reading import decoded
+    from osler.sources.discover import discover, read_records
+    from osler.sources.formats.reading import decode_text
     from osler.sources.patients.patient_document import profile_of
     from osler.sources.records import Document, Drop
 
     for found in discover([path]):
-        for record in () if isinstance(found, Drop) else read(found):
+        for record in () if isinstance(found, Drop) else read_records(found):
             if isinstance(record, Document) and record.kind.endswith("atient"):
                 return profile_of("query", record.sections, record.title)
-    return held.described(decoded(path.read_bytes(), path.name) if path.is_file() else "")
+    return held.read_profile(decode_text(path.read_bytes(), path.name) if path.is_file() else "")
 
 
-def _document(found: Found) -> dict[str, object]:
+def _match_document(found: PatientMatch) -> dict[str, object]:
     from osler.cli.document import passage_document
 
     return {
@@ -111,11 +111,13 @@ def _document(found: Found) -> dict[str, object]:
     }
 
 
-def _page(found: list[Found], compared: int, unmapped: dict[str, int]) -> RenderableType:
+def _match_page(
+    found: list[PatientMatch], compared: int, unmapped: dict[str, int]
+) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from osler.cli.session import printable
+    from osler.cli.session import escape_controls
 
     blocks = []
     for rank, each in enumerate(found, 1):
@@ -125,7 +127,7 @@ def _page(found: list[Found], compared: int, unmapped: dict[str, int]) -> Render
             + (f" ~ {match.found}" if match.found != match.asked else "")
             for match in each.similar.matches
         ]
-        blocks.append(Text(printable("\n".join([head, *lines]))))
+        blocks.append(Text(escape_controls("\n".join([head, *lines]))))
     summary = f"{compared:,} patients compared"
     if lost := sum(unmapped.values()):
         summary += f"; {lost:,} codes without a map: {', '.join(sorted(unmapped))}"

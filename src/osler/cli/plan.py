@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from osler.cli.ask import question_of, watched
+from osler.cli.ask import read_question, watch_events
 from osler.cli.options import Asked, Choices, Offered, Planner, Trace
-from osler.cli.session import Json, Quiet, printable, session
+from osler.cli.session import Json, Quiet, escape_controls, open_session
 from osler.errors import OslerError
 
 
@@ -34,8 +34,8 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Make a source plan, to be read, edited and run with `osler ask --plan FILE`."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    settings = here.settings(
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    settings = here.load_settings(
         {
             "strategy.kind": "omni-rag",
             "strategy.planner": planner,
@@ -43,22 +43,22 @@ def plan(
             "sampling.seed": seed,
         }
     )
-    from osler.app.runs import plan as make
+    from osler.app.runs import plan_question
 
-    asked = question_of(question, tuple(option or ()))
-    with watched(here, trace) as sink:
-        made = asyncio.run(make(settings, asked, search=search, sink=sink))
+    asked = read_question(question, tuple(option or ()))
+    with watch_events(here, trace) as sink:
+        made = asyncio.run(plan_question(settings, asked, search=search, sink=sink))
     if out is not None:
-        _write(out, made.document)
+        _write_plan(out, made.document)
     if here.json:
         sys.stdout.write(f"{made.document}\n")
     elif out is None:
-        sys.stdout.write(f"{printable(made.plan)}\n")
+        sys.stdout.write(f"{escape_controls(made.plan)}\n")
     else:
-        here.say(f"written to {out}; run it: osler ask --plan {out}")
+        here.print_line(f"written to {out}; run it: osler ask --plan {out}")
 
 
-def _write(path: Path, text: str) -> None:
+def _write_plan(path: Path, text: str) -> None:
     try:
         path.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:

@@ -11,12 +11,16 @@ Line = tuple[str, str, str]
 """Mark, words, style."""
 
 
-def told(event: FormEvent) -> Iterator[Line]:
+def describe_event(event: FormEvent) -> Iterator[Line]:
     match event:
         case FormsPlanned():
-            yield from _planned(event)
+            yield from _describe_forms(event)
         case BoundaryChecked():
-            yield "  #", f"step {event.n} {_known(event)}", "green" if event.known else "yellow"
+            yield (
+                "  #",
+                f"step {event.n} {_describe_boundary(event)}",
+                "green" if event.known else "yellow",
+            )
         case Focused():
             verdict = "enough" if event.enough else "not enough"
             yield "  ~", f"step {event.n}, search {event.turn}: {verdict}: {event.reason}", "blue"
@@ -25,31 +29,31 @@ def told(event: FormEvent) -> Iterator[Line]:
             style = "red" if event.error else "cyan"
             yield "  =", f"step {event.n} by {event.engine}: {event.code}: {result}", style
         case FormSolved():
-            yield _solved(event)
+            yield _describe_solution(event)
 
 
-def _planned(event: FormsPlanned) -> Iterator[Line]:
+def _describe_forms(event: FormsPlanned) -> Iterator[Line]:
     count = len(event.nodes)
     steps = f"{count} step{'' if count == 1 else 's'}"
     yield "", f"plan of {steps} ({event.origin})", "magenta"
     for node in event.nodes:
-        depth = _depth(node, {each.n: each for each in event.nodes})
-        yield "  " * depth + f"  {node.n}.", _node(node), "magenta"
+        depth = _node_depth(node, {each.n: each for each in event.nodes})
+        yield "  " * depth + f"  {node.n}.", _describe_node(node), "magenta"
     for warning in event.warnings:
         yield "  !", warning, "yellow"
 
 
-def _node(node: FormNode) -> str:
+def _describe_node(node: FormNode) -> str:
     after = f" (after {', '.join(map(str, node.needs))})" if node.needs else ""
     return f"{node.fn}: {node.step}{after}"
 
 
-def _depth(node: FormNode, nodes: dict[int, FormNode]) -> int:
+def _node_depth(node: FormNode, nodes: dict[int, FormNode]) -> int:
     """How many steps stand before this one, along the longest way."""
-    return max((1 + _depth(nodes[n], nodes) for n in node.needs if n in nodes), default=0)
+    return max((1 + _node_depth(nodes[n], nodes) for n in node.needs if n in nodes), default=0)
 
 
-def _known(event: BoundaryChecked) -> str:
+def _describe_boundary(event: BoundaryChecked) -> str:
     if not event.answer:
         return "is not known: it must be looked up"
     said = f'says "{event.answer}"'
@@ -67,7 +71,7 @@ def _known(event: BoundaryChecked) -> str:
     return f"{said}, {', '.join(signals) or 'no signal'}: {verdict}"
 
 
-def _solved(event: FormSolved) -> Line:
+def _describe_solution(event: FormSolved) -> Line:
     if event.status == "failed":
         return "  -", f"step {event.n}: no answer", "red"
     basis = "own knowledge" if event.own_knowledge else ", ".join(event.passages)

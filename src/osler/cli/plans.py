@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from osler.cli.options import Offered, Planner
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, session
+from osler.cli.progress import show_progress
+from osler.cli.session import Json, Quiet, open_session
 
 
 def plans(
@@ -34,15 +34,15 @@ def plans(
 
     Each question is planned and searched once, and read once for each row.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    settings = here.settings(
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    settings = here.load_settings(
         {"strategy.kind": "omni-rag", "strategy.planner": planner, "kb.sources": sources}
     )
-    from osler.app.plans import report
+    from osler.app.plans import study_plans
     from osler.cli.plan_tables import plans_page
     from osler.evaluate.labeled_questions import read_posed
 
     posed = read_posed(questions, marked=True)[:limit]
-    with progress(here) as told:
-        found = asyncio.run(report(settings, posed, told))
-    here.show(plans_page(found), asdict(found))
+    with show_progress(here) as told:
+        found = asyncio.run(study_plans(settings, posed, told))
+    here.show_result(plans_page(found), asdict(found))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from osler.cli.session import ProgressMode, Session
+from osler.cli.session import CliSession, ProgressMode
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -27,12 +27,12 @@ Report = Callable[[str, int, int | None], None]
 Clock = Callable[[], float]
 
 
-class _Display(Protocol):
+class ProgressDisplay(Protocol):
     def show(self, stage: str, done: int, total: int | None) -> None: ...
     def close(self) -> None: ...
 
 
-def mode_of(wanted: ProgressMode, *, terminal: bool) -> ProgressMode:
+def resolve_mode(wanted: ProgressMode, *, terminal: bool) -> ProgressMode:
     """What "auto" means here."""
     if wanted == "auto":
         return "rich" if terminal else "plain"
@@ -40,35 +40,35 @@ def mode_of(wanted: ProgressMode, *, terminal: bool) -> ProgressMode:
 
 
 @contextmanager
-def progress(session: Session) -> Iterator[Report | None]:
+def show_progress(session: CliSession) -> Iterator[Report | None]:
     """The callback for a long job, or `None` where nobody wants to see."""
-    mode = mode_of(session.progress, terminal=sys.stderr.isatty())
+    mode = resolve_mode(session.progress, terminal=sys.stderr.isatty())
     if mode == "none" or (session.quiet and session.progress == "auto"):
         yield None
         return
-    display: _Display
+    display: ProgressDisplay
     if mode == "rich":
         display = BarDisplay(session)
     else:
         display = LineDisplay(sys.stderr, as_json=mode == "json")
     try:
-        yield Patient(display).report
+        yield DelayedDisplay(display).report_progress
     finally:
         display.close()
 
 
 @dataclass
-class Patient:
+class DelayedDisplay:
     """Passes reports on once the job has lasted for `PATIENCE` seconds."""
 
-    display: _Display
+    display: ProgressDisplay
     clock: Clock = time.monotonic
     started: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.started = self.clock()
 
-    def report(self, stage: str, done: int, total: int | None) -> None:
+    def report_progress(self, stage: str, done: int, total: int | None) -> None:
         if self.clock() - self.started >= PATIENCE:
             self.display.show(stage, done, total)
 
@@ -91,13 +91,13 @@ class LineDisplay:
             return
         self._last = now
         rate = (done - before) / (now - then) if now > then else None
-        self.out.write(self._line(stage, done, total, rate) + "\n")
+        self.out.write(self._format_line(stage, done, total, rate) + "\n")
         self.out.flush()
 
     def close(self) -> None:
         self.out.flush()
 
-    def _line(self, stage: str, done: int, total: int | None, rate: float | None) -> str:
+    def _format_line(self, stage: str, done: int, total: int | None, rate: float | None) -> str:
         left = (total - done) / rate if total is not None and rate else None
         if self.as_json:
             return json.dumps(
@@ -119,13 +119,13 @@ class LineDisplay:
 class BarDisplay:
     """A bar for each stage."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: CliSession) -> None:
         self._session = session
         self._bar: Bar | None = None
         self._tasks: dict[str, TaskID] = {}
 
     def show(self, stage: str, done: int, total: int | None) -> None:
-        bar = self._bar or self._started()
+        bar = self._bar or self._start_bar()
         if stage not in self._tasks:
             self._tasks[stage] = bar.add_task(stage, total=total)
         bar.update(self._tasks[stage], completed=done, total=total)
@@ -134,7 +134,7 @@ class BarDisplay:
         if self._bar is not None:
             self._bar.stop()
 
-    def _started(self) -> Bar:
+    def _start_bar(self) -> Bar:
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -148,7 +148,7 @@ class BarDisplay:
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            console=self._session.console(stderr=True),
+            console=self._session.make_console(stderr=True),
             transient=True,
         )
         self._bar.start()

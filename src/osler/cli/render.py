@@ -9,8 +9,8 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from osler.answer.base import NOTHING_SAID
-from osler.cli.film import film, plan, planned
-from osler.cli.session import printable
+from osler.cli.film import describe_plan, draw_film, planned_sources
+from osler.cli.session import escape_controls
 from osler.trace import Event
 from osler.types import (
     Answer,
@@ -30,7 +30,7 @@ OPEN, CLOSE = "«", "»"
 
 
 @dataclass(frozen=True)
-class Report:
+class RunPage:
     """A run that is over, as far as a page needs it."""
 
     run: str
@@ -47,7 +47,7 @@ class Report:
     """Whether the run can be replayed."""
 
 
-def page(report: Report, *, with_film: bool = True) -> Group:
+def run_page(report: RunPage, *, with_film: bool = True) -> Group:
     """All there is to show: answer, evidence, film, why it halted, what it cost."""
     blocks: list[list[RenderableType]] = []
     if report.solution is not None:
@@ -55,27 +55,32 @@ def page(report: Report, *, with_film: bool = True) -> Group:
         blocks += [answer_block(answer, report.question), evidence_block(answer)]
         blocks.append(cautions_block(answer))
     if with_film:
-        blocks.append([_heading("How it went"), *film(report.events)])
+        blocks.append([_heading_text("How it went"), *draw_film(report.events)])
     elif report.solution is None:
-        blocks.append([Text(printable(planned(event))) for event in plan(report.events)])
+        blocks.append(
+            [
+                Text(escape_controls(describe_plan(event)))
+                for event in planned_sources(report.events)
+            ]
+        )
     blocks.append(list(facts_block(report)))
-    return _spaced(blocks)
+    return _space_blocks(blocks)
 
 
 def answer_block(answer: Answer, question: Question) -> list[RenderableType]:
     """The answer with its citation numbers, and what the reader must know of it."""
     lines: list[RenderableType] = []
     if answer.option is not None:
-        lines.append(Text(printable(_option(answer.option, question)), style="bold"))
+        lines.append(Text(escape_controls(_option_text(answer.option, question)), style="bold"))
     if answer.text:
-        lines.append(Text(printable(answer.text)))
+        lines.append(Text(escape_controls(answer.text)))
     note = answer.note
     if answer.grounding is Grounding.ABSTAINED:
         note = note or NOTHING_SAID[answer.language]
     elif answer.authorship is Authorship.EXTRACTIVE and answer.statements:
         note = note or "Extractive: quoted sentences, worded by no model."
     if note:
-        lines.append(Text(printable(note), style="italic"))
+        lines.append(Text(escape_controls(note), style="italic"))
     return lines
 
 
@@ -83,10 +88,10 @@ def evidence_block(answer: Answer) -> list[RenderableType]:
     """Each cited passage with its numbers and its quotes marked inside it."""
     if not answer.evidence:
         return []
-    lines: list[RenderableType] = [_heading("Evidence")]
+    lines: list[RenderableType] = [_heading_text("Evidence")]
     for group in _by_passage(answer.evidence):
         numbers = " ".join(f"[{number}]" for number, _ in group)
-        lines += _entry(numbers, group[0][1].passage, quoted(group))
+        lines += _passage_entry(numbers, group[0][1].passage, mark_quotes(group))
     return lines
 
 
@@ -94,85 +99,92 @@ def cautions_block(answer: Answer) -> list[RenderableType]:
     """What is out of date or disagrees, with the quote that is not among the evidence."""
     if not answer.cautions:
         return []
-    lines: list[RenderableType] = [_heading("Cautions")]
+    lines: list[RenderableType] = [_heading_text("Cautions")]
     for caution in answer.cautions:
-        lines.append(Text(printable(f"! {caution.rule}: {caution.text}"), style="yellow"))
+        lines.append(Text(escape_controls(f"! {caution.rule}: {caution.text}"), style="yellow"))
         for against in caution.evidence[1:]:
-            lines += _entry(" ", against.passage, quoted([(0, against)]))
+            lines += _passage_entry(" ", against.passage, mark_quotes([(0, against)]))
     return lines
 
 
-def facts_block(report: Report) -> Iterator[Text]:
+def facts_block(report: RunPage) -> Iterator[Text]:
     """Why it halted, with what, at what cost, and how to look again."""
     solution = report.solution
     if solution is not None:
-        yield _fact("halt", f"{solution.halt.value}: {solution.why}")
+        yield _fact_line("halt", f"{solution.halt.value}: {solution.why}")
         answer = solution.answer
         worded = f", {answer.authorship.value}" if answer.statements else ""
-        yield _fact("grounding", f"{answer.grounding.value}{worded}")
+        yield _fact_line("grounding", f"{answer.grounding.value}{worded}")
     models = ", ".join(f"{role} {name}" for role, name in report.models.items())
-    yield _fact("model", models or "none")
-    yield _fact("knowledge", f"snapshot {report.snapshot}" if report.snapshot else "none used")
+    yield _fact_line("model", models or "none")
+    yield _fact_line("knowledge", f"snapshot {report.snapshot}" if report.snapshot else "none used")
     if solution is not None:
-        yield _fact("cost", cost(solution.usage, report.seconds))
+        yield _fact_line("cost", format_cost(solution.usage, report.seconds))
     again = f"  (osler replay {report.run})" if report.kept else "  (not kept)"
-    yield _fact("run", f"{report.run}{again if solution is not None else ''}")
+    yield _fact_line("run", f"{report.run}{again if solution is not None else ''}")
 
 
-def cost(usage: Usage, seconds: float | None) -> str:
+def format_cost(usage: Usage, seconds: float | None) -> str:
     tokens = (
         f"{usage.prompt_tokens - usage.cached_tokens:,} read, {usage.cached_tokens:,} cached,"
         f" {usage.completion_tokens:,} written, {usage.scored_tokens:,} scored"
     )
-    counts = f"{_counted(usage.calls, 'call')}, {_counted(usage.searches, 'search', 'searches')}"
+    counts = (
+        f"{_count_noun(usage.calls, 'call')}, {_count_noun(usage.searches, 'search', 'searches')}"
+    )
     spent = usage.seconds if seconds is None else seconds
     return f"{counts}; tokens: {tokens}; {spent:.1f} s"
 
 
-def short(report: Report) -> Group:
+def short_page(report: RunPage) -> Group:
     """The answer alone, for `--quiet`."""
     if report.solution is None:
-        return Group(*(Text(printable(planned(event))) for event in plan(report.events)))
+        return Group(
+            *(
+                Text(escape_controls(describe_plan(event)))
+                for event in planned_sources(report.events)
+            )
+        )
     answer = report.solution.answer
-    told = (printable(f"! {caution.rule}: {caution.text}") for caution in answer.cautions)
+    told = (escape_controls(f"! {caution.rule}: {caution.text}") for caution in answer.cautions)
     return Group(*answer_block(answer, report.question), *map(Text, told))
 
 
 def passage_block(passage: Passage, mark: str = "") -> list[RenderableType]:
     """A passage with its head."""
-    return _entry(mark, passage, Text(printable(passage.text)))
+    return _passage_entry(mark, passage, Text(escape_controls(passage.text)))
 
 
 def hits_page(hits: Sequence[Hit]) -> Group:
     if not hits:
         return Group(Text("nothing found"))
-    return _spaced([passage_block(h.passage, f"{h.rank}. {h.score:.3f}") for h in hits])
+    return _space_blocks([passage_block(h.passage, f"{h.rank}. {h.score:.3f}") for h in hits])
 
 
 def passages_page(passages: Sequence[Passage], wanted: str) -> Group:
     """A passage among its neighbours; the wanted one is marked when it has any."""
     alone = len(passages) == 1
-    return _spaced(
+    return _space_blocks(
         [passage_block(p, "" if alone else ">" if p.id == wanted else " ") for p in passages]
     )
 
 
-def quoted(group: Sequence[tuple[int, Evidence]]) -> Text:
+def mark_quotes(group: Sequence[tuple[int, Evidence]]) -> Text:
     """The text of a passage with its numbered quotes, which do not overlap, between marks."""
     text, at, marked = group[0][1].passage.text, 0, Text()
     for number, evidence in sorted(group, key=lambda pair: pair[1].start):
-        marked.append(printable(text[at : evidence.start]))
-        marked.append(f"{OPEN}{printable(evidence.quote)}{CLOSE}", style="bold")
+        marked.append(escape_controls(text[at : evidence.start]))
+        marked.append(f"{OPEN}{escape_controls(evidence.quote)}{CLOSE}", style="bold")
         marked.append(f"[{number}]" if len(group) > 1 else "")
         at = evidence.end
-    return marked.append(printable(text[at:]))
+    return marked.append(escape_controls(text[at:]))
 
 
 def _by_passage(evidence: Sequence[Evidence]) -> list[list[tuple[int, Evidence]]]:
     """Numbered evidence, together where it quotes other places of one passage."""
     groups: list[list[tuple[int, Evidence]]] = []
     for number, one in enumerate(evidence, 1):
-        fits = (group for group in groups if all(_apart(one, other) for _, other in group))
+        fits = (group for group in groups if all(_are_apart(one, other) for _, other in group))
         group = next(fits, None)
         if group is None:
             groups.append([(number, one)])
@@ -181,7 +193,7 @@ def _by_passage(evidence: Sequence[Evidence]) -> list[list[tuple[int, Evidence]]
     return groups
 
 
-def _apart(one: Evidence, other: Evidence) -> bool:
+def _are_apart(one: Evidence, other: Evidence) -> bool:
     return one.passage == other.passage and (one.end <= other.start or other.end <= one.start)
 
 
@@ -197,37 +209,37 @@ class _Indented:
             yield Text("    ").append_text(line)
 
 
-def _entry(mark: str, passage: Passage, body: Text) -> list[RenderableType]:
+def _passage_entry(mark: str, passage: Passage, body: Text) -> list[RenderableType]:
     known = (passage.source, passage.title, str(passage.locator), passage.id)
     head = " · ".join(part for part in known if part)
     lines: list[RenderableType] = [
-        Text(printable(f"{mark} {head}" if mark else head), style="cyan")
+        Text(escape_controls(f"{mark} {head}" if mark else head), style="cyan")
     ]
     if passage.illustrative:
         lines.append(_Indented(Text(ILLUSTRATIVE, style="yellow")))
     return [*lines, _Indented(body)]
 
 
-def _option(letter: str, question: Question) -> str:
+def _option_text(letter: str, question: Question) -> str:
     try:
-        return f"{letter}. {question.option(letter)}"
+        return f"{letter}. {question.option_text(letter)}"
     except KeyError:
         return letter
 
 
-def _heading(text: str) -> Text:
+def _heading_text(text: str) -> Text:
     return Text(text, style="bold underline")
 
 
-def _fact(name: str, value: str) -> Text:
-    return Text(printable(f"{name:<10} {' '.join(value.split())}"))
+def _fact_line(name: str, value: str) -> Text:
+    return Text(escape_controls(f"{name:<10} {' '.join(value.split())}"))
 
 
-def _counted(count: int, one: str, many: str = "") -> str:
+def _count_noun(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def _spaced(blocks: Sequence[Sequence[RenderableType]]) -> Group:
+def _space_blocks(blocks: Sequence[Sequence[RenderableType]]) -> Group:
     """Blocks with an empty line between; an empty block leaves none."""
     lines: list[RenderableType] = []
     for block in filter(None, blocks):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from osler.cli.render import Report
+from osler.cli.render import RunPage
 from osler.errors import BadRun
 from osler.trace import Answered, Started, read_events
 
@@ -15,7 +15,7 @@ LAST, UNREADABLE = "last", "unreadable"
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedRun:
     """One run in a list."""
 
     id: str
@@ -26,17 +26,17 @@ class Listed:
     halt: str
 
 
-def listed(folder: Path, *, limit: int) -> list[Listed]:
+def list_runs(folder: Path, *, limit: int) -> list[ListedRun]:
     """The runs in `folder`, newest first; one that cannot be read is listed as such."""
-    return [_listed(run) for run in _runs(folder)[:limit]]
+    return [_list_run(run) for run in _run_folders(folder)[:limit]]
 
 
-def find(word: str, folder: Path) -> Path:
+def find_run(word: str, folder: Path) -> Path:
     """The events file that `word` means: "last", a folder, a file or the start of an id.
 
     Raises `BadRun` when it means none or several.
     """
-    runs = _runs(folder)
+    runs = _run_folders(folder)
     if word == LAST and runs:
         return runs[0] / EVENTS
     for given in (Path(word), Path(word) / EVENTS):
@@ -54,7 +54,7 @@ def find(word: str, folder: Path) -> Path:
     raise BadRun(f"no run {word!r} in {folder}", fix="`osler trace ls` lists the runs")
 
 
-def report(path: Path) -> Report:
+def read_report(path: Path) -> RunPage:
     """A recorded run as a page shows it. Raises `BadRun` for what is no log of a run."""
     try:
         events = tuple(read_events(path))
@@ -63,7 +63,7 @@ def report(path: Path) -> Report:
     if not events or not isinstance(events[0], Started):
         raise BadRun(f"{path} does not begin with a started run", fix="choose another run")
     start, end = events[0], events[-1]
-    return Report(
+    return RunPage(
         run=start.run,
         strategy=start.strategy,
         snapshot=start.snapshot,
@@ -74,22 +74,22 @@ def report(path: Path) -> Report:
     )
 
 
-def _runs(folder: Path) -> list[Path]:
+def _run_folders(folder: Path) -> list[Path]:
     """Newest first: an id begins with its second, and within one the file tells."""
     found = [log.parent for log in folder.glob(f"*/{EVENTS}") if log.parent.name[0] != "."]
-    return sorted(found, key=_age, reverse=True)
+    return sorted(found, key=_age_key, reverse=True)
 
 
-def _age(run: Path) -> tuple[str, int]:
+def _age_key(run: Path) -> tuple[str, int]:
     return run.name.rpartition("-")[0], (run / EVENTS).stat().st_mtime_ns
 
 
-def _listed(run: Path) -> Listed:
+def _list_run(run: Path) -> ListedRun:
     from osler.app.runs import read_record
 
     try:
         record = read_record(run)
     except BadRun as error:
-        return Listed(run.name, "", "", error.message, UNREADABLE)
+        return ListedRun(run.name, "", "", error.message, UNREADABLE)
     when = datetime.fromisoformat(record.when).astimezone().strftime("%Y-%m-%d %H:%M")
-    return Listed(record.id, when, record.strategy, record.question.text, record.halt)
+    return ListedRun(record.id, when, record.strategy, record.question.text, record.halt)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from osler.cli.session import Json, Quiet, Session, session, write_json
+from osler.cli.session import CliSession, Json, Quiet, open_session, write_json
 from osler.errors import BadConfig
 
 if TYPE_CHECKING:
@@ -38,39 +38,39 @@ def serve(
     """
     if context.invoked_subcommand is not None:
         return
-    here = session(context, as_json=as_json, quiet=quiet)
-    settings = here.settings({"serve.host": host, "serve.port": port})
-    _require("fastapi", "uvicorn", "mcp", "prometheus_client")
-    from osler.serve.app import create, site
-    from osler.serve.transport import listening, server
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    settings = here.load_settings({"serve.host": host, "serve.port": port})
+    _require_extra("fastapi", "uvicorn", "mcp", "prometheus_client")
+    from osler.serve.app import build_state, create_app
+    from osler.serve.transport import build_server, open_sockets
 
-    _log(here)
-    made = site(settings, report_page)
+    _set_up_log(here)
+    made = build_state(settings, report_page)
     try:
-        socket = listening(settings.serve.host, settings.serve.port)
+        socket = open_sockets(settings.serve.host, settings.serve.port)
     except OSError as error:
         place = f"{settings.serve.host}:{settings.serve.port}"
         raise BadConfig(
             f"{place} cannot be listened on: {error.strerror}", fix="choose another with --port"
         ) from error
-    _tell(here, settings.serve.host, socket.getsockname()[1])
-    server(create(made), made).run([socket])
+    _print_addresses(here, settings.serve.host, socket.getsockname()[1])
+    build_server(create_app(made), made).run([socket])
 
 
-def _tell(here: Session, host: str, port: int) -> None:
+def _print_addresses(here: CliSession, host: str, port: int) -> None:
     name = f"[{host}]" if ":" in host else host
     if here.json:
         write_json({"url": f"http://{name}:{port}", "host": host, "port": port}, lines=True)
-    here.say(f"http://{name}:{port}  (stop: Ctrl-C)")
+    here.print_line(f"http://{name}:{port}  (stop: Ctrl-C)")
     sys.stdout.flush()
 
 
 def report_page(log: Path) -> str:
     """The report of a recorded run; the server has it told, since pages are the terminal's."""
     from osler.cli.page import render_page
-    from osler.cli.runs import report
+    from osler.cli.runs import read_report
 
-    return render_page(report(log))
+    return render_page(read_report(log))
 
 
 def mcp(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
@@ -79,20 +79,22 @@ def mcp(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> 
     Over HTTP the same tools are at `/mcp` of `osler serve`. Standard output belongs to the
     protocol, so --json changes nothing.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    settings = here.settings()
-    _require("fastapi", "uvicorn", "mcp", "prometheus_client")
-    _log(here)
-    asyncio.run(_stdio(settings))
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    settings = here.load_settings()
+    _require_extra("fastapi", "uvicorn", "mcp", "prometheus_client")
+    _set_up_log(here)
+    asyncio.run(_serve_stdio(settings))
 
 
-async def _stdio(settings: Settings) -> None:
-    from osler.serve.app import site
-    from osler.serve.tools import server
+async def _serve_stdio(settings: Settings) -> None:
+    from osler.serve.app import build_state
+    from osler.serve.tools import build_mcp_server
 
-    made = site(settings, report_page)
+    made = build_state(settings, report_page)
     try:
-        await server(lambda _: (made, None), patients=settings.serve.patients).run_stdio_async()
+        await build_mcp_server(
+            lambda _: (made, None), patients=settings.serve.patients
+        ).run_stdio_async()
     finally:
         await made.desk.drain(0.0)
         made.shelf.close()
@@ -116,11 +118,11 @@ def add(
     quiet: Quiet = False,
 ) -> None:
     """Make a key. It is shown this once; only its hash is kept."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    _require("fastapi")
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    _require_extra("fastapi")
     from osler.serve.keys import new_key
 
-    made = new_key(_ledger(here), name, workspace=workspace, runs=runs, minute=minute)
+    made = new_key(_open_ledger(here), name, workspace=workspace, runs=runs, minute=minute)
     if here.json:
         write_json({"name": name, "workspace": workspace, "key": made})
     else:
@@ -130,20 +132,20 @@ def add(
 @key.command()
 def ls(context: typer.Context, as_json: Json = False) -> None:
     """The keys, without their secrets."""
-    here = session(context, as_json=as_json)
-    _require("fastapi")
+    here = open_session(context, as_json=as_json)
+    _require_extra("fastapi")
     from rich.table import Table
     from rich.text import Text
 
     known = [
         {"name": k.name, "id": k.id, "workspace": k.workspace, "created": k.created}
         | {"runs": k.runs, "minute": k.minute}
-        for k in _ledger(here).all_keys()
+        for k in _open_ledger(here).list_keys()
     ]
     table = Table("name", "id", "workspace", "created", box=None, pad_edge=False)
     for one in known:
         table.add_row(*(Text(str(one[c])) for c in ("name", "id", "workspace", "created")))
-    here.show(table, {"keys": known})
+    here.show_result(table, {"keys": known})
 
 
 @key.command()
@@ -154,13 +156,13 @@ def rm(
     quiet: Quiet = False,
 ) -> None:
     """Take a key back, at once: a running server knows it no more."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    _require("fastapi")
-    if not _ledger(here).drop_key(name):
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    _require_extra("fastapi")
+    if not _open_ledger(here).drop_key(name):
         raise BadConfig(f"there is no key {name!r}", fix="`osler serve key ls` lists them")
     if here.json:
         write_json({"removed": name})
-    here.say(f"{name} opens nothing any more")
+    here.print_line(f"{name} opens nothing any more")
 
 
 def deploy(
@@ -172,24 +174,24 @@ def deploy(
 ) -> None:
     """Write files to run Osler as a service: a container file, a systemd unit, a compose file
     with Qdrant and vLLM."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.serve.deploy import write_files
 
     written = write_files(folder, overwrite=force)
     if here.json:
         write_json({"files": [str(path) for path in written]})
     for path in written:
-        here.say(str(path))
+        here.print_line(str(path))
 
 
-def _ledger(here: Session) -> Ledger:
+def _open_ledger(here: CliSession) -> Ledger:
     from osler.serve.app import FOLDER
     from osler.serve.ledger import Ledger
 
-    return Ledger(here.settings().home / FOLDER)
+    return Ledger(here.load_settings().home / FOLDER)
 
 
-def _require(*modules: str) -> None:
+def _require_extra(*modules: str) -> None:
     """Raises `BadConfig` naming the extra where one of its packages is not there."""
     from importlib.util import find_spec
 
@@ -197,7 +199,7 @@ def _require(*modules: str) -> None:
         raise BadConfig("the server needs the extra `serve`", fix='pip install "osler[serve]"')
 
 
-def _log(here: Session) -> None:
+def _set_up_log(here: CliSession) -> None:
     """Warnings and errors go to standard error; what was asked is in none of them."""
     import logging
 

@@ -24,7 +24,7 @@ from osler.errors import OslerError
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from osler.app.config import Loaded, Settings
+    from osler.app.config import LoadedSettings, Settings
 
 ABSTAINED, USAGE, PARTIAL, REFUSED, INTERRUPTED = 1, 2, 6, 7, 130
 """Exit codes that no `OslerError` carries (`docs/guide/cli.md` has them all)."""
@@ -42,7 +42,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
 
 
 @dataclass
-class Session:
+class CliSession:
     """The global options of one call, and what follows from them."""
 
     file: Path | None = None
@@ -54,7 +54,7 @@ class Session:
     no_color: bool = False
     progress: ProgressMode = "auto"
 
-    def loaded(self, flags: Mapping[str, object] | None = None) -> Loaded:
+    def load_layers(self, flags: Mapping[str, object] | None = None) -> LoadedSettings:
         """The settings and their origins. Raises `BadConfig`."""
         from osler.app.config import load
 
@@ -66,10 +66,10 @@ class Session:
             file=self.file,
         )
 
-    def settings(self, flags: Mapping[str, object] | None = None) -> Settings:
-        return self.loaded(flags).settings
+    def load_settings(self, flags: Mapping[str, object] | None = None) -> Settings:
+        return self.load_layers(flags).settings
 
-    def console(self, *, stderr: bool = False) -> Console:
+    def make_console(self, *, stderr: bool = False) -> Console:
         from rich.console import Console
 
         stream = sys.stderr if stderr else sys.stdout
@@ -82,28 +82,30 @@ class Session:
             emoji=False,
         )
 
-    def show(self, page: RenderableType, document: object) -> None:
+    def show_result(self, page: RenderableType, document: object) -> None:
         """The result: `document` with `--json`, else `page`."""
         if self.json:
             write_json(document)
         else:
-            self.console().print(page)
+            self.make_console().print(page)
 
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         """A line that only a person wants; silent with `--json` and `--quiet`."""
         if not (self.json or self.quiet):
             sys.stdout.write(f"{line}\n")
 
 
-def session(context: typer.Context, *, as_json: bool = False, quiet: bool = False) -> Session:
+def open_session(
+    context: typer.Context, *, as_json: bool = False, quiet: bool = False
+) -> CliSession:
     """The call's session; options after the verb add to those before it."""
-    found: Session = context.find_root().obj
+    found: CliSession = context.find_root().obj
     found.json |= as_json
     found.quiet |= quiet
     return found
 
 
-def settings_of(given: Iterable[str]) -> dict[str, object]:
+def parse_flags(given: Iterable[str]) -> dict[str, object]:
     """KEY=VALUE words as flags. Raises a usage error for a word that is none."""
     flags: dict[str, object] = {}
     for word in given:
@@ -114,7 +116,7 @@ def settings_of(given: Iterable[str]) -> dict[str, object]:
     return flags
 
 
-def printable(text: str) -> str:
+def escape_controls(text: str) -> str:
     """`text` without what a terminal would obey instead of show; line breaks and tabs stay."""
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
@@ -133,12 +135,12 @@ def complete_strategy(incomplete: str) -> list[str]:
 
 def complete_preset(incomplete: str) -> list[str]:
     """For the shell."""
-    from osler.app.config import presets
+    from osler.app.config import read_presets
 
-    return [name for name in presets() if name.startswith(incomplete)]
+    return [name for name in read_presets() if name.startswith(incomplete)]
 
 
-class Root(TyperGroup):
+class RootGroup(TyperGroup):
     """The one place where an `OslerError` and Ctrl-C become a line and an exit code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -149,7 +151,7 @@ class Root(TyperGroup):
         try:
             return super().invoke(ctx)
         except OslerError as error:
-            _report(error, as_json=isinstance(ctx.obj, Session) and ctx.obj.json)
+            _print_error(error, as_json=isinstance(ctx.obj, CliSession) and ctx.obj.json)
             raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt as error:
             again = shlex.join(["osler", *ctx.meta["osler.args"]])
@@ -157,7 +159,7 @@ class Root(TyperGroup):
             raise typer.Exit(INTERRUPTED) from error
 
 
-def _report(error: OslerError, *, as_json: bool) -> None:
+def _print_error(error: OslerError, *, as_json: bool) -> None:
     if as_json:
         body = {
             "type": type(error).__name__,
@@ -168,5 +170,5 @@ def _report(error: OslerError, *, as_json: bool) -> None:
         }
         sys.stderr.write(json.dumps({"error": body}, ensure_ascii=False) + "\n")
     else:
-        sys.stderr.write(f"osler: {printable(' '.join(str(error).split()))}\n")
-        sys.stderr.writelines(f"  {printable(line)}\n" for line in error.detail.splitlines())
+        sys.stderr.write(f"osler: {escape_controls(' '.join(str(error).split()))}\n")
+        sys.stderr.writelines(f"  {escape_controls(line)}\n" for line in error.detail.splitlines())

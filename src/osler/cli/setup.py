@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from osler.cli.session import ABSTAINED, Json, Quiet, session, write_json
+from osler.cli.session import ABSTAINED, Json, Quiet, open_session, write_json
 
 config = typer.Typer(no_args_is_help=True)
 
@@ -22,13 +22,13 @@ def init(
     quiet: Quiet = False,
 ) -> None:
     """Write a commented osler.toml with every setting and its default."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app.config import write_template
 
     write_template(path, overwrite=force)
     if here.json:
         write_json({"path": str(path)})
-    here.say(f"{path} written; next: osler doctor")
+    here.print_line(f"{path} written; next: osler doctor")
 
 
 def doctor(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
@@ -37,13 +37,13 @@ def doctor(context: typer.Context, as_json: Json = False, quiet: Quiet = False) 
     Each model is really asked: what it can do stands in a table, and below it what would
     become of each strategy. Exit code 1: a check failed.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    settings = here.settings()
-    from osler.app.doctor import examine
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    settings = here.load_settings()
+    from osler.app.doctor import run_doctor
     from osler.cli.model_tables import doctor_page
 
-    found = examine(settings)
-    here.show(doctor_page(found, short=here.quiet), {"ok": found.ok, **asdict(found)})
+    found = run_doctor(settings)
+    here.show_result(doctor_page(found, short=here.quiet), {"ok": found.ok, **asdict(found)})
     if not found.ok:
         raise typer.Exit(ABSTAINED)
 
@@ -57,14 +57,14 @@ def show(
     as_json: Json = False,
 ) -> None:
     """The settings in force."""
-    here = session(context, as_json=as_json)
-    from osler.app.config import dump, flat
+    here = open_session(context, as_json=as_json)
+    from osler.app.config import flatten_settings, render_settings
 
-    loaded = here.loaded()
+    loaded = here.load_layers()
     if not here.json:
-        sys.stdout.write(dump(loaded, origin=origin))
+        sys.stdout.write(render_settings(loaded, origin=origin))
         return
-    values = flat(loaded.settings)
+    values = flatten_settings(loaded.settings)
     if origin:
         write_json({k: {"value": v, "origin": loaded.origins[k]} for k, v in values.items()})
     else:
@@ -74,11 +74,11 @@ def show(
 @config.command()
 def check(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
     """Read all layers of settings. Exit code 3: something in them is wrong."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    origins = here.loaded().origins.values()
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    origins = here.load_layers().origins.values()
     from osler.app.config import DEFAULT
 
     count = sum(origin != DEFAULT for origin in origins)
     if here.json:
         write_json({"ok": True, "set": count})
-    here.say(f"the settings are right; {count} are not defaults")
+    here.print_line(f"the settings are right; {count} are not defaults")

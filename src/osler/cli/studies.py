@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, session
+from osler.cli.progress import show_progress
+from osler.cli.session import Json, Quiet, open_session
 
 
 def attack(
@@ -32,15 +32,15 @@ def attack(
     Structural noise takes the place of the results, partial noise stands after them. Shown are
     the shares of runs with a Summary, with a Backtrack, and with the right answer.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    settings = here.settings()
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    settings = here.load_settings()
     from osler.app import studies
     from osler.cli.study_tables import attack_page
 
     targets = studies.read_noise(sets, limit=limit, seed=settings.sampling.seed)
-    with progress(here) as report:
-        cells = asyncio.run(studies.attacked(settings, targets, progress=report))
-    here.show(attack_page(cells), {"cells": [asdict(cell) for cell in cells]})
+    with show_progress(here) as report:
+        cells = asyncio.run(studies.run_attacks(settings, targets, progress=report))
+    here.show_result(attack_page(cells), {"cells": [asdict(cell) for cell in cells]})
 
 
 def sigma(
@@ -60,34 +60,34 @@ def sigma(
     quiet: Quiet = False,
 ) -> None:
     """See what TC-RAG's threshold does: halts, steps, tokens and EM over sigma (TC-RAG §6.5)."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    settings = here.settings()
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    settings = here.load_settings()
     from osler.app import studies
     from osler.cli.study_tables import sigma_page
     from osler.evaluate.labeled_questions import read_posed
-    from osler.evaluate.sigma import points
+    from osler.evaluate.sigma import summarize_points
 
-    levels = studies.levels(cppl=cppl, uct=uct)
+    levels = studies.parse_sigmas(cppl=cppl, uct=uct)
     posed = read_posed(questions)
-    with progress(here) as report:
+    with show_progress(here) as report:
         outcomes = asyncio.run(studies.sigma_sweep(settings, posed, levels, progress=report))
-    found = points(outcomes)
+    found = summarize_points(outcomes)
     document = {
         "points": [asdict(point) for point in found],
         "runs": [asdict(outcome) for outcome in outcomes],
     }
     if out is not None:
-        _write(out, json.dumps(document, ensure_ascii=False, indent=1))
-        here.say(f"written to {out}")
+        _write_file(out, json.dumps(document, ensure_ascii=False, indent=1))
+        here.print_line(f"written to {out}")
     if figure:
         from osler.evaluate.figures import sigma_figure
 
         sigma_figure(found, figure)
-        here.say(f"drawn in {', '.join(map(str, figure))}")
-    here.show(sigma_page(found), document)
+        here.print_line(f"drawn in {', '.join(map(str, figure))}")
+    here.show_result(sigma_page(found), document)
 
 
-def _write(path: Path, text: str) -> None:
+def _write_file(path: Path, text: str) -> None:
     """Raises `BadConfig` where it cannot be written."""
     from osler.errors import BadConfig
 

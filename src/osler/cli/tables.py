@@ -10,111 +10,121 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from osler.cli.session import printable
+from osler.cli.session import escape_controls
 
 if TYPE_CHECKING:
     from osler.app.doctor import Check
-    from osler.cli.runs import Listed
-    from osler.kb.base import Added, Built, Info
+    from osler.cli.runs import ListedRun
+    from osler.kb.base import BuildResult, IngestResult, KnowledgeBaseInfo
     from osler.kb.check import Provenance, SourceInfo
     from osler.kb.ingest.rejects import DeadLetter
-    from osler.kb.search.push import Pushed
+    from osler.kb.search.push import PushResult
     from osler.kb.store.snapshots import Snapshot
 
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
 
 
-def added_page(added: Added) -> Group:
+def added_page(added: IngestResult) -> Group:
     counts = (
         f"{added.files:,} files read, {added.unchanged:,} unchanged;"
         f" {added.documents:,} documents, {added.passages:,} passages"
     )
     if added.kept or added.gone:
         counts += f"; {added.kept:,} documents as before, {added.gone:,} gone"
-    lines: list[RenderableType] = [text_of(counts), *_dropped(added.drops)]
-    lines += [text_of(f"no parser knows {file}", "yellow") for file in added.unknown]
-    lines += [text_of(f"could not be read: {why}", "red") for why in added.failed]
-    lines += [text_of(f"no longer there: {file}", "yellow") for file in added.vanished]
+    lines: list[RenderableType] = [plain_text(counts), *_drop_lines(added.drops)]
+    lines += [plain_text(f"no parser knows {file}", "yellow") for file in added.unknown]
+    lines += [plain_text(f"could not be read: {why}", "red") for why in added.failed]
+    lines += [plain_text(f"no longer there: {file}", "yellow") for file in added.vanished]
     if added.vanished:
-        lines.append(text_of("their documents stay until `osler kb update --prune`"))
+        lines.append(plain_text("their documents stay until `osler kb update --prune`"))
     return Group(*lines)
 
 
-def built_page(built: Built) -> Group:
+def built_page(built: BuildResult) -> Group:
     return Group(
-        text_of(
+        plain_text(
             f"{built.passages:,} passages, {built.encoded:,} encoded now"
             f" in {built.seconds:.1f} s; snapshot {built.snapshot}"
         )
     )
 
 
-def pushed_page(pushed: Pushed) -> Group:
+def pushed_page(pushed: PushResult) -> Group:
     """What lies on the server now, by source."""
-    table = table_of(("source", "on the server"), numeric={"on the server"})
+    table = make_table(("source", "on the server"), numeric={"on the server"})
     for source, count in pushed.passages.items():
-        table.add_row(text_of(source), text_of(f"{count:,}"))
+        table.add_row(plain_text(source), plain_text(f"{count:,}"))
     done = f"{pushed.sent:,} sent, {pushed.deleted:,} deleted in {pushed.seconds:.1f} s"
-    return Group(table, text_of(done))
+    return Group(table, plain_text(done))
 
 
-def info_page(info: Info) -> Group:
+def info_page(info: KnowledgeBaseInfo) -> Group:
     """A row for each source; below it, what it dropped and why."""
     head = [
-        text_of(f"knowledge base {info.path}"),
-        text_of(f"snapshot  {_snapshot(info)}"),
-        text_of(f"encoder   {info.encoder or 'none: search by words alone'}"),
+        plain_text(f"knowledge base {info.path}"),
+        plain_text(f"snapshot  {_snapshot_line(info)}"),
+        plain_text(f"encoder   {info.encoder or 'none: search by words alone'}"),
     ]
     if info.size:
         kept = f", {info.snapshots:,} snapshots" if info.snapshots else ""
-        head.append(text_of(f"size      {_size(info.size)}{kept}"))
+        head.append(plain_text(f"size      {_format_size(info.size)}{kept}"))
     if info.pending:
-        head.append(text_of(f"pending   {info.pending:,} passages want a vector", "yellow"))
+        head.append(plain_text(f"pending   {info.pending:,} passages want a vector", "yellow"))
     if not info.sources:
-        return Group(*head, text_of("it is empty; next: osler kb add PATH --source SOURCE"))
-    table = table_of(
+        return Group(*head, plain_text("it is empty; next: osler kb add PATH --source SOURCE"))
+    table = make_table(
         ("source", "documents", "passages", "words a passage", "languages", "licences", "dropped"),
         numeric={"documents", "passages", "dropped"},
     )
     for source in info.sources:
         table.add_row(*_source_row(source))
-    notes = [line for source in info.sources for line in _notes(source)]
+    notes = [line for source in info.sources for line in _source_notes(source)]
     return Group(*head, table, *notes)
 
 
 def snapshots_page(snapshots: Sequence[Snapshot]) -> RenderableType:
     if not snapshots:
-        return text_of("no snapshots yet; next: osler kb snapshot NAME")
-    table = table_of(
+        return plain_text("no snapshots yet; next: osler kb snapshot NAME")
+    table = make_table(
         ("name", "taken", "documents", "passages", "size", "build"),
         numeric={"documents", "passages", "size"},
     )
     for one in snapshots:
-        numbers = (f"{one.documents:,}", f"{one.passages:,}", _size(one.size))
-        table.add_row(*map(text_of, (one.name, _when(one.taken), *numbers, one.snapshot or "-")))
+        numbers = (f"{one.documents:,}", f"{one.passages:,}", _format_size(one.size))
+        table.add_row(
+            *map(plain_text, (one.name, _format_time(one.taken), *numbers, one.snapshot or "-"))
+        )
     return table
 
 
 def dead_page(letters: Sequence[DeadLetter]) -> RenderableType:
     if not letters:
-        return text_of("no dead letters: all that was to be read was read")
-    table = table_of(("source", "file", "record", "line", "reason", "when"), cut="file")
+        return plain_text("no dead letters: all that was to be read was read")
+    table = make_table(("source", "file", "record", "line", "reason", "when"), cut="file")
     for letter in letters:
         file = f"{letter.path}!{letter.member}" if letter.member else letter.path
-        cells = (_some(letter.record), _some(letter.line), letter.reason, _when(letter.at))
-        table.add_row(text_of(letter.source), _cut(file), *map(text_of, cells))
+        cells = (
+            _blank_zero(letter.record),
+            _blank_zero(letter.line),
+            letter.reason,
+            _format_time(letter.at),
+        )
+        table.add_row(plain_text(letter.source), _one_line(file), *map(plain_text, cells))
     return table
 
 
 def provenance_line(found: Provenance) -> Text:
     """Where a passage comes from, below it."""
     parts = [f"from {found.origin}", f"sha256 {found.checksum[:12]}" if found.checksum else ""]
-    parts += [f"in since {_when(found.added)}" if found.added else "", f"trust {found.trust}"]
+    parts += [
+        f"in since {_format_time(found.added)}" if found.added else "",
+        f"trust {found.trust}",
+    ]
     parts += ["RETRACTED" if found.retracted else "", *found.kinds, found.state]
-    return text_of("; ".join(filter(None, parts)), "red" if found.retracted else "dim")
+    return plain_text("; ".join(filter(None, parts)), "red" if found.retracted else "dim")
 
 
-def _notes(source: SourceInfo) -> list[Text]:
+def _source_notes(source: SourceInfo) -> list[Text]:
     """What the row of a source has no column for."""
     name, notes = source.source, []
     if source.waiting:
@@ -126,45 +136,45 @@ def _notes(source: SourceInfo) -> list[Text]:
     if source.origins:
         tiers = ", ".join(f"{tier} ({n:,})" for tier, n in source.trust.items())
         notes.append(
-            f"{name}: paths added {source.origins:,}; latest document {_when(source.latest)};"
+            f"{name}: paths added {source.origins:,}; latest document {_format_time(source.latest)};"
             f" trust {tiers}"
         )
-    return [*(text_of(note) for note in notes), *_dropped(source.drops, name)]
+    return [*(plain_text(note) for note in notes), *_drop_lines(source.drops, name)]
 
 
-def _when(seconds: int) -> str:
+def _format_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _some(number: int | None) -> str:
+def _blank_zero(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
 def checks_page(checks: Sequence[Check]) -> Group:
     lines: list[RenderableType] = []
     for check in checks:
-        line = text_of(f"{check.status:<5} {check.name}: {check.detail}", _COLOURS[check.status])
+        line = plain_text(f"{check.status:<5} {check.name}: {check.detail}", _COLOURS[check.status])
         lines.append(line)
         if check.fix and check.status != "pass":
-            lines.append(text_of(f"      {check.fix}"))
+            lines.append(plain_text(f"      {check.fix}"))
     return Group(*lines)
 
 
-def runs_page(runs: Sequence[Listed]) -> RenderableType:
+def runs_page(runs: Sequence[ListedRun]) -> RenderableType:
     if not runs:
-        return text_of("no runs yet")
-    table = table_of(("run", "when", "strategy", "halt", "question"), cut="question")
+        return plain_text("no runs yet")
+    table = make_table(("run", "when", "strategy", "halt", "question"), cut="question")
     for run in runs:
-        cells = map(text_of, (run.id, run.when, run.strategy, run.halt))
-        table.add_row(*cells, _cut(" ".join(run.question.split())))
+        cells = map(plain_text, (run.id, run.when, run.strategy, run.halt))
+        table.add_row(*cells, _one_line(" ".join(run.question.split())))
     return table
 
 
-def _snapshot(info: Info) -> str:
+def _snapshot_line(info: KnowledgeBaseInfo) -> str:
     if info.built:
         return info.snapshot
     changed = f"{info.snapshot}, changed since" if info.snapshot else "none"
@@ -185,15 +195,15 @@ def _source_row(source: SourceInfo) -> Iterable[Text]:
         ", ".join(filter(None, source.licences)),
         f"{sum(source.drops.values()):,}",
     )
-    return map(text_of, cells)
+    return map(plain_text, cells)
 
 
-def _dropped(drops: Mapping[str, int], source: str = "") -> list[Text]:
+def _drop_lines(drops: Mapping[str, int], source: str = "") -> list[Text]:
     head = f"{source}: " if source else ""
-    return [text_of(f"{head}dropped {n:,}: {why}", "yellow") for why, n in drops.items()]
+    return [plain_text(f"{head}dropped {n:,}: {why}", "yellow") for why, n in drops.items()]
 
 
-def table_of(names: Sequence[str], *, numeric: Collection[str] = (), cut: str = "") -> Table:
+def make_table(names: Sequence[str], *, numeric: Collection[str] = (), cut: str = "") -> Table:
     """Columns as wide as they need; only `cut` gives way where the page is too narrow."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
@@ -202,10 +212,10 @@ def table_of(names: Sequence[str], *, numeric: Collection[str] = (), cut: str = 
     return table
 
 
-def text_of(words: str, style: str = "") -> Text:
+def plain_text(words: str, style: str = "") -> Text:
     """A cell or a line, without what a terminal would obey instead of show."""
-    return Text(printable(words), style=style)
+    return Text(escape_controls(words), style=style)
 
 
-def _cut(words: str) -> Text:
-    return Text(printable(words), no_wrap=True, overflow="ellipsis")
+def _one_line(words: str) -> Text:
+    return Text(escape_controls(words), no_wrap=True, overflow="ellipsis")

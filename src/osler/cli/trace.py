@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.session import Json, session
+from osler.cli.session import Json, open_session
 
 if TYPE_CHECKING:
-    from osler.cli.render import Report
+    from osler.cli.render import RunPage
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -24,12 +24,12 @@ def ls(
     as_json: Json = False,
 ) -> None:
     """The recorded runs, newest first."""
-    here = session(context, as_json=as_json)
-    from osler.cli.runs import listed
+    here = open_session(context, as_json=as_json)
+    from osler.cli.runs import list_runs
     from osler.cli.tables import runs_page
 
-    runs = listed(here.settings().runs.path, limit=limit)
-    here.show(runs_page(runs), {"runs": [asdict(run) for run in runs]})
+    runs = list_runs(here.load_settings().runs.path, limit=limit)
+    here.show_result(runs_page(runs), {"runs": [asdict(run) for run in runs]})
 
 
 @app.command()
@@ -43,25 +43,25 @@ def show(
     as_json: Json = False,
 ) -> None:
     """A recorded run: answer, evidence and film. With --json: its events, as JSON Lines."""
-    here = session(context, as_json=as_json)
-    from osler.cli.runs import find, report
+    here = open_session(context, as_json=as_json)
+    from osler.cli.runs import find_run, read_report
 
-    found = report(find(run, here.settings().runs.path))
+    found = read_report(find_run(run, here.load_settings().runs.path))
     if here.json:
         from osler.trace import to_line
 
         sys.stdout.writelines(f"{to_line(event)}\n" for event in found.events)
         return
     if html is not None:
-        _write(html, found)
-        here.console().print(f"written to {html}")
+        _write_page(html, found)
+        here.make_console().print(f"written to {html}")
         return
-    from osler.cli.render import page
+    from osler.cli.render import run_page
 
-    here.console().print(page(found))
+    here.make_console().print(run_page(found))
 
 
-def _write(path: Path, report: Report) -> None:
+def _write_page(path: Path, report: RunPage) -> None:
     """The page, wholly or not at all. Raises `BadConfig` where it cannot be written."""
     from osler.cli.page import render_page
     from osler.errors import BadConfig

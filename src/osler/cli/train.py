@@ -26,13 +26,13 @@ from osler.cli.options_train import (
     Unit,
     Workers,
 )
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, Session, session
+from osler.cli.progress import show_progress
+from osler.cli.session import CliSession, Json, Quiet, open_session
 from osler.cli.train_make import agree, card, make_dpo, make_sft
 
 if TYPE_CHECKING:
-    from osler.app.wiring.training import Exploring, Judging, Work
-    from osler.train.spo.case import Case
+    from osler.app.wiring.training import ExploringWork, JudgingWork, TrainingWork
+    from osler.train.spo.case import TrainingCase
 
 app = typer.Typer(no_args_is_help=True)
 app.command("make-sft")(make_sft)
@@ -69,41 +69,43 @@ def explore(
 
     What the folder holds is not done again. Exit code 6: some questions failed.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     flags = {"strategy.kind": "omni-rag", "kb.sources": sources, "sampling.seed": seed}
-    settings = here.settings(flags)
+    settings = here.load_settings(flags)
     from osler.app import wiring
     from osler.app.wiring import training
     from osler.train.spo.job import explored_in
 
-    cases = _cases(questions, tasks, data, part, held_out, settings.sampling.seed)
+    cases = _read_cases(questions, tasks, data, part, held_out, settings.sampling.seed)
     cases = cases[:limit]
-    work = training.Exploring(settings, log_dir, tuple(cases), training.by_named(by), queries, jobs)
+    work = training.ExploringWork(
+        settings, log_dir, tuple(cases), training.parse_proposer(by), queries, jobs
+    )
     if dry_run:
         _say_exploring(here, work)
         return
-    _run(here, work, workers, on)
+    _run_work(here, work, workers, on)
     from osler.cli.train_pages import explored_page, explored_summary
 
-    found = explored_summary(explored_in(log_dir), wiring.encoder(settings))
-    here.show(explored_page(found), {"log": str(log_dir), **found})
-    here.say(f"next: osler train judge --log-dir {log_dir}")
-    _partial(found)
+    found = explored_summary(explored_in(log_dir), wiring.load_encoder(settings))
+    here.show_result(explored_page(found), {"log": str(log_dir), **found})
+    here.print_line(f"next: osler train judge --log-dir {log_dir}")
+    _exit_if_partial(found)
 
 
-def _cases(
+def _read_cases(
     questions: Path | None,
     tasks: str | None,
     data: Path | None,
     part: str,
     share: float,
     seed: int,
-) -> list[Case]:
+) -> list[TrainingCase]:
     from osler.errors import BadConfig
-    from osler.train.named import named
+    from osler.train.named import choose_named
     from osler.train.spo.case import PARTS, cases_of, of_part, read_cases
 
-    wanted = named(part, PARTS, "part")
+    wanted = choose_named(part, PARTS, "part")
     if (questions is None) == (tasks is None):
         raise BadConfig("give either --questions or --tasks")
     if questions is not None:
@@ -140,31 +142,31 @@ def judge(
 
     Several judges may judge one folder. Exit code 6: some questions failed.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app.wiring import training
-    from osler.cli.session import settings_of
+    from osler.cli.session import parse_flags
     from osler.train import ablations
 
-    row = ablations.variant(ablation) if ablation else None
-    settings = here.settings(
-        {"strategy.kind": "omni-rag", **(settings_of(row.settings) if row else {})}
+    row = ablations.read_variant(ablation) if ablation else None
+    settings = here.load_settings(
+        {"strategy.kind": "omni-rag", **(parse_flags(row.settings) if row else {})}
     )
-    named = training.judge_named(by or (row.judge if row else "") or "model")
-    work = training.Judging(settings, log_dir, named, training.unit_named(unit), least, jobs)
+    named = training.parse_judge(by or (row.judge if row else "") or "model")
+    work = training.JudgingWork(settings, log_dir, named, training.parse_unit(unit), least, jobs)
     if dry_run:
         _say_judging(here, work)
         return
-    name = _run(here, work, workers, on)
+    name = _run_work(here, work, workers, on)
     from osler.cli.train_pages import judged_page, judged_summary
     from osler.train.spo.job import judged_in
 
     found = judged_summary(name, judged_in(log_dir, name))
-    here.show(judged_page(found), {"log": str(log_dir), **found})
-    here.say(f"next: osler train make-sft --log-dir {log_dir} --out FOLDER")
-    _partial(found)
+    here.show_result(judged_page(found), {"log": str(log_dir), **found})
+    here.print_line(f"next: osler train make-sft --log-dir {log_dir} --out FOLDER")
+    _exit_if_partial(found)
 
 
-def _run(here: Session, work: Work, workers: int | None, on: str) -> str:
+def _run_work(here: CliSession, work: TrainingWork, workers: int | None, on: str) -> str:
     """The name of who did it."""
     from osler.app.wiring import training
     from osler.errors import BadConfig
@@ -172,24 +174,24 @@ def _run(here: Session, work: Work, workers: int | None, on: str) -> str:
     if on not in ("processes", "ray"):
         raise BadConfig(f"nothing runs on {on!r}", fix="choose of processes, ray")
     if on == "ray" or (workers or 1) > 1:
-        return training.on_workers(work, "ray" if on == "ray" else "processes", workers)
-    with progress(here) as report:
+        return training.run_on_workers(work, "ray" if on == "ray" else "processes", workers)
+    with show_progress(here) as report:
         return asyncio.run(work.run(report))
 
 
-def _partial(found: dict[str, Any]) -> None:
+def _exit_if_partial(found: dict[str, Any]) -> None:
     from osler.cli.session import PARTIAL
 
     if found["failed"]:
         raise typer.Exit(PARTIAL)
 
 
-def _say_exploring(here: Session, work: Exploring) -> None:
+def _say_exploring(here: CliSession, work: ExploringWork) -> None:
     from osler.app.wiring import training
     from osler.cli.train_pages import plain_page
     from osler.train.spo.job import explored_in
 
-    offers = training.sources_on_offer(work.settings)
+    offers = training.offered_sources(work.settings)
     held = explored_in(work.folder).places() if work.folder.is_dir() else {}
     left = sum(case.key not in held for case in work.cases)
     found = {
@@ -199,11 +201,11 @@ def _say_exploring(here: Session, work: Exploring) -> None:
         "calls": left if work.by == "expert" else 0,
         "searches": left * len(offers) * work.queries,
     }
-    here.show(plain_page(found), found)
+    here.show_result(plain_page(found), found)
 
 
-def _say_judging(here: Session, work: Judging) -> None:
+def _say_judging(here: CliSession, work: JudgingWork) -> None:
     from osler.cli.train_pages import judging_load, plain_page
 
     found = judging_load(work.folder, work.by, work.unit)
-    here.show(plain_page(found), found)
+    here.show_result(plain_page(found), found)

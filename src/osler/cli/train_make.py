@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from osler.cli.options import grouped
+from osler.cli.options import group_options
 from osler.cli.options_train import (
     Ablation,
     CountOnly,
     JudgedBy,
     JudgedFolder,
     Records,
-    Selection,
+    SelectionOptions,
 )
-from osler.cli.session import Json, Quiet, Session, session
+from osler.cli.session import CliSession, Json, Quiet, open_session
 
 if TYPE_CHECKING:
     from osler.train.record import Kind
-    from osler.train.spo.recipe import Recipe
+    from osler.train.spo.recipe import RecordRecipe
 
 
-@grouped
+@group_options
 def make_sft(
     context: typer.Context,
     log_dir: JudgedFolder,
@@ -35,18 +35,20 @@ def make_sft(
         bool, typer.Option("--negative", help="Learn the negative plans (Omni-RAG Table 10).")
     ] = False,
     *,
-    selection: Selection,
+    selection: SelectionOptions,
     dry_run: CountOnly = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Write prompts and positive plans, for supervised fine-tuning (Omni-RAG Eq. 2)."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    recipe = replace(_recipe(log_dir, selection), learns="negative" if negative else "positive")
-    _make(here, "sft", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    recipe = replace(
+        _record_recipe(log_dir, selection), learns="negative" if negative else "positive"
+    )
+    _make_records(here, "sft", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
 
 
-@grouped
+@group_options
 def make_dpo(
     context: typer.Context,
     log_dir: JudgedFolder,
@@ -54,32 +56,32 @@ def make_dpo(
     judged_by: JudgedBy = "",
     ablation: Ablation = None,
     *,
-    selection: Selection,
+    selection: SelectionOptions,
     dry_run: CountOnly = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Write prompts with a better and a worse plan, for DPO (Omni-RAG Eq. 3-4)."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    recipe = _recipe(log_dir, selection)
-    _make(here, "dpo", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    recipe = _record_recipe(log_dir, selection)
+    _make_records(here, "dpo", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
 
 
-def _recipe(log_dir: Path, selection: Selection) -> Recipe:
+def _record_recipe(log_dir: Path, selection: SelectionOptions) -> RecordRecipe:
     from osler.errors import BadConfig
     from osler.methods.omni.planners.prompting import FORMS
-    from osler.train.named import named
+    from osler.train.named import choose_named
     from osler.train.spo.job import offers_of
     from osler.train.spo.pairs import CHOICES
-    from osler.train.spo.recipe import Recipe
+    from osler.train.spo.recipe import RecordRecipe
 
-    choice = named(selection.choice, CHOICES, "choice")
-    form, offers = named(selection.prompt, FORMS, "prompt"), offers_of(log_dir)
+    choice = choose_named(selection.choice, CHOICES, "choice")
+    form, offers = choose_named(selection.prompt, FORMS, "prompt"), offers_of(log_dir)
     names = [offer.name for offer in offers]
     left_out = tuple(selection.without_source or ())
     if unknown := [name for name in left_out if name not in names]:
         raise BadConfig(f"{unknown[0]!r} was not explored", fix=f"it has {', '.join(names)}")
-    return Recipe(
+    return RecordRecipe(
         offers,
         seed=selection.seed,
         at_most=selection.queries,
@@ -92,13 +94,13 @@ def _recipe(log_dir: Path, selection: Selection) -> Recipe:
     )
 
 
-def _make(
-    here: Session,
+def _make_records(
+    here: CliSession,
     kind: Kind,
     log_dir: Path,
     out: Path,
     judged_by: str,
-    recipe: Recipe,
+    recipe: RecordRecipe,
     ablation: str | None,
     *,
     dry_run: bool,
@@ -106,32 +108,34 @@ def _make(
     from osler.cli.train_pages import made_page
     from osler.train import ablations
     from osler.train.card import keep_facts, write_card
-    from osler.train.record import write
+    from osler.train.record import write_records
     from osler.train.spo import recipe as recipes
     from osler.train.spo.job import chosen_judge, exploration_of
 
     if ablation:
-        recipe = ablations.variant(ablation).recipe(recipe, kind)
+        recipe = ablations.read_variant(ablation).recipe(recipe, kind)
     name, stage = chosen_judge(log_dir, judged_by)
-    made = recipes.Made()
-    records = (recipes.sft if kind == "sft" else recipes.dpo)(recipe, stage.results(), made)
+    made = recipes.RecordTally()
+    records = (recipes.sft_records if kind == "sft" else recipes.dpo_records)(
+        recipe, stage.results(), made
+    )
     lines = (record.line for record in records)
     if dry_run:
         for _ in lines:
             pass
     else:
-        write(out, lines)
-    found = _told(made)
+        write_records(out, lines)
+    found = _record_document(made)
     if not dry_run:
         explored = exploration_of(log_dir)
-        keep_facts(out, recipes.facts(recipe, made, explored, name, ablation or ""))
+        keep_facts(out, recipes.recipe_facts(recipe, made, explored, name, ablation or ""))
         write_card(out)
-    here.show(made_page(found), {"out": str(out), "judge": name, **found})
+    here.show_result(made_page(found), {"out": str(out), "judge": name, **found})
     if not dry_run:
-        here.say(f"written to {out}; next: osler train {kind} {out}")
+        here.print_line(f"written to {out}; next: osler train {kind} {out}")
 
 
-def _told(made: Any) -> dict[str, Any]:
+def _record_document(made: Any) -> dict[str, Any]:
     size = made.size
     return {
         "questions": made.cases,
@@ -155,12 +159,12 @@ def card(
     quiet: Quiet = False,
 ) -> None:
     """Show or write the card of a data set, in the form of the Hugging Face hub."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.train import card as cards
 
-    make = cards.write_card if write else cards.card
+    make = cards.write_card if write else cards.render_data_card
     text = make(folder, title=title, licence=licence)
-    here.show(text, {"card": text})
+    here.show_result(text, {"card": text})
 
 
 def agree(
@@ -178,7 +182,7 @@ def agree(
     quiet: Quiet = False,
 ) -> None:
     """Hold one judge's verdicts against another's, or people's (Omni-RAG Table 9)."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.cli.train_pages import plain_page
     from osler.errors import BadConfig
     from osler.train.spo import agree as comparing
@@ -191,7 +195,7 @@ def agree(
         against, true = str(people), comparing.read_people(people)
     else:
         against, other = chosen_judge(log_dir, reference)
-        true = comparing.verdicts(other.results())
-    found = asdict(comparing.compared(comparing.verdicts(stage.results()), true))
+        true = comparing.read_verdicts(other.results())
+    found = asdict(comparing.compare_judges(comparing.read_verdicts(stage.results()), true))
     told = {"judge": name, "reference": against, **found}
-    here.show(plain_page(told), told)
+    here.show_result(plain_page(told), told)

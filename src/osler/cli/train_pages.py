@@ -7,23 +7,23 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from osler.cli.session import printable
+from osler.cli.session import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
     from osler.kb.encoders.base import Encoder
-    from osler.train.journal import Stage
-    from osler.train.spo.explore import Explored
-    from osler.train.spo.judge import Judged
+    from osler.train.journal import JobStage
+    from osler.train.spo.explore import ExploredCase
+    from osler.train.spo.judge import JudgedCase
     from osler.train.spo.units import Unit
 
 _DIVERSE = 200
 """Questions whose queries' diversity is measured: it needs their vectors."""
 
 
-def table(*columns: str) -> Table:
+def bare_table(*columns: str) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -34,7 +34,7 @@ def table(*columns: str) -> Table:
 
 
 def plain_page(found: dict[str, Any]) -> RenderableType:
-    made = table("what", "value")
+    made = bare_table("what", "value")
     for name, value in found.items():
         if isinstance(value, dict):
             told = ", ".join(f"{key} {count}" for key, count in value.items()) or "-"
@@ -42,11 +42,11 @@ def plain_page(found: dict[str, Any]) -> RenderableType:
             told = ", ".join(map(str, value)) or "-"
         else:
             told = f"{value:,}" if isinstance(value, int | float) else str(value)
-        made.add_row(name.replace("_", " "), printable(told))
+        made.add_row(name.replace("_", " "), escape_controls(told))
     return made
 
 
-def explored_summary(stage: Stage[Explored], encoder: Encoder) -> dict[str, Any]:
+def explored_summary(stage: JobStage[ExploredCase], encoder: Encoder) -> dict[str, Any]:
     """Questions, queries a source, their diversity (Eq. 5), and what it cost."""
     from osler.evaluate.planning import diversity_per_plan, queries_per_source
     from osler.methods.omni.plan import SourcePlan
@@ -58,7 +58,7 @@ def explored_summary(stage: Stage[Explored], encoder: Encoder) -> dict[str, Any]
         usage += explored.usage
         seconds += explored.searching_s
         names |= {query.source: None for query in explored.queries}
-    failed = stage.failed()
+    failed = stage.failed_reasons()
     return {
         "questions": len(plans),
         "failed": failed,
@@ -75,15 +75,15 @@ def explored_summary(stage: Stage[Explored], encoder: Encoder) -> dict[str, Any]
 def explored_page(found: dict[str, Any]) -> RenderableType:
     from rich.console import Group
 
-    made = table("source", "queries a question", "diversity")
+    made = bare_table("source", "queries a question", "diversity")
     for source, count in found["queries"].items():
         diverse = found["diversity"].get(source)
         made.add_row(source, f"{count:.2f}", "-" if diverse is None else f"{diverse:.3f}")
     told = {key: found[key] for key in ("questions", "calls", "tokens", "searches", "search_s")}
-    return Group(plain_page(told), made, *_failures(found["failed"]))
+    return Group(plain_page(told), made, *_failure_rows(found["failed"]))
 
 
-def judged_summary(name: str, stage: Stage[Judged]) -> dict[str, Any]:
+def judged_summary(name: str, stage: JobStage[JudgedCase]) -> dict[str, Any]:
     """Verdicts by source, and what they cost."""
     from osler.types import Usage
 
@@ -103,7 +103,7 @@ def judged_summary(name: str, stage: Stage[Judged]) -> dict[str, Any]:
         "questions": questions,
         "with_a_positive": positive,
         "with_both": both,
-        "failed": stage.failed(),
+        "failed": stage.failed_reasons(),
         "verdicts": {source: dict(counts) for source, counts in verdicts.items()},
         "asked": asked,
         "calls": usage.calls,
@@ -118,26 +118,28 @@ _WORD = {True: "positive", False: "negative", None: "unread"}
 def judged_page(found: dict[str, Any]) -> RenderableType:
     from rich.console import Group
 
-    made = table("source", *_WORD.values())
+    made = bare_table("source", *_WORD.values())
     for source, counts in found["verdicts"].items():
         made.add_row(source, *(f"{counts.get(word, 0):,}" for word in _WORD.values()))
     keys = ("judge", "questions", "with_a_positive", "with_both", "asked", "calls", "tokens")
-    return Group(plain_page({key: found[key] for key in keys}), made, *_failures(found["failed"]))
+    return Group(
+        plain_page({key: found[key] for key in keys}), made, *_failure_rows(found["failed"])
+    )
 
 
 def judging_load(folder: Path, by: str, unit: Unit) -> dict[str, Any]:
     """What judging a folder would take. Raises `BadRun` for one that is not explored."""
-    from osler.train.spo.economy import Load, at_most, plain
+    from osler.train.spo.economy import JudgeLoad, at_most, plain_load
     from osler.train.spo.job import exploration_of, explored_in
 
     exploration_of(folder)
-    paper, ours, queries, questions = Load(), Load(), 0, 0
+    paper, ours, queries, questions = JudgeLoad(), JudgeLoad(), 0, 0
     reads = by in ("model", "likelihood")
     for explored in explored_in(folder).results():
         questions += 1
         queries += len(explored.queries)
         if reads and explored.case.gold:
-            paper += plain(explored)
+            paper += plain_load(explored)
             ours += at_most(explored, unit if by == "model" else "document")
     found: dict[str, Any] = {"questions": questions, "queries": queries}
     if reads:
@@ -154,12 +156,12 @@ def made_page(found: dict[str, Any]) -> RenderableType:
     return plain_page({key: value for key, value in found.items() if value not in ({}, [], "")})
 
 
-def _failures(failed: dict[str, str]) -> list[RenderableType]:
+def _failure_rows(failed: dict[str, str]) -> list[RenderableType]:
     if not failed:
         return []
-    made = table("failed", "why")
+    made = bare_table("failed", "why")
     for key, why in list(failed.items())[:10]:
-        made.add_row(printable(key), printable(why))
+        made.add_row(escape_controls(key), escape_controls(why))
     return [made]
 
 

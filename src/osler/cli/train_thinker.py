@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from osler.cli.options import Data, DryRun, grouped
+from osler.cli.options import Data, DryRun, group_options
 from osler.cli.options_train import (
     Boundary,
     DataSet,
@@ -22,7 +22,7 @@ from osler.cli.options_train import (
     LimitEach,
     Marked,
     MeasuredOn,
-    Network,
+    NetworkOptions,
     RecogniserFolder,
     Restructure,
     Rounds,
@@ -30,17 +30,17 @@ from osler.cli.options_train import (
     TaughtPart,
     TaughtTasks,
 )
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, Session, session
+from osler.cli.progress import show_progress
+from osler.cli.session import CliSession, Json, Quiet, open_session
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from osler.evaluate.sample import Sample
-    from osler.train.recognise.loop import Prepared, Recipe
-    from osler.train.recognise.strict import Scores
-    from osler.train.thinker.export import Made, Tally
-    from osler.train.thinker.rounds import Course
+    from osler.train.recognise.loop import PreparedTexts, RecogniserRecipe
+    from osler.train.recognise.strict import StrictScores
+    from osler.train.thinker.export import ExportedData, StageTally
+    from osler.train.thinker.rounds import TeachingConfig
 
 
 def thinker_data(
@@ -71,9 +71,9 @@ def thinker_data(
     What the log folder holds is not done again; several processes and hosts may share it. Exit
     code 6: some tries failed.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    settings = here.settings({"strategy.kind": "kag-thinker", "sampling.seed": seed})
-    samples = _samples(tasks, data, part, held_out, limit, settings.sampling.seed)
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    settings = here.load_settings({"strategy.kind": "kag-thinker", "sampling.seed": seed})
+    samples = _read_samples(tasks, data, part, held_out, limit, settings.sampling.seed)
     if dry_run:
         _say_load(here, log_dir, stage, samples, rounds)
         return
@@ -81,7 +81,7 @@ def thinker_data(
     from osler.train.thinker import export
 
     if samples:
-        course = teaching.course(
+        course = teaching.teaching_config(
             settings,
             stage,
             knows=boundary,
@@ -90,27 +90,33 @@ def thinker_data(
             grades=grade,
             restructure=restructure,
         )
-        asyncio.run(_teach(here, log_dir, course, jobs, samples))
-    told, written = export.tallies(log_dir), None
+        asyncio.run(_run_teaching(here, log_dir, course, jobs, samples))
+    told, written = export.stage_tallies(log_dir), None
     if out is not None:
-        written = export.write(log_dir, out, stages=(stage,), layout=layout, licence=licence)
-    _tell(here, log_dir, told, written)
+        written = export.export_data(log_dir, out, stages=(stage,), layout=layout, licence=licence)
+    _show_tallies(here, log_dir, told, written)
 
 
-async def _teach(
-    here: Session, folder: Path, course: Awaitable[Course], jobs: int, samples: Sequence[Sample]
+async def _run_teaching(
+    here: CliSession,
+    folder: Path,
+    course: Awaitable[TeachingConfig],
+    jobs: int,
+    samples: Sequence[Sample],
 ) -> None:
-    from osler.train.thinker.rounds import Class
+    from osler.train.thinker.rounds import TeachingJob
 
     agreed = await course
-    with progress(here) as report:
-        await Class(folder, agreed, jobs, report).run(samples)
+    with show_progress(here) as report:
+        await TeachingJob(folder, agreed, jobs, report).run(samples)
 
 
-def _tell(here: Session, folder: Path, told: Sequence[Tally], written: Made | None) -> None:
+def _show_tallies(
+    here: CliSession, folder: Path, told: Sequence[StageTally], written: ExportedData | None
+) -> None:
     from osler.cli.session import PARTIAL
 
-    here.show(
+    here.show_result(
         _tally_page(told),
         {
             "log": str(folder),
@@ -119,12 +125,14 @@ def _tell(here: Session, folder: Path, told: Sequence[Tally], written: Made | No
         },
     )
     if written is not None:
-        here.say(f"{written.lines:,} lines in {written.folder}; next: osler train evaluate-data")
+        here.print_line(
+            f"{written.lines:,} lines in {written.folder}; next: osler train evaluate-data"
+        )
     if any(tally.failed for tally in told):
         raise typer.Exit(PARTIAL)
 
 
-def _samples(
+def _read_samples(
     tasks: str | None, data: Path | None, part: str, held_out: float, limit: int | None, seed: int
 ) -> list[Sample]:
     """Those of the part. Raises `BadConfig` where data sets are named and have none."""
@@ -141,33 +149,35 @@ def _samples(
         for sample in every
         if part in ("all", part_of(sample.question, seed=seed, held_out=held_out))
     ]
-    if samples := _limited(of_part, limit, seed):
+    if samples := _limit_each(of_part, limit, seed):
         return samples
     raise BadConfig(f"no question is in the part {part}", fix="change --part or --held-out")
 
 
-def _limited(samples: Sequence[Sample], limit: int | None, seed: int) -> list[Sample]:
+def _limit_each(samples: Sequence[Sample], limit: int | None, seed: int) -> list[Sample]:
     """Of each data set so many, which the seed decides."""
-    from osler.evaluate.plan import chosen
+    from osler.evaluate.plan import choose_samples
 
     names = dict.fromkeys(sample.task for sample in samples)
     return [
-        one for name in names for one in chosen([s for s in samples if s.task == name], limit, seed)
+        one
+        for name in names
+        for one in choose_samples([s for s in samples if s.task == name], limit, seed)
     ]
 
 
 def _say_load(
-    here: Session, folder: Path, stage: Stage, samples: Sequence[Sample], rounds: int
+    here: CliSession, folder: Path, stage: Stage, samples: Sequence[Sample], rounds: int
 ) -> None:
     """What is left to do, by the mean of what was done, where anything was."""
     from osler.train.thinker.load import load_of
 
     found = load_of(folder, stage, samples, rounds)
     rows = [(name.replace("_", " "), f"{value:,}") for name, value in asdict(found).items()]
-    here.show(_table(("", ""), rows), asdict(found))
+    here.show_result(_make_table(("", ""), rows), asdict(found))
 
 
-def _tally_page(told: Sequence[Tally]) -> Table:
+def _tally_page(told: Sequence[StageTally]) -> Table:
     rows = []
     for tally in told:
         rows += [
@@ -178,7 +188,7 @@ def _tally_page(told: Sequence[Tally]) -> Table:
             ("  calls", f"{tally.usage.calls:,}"),
             *((f"  dropped: {why}", f"{n:,}") for why, n in tally.dropped.items()),
         ]
-    return _table(("", ""), rows)
+    return _make_table(("", ""), rows)
 
 
 def evaluate_data(
@@ -203,31 +213,31 @@ def evaluate_data(
 
     Exit code 1: some sample is bad.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app.wiring import teaching
     from osler.cli.session import ABSTAINED
     from osler.train.thinker import tables
     from osler.train.thinker.quality import read_items
-    from osler.train.thinker.verdicts import Judged, judged
+    from osler.train.thinker.verdicts import InspectionRun, inspect_all
 
     items = read_items(data)[:limit]
-    settings = here.settings()
+    settings = here.load_settings()
 
-    async def work() -> Judged:
-        inspector = await teaching.data_inspector(settings, by)
-        with progress(here) as report:
-            return await judged(items, inspector, verdicts, report)
+    async def judge_items() -> InspectionRun:
+        inspector = await teaching.build_data_inspector(settings, by)
+        with show_progress(here) as report:
+            return await inspect_all(items, inspector, verdicts, report)
 
-    made = asyncio.run(work())
-    told = tables.shares(made.found)
+    made = asyncio.run(judge_items())
+    told = tables.verdict_shares(made.found)
     labelled = any(item.labels for item in items)
-    against = tables.validate(items, made.found) if labelled else None
-    text = tables.report(told, against)
+    against = tables.validate_judge(items, made.found) if labelled else None
+    text = tables.render_report(told, against)
     if page is not None:
-        _write(page, text)
+        _write_report(page, text)
     from rich.markdown import Markdown
 
-    here.show(
+    here.show_result(
         Markdown(text),
         {
             "shares": asdict(told),
@@ -240,7 +250,7 @@ def evaluate_data(
         raise typer.Exit(ABSTAINED)
 
 
-def _write(path: Path, text: str) -> None:
+def _write_report(path: Path, text: str) -> None:
     from osler.errors import BadRun
 
     try:
@@ -249,7 +259,7 @@ def _write(path: Path, text: str) -> None:
         raise BadRun(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _table(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+def _make_table(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, show_header=any(names), header_style="bold", pad_edge=False)
@@ -260,14 +270,14 @@ def _table(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
     return table
 
 
-@grouped
+@group_options
 def recogniser(
     context: typer.Context,
     data: Marked,
     out: RecogniserFolder = None,
     test: MeasuredOn = None,
     *,
-    network: Network,
+    network: NetworkOptions,
     dry_run: DryRun = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -276,27 +286,29 @@ def recogniser(
 
     In the knowledge base's own folder it links queries with the concept graph from then on.
     """
-    here = session(context, as_json=as_json, quiet=quiet)
-    from osler.train.recognise.corpus import read
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    from osler.train.recognise.corpus import read_marked
     from osler.train.recognise.link import FOLDER
-    from osler.train.recognise.loop import Recipe, prepare, train
+    from osler.train.recognise.loop import RecogniserRecipe, prepare_texts, train_recogniser
 
-    folder = out or here.settings().kb.path / FOLDER
-    recipe = Recipe(**asdict(network))
-    prepared = prepare(read(data), recipe, read(test) if test else None)
-    load = _load(prepared, recipe)
+    folder = out or here.load_settings().kb.path / FOLDER
+    recipe = RecogniserRecipe(**asdict(network))
+    prepared = prepare_texts(read_marked(data), recipe, read_marked(test) if test else None)
+    load = _training_load(prepared, recipe)
     if dry_run:
         told = [(name.replace("_", " "), str(value)) for name, value in load.items()]
-        here.show(_table(("", ""), told), load)
+        here.show_result(_make_table(("", ""), told), load)
         return
-    with progress(here) as report:
-        made = train(prepared, recipe, log=folder / "log.jsonl", progress=report)
+    with show_progress(here) as report:
+        made = train_recogniser(prepared, recipe, log=folder / "log.jsonl", progress=report)
     made.recogniser.save(folder)
-    here.show(_scores_page(made.scores), {"folder": str(folder), **load, **made.recogniser.facts})
-    here.say(f"kept in {folder}; F1 is strict, on {len(prepared.test):,} texts held out")
+    here.show_result(
+        _scores_page(made.scores), {"folder": str(folder), **load, **made.recogniser.facts}
+    )
+    here.print_line(f"kept in {folder}; F1 is strict, on {len(prepared.test):,} texts held out")
 
 
-def _load(prepared: Prepared, recipe: Recipe) -> dict[str, Any]:
+def _training_load(prepared: PreparedTexts, recipe: RecogniserRecipe) -> dict[str, Any]:
     """What the training would take."""
     return {
         "texts": prepared.texts,
@@ -309,9 +321,9 @@ def _load(prepared: Prepared, recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def _scores_page(scores: Scores) -> Table:
+def _scores_page(scores: StrictScores) -> Table:
     rows = [
         (name, *(f"{x:.3f}" for x in (one.precision, one.recall, one.f1)), str(one.gold))
         for name, one in [("all", scores.micro), *scores.types.items()]
     ]
-    return _table(("type", "precision", "recall", "F1", "n"), rows)
+    return _make_table(("type", "precision", "recall", "F1", "n"), rows)

@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from osler.cli.options import grouped
+from osler.cli.options import group_options
 from osler.cli.options_train import (
     Base,
-    Fitting,
+    FittingOptions,
     GoOnFrom,
     MaxTokens,
     OnlyLora,
-    Pace,
+    PaceOptions,
     Result,
     SkipLong,
     TrainingData,
 )
-from osler.cli.progress import progress
-from osler.cli.session import Json, Quiet, Session, session
+from osler.cli.progress import show_progress
+from osler.cli.session import CliSession, Json, Quiet, open_session
 
 if TYPE_CHECKING:
     from osler.train.tune.corpus import Corpus
-    from osler.train.tune.jobs import Job, Kind
-    from osler.train.tune.recipe import Recipe
+    from osler.train.tune.jobs import Kind, TuningJob
+    from osler.train.tune.recipe import TuningRecipe
 
 
-@grouped
+@group_options
 def sft(
     context: typer.Context,
     data: TrainingData,
@@ -38,24 +38,24 @@ def sft(
     adapter: GoOnFrom = None,
     full: Annotated[bool, typer.Option("--full", help="All weights, not LoRA.")] = False,
     *,
-    pace: Pace,
+    pace: PaceOptions,
     max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
-    fitting: Fitting,
+    fitting: FittingOptions,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Teach a model its replies (Omni-RAG, Eq. 2), by LoRA. It goes on where it was stopped."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.train.tune.recipe import OMNI_SFT
 
     start = replace(OMNI_SFT, lora=None) if full else OMNI_SFT
-    recipe = _recipe(start, pace, max_tokens, fitting)
-    job = _job("sft", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long)
-    _work(here, job, dry_run=fitting.dry_run)
+    recipe = _tune_recipe(start, pace, max_tokens, fitting)
+    job = _tune_job("sft", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long)
+    _run_tuning(here, job, dry_run=fitting.dry_run)
 
 
-@grouped
+@group_options
 def dpo(
     context: typer.Context,
     data: TrainingData,
@@ -67,23 +67,23 @@ def dpo(
     ] = None,
     beta: Annotated[float | None, typer.Option(help="Of Eq. 4; 0.1 by default.")] = None,
     *,
-    pace: Pace,
+    pace: PaceOptions,
     max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
-    fitting: Fitting,
+    fitting: FittingOptions,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Teach a model which of two replies is better (Omni-RAG, Eq. 3-4), by LoRA."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.train.tune.recipe import OMNI_DPO
 
-    recipe = _recipe(OMNI_DPO.but(beta=beta), pace, max_tokens, fitting)
-    job = _job("dpo", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long)
-    _work(here, job, dry_run=fitting.dry_run)
+    recipe = _tune_recipe(OMNI_DPO.with_changes(beta=beta), pace, max_tokens, fitting)
+    job = _tune_job("dpo", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long)
+    _run_tuning(here, job, dry_run=fitting.dry_run)
 
 
-@grouped
+@group_options
 def thinker(
     context: typer.Context,
     data: TrainingData,
@@ -92,24 +92,28 @@ def thinker(
     adapter: GoOnFrom = None,
     lora: OnlyLora = False,
     *,
-    pace: Pace,
+    pace: PaceOptions,
     max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
-    fitting: Fitting,
+    fitting: FittingOptions,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Teach a model all its turns of dialogues (KAG-Thinker, App. 11), all weights."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    from osler.train.tune.recipe import THINKER, Lora
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    from osler.train.tune.recipe import THINKER, LoraSettings
 
-    start = THINKER.but(lora=Lora(), recompute=False) if lora or adapter else THINKER
-    recipe = _recipe(start, pace, max_tokens, fitting)
-    job = _job("thinker", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long)
-    _work(here, job, dry_run=fitting.dry_run)
+    start = (
+        THINKER.with_changes(lora=LoraSettings(), recompute=False) if lora or adapter else THINKER
+    )
+    recipe = _tune_recipe(start, pace, max_tokens, fitting)
+    job = _tune_job(
+        "thinker", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long
+    )
+    _run_tuning(here, job, dry_run=fitting.dry_run)
 
 
-@grouped
+@group_options
 def pretrain(
     context: typer.Context,
     corpus: Annotated[
@@ -131,29 +135,31 @@ def pretrain(
     base: Base = None,
     lora: OnlyLora = False,
     *,
-    pace: Pace,
+    pace: PaceOptions,
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", help="Of a window.")] = None,
-    fitting: Fitting,
+    fitting: FittingOptions,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Have a model read a mixed corpus (TC-RAG, App. 8.3): every next word, all weights."""
-    here = session(context, as_json=as_json, quiet=quiet)
-    from osler.train.tune.recipe import PRETRAIN, Lora
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    from osler.train.tune.recipe import PRETRAIN, LoraSettings
 
-    start = PRETRAIN.but(lora=Lora()) if lora else PRETRAIN
-    recipe = _recipe(start, pace, max_tokens, fitting)
-    texts = _corpus(here, corpus, weight or [], held_out)
-    job = _job("pretrain", texts, out, recipe, base, fitting)
-    _work(here, job, dry_run=fitting.dry_run)
+    start = PRETRAIN.with_changes(lora=LoraSettings()) if lora else PRETRAIN
+    recipe = _tune_recipe(start, pace, max_tokens, fitting)
+    texts = _read_corpus(here, corpus, weight or [], held_out)
+    job = _tune_job("pretrain", texts, out, recipe, base, fitting)
+    _run_tuning(here, job, dry_run=fitting.dry_run)
 
 
-def _corpus(here: Session, told: list[str], weights: list[str], held_out: float | None) -> Corpus:
+def _read_corpus(
+    here: CliSession, told: list[str], weights: list[str], held_out: float | None
+) -> Corpus:
     from osler.errors import BadConfig
-    from osler.train.tune.corpus import HELD_OUT, Corpus, source
+    from osler.train.tune.corpus import HELD_OUT, Corpus, parse_source
 
-    weighed = dict(map(_weight, weights))
-    sources = tuple(source(one, here.settings().kb.path, weighed) for one in told)
+    weighed = dict(map(_parse_weight, weights))
+    sources = tuple(parse_source(one, here.load_settings().kb.path, weighed) for one in told)
     if unknown := weighed.keys() - {one.name for one in sources}:
         raise BadConfig(
             f"a weight for {', '.join(sorted(unknown))}, which is no source",
@@ -162,7 +168,7 @@ def _corpus(here: Session, told: list[str], weights: list[str], held_out: float 
     return Corpus(sources, HELD_OUT if held_out is None else held_out)
 
 
-def _weight(told: str) -> tuple[str, float]:
+def _parse_weight(told: str) -> tuple[str, float]:
     from osler.errors import BadConfig
 
     name, _, number = told.rpartition("=")
@@ -172,9 +178,11 @@ def _weight(told: str) -> tuple[str, float]:
         raise BadConfig(f"{told!r} is no weight", fix="write NAME=2.5") from None
 
 
-def _recipe(start: Recipe, pace: Pace, max_tokens: int | None, fitting: Fitting) -> Recipe:
+def _tune_recipe(
+    start: TuningRecipe, pace: PaceOptions, max_tokens: int | None, fitting: FittingOptions
+) -> TuningRecipe:
     """The recipe with what was given on the command line."""
-    from osler.train.tune.recipe import Lora
+    from osler.train.tune.recipe import LoraSettings
 
     batch, micro = pace.batch or start.batch, pace.micro
     if micro is None and batch % start.micro:
@@ -183,14 +191,14 @@ def _recipe(start: Recipe, pace: Pace, max_tokens: int | None, fitting: Fitting)
     lora = start.lora
     if lora is not None:
         rank = fitting.rank or lora.rank
-        lora = Lora(rank, 2 * rank, 0.0, fitting.layers)
+        lora = LoraSettings(rank, 2 * rank, 0.0, fitting.layers)
     recipe = replace(
         start,
         lora=lora,
         precision=fitting.precision,
         recompute=fitting.recompute or start.recompute,
     )
-    return recipe.but(
+    return recipe.with_changes(
         epochs=pace.epochs,
         learning_rate=pace.learning_rate,
         batch=pace.batch,
@@ -201,21 +209,21 @@ def _recipe(start: Recipe, pace: Pace, max_tokens: int | None, fitting: Fitting)
     )
 
 
-def _job(
+def _tune_job(
     kind: Kind,
     data: Path | Corpus,
     out: Path,
-    recipe: Recipe,
+    recipe: TuningRecipe,
     base: str | None,
-    fitting: Fitting,
+    fitting: FittingOptions,
     *,
     adapter: Path | None = None,
     skip_long: bool = False,
-) -> Job:
-    from osler.train.tune.jobs import Job
+) -> TuningJob:
+    from osler.train.tune.jobs import TuningJob
 
-    weights, name = _base(base)
-    return Job(
+    weights, name = _base_weights(base)
+    return TuningJob(
         kind,
         weights,
         data,
@@ -228,35 +236,35 @@ def _job(
     )
 
 
-def _base(given: str | None) -> tuple[Any, str]:
+def _base_weights(given: str | None) -> tuple[Any, str]:
     """The weights and their name for cards."""
     from osler.llm.local.quantise import default_gguf
-    from osler.llm.transformers.hub import Pinned
+    from osler.llm.transformers.hub import PinnedModel
 
     if given is None:
         return default_gguf(), "HuggingFaceTB/SmolLM2-135M-Instruct"
     if not Path(given).exists() and "@" in given:
         owner, _, revision = given.partition("@")
-        return Pinned(owner, revision), owner
+        return PinnedModel(owner, revision), owner
     return Path(given), ""
 
 
-def _work(here: Session, job: Job, *, dry_run: bool) -> None:
+def _run_tuning(here: CliSession, job: TuningJob, *, dry_run: bool) -> None:
     from osler.cli.train_tune_pages import plan_page, tuned_page
     from osler.train.tune import jobs
 
-    with progress(here) as told:
+    with show_progress(here) as told:
         if dry_run:
             found = jobs.dry_run(job, told)
             page = plan_page(found)
             document = asdict(found)
         else:
-            tuned = jobs.run(job, told)
+            tuned = jobs.run_tuning(job, told)
             page = tuned_page(tuned)
             document = {**asdict(tuned), "folder": str(job.folder)}
-    here.show(page, document)
+    here.show_result(page, document)
     if not dry_run:
-        here.say(f"written to {job.folder}")
+        here.print_line(f"written to {job.folder}")
 
 
 def merge(
@@ -268,11 +276,11 @@ def merge(
     quiet: Quiet = False,
 ) -> None:
     """Make one model of an adapter and its base, for transformers and vLLM."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.train.tune import export
 
-    weights, _ = _base(base)
-    _written(here, export.merge(weights, adapter, out))
+    weights, _ = _base_weights(base)
+    _show_written(here, export.merge_adapter(weights, adapter, out))
 
 
 def gguf(
@@ -294,24 +302,24 @@ def gguf(
     quiet: Quiet = False,
 ) -> None:
     """Write a tuned model as a GGUF file, which the embedded engine serves."""
-    here = session(context, as_json=as_json, quiet=quiet)
+    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.llm.local.quantise import default_gguf
     from osler.train.tune import export
 
-    weights, _ = _base(base)
+    weights, _ = _base_weights(base)
     if like is None:
         own = isinstance(weights, Path) and weights.suffix == ".gguf"
         like = weights if own else default_gguf()
-    _written(here, export.write_gguf(weights, like, out, adapter=adapter, storage=storage))
+    _show_written(here, export.write_gguf(weights, like, out, adapter=adapter, storage=storage))
 
 
-def _written(here: Session, path: Path) -> None:
+def _show_written(here: CliSession, path: Path) -> None:
     from rich.text import Text
 
-    here.show(Text(str(path)), {"path": str(path), "bytes": _bytes(path)})
+    here.show_result(Text(str(path)), {"path": str(path), "bytes": _folder_bytes(path)})
 
 
-def _bytes(path: Path) -> int:
+def _folder_bytes(path: Path) -> int:
     files = path.rglob("*") if path.is_dir() else (path,)
     return sum(file.stat().st_size for file in files if file.is_file())
 

@@ -13,11 +13,11 @@ from osler.evaluate.datasets.base import csv_records
 from osler.evaluate.judged import Form, Judgement, read_judgements
 from osler.evaluate.metrics.rubric import DIMENSIONS, read_ratings
 from osler.evaluate.metrics.several import Agreement, agreement
-from osler.evaluate.record import Key
+from osler.evaluate.record import SampleKey
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkAgreement:
     """Marks of a judge against those of people, over the same answers."""
 
     judge: str
@@ -35,7 +35,7 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
+class VerdictAgreement:
     """A judge's right and wrong against people's."""
 
     judge: str
@@ -43,14 +43,14 @@ class Graded:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class HumanAgreement:
     """All that a file of people's judgements says of the judges of a log."""
 
-    marked: tuple[Marked, ...]
-    graded: tuple[Graded, ...]
+    marked: tuple[MarkAgreement, ...]
+    graded: tuple[VerdictAgreement, ...]
 
 
-def against(folder: Path, people: Path) -> Against:
+def compare_with_people(folder: Path, people: Path) -> HumanAgreement:
     """People's CSV has strategy, task, id, rater, and either the four dimensions or `verdict`.
 
     Raises `MalformedSource` for a file that is neither, `BadRun` where nothing was judged by both.
@@ -58,9 +58,9 @@ def against(folder: Path, people: Path) -> Against:
     made = read_judgements(folder)
     rows = list(csv_records(people))
     if rows and "verdict" in rows[0].data:
-        found = Against((), _graded(made, read_verdicts(people)))
+        found = HumanAgreement((), _grade_agreement(made, read_verdicts(people)))
     else:
-        found = Against(_marked(made, people), ())
+        found = HumanAgreement(_mark_agreement(made, people), ())
     if not (found.marked or found.graded):
         raise BadRun(
             f"no answer of {people} was judged in {folder}",
@@ -69,41 +69,45 @@ def against(folder: Path, people: Path) -> Against:
     return found
 
 
-def read_verdicts(path: Path) -> list[tuple[Key, bool]]:
+def read_verdicts(path: Path) -> list[tuple[SampleKey, bool]]:
     """Raises `MalformedSource` naming file and line for a verdict other than yes and no."""
     found = []
     for row in csv_records(path):
-        cells = {name: row.optional(name) for name in ("strategy", "task", "id", "verdict")}
+        cells = {name: row.optional_text(name) for name in ("strategy", "task", "id", "verdict")}
         if missing := [name for name, value in cells.items() if not value]:
             raise MalformedSource(f"{path.parent / row.place}: no {missing[0]!r}")
         if cells["verdict"] not in ("yes", "no"):
             raise MalformedSource(
                 f"{path.parent / row.place}: {cells['verdict']!r} is neither yes nor no"
             )
-        key = Key(cells["strategy"], cells["task"], cells["id"])
+        key = SampleKey(cells["strategy"], cells["task"], cells["id"])
         found.append((key, cells["verdict"] == "yes"))
     return found
 
 
-def _by_judge(made: Iterable[Judgement], form: Form) -> dict[str, dict[Key, dict[str, float]]]:
-    held: dict[str, dict[Key, dict[str, float]]] = defaultdict(dict)
+def _by_judge(
+    made: Iterable[Judgement], form: Form
+) -> dict[str, dict[SampleKey, dict[str, float]]]:
+    held: dict[str, dict[SampleKey, dict[str, float]]] = defaultdict(dict)
     for one in made:
         if one.form == form and one.values:
             held[one.judge][one.key] = one.values
     return held
 
 
-def _graded(made: Sequence[Judgement], people: Sequence[tuple[Key, bool]]) -> tuple[Graded, ...]:
+def _grade_agreement(
+    made: Sequence[Judgement], people: Sequence[tuple[SampleKey, bool]]
+) -> tuple[VerdictAgreement, ...]:
     found = []
     for judge, values in _by_judge(made, "correct").items():
         pairs = [(bool(values[key]["correct"]), said) for key, said in people if key in values]
         if pairs:
             machine, person = zip(*pairs, strict=True)
-            found.append(Graded(judge, agreement(machine, person)))
+            found.append(VerdictAgreement(judge, agreement(machine, person)))
     return tuple(found)
 
 
-def _marked(made: Sequence[Judgement], people: Path) -> tuple[Marked, ...]:
+def _mark_agreement(made: Sequence[Judgement], people: Path) -> tuple[MarkAgreement, ...]:
     ratings, found = read_ratings(people), []
     for judge, values in _by_judge(made, "rubric").items():
         for name in DIMENSIONS:
@@ -114,13 +118,13 @@ def _marked(made: Sequence[Judgement], people: Path) -> tuple[Marked, ...]:
                 if dimension == name and name in values.get(rating.key, {})
             ]
             if pairs:
-                found.append(_compared(judge, name, pairs))
+                found.append(_compare_marks(judge, name, pairs))
     return tuple(found)
 
 
-def _compared(judge: str, name: str, pairs: Sequence[tuple[int, int]]) -> Marked:
+def _compare_marks(judge: str, name: str, pairs: Sequence[tuple[int, int]]) -> MarkAgreement:
     apart = [machine - person for machine, person in pairs]
-    return Marked(
+    return MarkAgreement(
         judge,
         name,
         len(pairs),

@@ -38,7 +38,7 @@ class Target:
     """About the same matter, without the answer."""
     irrelevant: tuple[Passage, ...]
 
-    def noise(self, kind: Noise) -> tuple[Passage, ...]:
+    def noise_of(self, kind: Noise) -> tuple[Passage, ...]:
         if kind == "relevant":
             return self.relevant
         if kind == "irrelevant":
@@ -48,20 +48,20 @@ class Target:
 
 
 @dataclass
-class Shot:
+class AttackState:
     """Whether the attack of a run has been made; all tools of the run share it."""
 
     fired: bool = False
 
 
 @dataclass(frozen=True)
-class Attacked:
+class AttackedRetriever:
     """A tool's retriever under attack: its first answer in a run, no later one."""
 
     inner: Retriever
     kind: Kind
     noise: Sequence[Passage]
-    shot: Shot
+    shot: AttackState
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         hits = await self.inner.search(query, k=k)
@@ -78,7 +78,7 @@ class Attacked:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttackOutcome:
     id: str
     attacked: bool
     """Whether a tool was called at all; without a call there is nothing to attack."""
@@ -89,7 +89,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class AttackCell:
     """One cell of the paper's Table 3."""
 
     kind: Kind
@@ -105,22 +105,22 @@ Build = Callable[[Retriever], Solver]
 """The method under attack, over the one retriever that is attacked."""
 
 
-async def attack(
+async def run_attack(
     build: Build, targets: Iterable[Target], kind: Kind, noise: Noise, *, seed: int = 0
-) -> list[Outcome]:
+) -> list[AttackOutcome]:
     """One run a target, each with its own shot; a target without such noise has none."""
     outcomes = []
     for target in targets:
-        if not target.noise(noise):
+        if not target.noise_of(noise):
             continue
-        shot = Shot()
-        inner = _Found(target.passages)
+        shot = AttackState()
+        inner = _HonestRetriever(target.passages)
         run = Run(id=target.question.id, seed=seed)
-        solver = build(Attacked(inner, kind, target.noise(noise), shot))
+        solver = build(AttackedRetriever(inner, kind, target.noise_of(noise), shot))
         solution = await solver.solve(target.question, run)
         popped = {event.by for event in run.events if isinstance(event, Popped) and event.kind}
         outcomes.append(
-            Outcome(
+            AttackOutcome(
                 target.question.id,
                 shot.fired,
                 "Summary" in popped,
@@ -132,10 +132,10 @@ async def attack(
     return outcomes
 
 
-def cell(kind: Kind, noise: Noise, outcomes: Sequence[Outcome]) -> Cell:
+def summarize_cell(kind: Kind, noise: Noise, outcomes: Sequence[AttackOutcome]) -> AttackCell:
     """Raises `ValueError` for no outcomes."""
     n = len(outcomes)
-    return Cell(
+    return AttackCell(
         kind,
         noise,
         proportion(sum(o.summarised for o in outcomes), n),
@@ -153,37 +153,37 @@ def read_targets(path: Path) -> Iterator[Target]:
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                yield _target(json.loads(line))
+                yield _read_target(json.loads(line))
             except (ValueError, KeyError, TypeError) as error:
                 raise MalformedSource(f"{path}:{number}: not a noise set: {error!r}") from error
 
 
-def _target(record: dict[str, object]) -> Target:
+def _read_target(record: dict[str, object]) -> Target:
     question = Question(str(record["id"]), str(record["question"]), _OPTIONS)
     letter = question.letters[_OPTIONS.index(str(record["answer"]))]
-    distant = [*_texts(record, "distractor_out_of_domain")]
+    distant = [*_texts_of(record, "distractor_out_of_domain")]
     return Target(
         question,
         letter,
-        _passages(_texts(record, "gold"), "research"),
-        _passages(_texts(record, "distractor_relevant"), "research"),
-        _passages(distant, "web"),
+        _make_passages(_texts_of(record, "gold"), "research"),
+        _make_passages(_texts_of(record, "distractor_relevant"), "research"),
+        _make_passages(distant, "web"),
     )
 
 
-def _texts(record: dict[str, object], key: str) -> list[tuple[str, str]]:
+def _texts_of(record: dict[str, object], key: str) -> list[tuple[str, str]]:
     items = record[key]
     if not isinstance(items, list):
         raise TypeError(f"{key} should be a list")
     return [(str(item["id"]), str(item["text"])) for item in items]
 
 
-def _passages(texts: list[tuple[str, str]], source: str) -> tuple[Passage, ...]:
+def _make_passages(texts: list[tuple[str, str]], source: str) -> tuple[Passage, ...]:
     return tuple(Passage(f"{source}:{id}#0", text, source, "") for id, text in texts)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _HonestRetriever:
     """What an honest tool would find for this question, whatever it is asked."""
 
     passages: tuple[Passage, ...]

@@ -14,15 +14,15 @@ from osler.errors import BadConfig
 Described = TypeVar("Described")
 
 
-def names(package: str) -> tuple[str, ...]:
+def list_names(package: str) -> tuple[str, ...]:
     """Those that lie in the package, by name."""
     found = files(package).iterdir()
     return tuple(sorted(f.name.removesuffix(".toml") for f in found if f.name.endswith(".toml")))
 
 
-def read(name: str, package: str, kind: type[Described]) -> Described:
+def read_description(name: str, package: str, kind: type[Described]) -> Described:
     """By name, or a TOML file of one's own. Raises `BadConfig` for neither, or a broken one."""
-    path, what, known = Path(name), kind.__name__.lower(), names(package)
+    path, what, known = Path(name), kind.__name__.lower(), list_names(package)
     if name in known:
         text = files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8")
     elif path.suffix == ".toml" and path.is_file():

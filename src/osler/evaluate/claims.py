@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from osler.text import slug
+from osler.text import make_slug
 
 LEASE = 120.0
 """Seconds without a sign of life after which a batch is free again."""
@@ -30,45 +30,45 @@ class Claims:
     lease: float = LEASE
     clock: Callable[[], float] = time.time
 
-    def take(self, batch: str) -> bool:
+    def take_batch(self, batch: str) -> bool:
         """Whether the batch is now this writer's."""
         self.folder.mkdir(exist_ok=True)
-        path = self._path(batch)
-        if self._create(path):
+        path = self._claim_path(batch)
+        if self._create_claim(path):
             return True
-        if not self._abandoned(path):
+        if not self._is_abandoned(path):
             return False
         # Only one of several who see it abandoned can rename it; the others find it gone.
         grave = path.with_name(f".{path.name}.{self.writer}")
         with contextlib.suppress(OSError):
             path.rename(grave)
             grave.unlink()
-        return self._create(path)
+        return self._create_claim(path)
 
-    def touch(self, batch: str) -> None:
+    def touch_claim(self, batch: str) -> None:
         """A sign of life."""
         with contextlib.suppress(OSError):
             now = self.clock()
-            os.utime(self._path(batch), (now, now))
+            os.utime(self._claim_path(batch), (now, now))
 
-    def release(self, batch: str) -> None:
+    def release_batch(self, batch: str) -> None:
         """Frees the batch, unless another writer has taken it over."""
-        path = self._path(batch)
+        path = self._claim_path(batch)
         with contextlib.suppress(OSError):
-            if path.read_text(encoding="utf-8") == self._owner():
+            if path.read_text(encoding="utf-8") == self._owner_line():
                 path.unlink()
 
-    def _create(self, path: Path) -> bool:
+    def _create_claim(self, path: Path) -> bool:
         try:
             with path.open("x", encoding="utf-8") as file:
-                file.write(self._owner())
+                file.write(self._owner_line())
         except FileExistsError:
             return False
         now = self.clock()
         os.utime(path, (now, now))
         return True
 
-    def _abandoned(self, path: Path) -> bool:
+    def _is_abandoned(self, path: Path) -> bool:
         try:
             changed = path.stat().st_mtime
             host, process, _ = path.read_text(encoding="utf-8").rsplit(" ", 2)
@@ -77,19 +77,19 @@ class Claims:
             return True
         except ValueError:  # begun, and not yet written; or damaged
             return self.clock() - changed > self.lease
-        if host == socket.gethostname() and not _alive(pid):
+        if host == socket.gethostname() and not _is_alive(pid):
             return True
         # A sign of life from the future is one from before the clock was set back.
         return not 0 <= self.clock() - changed + 1 <= self.lease
 
-    def _owner(self) -> str:
+    def _owner_line(self) -> str:
         return f"{socket.gethostname()} {os.getpid()} {self.writer}"
 
-    def _path(self, batch: str) -> Path:
-        return self.folder / slug(batch)
+    def _claim_path(self, batch: str) -> Path:
+        return self.folder / make_slug(batch)
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):  # no process has such a number

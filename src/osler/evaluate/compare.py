@@ -9,12 +9,12 @@ from pathlib import Path
 from osler.errors import BadRun
 from osler.evaluate.intervals import Estimate, difference
 from osler.evaluate.log import read_records
-from osler.evaluate.measures import BY_NAME, PRIMARY, value
-from osler.evaluate.statistics import holm, paired
+from osler.evaluate.measures import BY_NAME, PRIMARY, measure_value
+from osler.evaluate.statistics import holm, paired_test
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedSample:
     """One sample whose score differs."""
 
     id: str
@@ -26,7 +26,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class PairedComparison:
     """One strategy's pair on one task; `change` is second minus first."""
 
     task: str
@@ -40,20 +40,20 @@ class Compared:
     """Holm's, over all pairs that were compared together."""
     unpaired: int
     """Samples that only one side has done; they are left out."""
-    better: tuple[Change, ...]
-    worse: tuple[Change, ...]
+    better: tuple[ChangedSample, ...]
+    worse: tuple[ChangedSample, ...]
 
 
 Scored = Mapping[str, tuple[float, str, str]]
 """Sample id → score, question, what was said."""
 
 
-def scores(folder: Path) -> dict[tuple[str, str], tuple[str, Scored]]:
+def collect_scores(folder: Path) -> dict[tuple[str, str], tuple[str, Scored]]:
     """Strategy and task → the primary measure and each done sample's score."""
     found: dict[tuple[str, str], tuple[str, dict[str, tuple[float, str, str]]]] = {}
     for record in read_records(folder):
         name = PRIMARY[record.sample.kind]
-        if record.status != "done" or (score := value(BY_NAME[name], record)) is None:
+        if record.status != "done" or (score := measure_value(BY_NAME[name], record)) is None:
             continue
         told = record.outcome.option or record.outcome.text
         cell = found.setdefault((record.strategy, record.sample.task), (name, {}))
@@ -61,26 +61,26 @@ def scores(folder: Path) -> dict[tuple[str, str], tuple[str, Scored]]:
     return dict(found)
 
 
-def compare(first: Path, second: Path, *, seed: int = 0) -> list[Compared]:
+def compare_logs(first: Path, second: Path, *, seed: int = 0) -> list[PairedComparison]:
     """Strategies that both logs have, on tasks that both have.
 
     One folder twice compares its first strategy with each other one. Raises `BadRun` where
     there is nothing in common.
     """
-    ours = scores(first)
-    theirs = ours if first.resolve() == second.resolve() else scores(second)
-    pairs = _pairs(ours, theirs, same=theirs is ours)
+    ours = collect_scores(first)
+    theirs = ours if first.resolve() == second.resolve() else collect_scores(second)
+    pairs = _matching_pairs(ours, theirs, same=theirs is ours)
     found = [
-        _compared(task, (a, ours[a, task]), (b, theirs[b, task]), seed) for a, b, task in pairs
+        _compare_pair(task, (a, ours[a, task]), (b, theirs[b, task]), seed) for a, b, task in pairs
     ]
     kept = [one for one in found if one is not None]
     if not kept:
         raise BadRun(f"{first} and {second} have no sample in common")
     corrected = holm([one.p for one in kept])
-    return [_with(one, p) for one, p in zip(kept, corrected, strict=True)]
+    return [_with_correction(one, p) for one, p in zip(kept, corrected, strict=True)]
 
 
-def _pairs(
+def _matching_pairs(
     ours: Mapping[tuple[str, str], object], theirs: Mapping[tuple[str, str], object], *, same: bool
 ) -> list[tuple[str, str, str]]:
     if not same:
@@ -89,24 +89,24 @@ def _pairs(
     return [(base, label, task) for label, task in ours if label != base and (base, task) in ours]
 
 
-def _compared(
+def _compare_pair(
     task: str,
     first: tuple[str, tuple[str, Scored]],
     second: tuple[str, tuple[str, Scored]],
     seed: int,
-) -> Compared | None:
+) -> PairedComparison | None:
     (a, (measure, before)), (b, (_, after)) = first, second
     shared = [id for id in before if id in after]
     if not shared:
         return None
     olds, news = [before[id][0] for id in shared], [after[id][0] for id in shared]
-    test = paired(olds, news, seed=seed)
+    test = paired_test(olds, news, seed=seed)
     changed = [
-        Change(id, before[id][1], before[id][0], after[id][0], before[id][2], after[id][2])
+        ChangedSample(id, before[id][1], before[id][0], after[id][0], before[id][2], after[id][2])
         for id in shared
         if before[id][0] != after[id][0]
     ]
-    return Compared(
+    return PairedComparison(
         task,
         a,
         b,
@@ -121,5 +121,5 @@ def _compared(
     )
 
 
-def _with(one: Compared, corrected: float) -> Compared:
+def _with_correction(one: PairedComparison, corrected: float) -> PairedComparison:
     return replace(one, corrected=corrected)

@@ -8,9 +8,9 @@ from typing import Any
 
 from osler.errors import BadConfig, OslerError
 from osler.evaluate.intervals import Estimate
-from osler.evaluate.sigma import METRICS, Point
+from osler.evaluate.sigma import METRICS, SigmaPoint
 
-_Row = tuple[str, Callable[[Point], Estimate | None]]
+_Row = tuple[str, Callable[[SigmaPoint], Estimate | None]]
 _ROWS: tuple[_Row, ...] = (
     ("share converged", lambda point: point.converged),
     ("exact match", lambda point: point.em),
@@ -18,7 +18,7 @@ _ROWS: tuple[_Row, ...] = (
 )
 
 
-def sigma_figure(points: Sequence[Point], paths: Sequence[Path]) -> None:
+def sigma_figure(points: Sequence[SigmaPoint], paths: Sequence[Path]) -> None:
     """What a threshold does (TC-RAG Fig. 3): a column for each metric, 95 % intervals.
 
     The same points give the same SVG, byte for byte. Raises `OslerError` without the extra,
@@ -37,12 +37,12 @@ def sigma_figure(points: Sequence[Point], paths: Sequence[Path]) -> None:
         figure = Figure(figsize=(4.2 * len(columns), 7.5), layout="constrained")
         grid = figure.subplots(len(_ROWS), len(columns), squeeze=False, sharex="col")
         for axes, column in zip(grid.T, columns, strict=True):
-            _draw(axes, column)
+            _draw_points(axes, column)
         for path in paths:
-            _save(figure, path)
+            _save_figure(figure, path)
 
 
-def _draw(axes: Sequence[Any], column: Sequence[Point]) -> None:
+def _draw_points(axes: Sequence[Any], column: Sequence[SigmaPoint]) -> None:
     for each, (label, estimate) in zip(axes, _ROWS, strict=True):
         known = [(point.sigma, found) for point in column if (found := estimate(point))]
         if known:
@@ -60,7 +60,7 @@ def _draw(axes: Sequence[Any], column: Sequence[Point]) -> None:
     axes[-1].set_xlabel("sigma")
 
 
-def _save(figure: Any, path: Path) -> None:
+def _save_figure(figure: Any, path: Path) -> None:
     kind = path.suffix.lower()
     if kind not in (".svg", ".png"):
         raise BadConfig(f"{path}: a figure is .svg or .png", fix="choose another --figure")

@@ -27,13 +27,13 @@ from pydantic import TypeAdapter, ValidationError
 from osler.errors import BadRun
 from osler.evaluate.judges import Judge
 from osler.evaluate.log import read_records, read_trace, writer_name
-from osler.evaluate.measures import said
+from osler.evaluate.measures import answer_text
 from osler.evaluate.metrics.several import Entailment, luq
-from osler.evaluate.plan import read
-from osler.evaluate.record import Key, Record
-from osler.evaluate.stability import Judge as ProcessJudge
-from osler.evaluate.stability import process
-from osler.text import sentences
+from osler.evaluate.plan import read_plan
+from osler.evaluate.record import SampleKey, SampleRecord
+from osler.evaluate.stability import StabilityJudge as ProcessJudge
+from osler.evaluate.stability import process_of_events
+from osler.text import split_sentences
 from osler.trace import Asked, Run
 from osler.types import Usage
 
@@ -53,7 +53,7 @@ class Judgement:
     form: Form
     judge: str
     """The model's identity."""
-    key: Key
+    key: SampleKey
     """Of the seeded forms, the strategy's label is without its seed."""
     values: dict[str, float]
     """Empty where the verdict could not be read; `alike` needs no judge."""
@@ -65,17 +65,17 @@ class Judgement:
     """Answers that were judged together."""
 
     @property
-    def read(self) -> bool:
+    def is_read(self) -> bool:
         """Whether the judge's verdict could be read."""
         return bool(self.values.keys() - {"alike"})
 
     @property
-    def identity(self) -> tuple[Form, str, Key, int]:
+    def identity(self) -> tuple[Form, str, SampleKey, int]:
         return self.form, self.judge, self.key, self.of
 
 
 @dataclass
-class Judging:
+class JudgingRun:
     """One judge over one log folder. What was judged before is not judged again."""
 
     folder: Path
@@ -88,7 +88,7 @@ class Judging:
         """Each new judgement, once it is written down. Raises `BadRun` where nothing can be judged
         so, and what the model raises."""
         known = {one.identity for one in read_judgements(self.folder)}
-        groups = list(_first(_groups(self.folder, self.form), self.limit))
+        groups = list(_take_first(_judging_groups(self.folder, self.form), self.limit))
         if not groups:
             raise BadRun(
                 f"{self.folder} holds nothing to judge by {self.form}", fix=_NEEDS[self.form]
@@ -97,8 +97,8 @@ class Judging:
         for key, records in groups:
             if (self.form, self.judge.model.name, key, len(records)) in known:
                 continue
-            made = await judged(self.folder, self.form, self.judge, key, records)
-            _append(path, made)
+            made = await judge_group(self.folder, self.form, self.judge, key, records)
+            _append_judgement(path, made)
             yield made
 
 
@@ -109,13 +109,13 @@ _NEEDS: dict[Form, str] = {
     "luq": 'run a strategy under several seeds, as "rag:sampling.seed=1", at a temperature of 0.7',
 }
 
-Group = tuple[Key, tuple[Record, ...]]
+Group = tuple[SampleKey, tuple[SampleRecord, ...]]
 
 
-def _groups(folder: Path, form: Form) -> Iterator[Group]:
+def _judging_groups(folder: Path, form: Form) -> Iterator[Group]:
     """What is judged together: single answers, or those that only a seed tells apart."""
-    labels = _unseeded(folder) if form in SEEDED else {}
-    held: dict[Key, list[Record]] = defaultdict(list)
+    labels = _labels_without_seed(folder) if form in SEEDED else {}
+    held: dict[SampleKey, list[SampleRecord]] = defaultdict(list)
     for record in read_records(folder):
         if record.status == "done" and _applies(form, record):
             label = labels.get(record.strategy, record.strategy)
@@ -128,7 +128,7 @@ def _groups(folder: Path, form: Form) -> Iterator[Group]:
             yield key, records[:2] if form == "stability" else records
 
 
-def _applies(form: Form, record: Record) -> bool:
+def _applies(form: Form, record: SampleRecord) -> bool:
     kind, gold = record.sample.kind, record.sample.gold.texts
     match form:
         case "rubric":
@@ -136,15 +136,15 @@ def _applies(form: Form, record: Record) -> bool:
         case "correct":
             return kind in ("short", "long") and bool(gold)
         case "luq":
-            return bool(said(record).strip())
+            return bool(answer_text(record).strip())
         case "stability":
             return record.trace is not None
 
 
-def _unseeded(folder: Path) -> dict[str, str]:
+def _labels_without_seed(folder: Path) -> dict[str, str]:
     """Label to label without its seed, of strategies that differ in nothing else."""
     alike: dict[str, list[str]] = defaultdict(list)
-    for label, entrant in read(folder).entrants.items():
+    for label, entrant in read_plan(folder).entrants.items():
         settings = dict(entrant.settings)
         if isinstance(settings.get("sampling"), dict):
             settings["sampling"] = {k: v for k, v in settings["sampling"].items() if k != "seed"}
@@ -152,7 +152,7 @@ def _unseeded(folder: Path) -> dict[str, str]:
     return {label: _SEED.sub("", labels[0]) for labels in alike.values() for label in labels}
 
 
-def _first(groups: Iterator[Group], limit: int | None) -> Iterator[Group]:
+def _take_first(groups: Iterator[Group], limit: int | None) -> Iterator[Group]:
     taken: dict[tuple[str, str], int] = defaultdict(int)
     for key, records in groups:
         taken[key[:2]] += 1
@@ -160,68 +160,74 @@ def _first(groups: Iterator[Group], limit: int | None) -> Iterator[Group]:
             yield key, records
 
 
-async def judged(
-    folder: Path, form: Form, judge: Judge, key: Key, records: Sequence[Record]
+async def judge_group(
+    folder: Path, form: Form, judge: Judge, key: SampleKey, records: Sequence[SampleRecord]
 ) -> Judgement:
     """One judgement, with what it cost."""
     run = Run(id=f"{form}.{'.'.join(key)}")
     match form:
         case "rubric":
-            values = await _rated(judge, records[0], run)
+            values = await _rate_answer(judge, records[0], run)
         case "correct":
-            values = await _graded(judge, records[0], run)
+            values = await _grade_answer(judge, records[0], run)
         case "stability":
-            values = await _stable(folder, judge, records, run)
+            values = await _judge_stability(folder, judge, records, run)
         case "luq":
-            values = await _uncertain(judge, records, run)
+            values = await _judge_uncertainty(judge, records, run)
     prompts = sorted({event.prompt for event in run.events if isinstance(event, Asked)})
     when = datetime.now(UTC).isoformat(timespec="milliseconds")
     name = judge.model.name
     return Judgement(form, name, key, values, tuple(prompts), run.usage, when, len(records))
 
 
-async def _rated(judge: Judge, record: Record, run: Run) -> dict[str, float]:
+async def _rate_answer(judge: Judge, record: SampleRecord, run: Run) -> dict[str, float]:
     question, gold = record.sample.question, record.sample.gold
     documents = [f"{cited.title}: {cited.quote}" for cited in record.outcome.evidence]
-    marks = await judge.marks(
-        question.text, gold.texts[0], said(record), documents, run, question.language
+    marks = await judge.give_marks(
+        question.text, gold.texts[0], answer_text(record), documents, run, question.language
     )
     return {name: float(mark) for name, mark in (marks or {}).items()}
 
 
-async def _graded(judge: Judge, record: Record, run: Run) -> dict[str, float]:
+async def _grade_answer(judge: Judge, record: SampleRecord, run: Run) -> dict[str, float]:
     question, gold = record.sample.question, record.sample.gold
-    right = await judge.right(question.text, gold.texts, said(record), run, question.language)
+    right = await judge.is_right(
+        question.text, gold.texts, answer_text(record), run, question.language
+    )
     return {} if right is None else {"correct": float(right)}
 
 
-async def _stable(
-    folder: Path, judge: Judge, records: Sequence[Record], run: Run
+async def _judge_stability(
+    folder: Path, judge: Judge, records: Sequence[SampleRecord], run: Run
 ) -> dict[str, float]:
     first, second = (
-        process(
+        process_of_events(
             read_trace(folder, record.trace) if record.trace else (),
             record.outcome.option or "",
-            said(record),
+            answer_text(record),
         )
         for record in records
     )
     asker = ProcessJudge(judge.model, judge.constrains)
-    stable = await asker.consistent(records[0].sample.question, first, second, run)
+    stable = await asker.is_consistent(records[0].sample.question, first, second, run)
     alike = {"alike": float(first.shape == second.shape)}
     return alike if stable is None else {"stable": float(stable), **alike}
 
 
-async def _uncertain(judge: Judge, records: Sequence[Record], run: Run) -> dict[str, float]:
+async def _judge_uncertainty(
+    judge: Judge, records: Sequence[SampleRecord], run: Run
+) -> dict[str, float]:
     """Each sentence of each answer against every other answer."""
-    texts = [said(record) for record in records]
+    texts = [answer_text(record) for record in records]
     language = records[0].sample.question.language
     scores: list[list[list[Entailment | None]]] = []
     for i, text in enumerate(texts):
         rows: list[list[Entailment | None]] = []
-        for start, end in sentences(text):
+        for start, end in split_sentences(text):
             row = [
-                None if j == i else await judge.entailment(other, text[start:end], run, language)
+                None
+                if j == i
+                else await judge.score_entailment(other, text[start:end], run, language)
                 for j, other in enumerate(texts)
             ]
             if any(one is None for j, one in enumerate(row) if j != i):
@@ -236,7 +242,7 @@ def _adapter() -> TypeAdapter[Judgement]:
     return TypeAdapter(Judgement)
 
 
-def _append(path: Path, made: Judgement) -> None:
+def _append_judgement(path: Path, made: Judgement) -> None:
     try:
         with path.open("ab") as file:
             file.write(_adapter().dump_json(made) + b"\n")
@@ -247,7 +253,7 @@ def _append(path: Path, made: Judgement) -> None:
 def read_judgements(folder: Path) -> list[Judgement]:
     """The newest of each identity. Half a line at the end is none. Raises `BadRun` naming file and
     line for a damaged one."""
-    newest: dict[tuple[Form, str, Key, int], Judgement] = {}
+    newest: dict[tuple[Form, str, SampleKey, int], Judgement] = {}
     for path in sorted(folder.glob(f"{FILES}*.jsonl")):
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:

@@ -19,7 +19,7 @@ from osler.llm.core.ask import ask, score_all
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, Node, alt, seq
 from osler.llm.core.verdict import after_reasoning, parse_verdict, verdict_grammar
-from osler.prompts import Rendered, render
+from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import Run
 from osler.types import Language
 
@@ -44,7 +44,7 @@ class Judge:
     constrains: bool = False
     """Whether it takes a grammar."""
 
-    async def marks(
+    async def give_marks(
         self,
         question: str,
         reference: str,
@@ -54,7 +54,7 @@ class Judge:
         language: Language = "en",
     ) -> dict[str, int] | None:
         """Omni-RAG's rubric (E.12): marks from 1 to 5 by dimension."""
-        prompt = render(
+        prompt = render_prompt(
             "evaluate/rate",
             language,
             question=question,
@@ -63,11 +63,11 @@ class Judge:
             documents=list(documents),
         )
         wanted = DIMENSIONS if documents else NO_DOCUMENTS
-        return await self._asked(
+        return await self._ask_model(
             prompt, lambda reply: parse_marks(reply.text, wanted), marks_grammar(wanted), run
         )
 
-    async def right(
+    async def is_right(
         self,
         question: str,
         golds: Sequence[str],
@@ -76,23 +76,23 @@ class Judge:
         language: Language = "en",
     ) -> bool | None:
         """LLM accuracy (KAG-Thinker Table 8, M-04)."""
-        prompt = render(
+        prompt = render_prompt(
             "evaluate/right", language, question=question, golds=list(golds), prediction=prediction
         )
         grammar = verdict_grammar(reason=REASONING)
-        return await self._asked(prompt, lambda reply: parse_verdict(reply.text), grammar, run)
+        return await self._ask_model(prompt, lambda reply: parse_verdict(reply.text), grammar, run)
 
-    async def entailment(
+    async def score_entailment(
         self, text: str, sentence: str, run: Run, language: Language = "en"
     ) -> Entailment | None:
         """How far the text entails the sentence, and contradicts it.
 
         Probabilities where the model scores, as an NLI model gives; else 0 or 1 as it says.
         """
-        prompt = render("evaluate/entails", language, text=text, sentence=sentence)
+        prompt = render_prompt("evaluate/entails", language, text=text, sentence=sentence)
         if not isinstance(self.model, Likelihood):
             grammar = Grammar("relation", seq("<answer>", alt(*_RELATIONS), "</answer>"))
-            said = await self._asked(prompt, _relation, grammar, run)
+            said = await self._ask_model(prompt, _parse_relation, grammar, run)
             return None if said is None else Entailment(float(said == "A"), float(said == "B"))
         begun = [Message("user", prompt.text), Message("assistant", "<answer>")]
         scored = await score_all(
@@ -101,8 +101,8 @@ class Judge:
         entails, contradicts, _ = (exp(sum(t.logprob for t in one.tokens)) for one in scored)
         return Entailment(entails, contradicts)
 
-    async def _asked(
-        self, prompt: Rendered, parse: Callable[[Completion], T], grammar: Grammar, run: Run
+    async def _ask_model(
+        self, prompt: RenderedPrompt, parse: Callable[[Completion], T], grammar: Grammar, run: Run
     ) -> T | None:
         sampling = Sampling(0.0, top=0, grammar=grammar if self.constrains else None)
         said = [Message("user", prompt.text)]
@@ -136,7 +136,7 @@ def parse_marks(reply: str, dimensions: Sequence[str]) -> dict[str, int]:
     return {name: int(marks[0]) for name, marks in found.items()}
 
 
-def _relation(reply: Completion) -> str:
+def _parse_relation(reply: Completion) -> str:
     found = _RELATION.findall(reply.text)
     if not found:
         raise MalformedOutput(reply.text, expected="<answer>A</answer> with A, B or C")

@@ -14,14 +14,14 @@ _FIX = 'write lines like {"question": "…", "options": ["…", "…"], "answer"
 
 
 @dataclass(frozen=True, slots=True)
-class Posed:
+class LabeledQuestion:
     """A question, with the letter of its right option where that is known."""
 
     question: Question
     gold: str = ""
 
 
-def read_posed(path: Path, *, marked: bool = False) -> list[Posed]:
+def read_posed(path: Path, *, marked: bool = False) -> list[LabeledQuestion]:
     """JSON Lines with `question` and, if it has them, `id`, `options` and `answer` (a letter).
 
     The options are a list, or texts by letter, or stand in the question's last lines; `gold` may
@@ -32,7 +32,11 @@ def read_posed(path: Path, *, marked: bool = False) -> list[Posed]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadQuestion(f"{path} cannot be read: {error}", fix="name JSON Lines") from error
-    every = [_posed(line, f"{path}:{n}", marked) for n, line in enumerate(lines, 1) if line.strip()]
+    every = [
+        _read_question(line, f"{path}:{n}", marked)
+        for n, line in enumerate(lines, 1)
+        if line.strip()
+    ]
     found = [posed for posed in every if posed.question.options or not marked]
     if not found:
         lacking = "question with options and their answer" if marked else "question"
@@ -40,7 +44,7 @@ def read_posed(path: Path, *, marked: bool = False) -> list[Posed]:
     return found
 
 
-def _posed(line: str, where: str, marked: bool) -> Posed:
+def _read_question(line: str, where: str, marked: bool) -> LabeledQuestion:
     try:
         row = json.loads(line)
         options = row.get("options") or ()
@@ -54,4 +58,4 @@ def _posed(line: str, where: str, marked: bool) -> Posed:
         letters = ", ".join(question.letters)
         raise BadQuestion(f"{where}: the answer {gold!r} is none of {letters}", fix=_FIX)
     named = replace(question, id=str(row.get("id", question.id)))
-    return Posed(named, gold if known else "")
+    return LabeledQuestion(named, gold if known else "")

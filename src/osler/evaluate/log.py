@@ -24,7 +24,15 @@ from types import TracebackType
 from typing import Self
 
 from osler.errors import BadRun
-from osler.evaluate.record import Key, Record, Status, Trace, from_line, key_of, to_line
+from osler.evaluate.record import (
+    SampleKey,
+    SampleRecord,
+    Status,
+    TraceSpan,
+    from_line,
+    key_of,
+    to_line,
+)
 from osler.trace import Event
 from osler.trace import from_line as event_from
 from osler.trace import to_line as event_line
@@ -39,7 +47,7 @@ def writer_name() -> str:
 
 
 @dataclass
-class Writer:
+class LogWriter:
     """Appends to the two files that are this process's own."""
 
     folder: Path
@@ -66,19 +74,19 @@ class Writer:
         os.close(self._records)
         os.close(self._traces)
 
-    def trace(self, events: list[Event]) -> Trace:
+    def write_trace(self, events: list[Event]) -> TraceSpan:
         """Writes the events of one run; returns where they stand."""
         data = b"".join(event_line(event).encode() + b"\n" for event in events)
-        _write(self._traces, data)
+        _write_all(self._traces, data)
         self._at += len(data)
-        return Trace(f"{TRACES}{self.name}.jsonl", self._at - len(data), len(data))
+        return TraceSpan(f"{TRACES}{self.name}.jsonl", self._at - len(data), len(data))
 
-    def record(self, record: Record) -> None:
+    def write_record(self, record: SampleRecord) -> None:
         """From here on the sample counts as tried."""
-        _write(self._records, to_line(record).encode() + b"\n")
+        _write_all(self._records, to_line(record).encode() + b"\n")
 
 
-def _write(descriptor: int, data: bytes) -> None:
+def _write_all(descriptor: int, data: bytes) -> None:
     """All of it: a write to a pipe or a full disk may take less. Raises `BadRun`."""
     view = memoryview(data)
     try:
@@ -89,11 +97,11 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 @dataclass
-class Tried:
+class TriedSamples:
     """Which samples were tried, kept up to date by reading only what was added."""
 
     folder: Path
-    status: dict[Key, Status] = field(default_factory=dict)
+    status: dict[SampleKey, Status] = field(default_factory=dict)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Samples that were tried, by strategy and task."""
     _read: dict[str, int] = field(default_factory=dict)
@@ -104,33 +112,33 @@ class Tried:
             start = self._read.get(path.name, 0)
             if path.stat().st_size <= start:
                 continue
-            for at, line in _lines(path, start):
-                self._line(path, at, line)
+            for at, line in _whole_lines(path, start):
+                self._read_line(path, at, line)
                 self._read[path.name] = at + len(line)
 
-    def note(self, key: Key, status: Status) -> None:
+    def note_try(self, key: SampleKey, status: Status) -> None:
         """One try; a failed one never hides a done one."""
         if key not in self.status:
             self.counts[key.strategy, key.task] += 1
         if self.status.get(key) != "done":
             self.status[key] = status
 
-    def _line(self, path: Path, at: int, line: bytes) -> None:
+    def _read_line(self, path: Path, at: int, line: bytes) -> None:
         try:
             key, status = key_of(line)
         except BadRun as error:
             raise BadRun(
                 f"{path} at byte {at}: {error.message}", fix="take that line out, or the file away"
             ) from error
-        self.note(key, status)
+        self.note_try(key, status)
 
-    def done(self, key: Key, *, again: bool) -> bool:
+    def is_done(self, key: SampleKey, *, again: bool) -> bool:
         """Whether nothing is left to do; `again`: a failed try is no try."""
         found = self.status.get(key)
         return found == "done" or (found == "failed" and not again)
 
 
-def _lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+def _whole_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
     """Whole lines from a byte on, each with where it begins; half a line at the end is none."""
     with path.open("rb") as file:
         file.seek(start)
@@ -140,7 +148,7 @@ def _lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
             start += len(line)
 
 
-def read_records(folder: Path) -> Iterator[Record]:
+def read_records(folder: Path) -> Iterator[SampleRecord]:
     """The try that counts of each key: done before failed, then the newest.
 
     Memory is that of one record and the places of all. Raises `BadRun` for a folder without
@@ -148,27 +156,27 @@ def read_records(folder: Path) -> Iterator[Record]:
     """
     if not folder.is_dir():
         raise BadRun(f"{folder} is no log folder", fix="`osler eval run --log-dir` makes one")
-    chosen: dict[Key, tuple[tuple[bool, str], Path, int]] = {}
+    chosen: dict[SampleKey, tuple[tuple[bool, str], Path, int]] = {}
     for path in sorted(folder.glob(f"{RECORDS}*.jsonl")):
-        for at, line in _lines(path):
-            record = _read(path, at, line)
+        for at, line in _whole_lines(path):
+            record = _parse_record(path, at, line)
             rank = (record.status == "done", record.when)
             if record.key not in chosen or chosen[record.key][0] < rank:
                 chosen[record.key] = (rank, path, at)
     for _, path, at in chosen.values():
         with path.open("rb") as file:
             file.seek(at)
-            yield _read(path, at, file.readline())
+            yield _parse_record(path, at, file.readline())
 
 
-def _read(path: Path, at: int, line: bytes) -> Record:
+def _parse_record(path: Path, at: int, line: bytes) -> SampleRecord:
     try:
         return from_line(line)
     except BadRun as error:
         raise BadRun(f"{path} at byte {at}: {error.message}") from error
 
 
-def read_trace(folder: Path, trace: Trace) -> list[Event]:
+def read_trace(folder: Path, trace: TraceSpan) -> list[Event]:
     """The events of one run. Raises `BadRun` where they are not there, or damaged."""
     path = folder / Path(trace.file).name
     try:

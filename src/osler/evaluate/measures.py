@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from osler.errors import BadRun
 from osler.evaluate.metrics import choice, overlap, retrieval, words
-from osler.evaluate.record import Record
+from osler.evaluate.record import SampleRecord
 from osler.evaluate.sample import KINDS, Kind
 from osler.types import Grounding, Halt
 
@@ -22,13 +22,13 @@ class Measure:
 
     name: str
     title: str
-    of: Callable[[Record], float | None]
+    of: Callable[[SampleRecord], float | None]
     kinds: tuple[Kind, ...] = KINDS
     percent: bool = True
     """Whether it is a share, shown times 100."""
 
 
-def value(measure: Measure, record: Record) -> float | None:
+def measure_value(measure: Measure, record: SampleRecord) -> float | None:
     """Raises `BadRun` naming the measure and the sample where the measure fails."""
     if record.sample.kind not in measure.kinds:
         return None
@@ -42,43 +42,45 @@ def value(measure: Measure, record: Record) -> float | None:
         ) from error
 
 
-def said(record: Record) -> str:
+def answer_text(record: SampleRecord) -> str:
     """The answer without its citation marks."""
     between = "" if record.sample.question.language == "zh" else " "
     return between.join(statement.text for statement in record.outcome.statements)
 
 
-def letters(record: Record) -> frozenset[str]:
+def chosen_letters(record: SampleRecord) -> frozenset[str]:
     """The letters that were chosen; empty where none could be read."""
     outcome = record.outcome
     return choice.chosen_letters(record.sample.question, outcome.option, outcome.text)
 
 
-def _accuracy(record: Record) -> float:
-    return choice.right(letters(record), record.sample.gold.letters)
+def _score_accuracy(record: SampleRecord) -> float:
+    return choice.is_exact_choice(chosen_letters(record), record.sample.gold.letters)
 
 
-def _unparsed(record: Record) -> float:
-    return float(not letters(record))
+def _count_unparsed(record: SampleRecord) -> float:
+    return float(not chosen_letters(record))
 
 
-def _short(score: Callable[[str, tuple[str, ...]], float]) -> Callable[[Record], float | None]:
-    def of(record: Record) -> float | None:
+def _short_answer_score(
+    score: Callable[[str, tuple[str, ...]], float],
+) -> Callable[[SampleRecord], float | None]:
+    def of(record: SampleRecord) -> float | None:
         golds = record.sample.gold.texts
-        return score(said(record), golds) if golds else None
+        return score(answer_text(record), golds) if golds else None
 
     return of
 
 
-def _is(field: str, wanted: str) -> Callable[[Record], float]:
+def _field_equals(field: str, wanted: str) -> Callable[[SampleRecord], float]:
     return lambda record: float(getattr(record.outcome, field) == wanted)
 
 
-def _cost(field: str) -> Callable[[Record], float]:
+def _cost_of(field: str) -> Callable[[SampleRecord], float]:
     return lambda record: float(getattr(record.outcome.usage, field))
 
 
-def _found(record: Record) -> list[str | None]:
+def _retrieved_gold(record: SampleRecord) -> list[str | None]:
     """What was retrieved, each as the gold document that it is of, in rank order."""
     support = record.sample.gold.support
     return [
@@ -87,20 +89,20 @@ def _found(record: Record) -> list[str | None]:
     ]
 
 
-def _recall(record: Record) -> float | None:
+def _retrieval_recall(record: SampleRecord) -> float | None:
     support = record.sample.gold.support
     if not support or not record.outcome.usage.searches:
         return None
-    return len(set(_found(record)[:10]) & set(support)) / len(set(support))
+    return len(set(_retrieved_gold(record)[:10]) & set(support)) / len(set(support))
 
 
-def _rank(record: Record) -> float | None:
+def _reciprocal_rank(record: SampleRecord) -> float | None:
     if not record.sample.gold.support or not record.outcome.usage.searches:
         return None
-    return next((1 / rank for rank, name in enumerate(_found(record), 1) if name), 0.0)
+    return next((1 / rank for rank, name in enumerate(_retrieved_gold(record), 1) if name), 0.0)
 
 
-def _cited(record: Record) -> list[str | None]:
+def _cited_gold(record: SampleRecord) -> list[str | None]:
     """The evidence that statements cite, each as the gold document that it is of."""
     numbers = {number for said in record.outcome.statements for number in said.cites}
     support = record.sample.gold.support
@@ -118,18 +120,18 @@ def _cited(record: Record) -> list[str | None]:
     ]
 
 
-def _citation_precision(record: Record) -> float | None:
-    cited = _cited(record)
+def _citation_precision(record: SampleRecord) -> float | None:
+    cited = _cited_gold(record)
     if not cited or not record.sample.gold.support:
         return None
     return retrieval.precision([name is not None for name in cited])
 
 
-def _citation_recall(record: Record) -> float | None:
+def _citation_recall(record: SampleRecord) -> float | None:
     support = set(record.sample.gold.support)
     if not support or not record.outcome.evidence:
         return None
-    return len({name for name in _cited(record) if name}) / len(support)
+    return len({name for name in _cited_gold(record) if name}) / len(support)
 
 
 _CHOICES: tuple[Kind, ...] = ("choice", "choices")
@@ -137,32 +139,34 @@ _LONG: tuple[Kind, ...] = ("long",)
 _SHORT: tuple[Kind, ...] = ("short",)
 
 MEASURES: tuple[Measure, ...] = (
-    Measure("accuracy", "accuracy (exact set of options)", _accuracy, _CHOICES),
-    Measure("unparsed", "no option could be read (counted as wrong)", _unparsed, _CHOICES),
-    Measure("em", "exact match", _short(words.exact_match), _SHORT),
-    Measure("f1", "F1 of tokens", _short(words.f1), _SHORT),
-    Measure("rouge_l", "ROUGE-L F1", _short(lambda a, g: overlap.rouge_l(a, g).f1), _LONG),
-    Measure("rouge_r", "ROUGE-R (recall)", _short(overlap.rouge_r), _LONG),
-    Measure("bleu_1", "BLEU-1", _short(lambda a, g: overlap.bleu(a, g, 1)), _LONG),
-    Measure("bleu_4", "BLEU-4", _short(lambda a, g: overlap.bleu(a, g, 4)), _LONG),
+    Measure("accuracy", "accuracy (exact set of options)", _score_accuracy, _CHOICES),
+    Measure("unparsed", "no option could be read (counted as wrong)", _count_unparsed, _CHOICES),
+    Measure("em", "exact match", _short_answer_score(words.exact_match), _SHORT),
+    Measure("f1", "F1 of tokens", _short_answer_score(words.f1), _SHORT),
+    Measure(
+        "rouge_l", "ROUGE-L F1", _short_answer_score(lambda a, g: overlap.rouge_l(a, g).f1), _LONG
+    ),
+    Measure("rouge_r", "ROUGE-R (recall)", _short_answer_score(overlap.rouge_r), _LONG),
+    Measure("bleu_1", "BLEU-1", _short_answer_score(lambda a, g: overlap.bleu(a, g, 1)), _LONG),
+    Measure("bleu_4", "BLEU-4", _short_answer_score(lambda a, g: overlap.bleu(a, g, 4)), _LONG),
     Measure(
         "paper_bleu_4",
         "BLEU-4 as TC-RAG's code has it",
-        _short(lambda a, g: overlap.paper_bleu(a, g, 4)),
+        _short_answer_score(lambda a, g: overlap.paper_bleu(a, g, 4)),
         _LONG,
     ),
-    Measure("grounded", "every statement cited", _is("grounding", Grounding.GROUNDED)),
-    Measure("abstained", "no answer given", _is("grounding", Grounding.ABSTAINED)),
-    Measure("converged", "ended by itself", _is("halt", Halt.CONVERGED)),
-    Measure("recall_10", "gold documents among the first 10 found", _recall),
-    Measure("mrr", "reciprocal rank of the first gold document", _rank),
+    Measure("grounded", "every statement cited", _field_equals("grounding", Grounding.GROUNDED)),
+    Measure("abstained", "no answer given", _field_equals("grounding", Grounding.ABSTAINED)),
+    Measure("converged", "ended by itself", _field_equals("halt", Halt.CONVERGED)),
+    Measure("recall_10", "gold documents among the first 10 found", _retrieval_recall),
+    Measure("mrr", "reciprocal rank of the first gold document", _reciprocal_rank),
     Measure("citation_precision", "citations that are gold documents", _citation_precision),
     Measure("citation_recall", "gold documents that are cited", _citation_recall),
-    Measure("calls", "model calls", _cost("calls"), percent=False),
-    Measure("tokens", "tokens worked on", _cost("tokens"), percent=False),
-    Measure("cached", "prompt tokens from the cache", _cost("cached_tokens"), percent=False),
-    Measure("searches", "searches", _cost("searches"), percent=False),
-    Measure("model_s", "seconds in the model", _cost("seconds"), percent=False),
+    Measure("calls", "model calls", _cost_of("calls"), percent=False),
+    Measure("tokens", "tokens worked on", _cost_of("tokens"), percent=False),
+    Measure("cached", "prompt tokens from the cache", _cost_of("cached_tokens"), percent=False),
+    Measure("searches", "searches", _cost_of("searches"), percent=False),
+    Measure("model_s", "seconds in the model", _cost_of("seconds"), percent=False),
     Measure("wall_s", "seconds in all", lambda record: record.seconds, percent=False),
 )
 BY_NAME = {measure.name: measure for measure in MEASURES}

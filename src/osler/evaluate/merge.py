@@ -9,10 +9,10 @@ from pathlib import Path
 from osler.errors import BadRun
 from osler.evaluate.judged import FILES
 from osler.evaluate.log import RECORDS, RUNS, TRACES
-from osler.evaluate.plan import joined, keep, read
+from osler.evaluate.plan import join_plans, read_plan, save_plan
 
 
-def merge(logs: Sequence[Path], into: Path) -> None:
+def merge_logs(logs: Sequence[Path], into: Path) -> None:
     """Copies every writer's files; the try that counts is chosen when they are read.
 
     All plans are checked before anything is copied. Raises `BadRun` where two logs were made
@@ -20,10 +20,10 @@ def merge(logs: Sequence[Path], into: Path) -> None:
     """
     if not logs:
         raise BadRun("no logs to merge", fix="name their folders")
-    whole = read(logs[0])
+    whole = read_plan(logs[0])
     for log in logs[1:]:
-        whole = joined(whole, read(log))
-    keep(into, whole)
+        whole = join_plans(whole, read_plan(log))
+    save_plan(into, whole)
     for log in logs:
         for run in sorted((log / RUNS).glob("[!.]*")):
             # Its name is chosen by chance: one that is there is this one.
@@ -31,10 +31,10 @@ def merge(logs: Sequence[Path], into: Path) -> None:
                 shutil.copytree(run, into / RUNS / run.name)
         for kind in (RECORDS, TRACES, FILES):
             for path in sorted(log.glob(f"{kind}*.jsonl")):
-                _copy(path, into / path.name)
+                _copy_file(path, into / path.name)
 
 
-def _copy(path: Path, target: Path) -> None:
+def _copy_file(path: Path, target: Path) -> None:
     if target.exists():
         # A writer only appends: of two copies of its file the longer one holds the other.
         old, new = target.read_bytes(), path.read_bytes()

@@ -18,14 +18,14 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun
-from osler.evaluate.datasets.base import Loaded
+from osler.evaluate.datasets.base import LoadedDataset
 from osler.evaluate.sample import Kind, Sample
 
 PLAN, SCHEMA = "plan.json", 1
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class EvaluatedTask:
     """A data set as it is used here."""
 
     name: str
@@ -53,11 +53,11 @@ class Entrant:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EvaluationPlan:
     """What `plan.json` holds."""
 
     seed: int
-    tasks: dict[str, Task]
+    tasks: dict[str, EvaluatedTask]
     entrants: dict[str, Entrant]
     asked: dict[str, dict[str, int]]
     """Strategy to task to the number of samples that are to be tried."""
@@ -67,13 +67,15 @@ class Plan:
     schema: int = SCHEMA
 
 
-def task_of(loaded: Loaded, kind: Kind) -> Task:
+def task_of(loaded: LoadedDataset, kind: Kind) -> EvaluatedTask:
     """A loaded set as the plan notes it."""
     dropped = {reason: found.count for reason, found in loaded.dropped.items()}
-    return Task(loaded.name, kind, loaded.digest, loaded.rows, len(loaded.samples), dropped)
+    return EvaluatedTask(
+        loaded.name, kind, loaded.digest, loaded.rows, len(loaded.samples), dropped
+    )
 
 
-def entrant(label: str, settings: Mapping[str, Any]) -> Entrant:
+def make_entrant(label: str, settings: Mapping[str, Any]) -> Entrant:
     """A strategy as the plan notes it; where things lie on this machine tells nothing."""
     kept = {name: value for name, value in settings.items() if name not in ("home", "runs")}
     if isinstance(kept.get("kb"), dict):
@@ -82,7 +84,7 @@ def entrant(label: str, settings: Mapping[str, Any]) -> Entrant:
     return Entrant(label, hashlib.sha256(text.encode()).hexdigest()[:16], kept)
 
 
-def chosen(samples: Sequence[Sample], limit: int | None, seed: int) -> list[Sample]:
+def choose_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> list[Sample]:
     """The samples to try: all in order, or the first of a shuffle that only the seed decides.
 
     So a smaller limit tries a part of what a larger one does.
@@ -94,12 +96,12 @@ def chosen(samples: Sequence[Sample], limit: int | None, seed: int) -> list[Samp
     return order[:limit]
 
 
-def keep(folder: Path, plan: Plan) -> Plan:
+def save_plan(folder: Path, plan: EvaluationPlan) -> EvaluationPlan:
     """Writes the plan, joined with the one that is there. Raises `BadRun` where they differ."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        known = read(folder) if (folder / PLAN).exists() else None
-        whole = plan if known is None else joined(known, plan)
+        known = read_plan(folder) if (folder / PLAN).exists() else None
+        whole = plan if known is None else join_plans(known, plan)
         draft = folder / f".{PLAN}.{random.SystemRandom().getrandbits(32):08x}"
         draft.write_text(json.dumps(asdict(whole), ensure_ascii=False, indent=1), encoding="utf-8")
         draft.replace(folder / PLAN)
@@ -108,7 +110,7 @@ def keep(folder: Path, plan: Plan) -> Plan:
     return whole
 
 
-def read(folder: Path) -> Plan:
+def read_plan(folder: Path) -> EvaluationPlan:
     """Raises `BadRun` for a folder without a plan, a damaged one, or one of another version."""
     path = folder / PLAN
     try:
@@ -126,14 +128,14 @@ def read(folder: Path) -> Plan:
             fix="use the version of Osler that wrote it, or another --log-dir",
         )
     try:
-        return TypeAdapter(Plan).validate_python(data)
+        return TypeAdapter(EvaluationPlan).validate_python(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise BadRun(f"{path} is damaged: {where}: {first['msg']}") from error
 
 
-def joined(known: Plan, more: Plan) -> Plan:
+def join_plans(known: EvaluationPlan, more: EvaluationPlan) -> EvaluationPlan:
     """Both plans as one. Raises `BadRun` naming the first thing that has two meanings."""
     differs = list(_differences(known, more))
     if differs:
@@ -152,7 +154,7 @@ def joined(known: Plan, more: Plan) -> Plan:
     return replace(known, tasks=tasks, entrants=entrants, asked=asked)
 
 
-def _differences(known: Plan, more: Plan) -> Iterable[str]:
+def _differences(known: EvaluationPlan, more: EvaluationPlan) -> Iterable[str]:
     if known.seed != more.seed:
         yield f"seed {known.seed}, now {more.seed}"
     for name in known.tasks.keys() & more.tasks.keys():
@@ -161,7 +163,7 @@ def _differences(known: Plan, more: Plan) -> Iterable[str]:
     for label in known.entrants.keys() & more.entrants.keys():
         before, now = known.entrants[label], more.entrants[label]
         if before.digest != now.digest:
-            keys = ", ".join(_changed(before.settings, now.settings)) or "settings"
+            keys = ", ".join(_changed_settings(before.settings, now.settings)) or "settings"
             yield f"{label} has other {keys}"
         elif before.models and now.models and before.models != now.models:
             yield f"{label} has other models"
@@ -169,10 +171,12 @@ def _differences(known: Plan, more: Plan) -> Iterable[str]:
             yield f"{label} has another knowledge base ({before.snapshot}, now {now.snapshot})"
 
 
-def _changed(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> Iterable[str]:
+def _changed_settings(
+    before: Mapping[str, Any], now: Mapping[str, Any], above: str = ""
+) -> Iterable[str]:
     for key in sorted(before.keys() | now.keys()):
         old, new = before.get(key), now.get(key)
         if isinstance(old, dict) and isinstance(new, dict):
-            yield from _changed(old, new, f"{above}{key}.")
+            yield from _changed_settings(old, new, f"{above}{key}.")
         elif old != new:
             yield f"{above}{key}"

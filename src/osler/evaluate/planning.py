@@ -27,12 +27,14 @@ def words_per_query(plans: Iterable[SourcePlan], sources: Iterable[str]) -> dict
     """
     made = list(plans)
     return {
-        source: _mean([_words(query.wire) for plan in made for query in plan.of_source(source)])
+        source: _mean_or_none(
+            [_count_words(query.wire) for plan in made for query in plan.of_source(source)]
+        )
         for source in sources
     }
 
 
-def diversity(texts: Sequence[str], encoder: Encoder) -> float | None:
+def query_diversity(texts: Sequence[str], encoder: Encoder) -> float | None:
     """Mean cosine distance of all pairs (Eq. 5), in [0, 2]; `None` for fewer than two texts.
 
     Raises `ValueError` for a text without direction.
@@ -50,8 +52,8 @@ def diversity_per_plan(
     found = {}
     for source in sources:
         of = [[query.wire for query in plan.of_source(source)] for plan in made]
-        values = [diversity(texts, encoder) for texts in of]
-        found[source] = _mean([value for value in values if value is not None])
+        values = [query_diversity(texts, encoder) for texts in of]
+        found[source] = _mean_or_none([value for value in values if value is not None])
     return found
 
 
@@ -61,7 +63,7 @@ def relative_drop(accuracy: float, whole: float) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class StageCost:
     """What one stage of a run took."""
 
     calls: int = 0
@@ -70,13 +72,13 @@ class Cost:
     """In model calls."""
 
 
-def cost_per_stage(events: Iterable[Event]) -> Mapping[str, Cost]:
+def cost_per_stage(events: Iterable[Event]) -> Mapping[str, StageCost]:
     """Model calls by role: the planner's, the judge's and the reader's (Table 11)."""
-    stages: dict[str, Cost] = {}
+    stages: dict[str, StageCost] = {}
     for event in events:
         if isinstance(event, Asked):
-            so_far = stages.get(event.role, Cost())
-            stages[event.role] = Cost(
+            so_far = stages.get(event.role, StageCost())
+            stages[event.role] = StageCost(
                 so_far.calls + event.usage.calls,
                 so_far.tokens + event.usage.tokens,
                 so_far.seconds + event.usage.seconds,
@@ -84,10 +86,10 @@ def cost_per_stage(events: Iterable[Event]) -> Mapping[str, Cost]:
     return stages
 
 
-def _words(text: str) -> int:
+def _count_words(text: str) -> int:
     spaced = "".join(f" {char} " if is_cjk(char) else char for char in text)
     return sum(any(map(str.isalnum, word)) for word in spaced.split())
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def _mean_or_none(values: Sequence[float]) -> float | None:
     return fmean(values) if values else None

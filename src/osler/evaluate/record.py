@@ -13,14 +13,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun
 from osler.evaluate.sample import Sample
-from osler.methods.tcrag.monitor import sureness
+from osler.methods.tcrag.monitor import mean_token_probability
 from osler.trace import Asked, Event, FormSolved, Retrieved, Run, Searched, StateValued
 from osler.types import Evidence, Solution, Usage
 
 Status = Literal["done", "failed"]
 
 
-class Key(NamedTuple):
+class SampleKey(NamedTuple):
     """One sample under one strategy."""
 
     strategy: str
@@ -29,7 +29,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RecordedStatement:
     """One statement of an answer and the numbers it cites."""
 
     text: str
@@ -37,7 +37,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class RecordedEvidence:
     """One piece of evidence: the passage, and the words that were quoted."""
 
     passage: str
@@ -47,7 +47,7 @@ class Cited:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RecordedOutcome:
     """How a solver ended."""
 
     option: str | None = None
@@ -55,8 +55,8 @@ class Outcome:
     grounding: str = ""
     halt: str = ""
     why: str = ""
-    statements: tuple[Said, ...] = ()
-    evidence: tuple[Cited, ...] = ()
+    statements: tuple[RecordedStatement, ...] = ()
+    evidence: tuple[RecordedEvidence, ...] = ()
     retrieved: tuple[str, ...] = ()
     """See `found_of`."""
     prompts: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class TraceSpan:
     """Where the events of the run stand: a file of the log folder, and the bytes in it."""
 
     file: str
@@ -76,7 +76,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SampleRecord:
     """One try. The newest try of a key counts, but a failed one never hides a done one."""
 
     strategy: str
@@ -87,30 +87,30 @@ class Record:
     seconds: float
     """Wall clock."""
     seed: int
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: RecordedOutcome = field(default_factory=RecordedOutcome)
     error: str = ""
     """What went wrong, with its type; empty when it is done."""
-    trace: Trace | None = None
+    trace: TraceSpan | None = None
     tape: str = ""
     """Name of the run below `runs/` of the log folder that can be replayed; empty = not kept."""
 
     @property
-    def key(self) -> Key:
-        return Key(self.strategy, self.sample.task, self.sample.id)
+    def key(self) -> SampleKey:
+        return SampleKey(self.strategy, self.sample.task, self.sample.id)
 
 
-def outcome_of(solution: Solution, run: Run) -> Outcome:
+def outcome_of(solution: Solution, run: Run) -> RecordedOutcome:
     """What a report needs of a finished run."""
     answer = solution.answer
     asked = {e.prompt for e in run.events if isinstance(e, Asked) and "@" in e.prompt}
-    return Outcome(
+    return RecordedOutcome(
         answer.option,
         answer.text,
         str(answer.grounding),
         str(solution.halt),
         solution.why,
-        tuple(Said(s.text, s.cites) for s in answer.statements),
-        tuple(map(_cited, answer.evidence)),
+        tuple(RecordedStatement(s.text, s.cites) for s in answer.statements),
+        tuple(map(_record_evidence, answer.evidence)),
         found_of(run.events),
         tuple(sorted(asked)),
         confidence_of(run),
@@ -144,26 +144,26 @@ def confidence_of(run: Run) -> float | None:
     if known:
         return min(known)
     valued = [e for e in run.events if isinstance(e, StateValued)]
-    values = [sureness(e.metric, e.value) for e in valued if e.metric == "cppl"]
+    values = [mean_token_probability(e.metric, e.value) for e in valued if e.metric == "cppl"]
     return values[-1] if values else None
 
 
-def _cited(evidence: Evidence) -> Cited:
+def _record_evidence(evidence: Evidence) -> RecordedEvidence:
     passage = evidence.passage
-    return Cited(passage.id, passage.title, passage.locator.code, evidence.quote)
+    return RecordedEvidence(passage.id, passage.title, passage.locator.code, evidence.quote)
 
 
 @cache
-def _adapter() -> TypeAdapter[Record]:
-    return TypeAdapter(Record)
+def _adapter() -> TypeAdapter[SampleRecord]:
+    return TypeAdapter(SampleRecord)
 
 
-def to_line(record: Record) -> str:
+def to_line(record: SampleRecord) -> str:
     """One JSON object without a line break; the inverse of `from_line`."""
     return _adapter().dump_json(record).decode()
 
 
-def from_line(line: str | bytes) -> Record:
+def from_line(line: str | bytes) -> SampleRecord:
     """Raises `BadRun` when the line is no record of this version."""
     try:
         return _adapter().validate_json(line)
@@ -173,12 +173,12 @@ def from_line(line: str | bytes) -> Record:
         raise BadRun(f"not a record: {where}: {first['msg']}") from error
 
 
-def key_of(line: bytes) -> tuple[Key, Status]:
+def key_of(line: bytes) -> tuple[SampleKey, Status]:
     """The key and status alone, which is all that resuming needs. Raises `BadRun`."""
     try:
         found: Mapping[str, Any] = json.loads(line)
         sample = found["sample"]
-        key = Key(found["strategy"], sample["task"], sample["question"]["id"])
+        key = SampleKey(found["strategy"], sample["task"], sample["question"]["id"])
         return key, found["status"]
     except (ValueError, KeyError, TypeError) as error:
         raise BadRun(f"not a record: {error!r}") from error

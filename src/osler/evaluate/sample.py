@@ -43,6 +43,6 @@ class Sample:
     def id(self) -> str:
         return self.question.id
 
-    def tag(self, name: str) -> str:
+    def tag_value(self, name: str) -> str:
         """The tag's value; empty where there is none."""
         return dict(self.tags).get(name, "")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from osler.evaluate.intervals import Estimate, mean, proportion
-from osler.evaluate.labeled_questions import Posed
+from osler.evaluate.labeled_questions import LabeledQuestion
 from osler.trace import Event, Popped, Pushed, StateValued
 from osler.types import Halt, Solution
 
@@ -20,7 +20,7 @@ METRICS: tuple[Metric, ...] = get_args(Metric)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SigmaOutcome:
     """One run under one sigma."""
 
     id: str
@@ -38,7 +38,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SigmaPoint:
     """All runs under one sigma: a row of the table, a point of the figure."""
 
     metric: Metric
@@ -54,13 +54,17 @@ class Point:
     """Of the runs that have a gold answer."""
 
 
-def outcome(
-    posed: Posed, metric: Metric, sigma: float, solution: Solution, events: Sequence[Event]
-) -> Outcome:
+def record_outcome(
+    posed: LabeledQuestion,
+    metric: Metric,
+    sigma: float,
+    solution: Solution,
+    events: Sequence[Event],
+) -> SigmaOutcome:
     """What one run tells."""
     moved = [e.i for e in events if isinstance(e, Pushed | Popped | StateValued)]
     right = solution.answer.option == posed.gold if posed.gold else None
-    return Outcome(
+    return SigmaOutcome(
         posed.question.id,
         metric,
         sigma,
@@ -73,17 +77,19 @@ def outcome(
     )
 
 
-def points(outcomes: Sequence[Outcome]) -> list[Point]:
+def summarize_points(outcomes: Sequence[SigmaOutcome]) -> list[SigmaPoint]:
     """One for each metric and sigma, in order of both."""
     keys = sorted({(o.metric, o.sigma) for o in outcomes})
-    return [_point(*key, [o for o in outcomes if (o.metric, o.sigma) == key]) for key in keys]
+    return [
+        _summarize_point(*key, [o for o in outcomes if (o.metric, o.sigma) == key]) for key in keys
+    ]
 
 
-def _point(metric: Metric, sigma: float, runs: Sequence[Outcome]) -> Point:
+def _summarize_point(metric: Metric, sigma: float, runs: Sequence[SigmaOutcome]) -> SigmaPoint:
     judged = [run.right for run in runs if run.right is not None]
     last = [run.values[-1] for run in runs if run.values]
     halts = {halt.value: sum(run.halt is halt for run in runs) for halt in Halt}
-    return Point(
+    return SigmaPoint(
         metric,
         sigma,
         proportion(halts[Halt.CONVERGED], len(runs)),

@@ -15,7 +15,7 @@ from osler.evaluate.intervals import Estimate, proportion
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
-from osler.prompts import render
+from osler.prompts import render_prompt
 from osler.trace import Event, FormSolved, FormsPlanned, Run, Solver
 from osler.types import Question, Solution
 
@@ -29,7 +29,7 @@ Shape = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SolutionProcess:
     """One solution process, as the judge sees it, and its shape."""
 
     text: str
@@ -37,10 +37,10 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class StabilityPair:
     question: Question
-    first: Told
-    second: Told
+    first: SolutionProcess
+    second: SolutionProcess
     stable: bool | None
     """As judged; `None` where the judge's verdict could not be read."""
 
@@ -52,7 +52,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    pairs: tuple[Pair, ...]
+    pairs: tuple[StabilityPair, ...]
 
     @property
     def judged(self) -> Estimate:
@@ -69,18 +69,22 @@ class Stability:
 
 
 @dataclass(frozen=True)
-class Judge:
+class StabilityJudge:
     """Who says whether two processes are consistent, greedily."""
 
     model: LanguageModel
     constrains: bool = False
     """Whether it takes a grammar."""
 
-    async def consistent(
-        self, question: Question, first: Told, second: Told, run: Run | None = None
+    async def is_consistent(
+        self,
+        question: Question,
+        first: SolutionProcess,
+        second: SolutionProcess,
+        run: Run | None = None,
     ) -> bool | None:
         """`None` for a verdict that cannot be read; `run` pays for it."""
-        prompt = render(
+        prompt = render_prompt(
             "evaluate/consistent",
             question.language,
             question=question.text,
@@ -92,7 +96,7 @@ class Judge:
             return await ask(
                 self.model,
                 [Message("user", prompt.text)],
-                _verdict,
+                _parse_verdict,
                 Sampling(0.0, top=0, grammar=grammar),
                 run or Run(id=question.id),
                 role="judge",
@@ -102,9 +106,9 @@ class Judge:
             return None
 
 
-async def stability(
+async def measure_stability(
     solver: Callable[[int], Solver],
-    judge: Judge,
+    judge: StabilityJudge,
     questions: Sequence[Question],
     *,
     seeds: tuple[int, int] = SEEDS,
@@ -115,18 +119,18 @@ async def stability(
         raise ValueError(f"two seeds are wanted, got {seeds[0]} twice")
     pairs = []
     for question in questions:
-        first, second = [await _solved(solver(seed), question, seed) for seed in seeds]
-        stable = await judge.consistent(question, first, second)
-        pairs.append(Pair(question, first, second, stable))
+        first, second = [await _solve_once(solver(seed), question, seed) for seed in seeds]
+        stable = await judge.is_consistent(question, first, second)
+        pairs.append(StabilityPair(question, first, second, stable))
     return Stability(tuple(pairs))
 
 
-def told(run: Run, solution: Solution) -> Told:
+def process_of_run(run: Run, solution: Solution) -> SolutionProcess:
     """The plan, what each step came to, and the answer."""
-    return process(run.events, solution.answer.option or "", solution.answer.text)
+    return process_of_events(run.events, solution.answer.option or "", solution.answer.text)
 
 
-def process(events: Sequence[Event], option: str, text: str) -> Told:
+def process_of_events(events: Sequence[Event], option: str, text: str) -> SolutionProcess:
     """The same of a run that was kept."""
     lines: list[str] = []
     shape: Shape = ()
@@ -137,13 +141,13 @@ def process(events: Sequence[Event], option: str, text: str) -> Told:
         elif isinstance(event, FormSolved):
             lines.append(f"#{event.n} {event.answer or 'unknown'}")
     lines.append(" ".join(filter(None, (option, text))))
-    return Told("\n".join(line for line in lines if line), shape)
+    return SolutionProcess("\n".join(line for line in lines if line), shape)
 
 
-async def _solved(solver: Solver, question: Question, seed: int) -> Told:
+async def _solve_once(solver: Solver, question: Question, seed: int) -> SolutionProcess:
     run = Run(id=f"{question.id}-{seed}", seed=seed)
-    return told(run, await solver.solve(question, run))
+    return process_of_run(run, await solver.solve(question, run))
 
 
-def _verdict(reply: Completion) -> bool:
+def _parse_verdict(reply: Completion) -> bool:
     return parse_verdict(reply.text)

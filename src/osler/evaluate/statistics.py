@@ -12,7 +12,7 @@ DRAWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class PairedTest:
     """A two-sided paired test."""
 
     __test__ = False  # no test of pytest's
@@ -23,7 +23,7 @@ class Test:
     """Pairs."""
 
 
-def paired(first: Sequence[float], second: Sequence[float], *, seed: int = 0) -> Test:
+def paired_test(first: Sequence[float], second: Sequence[float], *, seed: int = 0) -> PairedTest:
     """McNemar's exact test for right and wrong, else a sign-flip permutation test of the mean.
 
     Raises `ValueError` for no pairs, or values that are not paired.
@@ -31,8 +31,8 @@ def paired(first: Sequence[float], second: Sequence[float], *, seed: int = 0) ->
     if len(first) != len(second) or not first:
         raise ValueError(f"pairs are wanted, got {len(first)} and {len(second)} values")
     if {*first, *second} <= {0.0, 1.0}:
-        return Test("McNemar, exact", mcnemar(first, second), len(first))
-    return Test("permutation", permutation(first, second, seed=seed), len(first))
+        return PairedTest("McNemar, exact", mcnemar(first, second), len(first))
+    return PairedTest("permutation", permutation(first, second, seed=seed), len(first))
 
 
 def mcnemar(first: Sequence[float], second: Sequence[float]) -> float:

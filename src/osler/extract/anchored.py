@@ -5,10 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from osler.extract.anchor import Anchors
-from osler.extract.items import UNANCHORED, Entity, Heading, Point, Relation, Sieve, Summary, Table
-from osler.extract.reply_format import Entities, Outline, Points, Relations, SummaryWire, Tables
+from osler.extract.items import (
+    UNANCHORED,
+    ChunkSummary,
+    Entity,
+    EntityRelation,
+    ItemCollector,
+    KnowledgePoint,
+    OutlineHeading,
+    TextTable,
+)
+from osler.extract.reply_format import (
+    Entities,
+    OutlineReply,
+    Points,
+    Relations,
+    SummaryWire,
+    Tables,
+)
 from osler.extract.schema import Schema
-from osler.graph.normal import normal
+from osler.graph.normal import normalize_name
 
 NO_TYPE = "type not in the schema"
 NO_PREDICATE = "predicate not in the schema"
@@ -20,23 +36,25 @@ NOTHING = "entry without its text"
 NO_ABOUT = "summary that names nothing of the text"
 
 
-def entities(reply: Entities, at: Anchors, schema: Schema, sieve: Sieve) -> None:
+def keep_entities(reply: Entities, at: Anchors, schema: Schema, sieve: ItemCollector) -> None:
     """Each name once, as it stands in the text at its first place."""
     types, seen = {name.casefold(): name for name in schema.types}, set[str]()
     for said in reply.entities:
-        span, type_ = at.first(said.name), types.get(said.type.casefold())
+        span, type_ = at.first_span(said.name), types.get(said.type.casefold())
         if span is None:
             sieve.drop(UNANCHORED)
         elif type_ is None:
             sieve.drop(NO_TYPE)
-        elif (norm := normal(said.name)) in seen:
+        elif (norm := normalize_name(said.name)) in seen:
             sieve.drop("said twice")
         else:
             seen.add(norm)
             name = at.text[slice(*span)]
             other = {norm, ""}
-            standard = "" if normal(said.standard) in other else said.standard
-            known = dict.fromkeys(word for word in said.synonyms if normal(word) not in other)
+            standard = "" if normalize_name(said.standard) in other else said.standard
+            known = dict.fromkeys(
+                word for word in said.synonyms if normalize_name(word) not in other
+            )
             sieve.add(
                 Entity(
                     name,
@@ -50,48 +68,52 @@ def entities(reply: Entities, at: Anchors, schema: Schema, sieve: Sieve) -> None
             )
 
 
-def relations(
-    reply: Relations, at: Anchors, schema: Schema, known: Sequence[Entity], sieve: Sieve
+def keep_relations(
+    reply: Relations, at: Anchors, schema: Schema, known: Sequence[Entity], sieve: ItemCollector
 ) -> None:
     """Both ends name an entity that was found, or hold one and stand in the text themselves."""
-    names = {normal(entity.name): entity.name for entity in known}
-    allowed = {normal(predicate): predicate for predicate in schema.predicates}
+    names = {normalize_name(entity.name): entity.name for entity in known}
+    allowed = {normalize_name(predicate): predicate for predicate in schema.predicates}
     seen: set[tuple[str, str, str]] = set()
     for said in reply.relations:
-        subject, object_ = (_end(said_, names, at) for said_ in (said.subject, said.object))
-        predicate = allowed.get(normal(said.predicate)) if allowed else said.predicate
+        subject, object_ = (_anchor_end(said_, names, at) for said_ in (said.subject, said.object))
+        predicate = allowed.get(normalize_name(said.predicate)) if allowed else said.predicate
         if not subject or not object_:
             sieve.drop(UNANCHORED if None in (subject, object_) else NO_ENTITY)
         elif not predicate:
             sieve.drop(NO_PREDICATE if said.predicate else NOTHING)
-        elif normal(subject) == normal(object_):
+        elif normalize_name(subject) == normalize_name(object_):
             sieve.drop(ITSELF)
-        elif (mark := (normal(subject), normal(predicate), normal(object_))) in seen:
+        elif (
+            mark := (normalize_name(subject), normalize_name(predicate), normalize_name(object_))
+        ) in seen:
             sieve.drop("said twice")
-        elif (span := at.around([subject, object_])) is not None:
+        elif (span := at.covering_span([subject, object_])) is not None:
             seen.add(mark)
-            sieve.add(Relation(subject, predicate, object_, *span, constraint=said.constraint))
+            sieve.add(
+                EntityRelation(subject, predicate, object_, *span, constraint=said.constraint)
+            )
 
 
-def _end(said: str, names: dict[str, str], at: Anchors) -> str | None:
+def _anchor_end(said: str, names: dict[str, str], at: Anchors) -> str | None:
     """The end as it stands in the text; "" for one that holds no entity, `None` for none."""
-    if (norm := normal(said)) in names:
+    if (norm := normalize_name(said)) in names:
         return names[norm]
-    span = at.first(said)
+    span = at.first_span(said)
     if span is None:
         return None
     text = at.text[slice(*span)]
     inside = Anchors(text)
-    return text if any(inside.first(name) for name in names.values()) else ""
+    return text if any(inside.first_span(name) for name in names.values()) else ""
 
 
-def points(reply: Points, at: Anchors, schema: Schema, sieve: Sieve) -> None:
+def keep_points(reply: Points, at: Anchors, schema: Schema, sieve: ItemCollector) -> None:
     """Core entities that are not in the text go; a point without any goes whole."""
     types = {kind.name.casefold(): kind.name for kind in schema.knowledge}
     for said in reply.points:
         type_ = types.get(said.type.casefold().removesuffix(" knowledge"))
-        core = _standing(said.core, at, sieve)
-        span = at.around(core) if core else None
+        core = _standing_names(said.core, at, sieve)
+        span = at.covering_span(core) if core else None
         if type_ is None:
             sieve.drop(NO_TYPE)
         elif span is None:
@@ -100,7 +122,7 @@ def points(reply: Points, at: Anchors, schema: Schema, sieve: Sieve) -> None:
             sieve.drop(NOTHING)
         else:
             sieve.add(
-                Point(
+                KnowledgePoint(
                     said.name,
                     type_,
                     said.content,
@@ -108,58 +130,58 @@ def points(reply: Points, at: Anchors, schema: Schema, sieve: Sieve) -> None:
                     structured=said.structured,
                     ontology=said.domain,
                     entities=core,
-                    questions=_some(said.questions),
-                    extended=_some(said.extended),
+                    questions=_distinct_texts(said.questions),
+                    extended=_distinct_texts(said.extended),
                 )
             )
 
 
-def tables(reply: Tables, at: Anchors, sieve: Sieve) -> None:
+def keep_tables(reply: Tables, at: Anchors, sieve: ItemCollector) -> None:
     """A table with a filled cell that does not stand in the text goes whole."""
     for said in reply.tables:
         cells = [cell for row in (said.header, *said.rows) for cell in row if cell]
         # A cell of signs alone ("+", "–") stands there or not, letter by letter.
-        if not cells or any(at.first(cell) is None and cell not in at.text for cell in cells):
+        if not cells or any(at.first_span(cell) is None and cell not in at.text for cell in cells):
             sieve.drop(NO_CELL)
             continue
-        spans = [span for cell in cells for span in at.all(cell)[:1]]
+        spans = [span for cell in cells for span in at.all_spans(cell)[:1]]
         start = min((start for start, _ in spans), default=0)
         end = max((end for _, end in spans), default=len(at.text))
-        sieve.add(Table(said.title, said.header, said.rows, start, end))
+        sieve.add(TextTable(said.title, said.header, said.rows, start, end))
 
 
-def outline(reply: Outline, at: Anchors, sieve: Sieve) -> None:
+def keep_outline(reply: OutlineReply, at: Anchors, sieve: ItemCollector) -> None:
     for said in reply.parts:
-        span = at.first(said.begins)
+        span = at.first_span(said.begins)
         if span is None:
             sieve.drop(UNANCHORED)
         elif not said.title:
             sieve.drop(NOTHING)
         else:
-            sieve.add(Heading(said.title, *span))
+            sieve.add(OutlineHeading(said.title, *span))
 
 
-def summary(reply: SummaryWire, at: Anchors, sieve: Sieve) -> None:
-    about = _standing(reply.about, at, sieve)
+def keep_summary(reply: SummaryWire, at: Anchors, sieve: ItemCollector) -> None:
+    about = _standing_names(reply.about, at, sieve)
     if not reply.text:
         sieve.drop(NOTHING)
-    elif span := at.around(about) if about else None:
-        sieve.add(Summary(reply.text, about, *span))
+    elif span := at.covering_span(about) if about else None:
+        sieve.add(ChunkSummary(reply.text, about, *span))
     else:
         sieve.drop(NO_ABOUT)
 
 
-def _standing(names: Sequence[str], at: Anchors, sieve: Sieve) -> tuple[str, ...]:
+def _standing_names(names: Sequence[str], at: Anchors, sieve: ItemCollector) -> tuple[str, ...]:
     """Those that stand in the text, as they stand there, none twice; others are counted."""
     found: dict[str, str] = {}
     for name in names:
-        span = at.first(name)
+        span = at.first_span(name)
         if span is None:
             sieve.drop(UNANCHORED)
         else:
-            found.setdefault(normal(name), at.text[slice(*span)])
+            found.setdefault(normalize_name(name), at.text[slice(*span)])
     return tuple(found.values())
 
 
-def _some(texts: Sequence[str]) -> tuple[str, ...]:
+def _distinct_texts(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, texts)))

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from osler.extract.items import Found
+from osler.extract.items import ExtractedItems
 from osler.types import Passage, Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ExtractionCost:
     """What one chunk would take, before it is read. Zero for an extractor without a model."""
 
     calls: int = 0
@@ -20,8 +20,8 @@ class Cost:
     """Guessed from characters: four a token, of Chinese one and a half."""
     completion_tokens: int = 0
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(
+    def __add__(self, other: ExtractionCost) -> ExtractionCost:
+        return ExtractionCost(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
@@ -29,10 +29,10 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExtractionOutcome:
     """Of one chunk: what was found, or why nothing could be, and what it cost."""
 
-    found: Found = field(default_factory=Found)
+    found: ExtractedItems = field(default_factory=ExtractedItems)
     usage: Usage = field(default_factory=Usage)
     failed: str = ""
     """Why; the chunk is tried again by the next run."""
@@ -51,18 +51,18 @@ class Extractor(Protocol):
         """Chunks that are handed over, and stored, together."""
         ...
 
-    def key(self, passage: Passage) -> str:
+    def result_key(self, passage: Passage) -> str:
         """Names all that the result depends on: equal keys give the same items."""
         ...
 
-    def cost(self, passage: Passage) -> Cost: ...
+    def estimate_cost(self, passage: Passage) -> ExtractionCost: ...
 
-    async def extract(self, passages: Sequence[Passage]) -> list[Outcome]:
+    async def extract(self, passages: Sequence[Passage]) -> list[ExtractionOutcome]:
         """One outcome a passage, in order. Raises `ModelError` when nothing more can be asked."""
         ...
 
 
-def hashed(*parts: str) -> str:
+def hash_texts(*parts: str) -> str:
     """A hash that tells ("ab", "c") from ("a", "bc")."""
     digest = hashlib.sha256()
     for part in parts:
@@ -72,7 +72,7 @@ def hashed(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About how many tokens a text has; right within a third for common tokenisers."""
     wide = sum(ord(char) > 0x2E80 for char in text)
     return round((len(text) - wide) / 4 + wide / 1.5)

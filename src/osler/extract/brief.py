@@ -19,12 +19,22 @@ from pydantic import BaseModel, ConfigDict, Field
 from osler.extract import copied, patterns
 from osler.extract.reply_format import Entities, EntityWire, Name, Relations
 from osler.extract.schema import Schema
-from osler.llm.core.grammar import Grammar, Node, alt, free, lit, maybe, named, repeat, seq
+from osler.llm.core.grammar import (
+    Grammar,
+    Node,
+    alt,
+    free_text,
+    lit,
+    maybe,
+    named_rule,
+    repeat,
+    seq,
+)
 from osler.llm.core.grammar.choice import one_of
-from osler.text import one_line, sentences
+from osler.text import one_line, split_sentences
 from osler.types import Language, Passage
 
-_FREE = seq('"', free(80, without='"\\'), '"')
+_FREE = seq('"', free_text(80, without='"\\'), '"')
 _MOST = 4
 """Entities of one sentence."""
 
@@ -46,7 +56,7 @@ class Sentences(BaseModel):
 
     entities: tuple[Annotated[tuple[NamedWire, ...], Field(max_length=16)], ...]
 
-    def flat(self) -> Entities:
+    def to_entities(self) -> Entities:
         """As the long form has them."""
         each = (one for held in self.entities for one in held)
         return Entities.model_construct(
@@ -59,64 +69,69 @@ class Sentences(BaseModel):
         )
 
 
-def told(passage: Passage) -> list[str]:
+def name_sentences(passage: Passage) -> list[str]:
     """The sentences that may hold a name, each as one line."""
     text = passage.text
-    every = (text[start:end] for start, end in sentences(text))
-    return [one_line(said) for said in every if copied.phrases(said, passage.language)]
+    every = (text[start:end] for start, end in split_sentences(text))
+    return [one_line(said) for said in every if copied.copyable_phrases(said, passage.language)]
 
 
-def grammar(schema: Schema, passage: Passage, *, copies: bool = True) -> Grammar:
-    """The format for the sentences that `told` gives; names are theirs, or free."""
-    said = told(passage)
-    types = named("type", alt(*map(_json, schema.types)))
-    each = [_list(copied.phrases(one, passage.language) if copies else (), types) for one in said]
+def names_grammar(schema: Schema, passage: Passage, *, copies: bool = True) -> Grammar:
+    """The format for the sentences that `name_sentences` gives; names are theirs, or free."""
+    said = name_sentences(passage)
+    types = named_rule("type", alt(*map(_json_node, schema.types)))
+    each = [
+        _list_node(copied.copyable_phrases(one, passage.language) if copies else (), types)
+        for one in said
+    ]
     commas = [part for one in each for part in (lit(","), one)][1:]
     root = seq('{"entities":[', *commas, "]}")
     form = json.dumps(Sentences.model_json_schema())
     return Grammar(f"extract/names {schema.identity}", root, form)
 
 
-def relations(schema: Schema, passage: Passage, names: Sequence[str]) -> Grammar:
+def relations_grammar(schema: Schema, passage: Passage, names: Sequence[str]) -> Grammar:
     """The format of relations: two different names, a predicate of a list, a constraint that
     the text has or none."""
-    predicates = named("predicate", alt(*map(_json, chosen(schema, passage.language).predicates)))
-    said = copied.phrases(passage.text, passage.language)
-    constraint = named("constraint", one_of(map(_written, ("", *said))))
+    predicates = named_rule(
+        "predicate", alt(*map(_json_node, fill_predicates(schema, passage.language).predicates))
+    )
+    said = copied.copyable_phrases(passage.text, passage.language)
+    constraint = named_rule("constraint", one_of(map(_json_text, ("", *said))))
     distinct = tuple(dict.fromkeys(names))
     arms = [
         seq(
-            *('{"subject":', _json(one), ',"predicate":', predicates, ',"object":'),
-            alt(*(_json(other) for other in distinct if other != one)),
+            *('{"subject":', _json_node(one), ',"predicate":', predicates, ',"object":'),
+            alt(*(_json_node(other) for other in distinct if other != one)),
             *(',"constraint":', constraint, "}"),
         )
         for one in distinct
     ]
-    entry = named("relation", alt(*arms))
+    entry = named_rule("relation", alt(*arms))
     root = seq('{"relations":[', maybe(entry, repeat(seq(",", entry), 0, _RELATIONS - 1)), "]}")
     form = json.dumps(Relations.model_json_schema())
     return Grammar(f"extract/relations brief {schema.identity}", root, form)
 
 
-def chosen(schema: Schema, language: Language) -> Schema:
+def fill_predicates(schema: Schema, language: Language) -> Schema:
     """The schema with the predicates of the house (`patterns`) where it leaves them free."""
     free_ = {"predicates": patterns.PREDICATES[language]}
     return schema if schema.predicates else schema.model_copy(update=free_)
 
 
-def _list(phrases: Sequence[str], types: Node) -> Node:
-    name: Node = named("name", _FREE)
+def _list_node(phrases: Sequence[str], types: Node) -> Node:
+    name: Node = named_rule("name", _FREE)
     if phrases:
-        written = sorted(map(_written, phrases))
+        written = sorted(map(_json_text, phrases))
         digest = hashlib.sha256("\n".join(written).encode()).hexdigest()[:8]
-        name = named(f"one-{digest}", one_of(written))
+        name = named_rule(f"one-{digest}", one_of(written))
     entry = seq('{"name":', name, ',"type":', types, "}")
     return seq("[", maybe(entry, repeat(seq(",", entry), 0, _MOST - 1)), "]")
 
 
-def _written(text: str) -> str:
+def _json_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _json(text: str) -> Node:
-    return lit(_written(text))
+def _json_node(text: str) -> Node:
+    return lit(_json_text(text))

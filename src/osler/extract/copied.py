@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from osler.extract.anchor import Anchors
-from osler.graph.normal import split
-from osler.text import is_cjk, sentences
+from osler.graph.normal import split_units
+from osler.text import is_cjk, split_sentences
 from osler.types import Language
 
 _WORDS = 6
@@ -47,34 +47,34 @@ _APART = frozenset(
 _APART_ZH = frozenset("的了是您你我他她它吗呢吧们这那")
 
 
-def phrases(text: str, language: Language) -> tuple[str, ...]:
+def copyable_phrases(text: str, language: Language) -> tuple[str, ...]:
     """Every stretch of the text that may be a name, in the order of the text."""
     found: dict[str, None] = {}
     for start, end in _between_marks(text):
-        found |= dict.fromkeys(_stretches(text[start:end], language))
-    return _anchored(found, text)
+        found |= dict.fromkeys(_phrase_stretches(text[start:end], language))
+    return _keep_anchored(found, text)
 
 
-def openings(text: str) -> tuple[str, ...]:
+def sentence_openings(text: str) -> tuple[str, ...]:
     """The first words of each sentence and of each line, as many as an outline quotes."""
     found: dict[str, None] = {}
-    for start, end in sentences(text):
+    for start, end in split_sentences(text):
         for line in text[start:end].splitlines():
             units = list(_UNIT.finditer(line))
             most = _OPENING[1] if units and is_cjk(units[0].group()) else _OPENING[0]
             if taken := units[:most]:
                 found[line[taken[0].start() : taken[-1].end()]] = None
-    return _anchored(_written(found), text)
+    return _keep_anchored(_writable_texts(found), text)
 
 
-def cells(text: str) -> tuple[str, ...]:
+def table_cells(text: str) -> tuple[str, ...]:
     """What stands in the lines that have two cells or more; () for a text without a table."""
     found: dict[str, None] = {}
     for line in text.splitlines():
         parts = [part for part in _CELLS.split(line.strip()) if part]
         if len(parts) > 1:
             found |= dict.fromkeys(parts)
-    return _anchored(_written(found), text)
+    return _keep_anchored(_writable_texts(found), text)
 
 
 def _between_marks(text: str) -> Iterator[tuple[int, int]]:
@@ -85,7 +85,7 @@ def _between_marks(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def _stretches(clause: str, language: Language) -> Iterator[str]:
+def _phrase_stretches(clause: str, language: Language) -> Iterator[str]:
     units = [found.span() for found in _UNIT.finditer(clause)]
     words = [clause[start:end].casefold() for start, end in units]
     most = _HAN if language == "zh" else _WORDS
@@ -105,20 +105,22 @@ def _is_phrase(phrase: str) -> bool:
     return (
         1 < len(phrase) <= _LONGEST
         and any(map(str.isalpha, phrase))
-        and bool(split(phrase))
-        and _plain(phrase)
+        and bool(split_units(phrase))
+        and _is_plain(phrase)
     )
 
 
-def _written(texts: Iterable[str]) -> Iterator[str]:
-    return (text for text in texts if len(text) <= _LONGEST and split(text) and _plain(text))
+def _writable_texts(texts: Iterable[str]) -> Iterator[str]:
+    return (
+        text for text in texts if len(text) <= _LONGEST and split_units(text) and _is_plain(text)
+    )
 
 
-def _anchored(found: Iterable[str], text: str) -> tuple[str, ...]:
+def _keep_anchored(found: Iterable[str], text: str) -> tuple[str, ...]:
     """Those that `Anchors` finds again: not an accent that stands apart from its letter."""
     at = Anchors(text)
-    return tuple(one for one in found if at.first(one) is not None)
+    return tuple(one for one in found if at.first_span(one) is not None)
 
 
-def _plain(text: str) -> bool:
+def _is_plain(text: str) -> bool:
     return text.isprintable() and '"' not in text and "\\" not in text

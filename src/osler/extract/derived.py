@@ -8,9 +8,9 @@ from pathlib import Path
 
 from osler.extract import publish, store
 from osler.extract.indexes import store as indexes
-from osler.extract.indexes.entity_graph import Webs
-from osler.extract.indexes.search import Entries
-from osler.extract.store import Account, Anchored
+from osler.extract.indexes.entity_graph import EntityGraphs
+from osler.extract.indexes.search import IndexEntries
+from osler.extract.store import AnchoredItem, ExtractorAccount
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 
@@ -23,13 +23,13 @@ class ExtractedFacts:
 
     def bring_in_step(self, folder: Path, db: sqlite3.Connection) -> None:
         """Takes out of the concept graph what rested on passages that are gone."""
-        publish.withdraw(folder, db)
+        publish.withdraw_items(folder, db)
 
     def find_problems(self, folder: Path, db: sqlite3.Connection) -> Iterator[str]:
         """Items, index entries and graph facts that rest on no passage; reads everything."""
-        yield from store.problems(db)
-        yield from indexes.problems(db)
-        yield from publish.problems(folder, db)
+        yield from store.find_problems(db)
+        yield from indexes.find_problems(db)
+        yield from publish.find_problems(folder, db)
 
 
 EXTRACTED_FACTS = ExtractedFacts()
@@ -44,9 +44,9 @@ class Extractions:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
-        self.entries = Entries(kb.readers)
+        self.entries = IndexEntries(kb.readers)
         """The indexes over extracted items."""
-        self.webs = Webs(kb.path, kb.readers)
+        self.webs = EntityGraphs(kb.path, kb.readers)
         """The graph of names and chunks."""
 
     @classmethod
@@ -57,7 +57,7 @@ class Extractions:
     def close(self) -> None:
         self.webs.close()
 
-    def items_of(self, passage: str) -> list[Anchored]:
+    def items_of(self, passage: str) -> list[AnchoredItem]:
         """The items of a passage in the order of the runs that extracted them.
 
         Raises `UnknownPassage` for an id that does not exist.
@@ -66,7 +66,7 @@ class Extractions:
         with self._kb.readers.borrow() as db:
             return store.of_passage(db, passage)
 
-    def accounts(self) -> list[Account]:
+    def accounts(self) -> list[ExtractorAccount]:
         """What each extractor has done so far, and what it cost."""
-        with self._kb.readers.borrow() as db, access.still(db):
-            return store.accounts(db)
+        with self._kb.readers.borrow() as db, access.read_transaction(db):
+            return store.extractor_accounts(db)

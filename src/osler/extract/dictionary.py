@@ -19,14 +19,14 @@ from typing import Final, Self
 
 from osler.extract import name_patterns as forms
 from osler.extract import names, patterns
-from osler.extract.base import Cost, Outcome, hashed
-from osler.extract.items import Entity, Found, Relation, Sieve
+from osler.extract.base import ExtractionCost, ExtractionOutcome, hash_texts
+from osler.extract.items import Entity, EntityRelation, ExtractedItems, ItemCollector
 from osler.extract.semantic import type_of
 from osler.graph.items import Name
-from osler.graph.link import Dictionary, Mention
-from osler.graph.normal import normal
+from osler.graph.link import ConceptMention, Dictionary
+from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
-from osler.text import sentences
+from osler.text import split_sentences
 from osler.types import Passage
 
 VERSION: Final = 2
@@ -56,8 +56,8 @@ class DictionaryExtractor:
     _folder: tempfile.TemporaryDirectory[str] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._vocabulary = hashed(
-            str(VERSION), str(self.pairs), str(self.forms), _state(self.graph)
+        self._vocabulary = hash_texts(
+            str(VERSION), str(self.pairs), str(self.forms), _graph_state(self.graph)
         )
 
     def __enter__(self) -> Self:
@@ -74,54 +74,58 @@ class DictionaryExtractor:
         if self._folder is not None:
             self._folder.cleanup()
 
-    def key(self, passage: Passage) -> str:
+    def result_key(self, passage: Passage) -> str:
         """Also of the vocabularies of the graph: with another one all is to be done again."""
-        return hashed(self._vocabulary, passage.title, passage.text)
+        return hash_texts(self._vocabulary, passage.title, passage.text)
 
-    def cost(self, passage: Passage) -> Cost:
-        return Cost()
+    def estimate_cost(self, passage: Passage) -> ExtractionCost:
+        return ExtractionCost()
 
-    def learn(self, passages: Iterator[Passage]) -> None:
+    def learn_names(self, passages: Iterator[Passage]) -> None:
         """The names that these chunks introduce, so that each is found in all of them."""
         self._folder = tempfile.TemporaryDirectory(prefix="osler-names-")
         self._learnt = Graph.create(Path(self._folder.name))
         said = dict.fromkeys(
-            one for passage in passages for one in names.learn(passage, by_form=self.forms)
+            one
+            for passage in passages
+            for one in names.introduced_names(passage, by_form=self.forms)
         )
-        self._learnt.add(self._named(said))
+        self._learnt.add(self._name_entries(said))
 
-    def _named(self, learnt: Collection[names.Learnt]) -> Iterator[Name]:
-        others = {normal(one.other) for one in learnt if one.other}
+    def _name_entries(self, learnt: Collection[names.IntroducedName]) -> Iterator[Name]:
+        others = {normalize_name(one.other) for one in learnt if one.other}
         for one in learnt:
             # A title "COPD" is no thing of its own where a text says what it is short for.
-            if not one.other and normal(one.name) in others:
+            if not one.other and normalize_name(one.name) in others:
                 continue
-            concept = self._concept(one.name)
+            concept = self._graph_concept(one.name)
             if concept is None:
                 continue
             for text in filter(None, (one.name, one.other)):
-                if normal(text) not in self.ignored:
+                if normalize_name(text) not in self.ignored:
                     yield Name(concept, text)
 
-    def _concept(self, name: str) -> str | None:
+    def _graph_concept(self, name: str) -> str | None:
         """The graph's where it has one of this name; `None` where it has several."""
-        found = {match.concept for match in self.graph.exact(name)} if self.graph else set()
+        found = {match.concept for match in self.graph.find_exact(name)} if self.graph else set()
         if len(found) > 1:
             return None
-        return found.pop() if found else names.identifier(name)
+        return found.pop() if found else names.text_concept_id(name)
 
-    async def extract(self, passages: Sequence[Passage]) -> list[Outcome]:
-        return await asyncio.to_thread(lambda: [Outcome(self.read(p)) for p in passages])
+    async def extract(self, passages: Sequence[Passage]) -> list[ExtractionOutcome]:
+        return await asyncio.to_thread(
+            lambda: [ExtractionOutcome(self.read_passage(p)) for p in passages]
+        )
 
-    def read(self, passage: Passage) -> Found:
+    def read_passage(self, passage: Passage) -> ExtractedItems:
         """The entities and relations of one chunk. Blocks."""
-        sieve, text = Sieve(), passage.text
-        mentions = self._mentions(text)
-        types = self._types(mentions)
+        sieve, text = ItemCollector(), passage.text
+        mentions = self._find_mentions(text)
+        types = self._concept_types(mentions)
         seen: set[str] = set()
         for mention in mentions:
             name = text[mention.start : mention.end]
-            if (norm := normal(name)) in seen:
+            if (norm := normalize_name(name)) in seen:
                 continue
             seen.add(norm)
             said = (kind for id in mention.concepts for kind in types.get(id, ()))
@@ -130,59 +134,61 @@ class DictionaryExtractor:
             sieve.add(Entity(name, kind, *span, concepts=mention.concepts))
         inside = [
             [m for m in mentions if start <= m.start and m.end <= end]
-            for start, end in sentences(text)
+            for start, end in split_sentences(text)
         ]
-        self._relate(passage, inside, sieve)
-        return sieve.found()
+        self._relate_mentions(passage, inside, sieve)
+        return sieve.collected_items()
 
-    def _mentions(self, text: str) -> list[Mention]:
+    def _find_mentions(self, text: str) -> list[ConceptMention]:
         """Of the graph and of the texts; of two that overlap the longer, then the graph's."""
         graphs = [graph for graph in (self.graph, self._learnt) if graph is not None]
         found = [
             (mention.start - mention.end, place, mention)
             for place, graph in enumerate(graphs)
-            for mention in Dictionary(graph, self.ignored).mentions(text)
+            for mention in Dictionary(graph, self.ignored).find_mentions(text)
         ]
-        chosen: list[Mention] = []
+        chosen: list[ConceptMention] = []
         for _, _, mention in sorted(found, key=lambda one: (*one[:2], one[2].start)):
             if all(mention.end <= other.start or other.end <= mention.start for other in chosen):
                 chosen.append(mention)
         return sorted(chosen, key=lambda mention: mention.start)
 
-    def _types(self, mentions: Sequence[Mention]) -> dict[str, frozenset[str]]:
+    def _concept_types(self, mentions: Sequence[ConceptMention]) -> dict[str, frozenset[str]]:
         ids = {id for mention in mentions for id in mention.concepts}
         return self.graph.types_of(sorted(ids)) if self.graph and ids else {}
 
-    def _relate(self, passage: Passage, each: Sequence[list[Mention]], sieve: Sieve) -> None:
+    def _relate_mentions(
+        self, passage: Passage, each: Sequence[list[ConceptMention]], sieve: ItemCollector
+    ) -> None:
         """What each sentence states of neighbours; of the rest, that they stand together."""
         text, related = passage.text, set[frozenset[str]]()
 
-        def add(one: Mention, other: Mention, predicate: str) -> None:
+        def add_relation(one: ConceptMention, other: ConceptMention, predicate: str) -> None:
             subject, object_ = text[one.start : one.end], text[other.start : other.end]
-            pair = frozenset((normal(subject), normal(object_)))
+            pair = frozenset((normalize_name(subject), normalize_name(object_)))
             if set(one.concepts) & set(other.concepts) or len(pair) < 2 or pair in related:
                 return
             related.add(pair)
             start, end = min(one.start, other.start), max(one.end, other.end)
-            sieve.add(Relation(subject, predicate, object_, start, end))
+            sieve.add(EntityRelation(subject, predicate, object_, start, end))
 
         for mentions in each:
-            for one, other, predicate in _stated(passage, mentions):
-                add(one, other, predicate)
+            for one, other, predicate in _stated_relations(passage, mentions):
+                add_relation(one, other, predicate)
         for mentions in each if self.pairs else ():
             if len(mentions) <= _MOST_IN_SENTENCE:
                 for one, other in combinations(mentions, 2):
-                    add(one, other, patterns.TOGETHER[passage.language])
+                    add_relation(one, other, patterns.TOGETHER[passage.language])
 
 
-def _stated(
-    passage: Passage, mentions: Sequence[Mention]
-) -> Iterator[tuple[Mention, Mention, str]]:
+def _stated_relations(
+    passage: Passage, mentions: Sequence[ConceptMention]
+) -> Iterator[tuple[ConceptMention, ConceptMention, str]]:
     """Neighbours with a cue between them, and what is listed after the second."""
     text = passage.text
     for place, one in enumerate(mentions[:-1]):
         other = mentions[place + 1]
-        predicate = patterns.between(text[one.end : other.start], passage.language)
+        predicate = patterns.predicate_between(text[one.end : other.start], passage.language)
         if predicate is None:
             continue
         yield one, other, predicate
@@ -192,10 +198,10 @@ def _stated(
             yield one, further, predicate
 
 
-def _state(graph: Graph | None) -> str:
+def _graph_state(graph: Graph | None) -> str:
     """Changes when a vocabulary comes or grows; not when names of texts do."""
     if graph is None:
         return ""
-    info = graph.info()
+    info = graph.get_info()
     names_ = [(source, n) for source, n in info.sources if not source.startswith("text/")]
     return repr((sorted(names_), info.merges)) if names_ or info.merges else ""

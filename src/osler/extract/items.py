@@ -34,7 +34,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class EntityRelation:
     """Table 16's quadruple. `text[start:end]` holds both ends, which name entities."""
 
     subject: str
@@ -48,7 +48,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class KnowledgePoint:
     """Table 17's knowledge point. `text[start:end]` holds its core entities."""
 
     name: str
@@ -68,7 +68,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """A table of the chunk; every filled cell stands in its text."""
 
     title: str
@@ -80,7 +80,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class OutlineHeading:
     """A part of the chunk: what it is about, and where it begins."""
 
     title: str
@@ -91,7 +91,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ChunkSummary:
     """What the chunk says in short; `about` are names that stand in it, never empty."""
 
     text: str
@@ -101,11 +101,11 @@ class Summary:
     kind: Literal["summary"] = "summary"
 
 
-Item = Entity | Relation | Point | Table | Heading | Summary
+Item = Entity | EntityRelation | KnowledgePoint | TextTable | OutlineHeading | ChunkSummary
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExtractedItems:
     """What one chunk gave, and what had to be left out."""
 
     items: tuple[Item, ...] = ()
@@ -114,12 +114,12 @@ class Found:
     cut: int = 0
     """Replies that ended at the token limit; what stood before was kept."""
 
-    def of(self, kind: str) -> tuple[Item, ...]:
+    def of_kind(self, kind: str) -> tuple[Item, ...]:
         return tuple(item for item in self.items if item.kind == kind)
 
 
 @dataclass
-class Sieve:
+class ItemCollector:
     """Collects items: equal ones once, what is left out counted."""
 
     items: dict[Item, None] = field(default_factory=dict)
@@ -134,33 +134,33 @@ class Sieve:
     def drop(self, reason: str) -> None:
         self.drops[reason] += 1
 
-    def found(self) -> Found:
-        return Found(tuple(self.items), tuple(self.drops.most_common()), self.cut)
+    def collected_items(self) -> ExtractedItems:
+        return ExtractedItems(tuple(self.items), tuple(self.drops.most_common()), self.cut)
 
 
 TWICE = "said twice"
 UNANCHORED = "name not in the text"
 
 
-def dump(items: Sequence[Item]) -> str:
+def dump_items(items: Sequence[Item]) -> str:
     """JSON, for the store."""
-    return str(_adapter().dump_json(tuple(items)).decode())
+    return str(_item_adapter().dump_json(tuple(items)).decode())
 
 
-def load(text: str) -> tuple[Item, ...]:
-    """Reads what `dump` wrote."""
-    found: tuple[Item, ...] = _adapter().validate_json(text)
+def load_items(text: str) -> tuple[Item, ...]:
+    """Reads what `dump_items` wrote."""
+    found: tuple[Item, ...] = _item_adapter().validate_json(text)
     return found
 
 
 @cache
-def _adapter() -> Any:
+def _item_adapter() -> Any:
     from pydantic import Field, TypeAdapter
 
     return TypeAdapter(tuple[Annotated[Item, Field(discriminator="kind")], ...])
 
 
-def summed(counts: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+def sum_counts(counts: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
     """Counts by reason, the most frequent first."""
     total: Counter[str] = Counter()
     for reason, count in counts:

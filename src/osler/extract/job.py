@@ -20,11 +20,18 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from osler.extract import store
-from osler.extract.base import Cost, Extractor, Outcome
-from osler.extract.store import Done
+from osler.extract.base import ExtractionCost, ExtractionOutcome, Extractor
+from osler.extract.store import ExtractedPassage
 from osler.kb.store import access
-from osler.kb.store.access import Mode
-from osler.kb.store.passages import Progress, Scope, by_number, numbered, silent, within
+from osler.kb.store.access import LockMode
+from osler.kb.store.passages import (
+    Progress,
+    Scope,
+    ignore_progress,
+    in_scope,
+    read_by_number,
+    read_numbered,
+)
 from osler.types import Passage, Usage
 
 _PATIENCE = 600.0
@@ -33,7 +40,7 @@ _ROWS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ExtractionPlan:
     """What a run would do, and about what it would take."""
 
     chunks: int
@@ -43,7 +50,7 @@ class Plan:
     """To do, but known by content: they cost nothing."""
     asked: int
     """To be read by the extractor."""
-    cost: Cost
+    cost: ExtractionCost
     """Of `asked`."""
     seconds: float | None
     """Of model time, one after the other; `None` where no chunk of this extractor tells."""
@@ -52,7 +59,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ExtractionReport:
     """What a run did."""
 
     chunks: int = 0
@@ -76,69 +83,81 @@ class Report:
 class Learner(Protocol):
     """An extractor that looks at all chunks to be done before it reads the first."""
 
-    def learn(self, passages: Iterator[Passage]) -> None: ...
+    def learn_names(self, passages: Iterator[Passage]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Todo:
+class PendingChunks:
     """Numbers of the passages to do, in order, and how many are in scope."""
 
     numbers: tuple[int, ...]
     chunks: int
 
 
-def todo(folder: Path, extractor: Extractor, *, scope: Scope = None, again: bool = False) -> Todo:
+def pending_chunks(
+    folder: Path, extractor: Extractor, *, scope: Scope = None, again: bool = False
+) -> PendingChunks:
     """The chunks that are not done under the key that they have now; `again`: all."""
     wanted, count = list[int](), 0
-    with access.translated(folder), closing(access.connect(folder)) as db, access.still(db):
-        done = {} if again else store.keys(db, extractor.name)
-        for number, passage in numbered(db, "SELECT * FROM passage ORDER BY number"):
-            if not within(passage.source, scope):
+    with (
+        access.translate_errors(folder),
+        closing(access.open_connection(folder)) as db,
+        access.read_transaction(db),
+    ):
+        done = {} if again else store.stored_keys(db, extractor.name)
+        for number, passage in read_numbered(db, "SELECT * FROM passage ORDER BY number"):
+            if not in_scope(passage.source, scope):
                 continue
             count += 1
-            if done.get(number) != extractor.key(passage):
+            if done.get(number) != extractor.result_key(passage):
                 wanted.append(number)
-    return Todo(tuple(wanted), count)
+    return PendingChunks(tuple(wanted), count)
 
 
-def plan(
+def plan_extraction(
     folder: Path,
     extractor: Extractor,
     *,
     scope: Scope = None,
     limit: int | None = None,
     again: bool = False,
-) -> Plan:
+) -> ExtractionPlan:
     """Reads every chunk that is to be done, asks nothing and writes nothing."""
-    found = todo(folder, extractor, scope=scope, again=again)
-    known, asked, guess = 0, 0, Cost()
-    with access.translated(folder), closing(access.connect(folder)) as db, access.still(db):
-        for passage in _passages(db, found.numbers[:limit]):
-            if not again and store.is_kept(db, extractor.key(passage)):
+    found = pending_chunks(folder, extractor, scope=scope, again=again)
+    known, asked, guess = 0, 0, ExtractionCost()
+    with (
+        access.translate_errors(folder),
+        closing(access.open_connection(folder)) as db,
+        access.read_transaction(db),
+    ):
+        for passage in _read_passages(db, found.numbers[:limit]):
+            if not again and store.is_kept(db, extractor.result_key(passage)):
                 known += 1
             else:
                 asked += 1
-                guess += extractor.cost(passage)
-        before = [a for a in store.accounts(db) if a.extractor == extractor.name]
+                guess += extractor.estimate_cost(passage)
+        before = [a for a in store.extractor_accounts(db) if a.extractor == extractor.name]
     done = found.chunks - len(found.numbers)
     if not before or not before[0].usage.calls:
-        return Plan(found.chunks, done, known, asked, guess, None, 0)
+        return ExtractionPlan(found.chunks, done, known, asked, guess, None, 0)
     past = before[0]
     share = asked / past.chunks
-    cost = Cost(
+    cost = ExtractionCost(
         round(past.usage.calls * share),
         round(past.usage.prompt_tokens * share),
         round(past.usage.completion_tokens * share),
     )
-    return Plan(found.chunks, done, known, asked, cost, past.usage.seconds * share, past.chunks)
+    return ExtractionPlan(
+        found.chunks, done, known, asked, cost, past.usage.seconds * share, past.chunks
+    )
 
 
-def _passages(db: sqlite3.Connection, numbers: Sequence[int]) -> Iterator[Passage]:
+def _read_passages(db: sqlite3.Connection, numbers: Sequence[int]) -> Iterator[Passage]:
     for start in range(0, len(numbers), _ROWS):
-        yield from by_number(db, numbers[start : start + _ROWS]).values()
+        yield from read_by_number(db, numbers[start : start + _ROWS]).values()
 
 
-async def run(
+async def run_extraction(
     folder: Path,
     extractor: Extractor,
     *,
@@ -147,38 +166,42 @@ async def run(
     again: bool = False,
     at_once: int = 4,
     progress: Progress | None = None,
-) -> Report:
+) -> ExtractionReport:
     """Does what is to be done, at most `limit` chunks, `at_once` batches at a time.
 
     A chunk whose replies cannot be read is counted as failed, and tried again by the next
     run. Raises `ModelError` when the model is gone, and `KnowledgeBaseError`; what was done
     by then is kept.
     """
-    found = await asyncio.to_thread(todo, folder, extractor, scope=scope, again=again)
+    found = await asyncio.to_thread(pending_chunks, folder, extractor, scope=scope, again=again)
     wanted = found.numbers[:limit]
-    job = _Job(folder, extractor, len(wanted), again, progress or silent)
+    job = _ExtractionJob(folder, extractor, len(wanted), again, progress or ignore_progress)
     if isinstance(extractor, Learner):
-        await asyncio.to_thread(_learn, folder, extractor, wanted)
+        await asyncio.to_thread(_learn_names, folder, extractor, wanted)
     begun = time.perf_counter()
-    await job.work(wanted, at_once)
+    await job.work_through(wanted, at_once)
     if len(wanted) == len(found.numbers) and scope is None:
-        await asyncio.to_thread(_sweep, folder)
-    return job.report(time.perf_counter() - begun, len(found.numbers) - len(wanted))
+        await asyncio.to_thread(_sweep_results, folder)
+    return job.build_report(time.perf_counter() - begun, len(found.numbers) - len(wanted))
 
 
-def _learn(folder: Path, extractor: Learner, numbers: Sequence[int]) -> None:
-    with access.translated(folder), closing(access.connect(folder)) as db, access.still(db):
-        extractor.learn(_passages(db, numbers))
+def _learn_names(folder: Path, extractor: Learner, numbers: Sequence[int]) -> None:
+    with (
+        access.translate_errors(folder),
+        closing(access.open_connection(folder)) as db,
+        access.read_transaction(db),
+    ):
+        extractor.learn_names(_read_passages(db, numbers))
 
 
-def _sweep(folder: Path) -> None:
-    together = access.writing(folder, Mode.TOGETHER, wait=_PATIENCE)
-    with together as db, access.transaction(db):
-        store.sweep(db)
+def _sweep_results(folder: Path) -> None:
+    together = access.open_for_writing(folder, LockMode.TOGETHER, wait=_PATIENCE)
+    with together as db, access.write_transaction(db):
+        store.sweep_results(db)
 
 
 @dataclass
-class _Job:
+class _ExtractionJob:
     folder: Path
     extractor: Extractor
     total: int
@@ -194,14 +217,14 @@ class _Job:
     usage: Usage = field(default_factory=Usage)
     _writer: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def work(self, numbers: Sequence[int], at_once: int) -> None:
+    async def work_through(self, numbers: Sequence[int], at_once: int) -> None:
         """All of them; the first error stops the others, and is what is raised."""
         self.progress("extract", 0, self.total)
         left = iter(numbers)
 
         async def worker() -> None:
             while batch := tuple(islice(left, self.extractor.batch)):
-                await self._batch(batch)
+                await self._extract_batch(batch)
 
         workers = [asyncio.create_task(worker()) for _ in range(max(1, at_once))]
         try:
@@ -211,35 +234,38 @@ class _Job:
                 task.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
 
-    async def _batch(self, numbers: Sequence[int]) -> None:
-        passages, kept = await asyncio.to_thread(self._read, numbers)
-        keys = {number: self.extractor.key(passage) for number, passage in passages.items()}
+    async def _extract_batch(self, numbers: Sequence[int]) -> None:
+        passages, kept = await asyncio.to_thread(self._read_batch, numbers)
+        keys = {number: self.extractor.result_key(passage) for number, passage in passages.items()}
         asked = {n: p for n, p in passages.items() if keys[n] not in kept}
         fresh = await self.extractor.extract(list(asked.values())) if asked else []
         outcomes = dict(zip(asked, fresh, strict=True))
         done = [
-            Done(number, key, outcomes.get(number) or Outcome(kept[key]))
+            ExtractedPassage(number, key, outcomes.get(number) or ExtractionOutcome(kept[key]))
             for number, key in keys.items()
         ]
         async with self._writer:
-            written = await asyncio.to_thread(self._write, done)
+            written = await asyncio.to_thread(self._write_batch, done)
         self.known += len(passages) - len(asked)
         self.gone += len(numbers) - written
-        self._count(done)
+        self._count_done(done)
         self.progress("extract", self.done, self.total)
 
-    def _read(self, numbers: Sequence[int]) -> tuple[dict[int, Passage], store.Kept]:
-        with access.translated(self.folder), closing(access.connect(self.folder)) as db:
-            passages = by_number(db, numbers)
-            keys = [] if self.again else [self.extractor.key(p) for p in passages.values()]
-            return passages, store.kept(db, keys)
+    def _read_batch(self, numbers: Sequence[int]) -> tuple[dict[int, Passage], store.Kept]:
+        with (
+            access.translate_errors(self.folder),
+            closing(access.open_connection(self.folder)) as db,
+        ):
+            passages = read_by_number(db, numbers)
+            keys = [] if self.again else [self.extractor.result_key(p) for p in passages.values()]
+            return passages, store.known_results(db, keys)
 
-    def _write(self, done: Sequence[Done]) -> int:
-        together = access.writing(self.folder, Mode.TOGETHER, wait=_PATIENCE)
-        with together as db, access.transaction(db):
-            return store.write(db, self.extractor.name, done)
+    def _write_batch(self, done: Sequence[ExtractedPassage]) -> int:
+        together = access.open_for_writing(self.folder, LockMode.TOGETHER, wait=_PATIENCE)
+        with together as db, access.write_transaction(db):
+            return store.write_results(db, self.extractor.name, done)
 
-    def _count(self, done: Sequence[Done]) -> None:
+    def _count_done(self, done: Sequence[ExtractedPassage]) -> None:
         for one in done:
             found = one.outcome.found
             self.done += 1
@@ -250,8 +276,8 @@ class _Job:
             if one.outcome.failed:
                 self.failures.append(one.outcome.failed)
 
-    def report(self, seconds: float, left: int) -> Report:
-        return Report(
+    def build_report(self, seconds: float, left: int) -> ExtractionReport:
+        return ExtractionReport(
             self.done,
             self.known,
             len(self.failures),

@@ -19,13 +19,13 @@ from pydantic import BaseModel
 from osler.errors import MalformedOutput
 from osler.extract import anchored, brief, reply_format
 from osler.extract.anchor import Anchors
-from osler.extract.base import Cost, Outcome, hashed, tokens
-from osler.extract.items import UNITS, Entity, Sieve, Unit
-from osler.extract.schema import Schema, medicine
+from osler.extract.base import ExtractionCost, ExtractionOutcome, estimate_tokens, hash_texts
+from osler.extract.items import UNITS, Entity, ItemCollector, Unit
+from osler.extract.schema import Schema, medicine_schema
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar
-from osler.prompts import Rendered, load, render
+from osler.prompts import RenderedPrompt, load_prompt, render_prompt
 from osler.trace import Run
 from osler.types import Language, Passage
 
@@ -59,7 +59,7 @@ class ModelExtractor:
     """Asks `model`; `wanted` units of each chunk."""
 
     model: LanguageModel
-    schema: Schema = field(default_factory=medicine)
+    schema: Schema = field(default_factory=medicine_schema)
     wanted: tuple[Unit, ...] = DEFAULT
     constrains: bool = True
     """Whether the engine takes a grammar."""
@@ -81,107 +81,118 @@ class ModelExtractor:
         return 1
 
     @property
-    def asked(self) -> tuple[Unit, ...]:
+    def asked_units(self) -> tuple[Unit, ...]:
         """In the order of the calls; relations need entities to stand between."""
         wanted = {*self.wanted, *(["entities"] if "relations" in self.wanted else [])}
         return tuple(unit for unit in UNITS if unit in wanted)  # type: ignore[misc]
 
-    def key(self, passage: Passage) -> str:
-        prompts = (load(self._asks(unit), passage.language).identity for unit in self.asked)
+    def result_key(self, passage: Passage) -> str:
+        prompts = (
+            load_prompt(self._prompt_name(unit), passage.language).identity
+            for unit in self.asked_units
+        )
         sampling = replace(self.sampling, grammar=None)
         held = f"{self.constrains} {self.copies} {self.brief}"
         how = (str(VERSION), self.name, self.schema.identity, repr(sampling), held)
-        return hashed(*how, *prompts, passage.title, passage.text)
+        return hash_texts(*how, *prompts, passage.title, passage.text)
 
-    def cost(self, passage: Passage) -> Cost:
+    def estimate_cost(self, passage: Passage) -> ExtractionCost:
         """What the calls would take; relations are asked of as many chunks as have entities."""
-        text, total = tokens(passage.text), Cost()
-        for unit in self.asked:
-            wording = tokens(self._prompt(unit, passage, ()).text)
+        text, total = estimate_tokens(passage.text), ExtractionCost()
+        for unit in self.asked_units:
+            wording = estimate_tokens(self._render_prompt(unit, passage, ()).text)
             written = min(self.sampling.max_tokens, round(text * _WRITTEN[unit]) + 10)
-            total += Cost(1, wording, written)
+            total += ExtractionCost(1, wording, written)
         return total
 
-    async def extract(self, passages: Sequence[Passage]) -> list[Outcome]:
-        return list(await asyncio.gather(*map(self._one, passages)))
+    async def extract(self, passages: Sequence[Passage]) -> list[ExtractionOutcome]:
+        return list(await asyncio.gather(*map(self._extract_one, passages)))
 
-    async def _one(self, passage: Passage) -> Outcome:
-        run, sieve = Run(), Sieve()
+    async def _extract_one(self, passage: Passage) -> ExtractionOutcome:
+        run, sieve = Run(), ItemCollector()
         try:
-            await self._read(passage, sieve, run)
+            await self._read_units(passage, sieve, run)
         except MalformedOutput as error:
-            return Outcome(usage=run.usage, failed=error.message)
-        return Outcome(sieve.found(), run.usage)
+            return ExtractionOutcome(usage=run.usage, failed=error.message)
+        return ExtractionOutcome(sieve.collected_items(), run.usage)
 
-    async def _read(self, passage: Passage, sieve: Sieve, run: Run) -> None:
+    async def _read_units(self, passage: Passage, sieve: ItemCollector, run: Run) -> None:
         at, schema, known = Anchors(passage.text), self.schema, list[Entity]()
-        among = reply_format.choices(passage.text, passage.language)
-        for unit in self.asked:
+        among = reply_format.copy_choices(passage.text, passage.language)
+        for unit in self.asked_units:
             if not _can_give(unit, among, known):  # the call is saved
                 continue
             match unit:
                 case "entities":
-                    said = await self._entities(passage, among, sieve, run)
-                    anchored.entities(said, at, schema, sieve)
+                    said = await self._ask_entities(passage, among, sieve, run)
+                    anchored.keep_entities(said, at, schema, sieve)
                     known = [item for item in sieve.items if isinstance(item, Entity)]
                     among = replace(among, names=tuple(entity.name for entity in known))
                 case "relations":
-                    related = await self._said(
+                    related = await self._ask_unit(
                         reply_format.Relations, unit, passage, among, sieve, run
                     )
-                    held = brief.chosen(schema, passage.language) if self.brief else schema
-                    anchored.relations(related, at, held, known, sieve)
+                    held = brief.fill_predicates(schema, passage.language) if self.brief else schema
+                    anchored.keep_relations(related, at, held, known, sieve)
                 case "points":
-                    told = await self._said(reply_format.Points, unit, passage, among, sieve, run)
-                    anchored.points(told, at, schema, sieve)
-                case "tables":
-                    ruled = await self._said(reply_format.Tables, unit, passage, among, sieve, run)
-                    anchored.tables(ruled, at, sieve)
-                case "outline":
-                    parted = await self._said(
-                        reply_format.Outline, unit, passage, among, sieve, run
+                    told = await self._ask_unit(
+                        reply_format.Points, unit, passage, among, sieve, run
                     )
-                    anchored.outline(parted, at, sieve)
+                    anchored.keep_points(told, at, schema, sieve)
+                case "tables":
+                    ruled = await self._ask_unit(
+                        reply_format.Tables, unit, passage, among, sieve, run
+                    )
+                    anchored.keep_tables(ruled, at, sieve)
+                case "outline":
+                    parted = await self._ask_unit(
+                        reply_format.OutlineReply, unit, passage, among, sieve, run
+                    )
+                    anchored.keep_outline(parted, at, sieve)
                 case "summary":
-                    short = await self._said(
+                    short = await self._ask_unit(
                         reply_format.SummaryWire, unit, passage, among, sieve, run
                     )
-                    anchored.summary(short, at, sieve)
+                    anchored.keep_summary(short, at, sieve)
 
-    async def _entities(
-        self, passage: Passage, among: reply_format.Choices, sieve: Sieve, run: Run
+    async def _ask_entities(
+        self, passage: Passage, among: reply_format.CopyChoices, sieve: ItemCollector, run: Run
     ) -> reply_format.Entities:
         if not self.brief:
-            return await self._said(reply_format.Entities, "entities", passage, among, sieve, run)
-        named = await self._said(brief.Sentences, "entities", passage, among, sieve, run)
-        return named.flat()
+            return await self._ask_unit(
+                reply_format.Entities, "entities", passage, among, sieve, run
+            )
+        named = await self._ask_unit(brief.Sentences, "entities", passage, among, sieve, run)
+        return named.to_entities()
 
-    def _asks(self, unit: Unit) -> str:
+    def _prompt_name(self, unit: Unit) -> str:
         """The name of the prompt."""
         return "extract/names" if self.brief and unit == "entities" else _PROMPTS[unit]
 
-    def _format(self, unit: Unit, passage: Passage, among: reply_format.Choices) -> Grammar:
+    def _reply_grammar(
+        self, unit: Unit, passage: Passage, among: reply_format.CopyChoices
+    ) -> Grammar:
         if self.brief and unit == "entities":
-            return brief.grammar(self.schema, passage, copies=self.copies)
+            return brief.names_grammar(self.schema, passage, copies=self.copies)
         if self.brief and unit == "relations":
-            return brief.relations(self.schema, passage, among.names)
-        held = among if self.copies else reply_format.Choices(names=among.names)
-        return reply_format.grammar(unit, self.schema, held)
+            return brief.relations_grammar(self.schema, passage, among.names)
+        held = among if self.copies else reply_format.CopyChoices(names=among.names)
+        return reply_format.unit_grammar(unit, self.schema, held)
 
-    async def _said(
+    async def _ask_unit(
         self,
         form: type[W],
         unit: Unit,
         passage: Passage,
-        among: reply_format.Choices,
-        sieve: Sieve,
+        among: reply_format.CopyChoices,
+        sieve: ItemCollector,
         run: Run,
     ) -> W:
-        prompt = self._prompt(unit, passage, among.names)
-        held = self._format(unit, passage, among) if self.constrains else None
+        prompt = self._render_prompt(unit, passage, among.names)
+        held = self._reply_grammar(unit, passage, among) if self.constrains else None
 
         def parse(reply: Completion) -> W:
-            value, cut = reply_format.read(form, reply)
+            value, cut = reply_format.read_reply(form, reply)
             sieve.cut += cut
             return value
 
@@ -195,32 +206,36 @@ class ModelExtractor:
             prompt=prompt.identity,
         )
 
-    def _prompt(self, unit: Unit, passage: Passage, names: tuple[str, ...]) -> Rendered:
+    def _render_prompt(
+        self, unit: Unit, passage: Passage, names: tuple[str, ...]
+    ) -> RenderedPrompt:
         language: Language = passage.language
         text, title, schema = passage.text, passage.title, self.schema
-        name = self._asks(unit)
+        name = self._prompt_name(unit)
         if name == "extract/names":
-            return render(name, language, types=list(schema.types), sentences=brief.told(passage))
+            return render_prompt(
+                name, language, types=list(schema.types), sentences=brief.name_sentences(passage)
+            )
         match unit:
             case "entities":
-                types = [kind.told(language) for kind in schema.entity]
-                return render(name, language, types=types, text=text)
+                types = [kind.describe_in(language) for kind in schema.entity]
+                return render_prompt(name, language, types=types, text=text)
             case "relations":
-                free = brief.chosen(schema, language) if self.brief else schema
+                free = brief.fill_predicates(schema, language) if self.brief else schema
                 predicates = list(free.predicates)
-                return render(
+                return render_prompt(
                     name, language, entities=list(names), predicates=predicates, text=text
                 )
             case "points":
-                kinds = [kind.told(language) for kind in schema.knowledge]
-                return render(name, language, kinds=kinds, title=title, text=text)
+                kinds = [kind.describe_in(language) for kind in schema.knowledge]
+                return render_prompt(name, language, kinds=kinds, title=title, text=text)
             case "tables":
-                return render(name, language, text=text)
+                return render_prompt(name, language, text=text)
             case "outline" | "summary":
-                return render(name, language, title=title, text=text)
+                return render_prompt(name, language, title=title, text=text)
 
 
-def _can_give(unit: Unit, among: reply_format.Choices, known: Sequence[Entity]) -> bool:
+def _can_give(unit: Unit, among: reply_format.CopyChoices, known: Sequence[Entity]) -> bool:
     """Whether the chunk has what the unit is made of."""
     match unit:
         case "entities" | "points" | "summary":

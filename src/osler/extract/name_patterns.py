@@ -35,7 +35,7 @@ _CUT_ZH = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class NameForm:
     type: str
     endings: tuple[str, ...]
     heads: frozenset[str]
@@ -45,8 +45,8 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Forms:
-    every: tuple[Form, ...]
+class NameForms:
+    every: tuple[NameForm, ...]
     before: frozenset[str]
     adjectives: tuple[str, ...]
     barred: frozenset[str]
@@ -56,50 +56,50 @@ class Forms:
 
 
 @cache
-def packaged() -> Forms:
+def packaged_forms() -> NameForms:
     held = tomllib.loads(files(__package__).joinpath("forms.toml").read_text(encoding="utf-8"))
     before = held["before"]
-    return Forms(
-        tuple(map(_form, held["form"])),
-        _words(before, "words"),
+    return NameForms(
+        tuple(map(_read_form, held["form"])),
+        _read_words(before, "words"),
         tuple(before["adjectives"].split()),
-        _words(before, "not"),
-        _words(before, "generic"),
+        _read_words(before, "not"),
+        _read_words(before, "generic"),
     )
 
 
-def _form(held: Mapping[str, Any]) -> Form:
-    return Form(
+def _read_form(held: Mapping[str, Any]) -> NameForm:
+    return NameForm(
         str(held["type"]),
         tuple(str(held.get("endings", "")).split()),
-        _words(held, "heads"),
+        _read_words(held, "heads"),
         tuple(sorted(str(held.get("zh", "")).split(), key=len, reverse=True)),
         bool(held.get("alone", True)),
     )
 
 
-def _words(held: Mapping[str, Any], key: str) -> frozenset[str]:
+def _read_words(held: Mapping[str, Any], key: str) -> frozenset[str]:
     return frozenset(str(held.get(key, "")).split())
 
 
 def type_of(name: str) -> str:
     """The type of a name by its form, "" for none."""
     if name and is_cjk(name[-1]):
-        return next((f.type for f in packaged().every if name.endswith(f.zh)), "")
+        return next((f.type for f in packaged_forms().every if name.endswith(f.zh)), "")
     units = name.split()
-    form = _headed(units[-1]) if units else None
+    form = _form_of_head(units[-1]) if units else None
     return form.type if form and (form.alone or len(units) > 1) else ""
 
 
-def found(text: str) -> Iterator[tuple[int, int]]:
+def find_names(text: str) -> Iterator[tuple[int, int]]:
     """Places of names in the text; none over another, in order for each script."""
-    yield from _english(text)
-    yield from _chinese(text)
+    yield from _english_names(text)
+    yield from _chinese_names(text)
 
 
-def _headed(word: str) -> Form | None:
+def _form_of_head(word: str) -> NameForm | None:
     word = word.casefold()
-    for form in packaged().every:
+    for form in packaged_forms().every:
         if word in form.heads:
             return form
         if any(
@@ -110,15 +110,15 @@ def _headed(word: str) -> Form | None:
     return None
 
 
-def _english(text: str) -> Iterator[tuple[int, int]]:
+def _english_names(text: str) -> Iterator[tuple[int, int]]:
     words = list(_WORD.finditer(text))
     ended = 0
     for place, word in enumerate(words):
-        form = _headed(word[0])
+        form = _form_of_head(word[0])
         if form is None or _goes_on(words, place, text):
             continue
-        first = _begin(words, place, text)
-        is_bare = not form.alone or word[0].casefold() in packaged().generic
+        first = _name_begin(words, place, text)
+        is_bare = not form.alone or word[0].casefold() in packaged_forms().generic
         if (first == place and is_bare) or words[first].start() < ended:
             continue
         ended = word.end()
@@ -127,45 +127,45 @@ def _english(text: str) -> Iterator[tuple[int, int]]:
 
 def _goes_on(words: list[re.Match[str]], place: int, text: str) -> bool:
     """Whether it stands before the head of a longer name, as in "hepatitis B vaccine"."""
-    if not _belongs(words[place][0]):
+    if not _belongs_to_name(words[place][0]):
         return False
     for one, other in pairwise(words[place : place + _MOST_BEFORE + 1]):
-        if not _touch(one, other, text):
+        if not _are_adjacent(one, other, text):
             return False
-        if _headed(other[0]) is not None:
+        if _form_of_head(other[0]) is not None:
             return True
-        if not _belongs(other[0]):
+        if not _belongs_to_name(other[0]):
             return False
     return False
 
 
-def _begin(words: list[re.Match[str]], place: int, text: str) -> int:
+def _name_begin(words: list[re.Match[str]], place: int, text: str) -> int:
     """The first word of the name whose head is at `place`."""
     first = place
     while (
         first > 0
         and place - first < _MOST_BEFORE
-        and _touch(words[first - 1], words[first], text)
-        and _belongs(words[first - 1][0])
+        and _are_adjacent(words[first - 1], words[first], text)
+        and _belongs_to_name(words[first - 1][0])
     ):
         first -= 1
     return first
 
 
-def _touch(one: re.Match[str], other: re.Match[str], text: str) -> bool:
+def _are_adjacent(one: re.Match[str], other: re.Match[str], text: str) -> bool:
     return _GAP.fullmatch(text, one.end(), other.start()) is not None
 
 
-def _belongs(word: str) -> bool:
+def _belongs_to_name(word: str) -> bool:
     """Whether a word before a head is a part of the name."""
-    known, word = packaged(), word.casefold()
+    known, word = packaged_forms(), word.casefold()
     if word in known.barred:
         return False
     is_adjective = len(word) > 4 and word.endswith(known.adjectives)
-    return word in known.before or is_adjective or _headed(word) is not None
+    return word in known.before or is_adjective or _form_of_head(word) is not None
 
 
-def _chinese(text: str) -> Iterator[tuple[int, int]]:
+def _chinese_names(text: str) -> Iterator[tuple[int, int]]:
     """Of each run of characters between two that begin a phrase, what ends like a name."""
     for run in _RUN.finditer(text):
         begin = run.start()
@@ -178,5 +178,5 @@ def _chinese(text: str) -> Iterator[tuple[int, int]]:
 
 def _name_zh(text: str, begin: int, end: int) -> tuple[int, int] | None:
     phrase = text[begin:end]
-    is_long = 2 <= len(phrase) <= _MOST_HAN and phrase not in packaged().generic
+    is_long = 2 <= len(phrase) <= _MOST_HAN and phrase not in packaged_forms().generic
     return (begin, end) if is_long and is_cjk(phrase[-1]) and type_of(phrase) else None

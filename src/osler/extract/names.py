@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from osler.extract import name_patterns
-from osler.graph.normal import normal
-from osler.text import is_cjk, sentences
+from osler.graph.normal import normalize_name
+from osler.text import is_cjk, split_sentences
 from osler.types import Passage
 
 PREFIX = "TEXT:"
@@ -45,31 +45,31 @@ _LONGEST_TITLE = (4, 12)
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class IntroducedName:
     """Two spellings of one thing; `other` = "" for one."""
 
     name: str
     other: str = ""
 
 
-def identifier(name: str) -> str:
+def text_concept_id(name: str) -> str:
     """The concept of a name that no graph has: the same in every text."""
-    return PREFIX + hashlib.sha256(normal(name).encode()).hexdigest()[:12]
+    return PREFIX + hashlib.sha256(normalize_name(name).encode()).hexdigest()[:12]
 
 
-def learn(passage: Passage, *, by_form: bool = True) -> Iterator[Learnt]:
+def introduced_names(passage: Passage, *, by_form: bool = True) -> Iterator[IntroducedName]:
     """What a chunk introduces, in the order of the text; `by_form`: also `forms`."""
     if _is_name(passage.title, *_LONGEST_TITLE):
-        yield Learnt(passage.title)
-    for start, end in sentences(passage.text):
+        yield IntroducedName(passage.title)
+    for start, end in split_sentences(passage.text):
         sentence = passage.text[start:end].strip()
-        yield from _abbreviations(sentence)
+        yield from _find_abbreviations(sentence)
         yield from _other_names(sentence)
         for pattern in (_IS_A, _IS_A_ZH):
             if (found := pattern.match(sentence)) and _is_name(found[1], 4, 14):
-                yield Learnt(found[1])
-        for begin, finish in name_patterns.found(sentence) if by_form else ():
-            yield Learnt(sentence[begin:finish])
+                yield IntroducedName(found[1])
+        for begin, finish in name_patterns.find_names(sentence) if by_form else ():
+            yield IntroducedName(sentence[begin:finish])
 
 
 def _is_name(text: str, words: int, characters: int) -> bool:
@@ -87,7 +87,7 @@ def _is_name(text: str, words: int, characters: int) -> bool:
     )
 
 
-def _abbreviations(sentence: str) -> Iterator[Learnt]:
+def _find_abbreviations(sentence: str) -> Iterator[IntroducedName]:
     """Long forms whose letters the abbreviation takes (Schwartz and Hearst 2003), and in
     Chinese the name right before the bracket."""
     for found in _SHORT.finditer(sentence):
@@ -97,7 +97,7 @@ def _abbreviations(sentence: str) -> Iterator[Learnt]:
         is_zh = bool(before) and is_cjk(before[-1])
         long = _last_name_zh(before) if is_zh else long_form(short, before)
         if long:
-            yield Learnt(long, short)
+            yield IntroducedName(long, short)
 
 
 def _last_name_zh(before: str) -> str:
@@ -137,14 +137,14 @@ def long_form(short: str, before: str) -> str:
     return long if is_longer and _is_name(long, most, 16) else ""
 
 
-def _other_names(sentence: str) -> Iterator[Learnt]:
+def _other_names(sentence: str) -> Iterator[IntroducedName]:
     for found in _ALSO_ZH.finditer(sentence):
         name = re.split("[是的和与及或在对由，]", found[1])[-1]
         if name.startswith("一"):  # "X is a disease, also called Y": of X, not of the disease
             subject = _IS_A_ZH.match(sentence)
             name = subject[1] if subject else ""
         if _is_name(name, 5, 16):
-            yield Learnt(name, found[2])
+            yield IntroducedName(name, found[2])
     for found in _ALSO.finditer(sentence):
         if _is_name(found[1], 5, 16) and _is_name(found[2], 4, 16):
-            yield Learnt(found[1], found[2])
+            yield IntroducedName(found[1], found[2])

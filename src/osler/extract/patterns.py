@@ -110,7 +110,7 @@ TOGETHER: dict[Language, str] = {"en": "is mentioned with", "zh": "一同提及"
 """The predicate of two names in one sentence of which nothing more is known."""
 
 
-def between(gap: str, language: Language) -> str | None:
+def predicate_between(gap: str, language: Language) -> str | None:
     """The predicate that the words between two names state; `None` for none."""
     if not 0 < len(gap) <= LONGEST_GAP or _NEGATED.search(gap):
         return None

@@ -19,11 +19,11 @@ from osler.extract import items, names, store
 from osler.extract.items import Entity, Item
 from osler.graph import files, load
 from osler.graph.items import Item as Fact
-from osler.graph.items import Name, Relation, Typed
-from osler.graph.normal import normal
+from osler.graph.items import Name, Relation, SemanticType
+from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.store import access
-from osler.kb.store.passages import Progress, meta, silent
+from osler.kb.store.passages import Progress, ignore_progress, read_meta
 from osler.text import language_of, one_line
 
 SOURCE = "text/"
@@ -51,7 +51,7 @@ Of = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishReport:
     """What one bringing in step changed."""
 
     passages: int = 0
@@ -64,49 +64,49 @@ class Published:
     """Relations left out: several concepts have the name of one of their ends."""
 
 
-def publish(folder: Path, progress: Progress | None = None) -> Published:
+def publish_items(folder: Path, progress: Progress | None = None) -> PublishReport:
     """Brings the graph of the folder in step, and makes it when there is none.
 
     Running it twice changes nothing. Raises `KnowledgeBaseError`.
     """
-    tell = progress or silent
-    with access.translated(folder), closing(access.connect(folder)) as db:
-        if not store.exists(db):
-            return Published()
-        here, mark = _here(db), meta(db, "extracted")
+    tell = progress or ignore_progress
+    with access.translate_errors(folder), closing(access.open_connection(folder)) as db:
+        if not store.has_extractions(db):
+            return PublishReport()
+        here, mark = _stored_keys(db), read_meta(db, "extracted")
         with Graph.create(folder) as graph:
-            gone = _withdraw(folder, here, held=False)
-            there = _there(graph)
+            gone = _withdraw_gone(folder, here, held=False)
+            there = _published_keys(graph)
             fresh = [of for of in here if of not in there]
             tell("graph", 0, len(fresh))
-            total = Published(withdrawn=gone)
+            total = PublishReport(withdrawn=gone)
             for start in range(0, len(fresh), _BATCH):
-                total = _bring(graph, db, fresh[start : start + _BATCH], here, total)
+                total = _publish_passages(graph, db, fresh[start : start + _BATCH], here, total)
                 tell("graph", min(start + _BATCH, len(fresh)), len(fresh))
-        _note(folder, mark)
+        _write_mark(folder, mark)
     return total
 
 
-def withdraw(folder: Path, db: sqlite3.Connection) -> int:
+def withdraw_items(folder: Path, db: sqlite3.Connection) -> int:
     """Takes out of the graph what rests on passages that are gone; returns how many are.
 
     `db` is the knowledge base's, whose writer's lock the caller holds. Costs one look where
     nothing was extracted or nothing has changed.
     """
-    if not store.exists(db) or not (folder / files.FILE).is_file():
+    if not store.has_extractions(db) or not (folder / files.FILE).is_file():
         return 0
     with closing(sqlite3.connect(folder / files.FILE)) as graph:
         known = graph.execute("SELECT value FROM meta WHERE key = 'extracted'").fetchone()
-    if known is None or known[0] == meta(db, "extracted"):
+    if known is None or known[0] == read_meta(db, "extracted"):
         return 0
-    return _withdraw(folder, _here(db), held=True)
+    return _withdraw_gone(folder, _stored_keys(db), held=True)
 
 
-def problems(folder: Path, db: sqlite3.Connection) -> Iterator[str]:
+def find_problems(folder: Path, db: sqlite3.Connection) -> Iterator[str]:
     """What the graph says of passages that are not there."""
     if not (folder / files.FILE).is_file():
         return
-    here = _here(db)
+    here = _stored_keys(db)
     with closing(sqlite3.connect(folder / files.FILE)) as graph:
         if not _has_tables(graph):
             return
@@ -116,8 +116,8 @@ def problems(folder: Path, db: sqlite3.Connection) -> Iterator[str]:
                 yield f"the graph holds what {count} passages said that are gone"
 
 
-def _here(db: sqlite3.Connection) -> dict[Of, str]:
-    if not store.exists(db):
+def _stored_keys(db: sqlite3.Connection) -> dict[Of, str]:
+    if not store.has_extractions(db):
         return {}
     rows = db.execute(
         "SELECT passage.id, extractor, key FROM extracted JOIN passage"
@@ -126,8 +126,8 @@ def _here(db: sqlite3.Connection) -> dict[Of, str]:
     return {(passage, extractor): key for passage, extractor, key in rows}
 
 
-def _there(graph: Graph) -> dict[Of, str]:
-    with graph.reading() as db:
+def _published_keys(graph: Graph) -> dict[Of, str]:
+    with graph.open_reader() as db:
         if not _has_tables(db):
             return {}
         rows = db.execute("SELECT passage, extractor, key FROM text_of").fetchall()
@@ -139,21 +139,21 @@ def _has_tables(db: sqlite3.Connection) -> bool:
     return db.execute(query).fetchone() is not None
 
 
-def _note(folder: Path, mark: str) -> None:
-    with files.writing(folder, changes=False) as db:
+def _write_mark(folder: Path, mark: str) -> None:
+    with files.open_writer(folder, changes=False) as db:
         db.execute("INSERT OR REPLACE INTO meta VALUES ('extracted', ?)", (mark,))
 
 
 # What comes in
 
 
-def _bring(
+def _publish_passages(
     graph: Graph,
     db: sqlite3.Connection,
     fresh: Sequence[Of],
     keys: dict[Of, str],
-    before: Published,
-) -> Published:
+    before: PublishReport,
+) -> PublishReport:
     """The items of some passages, in one transaction."""
     facts, rows, edges, ambiguous = (
         list[Fact](),
@@ -162,24 +162,24 @@ def _bring(
         0,
     )
     for of in fresh:
-        resolved = _Resolved(graph, of)
+        resolved = _FactResolver(graph, of)
         found = [one.item for one in store.of_passage(db, of[0], extractor=of[1])]
-        facts += resolved.facts(found)
+        facts += resolved.resolve_facts(found)
         rows += resolved.names
         edges += resolved.edges
         ambiguous += resolved.ambiguous
-    with files.writing(graph.folder) as writer:
+    with files.open_writer(graph.folder) as writer:
         for statement in _TABLES:
             writer.execute(statement)
         # From here on whoever takes texts out knows that the graph rests on some.
         writer.execute("INSERT OR IGNORE INTO meta VALUES ('extracted', '')")
-        added = load.add(writer, facts)
+        added = load.load_stream(writer, facts)
         writer.executemany(
             "INSERT OR REPLACE INTO text_of VALUES (?, ?, ?)", [(*of, keys[of]) for of in fresh]
         )
         writer.executemany("INSERT OR IGNORE INTO text_name VALUES (?,?,?,?,?)", rows)
         writer.executemany("INSERT OR IGNORE INTO text_edge VALUES (?,?,?,?,?,?)", edges)
-    return Published(
+    return PublishReport(
         before.passages + len(fresh),
         before.withdrawn,
         before.names + added.names,
@@ -188,7 +188,7 @@ def _bring(
     )
 
 
-class _Resolved:
+class _FactResolver:
     """The items of one chunk as facts of the graph."""
 
     def __init__(self, graph: Graph, of: Of) -> None:
@@ -197,47 +197,49 @@ class _Resolved:
         self.edges: list[tuple[str, ...]] = []
         self.ambiguous = 0
 
-    def facts(self, found: Sequence[Item]) -> Iterator[Fact]:
+    def resolve_facts(self, found: Sequence[Item]) -> Iterator[Fact]:
         entities = [item for item in found if isinstance(item, Entity)]
-        ids = {normal(entity.name): self._concepts(entity) for entity in entities}
+        ids = {normalize_name(entity.name): self._resolve_concepts(entity) for entity in entities}
         for entity in entities:
-            for concept in ids[normal(entity.name)][:1]:
-                yield from self._named(concept, entity)
+            for concept in ids[normalize_name(entity.name)][:1]:
+                yield from self._name_facts(concept, entity)
         for item in found:
             if item.kind == "relation":
-                yield from self._related(item, ids)
+                yield from self._relation_facts(item, ids)
 
-    def _concepts(self, entity: Entity) -> tuple[str, ...]:
+    def _resolve_concepts(self, entity: Entity) -> tuple[str, ...]:
         """What the extractor knows, else the graph's of this name, else a new one."""
-        known = entity.concepts or tuple(m.concept for m in self._graph.exact(entity.name))
-        return () if len(known) > 1 else (known or (names.identifier(entity.name),))
+        known = entity.concepts or tuple(m.concept for m in self._graph.find_exact(entity.name))
+        return () if len(known) > 1 else (known or (names.text_concept_id(entity.name),))
 
-    def _named(self, concept: str, entity: Entity) -> Iterator[Fact]:
+    def _name_facts(self, concept: str, entity: Entity) -> Iterator[Fact]:
         """A name that no vocabulary gives to the concept, with the entity's type."""
         text = one_line(entity.name)
-        known = self._graph.concept(concept)
+        known = self._graph.get_concept(concept)
         if known is not None and not concept.startswith(names.PREFIX):
-            is_known = normal(text) in map(normal, known.names)
+            is_known = normalize_name(text) in map(normalize_name, known.names)
             if is_known and not _is_from_texts(self._graph, concept, text):
                 return
             self.names.append((*self._of, concept, text, ""))
         else:
             self.names.append((*self._of, concept, text, entity.type))
             if entity.type:
-                yield Typed(concept, entity.type)
+                yield SemanticType(concept, entity.type)
         rank = _RANK + text.isupper()  # what an abbreviation is short for comes before it
         yield Name(concept, text, self._source, rank, language_of(text))
 
-    def _related(self, item: items.Relation, ids: dict[str, tuple[str, ...]]) -> Iterator[Fact]:
+    def _relation_facts(
+        self, item: items.EntityRelation, ids: dict[str, tuple[str, ...]]
+    ) -> Iterator[Fact]:
         ends = []
         for said in (item.subject, item.object):
-            found = ids.get(normal(said))
+            found = ids.get(normalize_name(said))
             if found is None:  # a precise form of an entity's name: "insulin for injection"
                 span = 0, len(said)
                 entity = Entity(said, "", *span)
-                found = self._concepts(entity)
+                found = self._resolve_concepts(entity)
                 for concept in found:
-                    yield from self._named(concept, entity)
+                    yield from self._name_facts(concept, entity)
             if not found:
                 self.ambiguous += 1
                 return
@@ -250,7 +252,7 @@ class _Resolved:
 
 
 def _is_from_texts(graph: Graph, concept: str, text: str) -> bool:
-    with graph.reading() as db:
+    with graph.open_reader() as db:
         if not _has_tables(db):
             return False
         query = "SELECT 1 FROM text_name WHERE concept = ? AND text = ? LIMIT 1"
@@ -260,14 +262,14 @@ def _is_from_texts(graph: Graph, concept: str, text: str) -> bool:
 # What goes
 
 
-def _withdraw(folder: Path, here: dict[Of, str], *, held: bool) -> int:
+def _withdraw_gone(folder: Path, here: dict[Of, str], *, held: bool) -> int:
     with closing(sqlite3.connect(folder / files.FILE)) as db:
         if not _has_tables(db):
             return 0
         rows = db.execute("SELECT passage, extractor, key FROM text_of").fetchall()
     gone = [(passage, by) for passage, by, key in rows if here.get((passage, by)) != key]
     if gone:
-        with files.writing(folder, held=held) as db:
+        with files.open_writer(folder, held=held) as db:
             _take_out(db, gone)
     return len(gone)
 
@@ -285,14 +287,14 @@ def _take_out(db: sqlite3.Connection, gone: Sequence[Of]) -> None:
         db.execute(f"DELETE FROM {table} WHERE {of_gone}")  # noqa: S608
     db.execute("DROP TABLE temp.gone")
     for row in edges:
-        _unrelate(db, *row)
+        _remove_relation(db, *row)
     for concept, text, extractor in called:
-        _unname(db, concept, text, extractor)
+        _remove_name(db, concept, text, extractor)
     for concept in dict.fromkeys(row[0] for row in called):
-        _tidy(db, concept)
+        _tidy_concept(db, concept)
 
 
-def _unrelate(
+def _remove_relation(
     db: sqlite3.Connection,
     passage: str,
     extractor: str,
@@ -301,7 +303,7 @@ def _unrelate(
     object_: str,
     note: str,
 ) -> None:
-    ends = _edge(db, subject, predicate, object_, SOURCE + extractor)
+    ends = _edge_numbers(db, subject, predicate, object_, SOURCE + extractor)
     if ends is None:
         return
     where = "subject = ? AND predicate = ? AND object = ? AND source = ?"
@@ -315,7 +317,7 @@ def _unrelate(
         db.execute(f"DELETE FROM edge WHERE {where}", ends)  # noqa: S608
 
 
-def _edge(db: sqlite3.Connection, *texts: str) -> tuple[int, ...] | None:
+def _edge_numbers(db: sqlite3.Connection, *texts: str) -> tuple[int, ...] | None:
     """Numbers of subject, predicate, object and source; `None` when one is not there."""
     found = []
     for place, text in enumerate(texts):
@@ -327,7 +329,7 @@ def _edge(db: sqlite3.Connection, *texts: str) -> tuple[int, ...] | None:
     return tuple(found)
 
 
-def _unname(db: sqlite3.Connection, concept: str, text: str, extractor: str) -> None:
+def _remove_name(db: sqlite3.Connection, concept: str, text: str, extractor: str) -> None:
     """The name goes when no text of this extractor has it any more."""
     left = "SELECT 1 FROM text_name WHERE concept = ? AND text = ? AND extractor = ? LIMIT 1"
     if db.execute(left, (concept, text, extractor)).fetchone() is None:
@@ -338,14 +340,14 @@ def _unname(db: sqlite3.Connection, concept: str, text: str, extractor: str) -> 
         )
 
 
-def _tidy(db: sqlite3.Connection, concept: str) -> None:
+def _tidy_concept(db: sqlite3.Connection, concept: str) -> None:
     """Spellings and types of a concept as its names now are; one without names goes."""
     row = db.execute("SELECT n FROM concept WHERE id = ?", (concept,)).fetchone()
     if row is None:
         return
     (number,) = row
     texts = [text for (text,) in db.execute("SELECT text FROM name WHERE concept = ?", row)]
-    kept = json.dumps(sorted({normal(text) for text in texts}))
+    kept = json.dumps(sorted({normalize_name(text) for text in texts}))
     db.execute(
         "DELETE FROM alias WHERE concept = ? AND norm NOT IN (SELECT value FROM json_each(?))",
         (number, kept),

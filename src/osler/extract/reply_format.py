@@ -29,11 +29,11 @@ from osler.text import one_line
 from osler.types import Language
 
 
-def _lines(value: object) -> object:
+def _join_lines(value: object) -> object:
     return one_line(value) if isinstance(value, str) else value
 
 
-_Line = BeforeValidator(_lines)
+_Line = BeforeValidator(_join_lines)
 _FILLED = Field(json_schema_extra={"minLength": 1})
 """Asked for as not empty; a text of spaces is one to the grammar, and is read as empty."""
 _SOME = Field(json_schema_extra={"minItems": 1})
@@ -103,7 +103,7 @@ class PartWire(_Wire):
     begins: Name
 
 
-class Outline(_Wire):
+class OutlineReply(_Wire):
     parts: Annotated[tuple[PartWire, ...], Field(max_length=6)]
 
 
@@ -120,13 +120,13 @@ WIRES: Mapping[Unit, type[BaseModel]] = {
     "relations": Relations,
     "points": Points,
     "tables": Tables,
-    "outline": Outline,
+    "outline": OutlineReply,
     "summary": SummaryWire,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class CopyChoices:
     """What a chunk leaves to choose from. Empty: anything may be written."""
 
     phrases: tuple[str, ...] = ()
@@ -138,53 +138,55 @@ class Choices:
     """The entities between which relations may stand."""
 
 
-def choices(text: str, language: Language, names: Sequence[str] = ()) -> Choices:
+def copy_choices(text: str, language: Language, names: Sequence[str] = ()) -> CopyChoices:
     """All that the text has to copy."""
-    found = copied.phrases(text, language)
-    return Choices(found, copied.openings(text), copied.cells(text), tuple(names))
+    found = copied.copyable_phrases(text, language)
+    return CopyChoices(
+        found, copied.sentence_openings(text), copied.table_cells(text), tuple(names)
+    )
 
 
-def grammar(unit: Unit, schema: Schema, among: Choices) -> Grammar:
+def unit_grammar(unit: Unit, schema: Schema, among: CopyChoices) -> Grammar:
     """The format of a unit's reply under a schema, for one chunk.
 
     A server that takes a JSON schema alone is given the schema's types and the ends of
     relations; the chunk's own phrases, which may be a thousand, hold in the grammar only.
     """
-    told = _told(unit, schema, among)
-    name, held = f"extract/{unit} {schema.identity}", _copying(unit, told, among)
+    told = _unit_schema(unit, schema, among)
+    name, held = f"extract/{unit} {schema.identity}", _restrict_to_copies(unit, told, among)
     return Grammar(name, from_schema(held).root, json.dumps(told, ensure_ascii=False))
 
 
-def _told(unit: Unit, schema: Schema, among: Choices) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_bare(unit))
+def _unit_schema(unit: Unit, schema: Schema, among: CopyChoices) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_bare_schema(unit))
     defs = found.get("$defs", {})
     match unit:
         case "entities":
-            _choose(defs["EntityWire"], "type", schema.types)
+            _restrict_value(defs["EntityWire"], "type", schema.types)
         case "points":
-            _choose(defs["PointWire"], "type", [kind.name for kind in schema.knowledge])
+            _restrict_value(defs["PointWire"], "type", [kind.name for kind in schema.knowledge])
         case "relations":
-            _choose(defs["RelationWire"], "subject", among.names)
-            _choose(defs["RelationWire"], "object", among.names)
-            _choose(defs["RelationWire"], "predicate", schema.predicates)
+            _restrict_value(defs["RelationWire"], "subject", among.names)
+            _restrict_value(defs["RelationWire"], "object", among.names)
+            _restrict_value(defs["RelationWire"], "predicate", schema.predicates)
         case "tables" | "outline" | "summary":
             pass
     return found
 
 
-def _copying(unit: Unit, told: dict[str, Any], among: Choices) -> dict[str, Any]:
+def _restrict_to_copies(unit: Unit, told: dict[str, Any], among: CopyChoices) -> dict[str, Any]:
     """The schema with names held to the chunk's own."""
     found: dict[str, Any] = json.loads(json.dumps(told))
     defs = found.get("$defs", {})
     match unit:
         case "entities":
-            _choose(defs["EntityWire"], "name", among.phrases)
+            _restrict_value(defs["EntityWire"], "name", among.phrases)
         case "points":
             _choose_each(defs["PointWire"], "core", among.phrases)
         case "summary":
             _choose_each(found, "about", among.phrases)
         case "outline":
-            _choose(defs["PartWire"], "begins", among.openings)
+            _restrict_value(defs["PartWire"], "begins", among.openings)
         case "tables":
             _choose_each(defs["TableWire"], "header", among.cells)
             _choose_each(defs["TableWire"]["properties"]["rows"], "items", among.cells)
@@ -194,11 +196,11 @@ def _copying(unit: Unit, told: dict[str, Any], among: Choices) -> dict[str, Any]
 
 
 @cache
-def _bare(unit: Unit) -> str:
+def _bare_schema(unit: Unit) -> str:
     return json.dumps(WIRES[unit].model_json_schema())
 
 
-def _choose(model: dict[str, Any], key: str, values: Sequence[str]) -> None:
+def _restrict_value(model: dict[str, Any], key: str, values: Sequence[str]) -> None:
     """Holds a text to some values, where there are any."""
     if values:
         model["properties"][key] = {"type": "string", "enum": list(values)}
@@ -211,37 +213,37 @@ def _choose_each(model: dict[str, Any], key: str, values: Sequence[str]) -> None
         held["items"] = {"type": "string", "enum": list(values)}
 
 
-def read(wire: type[W], reply: Completion) -> tuple[W, bool]:
+def read_reply(wire: type[W], reply: Completion) -> tuple[W, bool]:
     """The value of a reply, and whether it was cut short.
 
     Raises `MalformedOutput` for what is no JSON of this form, unless it was cut: then the
     whole entries before the cut are what is read, and of a summary its whole sentences.
     """
-    text = _unfenced(reply.text)
+    text = _strip_fence(reply.text)
     try:
         return wire.model_validate_json(text), False
     except Invalid as error:
         if reply.finish != "length":
-            raise _malformed(wire, reply, error) from error
-        return _salvaged(wire, reply, text, error), True
+            raise _malformed_reply(wire, reply, error) from error
+        return _salvage_reply(wire, reply, text, error), True
 
 
-def _salvaged(wire: type[W], reply: Completion, text: str, error: Invalid) -> W:
+def _salvage_reply(wire: type[W], reply: Completion, text: str, error: Invalid) -> W:
     try:
         held = from_json(text, allow_partial="trailing-strings") if text else {}
     except ValueError as broken:
-        raise _malformed(wire, reply, error) from broken
+        raise _malformed_reply(wire, reply, error) from broken
     if not isinstance(held, dict):
-        raise _malformed(wire, reply, error) from error
-    for kept in _wholes(wire, held):
+        raise _malformed_reply(wire, reply, error) from error
+    for kept in _whole_parts(wire, held):
         try:
             return wire.model_validate(kept)
         except Invalid:
             continue
-    raise _malformed(wire, reply, error) from error
+    raise _malformed_reply(wire, reply, error) from error
 
 
-def _wholes(wire: type[BaseModel], held: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _whole_parts(wire: type[BaseModel], held: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """What may be whole of a value that was cut, the most first."""
     if wire is SummaryWire:
         sentences = _SENTENCES.match(str(held.get("text", "")))
@@ -253,14 +255,14 @@ def _wholes(wire: type[BaseModel], held: dict[str, Any]) -> Iterator[dict[str, A
         yield {field: entries[:-1]}  # the last one may be half there
 
 
-def _malformed(wire: type[BaseModel], reply: Completion, error: Invalid) -> MalformedOutput:
+def _malformed_reply(wire: type[BaseModel], reply: Completion, error: Invalid) -> MalformedOutput:
     first = error.errors(include_url=False)[0]
     place = ".".join(map(str, first["loc"]))
     what = f"{first['msg']} at {place}" if place else str(first["msg"])
     return MalformedOutput(reply.text, expected=f"JSON of {wire.__name__}: {what}")
 
 
-def _unfenced(text: str) -> str:
+def _strip_fence(text: str) -> str:
     """Without the fence in which a model that is not held to the format puts its JSON."""
     inner = text.strip()
     if inner.startswith("```"):

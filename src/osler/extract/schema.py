@@ -31,17 +31,17 @@ from osler.types import Language
 _FIX = "see docs/guide/extraction.md for the form of a schema"
 
 
-def _line(text: str) -> str:
+def _check_line(text: str) -> str:
     if one_line(text) != text:
         raise ValueError("it must be one line without spaces around it")
     return text
 
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=60), AfterValidator(_line)]
-Words = Annotated[str, StringConstraints(max_length=300), AfterValidator(_line)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=60), AfterValidator(_check_line)]
+Words = Annotated[str, StringConstraints(max_length=300), AfterValidator(_check_line)]
 
 
-class Kind(BaseModel):
+class DescribedType(BaseModel):
     """A type of entities, or a kind of knowledge."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,7 +51,7 @@ class Kind(BaseModel):
     """What it is, as the model is told in English; empty for its name alone."""
     zh: Words = ""
 
-    def told(self, language: Language) -> str:
+    def describe_in(self, language: Language) -> str:
         """Its name with what it is; of two languages the one that is given."""
         about = (self.zh or self.en) if language == "zh" else (self.en or self.zh)
         mark = "：" if language == "zh" else ": "
@@ -64,14 +64,14 @@ class Schema(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Name
-    entity: tuple[Kind, ...] = Field(min_length=1, max_length=100)
-    knowledge: tuple[Kind, ...] = ()
+    entity: tuple[DescribedType, ...] = Field(min_length=1, max_length=100)
+    knowledge: tuple[DescribedType, ...] = ()
     """Kinds of knowledge points; the paper's five where none is given."""
     predicates: tuple[Name, ...] = ()
     """Relations are held to these; with none they are free, as in the paper."""
 
     @model_validator(mode="after")
-    def _distinct(self) -> Schema:
+    def _check_distinct(self) -> Schema:
         for field in ("entity", "knowledge"):
             names = [kind.name for kind in getattr(self, field)]
             if twice := {name for name in names if names.count(name) > 1}:
@@ -92,19 +92,19 @@ class Schema(BaseModel):
 
 
 @cache
-def medicine() -> Schema:
+def medicine_schema() -> Schema:
     """The paper's: 24 types of entities, five kinds of knowledge, free relations."""
     text = files(__package__).joinpath("medicine.toml").read_text(encoding="utf-8")
     return Schema.model_validate(tomllib.loads(text))
 
 
-def load(path: Path) -> Schema:
+def load_schema(path: Path) -> Schema:
     """The schema of a `.toml` or `.json` file.
 
     Raises `BadConfig` that names the file, the place in it and what is wrong there.
     """
     try:
-        found = Schema.model_validate(_read(path))
+        found = Schema.model_validate(_read_file(path))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -112,10 +112,10 @@ def load(path: Path) -> Schema:
         raise BadConfig(f"{path}: {place + ': ' if place else ''}{what}", fix=_FIX) from error
     if found.knowledge:
         return found
-    return found.model_copy(update={"knowledge": medicine().knowledge})
+    return found.model_copy(update={"knowledge": medicine_schema().knowledge})
 
 
-def _read(path: Path) -> Any:
+def _read_file(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

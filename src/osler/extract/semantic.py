@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from osler.graph.normal import normal
+from osler.graph.normal import normalize_name
 
 _TYPES = {
     "Disease": (
@@ -91,11 +91,11 @@ _TYPES = {
     ),
     "ObservationTarget": ("clinical attribute", "organism attribute"),
 }
-_BY_NAME = {normal(said): ours for ours, names in _TYPES.items() for said in names}
+_BY_NAME = {normalize_name(said): ours for ours, names in _TYPES.items() for said in names}
 
 
 def type_of(types: Iterable[str]) -> str:
     """The first of Table 15's that one of them is; else the first of them, "" for none."""
     every = sorted(types)
-    known = (_BY_NAME[norm] for said in every if (norm := normal(said)) in _BY_NAME)
+    known = (_BY_NAME[norm] for said in every if (norm := normalize_name(said)) in _BY_NAME)
     return next(known, every[0] if every else "")

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from osler.extract import items
-from osler.extract.base import Outcome
-from osler.extract.items import Found, Item
-from osler.graph.normal import normal
+from osler.extract.base import ExtractionOutcome
+from osler.extract.items import ExtractedItems, Item
+from osler.graph.normal import normalize_name
 from osler.types import Usage
 
 _TABLES = (
@@ -45,22 +45,22 @@ _TABLES = (
 were then (`publish`) knows by it that it is out of date."""
 
 
-Kept = dict[str, Found]
+Kept = dict[str, ExtractedItems]
 """What is known, by key."""
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ExtractedPassage:
     """A chunk and what became of it."""
 
     number: int
     """Of the passage."""
     key: str
-    outcome: Outcome
+    outcome: ExtractionOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class Anchored:
+class AnchoredItem:
     """An item and the passage that it opens."""
 
     passage: str
@@ -70,7 +70,7 @@ class Anchored:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ExtractorAccount:
     """What one extractor has done so far."""
 
     extractor: str
@@ -83,21 +83,21 @@ class Account:
     drops: tuple[tuple[str, int], ...]
 
 
-def exists(db: sqlite3.Connection) -> bool:
+def has_extractions(db: sqlite3.Connection) -> bool:
     """Whether anything was ever extracted here."""
     wanted = "SELECT 1 FROM sqlite_master WHERE name = 'extracted_came'"
     return db.execute(wanted).fetchone() is not None
 
 
-def create(db: sqlite3.Connection) -> None:
+def create_tables(db: sqlite3.Connection) -> None:
     """Makes the tables that are not there; in a transaction of the caller's."""
     for statement in _TABLES:
         db.execute(statement)
 
 
-def keys(db: sqlite3.Connection, extractor: str) -> dict[int, str]:
+def stored_keys(db: sqlite3.Connection, extractor: str) -> dict[int, str]:
     """By passage, the key under which it was last done; those that failed are left out."""
-    if not exists(db):
+    if not has_extractions(db):
         return {}
     rows = db.execute(
         "SELECT passage, key FROM extracted WHERE extractor = ? AND failed = ''", (extractor,)
@@ -105,37 +105,40 @@ def keys(db: sqlite3.Connection, extractor: str) -> dict[int, str]:
     return dict(rows)
 
 
-def kept(db: sqlite3.Connection, keys: Iterable[str]) -> Kept:
+def known_results(db: sqlite3.Connection, keys: Iterable[str]) -> Kept:
     """Those of the keys that are known."""
-    if not exists(db):
+    if not has_extractions(db):
         return {}
     wanted = json.dumps(sorted(set(keys)))
     rows = db.execute(
         "SELECT * FROM extracted_kept WHERE key IN (SELECT value FROM json_each(?))", (wanted,)
     )
-    return {key: Found(items.load(held), _pairs(drops), cut) for key, held, drops, cut in rows}
+    return {
+        key: ExtractedItems(items.load_items(held), _drop_pairs(drops), cut)
+        for key, held, drops, cut in rows
+    }
 
 
 def is_kept(db: sqlite3.Connection, key: str) -> bool:
     query = "SELECT 1 FROM extracted_kept WHERE key = ?"
-    return exists(db) and db.execute(query, (key,)).fetchone() is not None
+    return has_extractions(db) and db.execute(query, (key,)).fetchone() is not None
 
 
-def write(db: sqlite3.Connection, extractor: str, done: Sequence[Done]) -> int:
+def write_results(db: sqlite3.Connection, extractor: str, done: Sequence[ExtractedPassage]) -> int:
     """Stores chunks, each in place of what the extractor had of it; in one transaction of
     the caller's. Returns how many were written: a passage that is gone is not."""
-    create(db)
+    create_tables(db)
     written = 0
     for one in done:
         held = db.execute("SELECT 1 FROM passage WHERE number = ?", (one.number,)).fetchone()
         if held is None:
             continue
         written += 1
-        _replace(db, extractor, one)
+        _replace_items(db, extractor, one)
     return written
 
 
-def _replace(db: sqlite3.Connection, extractor: str, one: Done) -> None:
+def _replace_items(db: sqlite3.Connection, extractor: str, one: ExtractedPassage) -> None:
     found, usage = one.outcome.found, one.outcome.usage
     of = (one.number, extractor)
     drops = json.dumps(dict(found.drops), ensure_ascii=False)
@@ -152,15 +155,18 @@ def _replace(db: sqlite3.Connection, extractor: str, one: Done) -> None:
         return
     db.executemany(
         "INSERT INTO extracted_item(passage, extractor, kind, norm, body) VALUES (?,?,?,?,?)",
-        [(*of, item.kind, normal(called(item)), items.dump([item])) for item in found.items],
+        [
+            (*of, item.kind, normalize_name(item_name(item)), items.dump_items([item]))
+            for item in found.items
+        ],
     )
     db.execute(
         "INSERT OR REPLACE INTO extracted_kept VALUES (?, ?, ?, ?)",
-        (one.key, items.dump(found.items), drops, found.cut),
+        (one.key, items.dump_items(found.items), drops, found.cut),
     )
 
 
-def called(item: Item) -> str:
+def item_name(item: Item) -> str:
     """The name under which an item is found."""
     match item.kind:
         case "entity" | "point":
@@ -173,31 +179,33 @@ def called(item: Item) -> str:
             return item.about[0]
 
 
-def sweep(db: sqlite3.Connection) -> int:
+def sweep_results(db: sqlite3.Connection) -> int:
     """Forgets what was kept of chunks that are gone; returns how many."""
-    if not exists(db):
+    if not has_extractions(db):
         return 0
     return db.execute(
         "DELETE FROM extracted_kept WHERE key NOT IN (SELECT key FROM extracted)"
     ).rowcount
 
 
-def of_passage(db: sqlite3.Connection, id: str, *, extractor: str = "") -> list[Anchored]:
+def of_passage(db: sqlite3.Connection, id: str, *, extractor: str = "") -> list[AnchoredItem]:
     """The items of a chunk in the order in which they were found."""
-    return list(_items(db, "passage.id = ? AND ? IN ('', i.extractor)", (id, extractor)))
+    return list(_read_items(db, "passage.id = ? AND ? IN ('', i.extractor)", (id, extractor)))
 
 
-def named(db: sqlite3.Connection, name: str, *, kind: str = "") -> list[Anchored]:
+def items_named(db: sqlite3.Connection, name: str, *, kind: str = "") -> list[AnchoredItem]:
     """Items of this name, whatever its case, width and punctuation, in every chunk."""
-    return list(_items(db, "i.norm = ? AND ? IN ('', i.kind)", (normal(name), kind)))
+    return list(_read_items(db, "i.norm = ? AND ? IN ('', i.kind)", (normalize_name(name), kind)))
 
 
-def every(db: sqlite3.Connection) -> Iterator[Anchored]:
-    return _items(db, "?", (1,))
+def all_items(db: sqlite3.Connection) -> Iterator[AnchoredItem]:
+    return _read_items(db, "?", (1,))
 
 
-def _items(db: sqlite3.Connection, where: str, values: Sequence[object]) -> Iterator[Anchored]:
-    if not exists(db):
+def _read_items(
+    db: sqlite3.Connection, where: str, values: Sequence[object]
+) -> Iterator[AnchoredItem]:
+    if not has_extractions(db):
         return
     rows = db.execute(
         "SELECT passage.id, i.extractor, i.body FROM extracted_item AS i"  # noqa: S608
@@ -205,13 +213,13 @@ def _items(db: sqlite3.Connection, where: str, values: Sequence[object]) -> Iter
         values,
     )
     for id, extractor, body in rows:
-        for item in items.load(body):
-            yield Anchored(id, extractor, item)
+        for item in items.load_items(body):
+            yield AnchoredItem(id, extractor, item)
 
 
-def accounts(db: sqlite3.Connection) -> list[Account]:
+def extractor_accounts(db: sqlite3.Connection) -> list[ExtractorAccount]:
     """Of each extractor, in alphabetical order."""
-    if not exists(db):
+    if not has_extractions(db):
         return []
     kinds: dict[str, list[tuple[str, int]]] = {}
     counted = "SELECT extractor, kind, count(*) FROM extracted_item GROUP BY 1, 2 ORDER BY 1, 2"
@@ -228,22 +236,22 @@ def accounts(db: sqlite3.Connection) -> list[Account]:
         " sum(completion_tokens), sum(seconds) FROM extracted GROUP BY 1 ORDER BY 1"
     )
     return [
-        Account(
+        ExtractorAccount(
             name,
             chunks,
             failed,
             cut,
             Usage(calls, read, written, seconds=seconds),
             tuple(kinds.get(name, ())),
-            items.summed(drops.get(name, ())),
+            items.sum_counts(drops.get(name, ())),
         )
         for name, chunks, failed, cut, calls, read, written, seconds in rows
     ]
 
 
-def problems(db: sqlite3.Connection) -> Iterator[str]:
+def find_problems(db: sqlite3.Connection) -> Iterator[str]:
     """Items without a chunk, and items that do not stand in theirs; reads everything."""
-    if not exists(db):
+    if not has_extractions(db):
         return
     orphans = (
         "SELECT count(*) FROM extracted WHERE passage NOT IN (SELECT number FROM passage)",
@@ -255,10 +263,10 @@ def problems(db: sqlite3.Connection) -> Iterator[str]:
         if count:
             yield f"{count} extracted items belong to no passage"
     texts: Mapping[str, int] = dict(db.execute("SELECT id, length(text) FROM passage"))
-    for one in every(db):
+    for one in all_items(db):
         if not 0 <= one.item.start < one.item.end <= texts.get(one.passage, 0):
             yield f"an extracted {one.item.kind} lies outside {one.passage}"
 
 
-def _pairs(drops: str) -> tuple[tuple[str, int], ...]:
+def _drop_pairs(drops: str) -> tuple[tuple[str, int], ...]:
     return tuple(json.loads(drops).items())

@@ -22,7 +22,9 @@ _MAGIC = b"OSLERGR1"
 _ALIGN = 64
 
 
-def write(folder: Path, stamp: str, arrays: Mapping[str, Array], *, file: str = FILE) -> None:
+def write_arrays(
+    folder: Path, stamp: str, arrays: Mapping[str, Array], *, file: str = FILE
+) -> None:
     """Takes the place of the file in one step. Raises `OSError` where it cannot be written."""
     places, at = [], 0
     for name, array in arrays.items():
@@ -44,7 +46,7 @@ def write(folder: Path, stamp: str, arrays: Mapping[str, Array], *, file: str = 
             raise
 
 
-def read(folder: Path, stamp: str, *, file: str = FILE) -> dict[str, Array] | None:
+def read_arrays(folder: Path, stamp: str, *, file: str = FILE) -> dict[str, Array] | None:
     """The arrays, mapped; `None` when the file is not of this version or not whole."""
     try:
         # As a plain array: each slice of a memmap object costs a microsecond of bookkeeping.

@@ -17,9 +17,18 @@ from numpy.typing import NDArray
 
 from osler.graph.arrays import Array
 from osler.graph.store import Graph
-from osler.graph.verbalize import Chain, Step, parse, verbalise
+from osler.graph.verbalize import ChainStep, ConceptChain, parse_chain, verbalise_chain
 
-__all__ = ["Chain", "Step", "between", "nearest", "outward", "parse", "verbalise", "walk"]
+__all__ = [
+    "ChainStep",
+    "ConceptChain",
+    "find_chains_between",
+    "find_chains_from",
+    "parse_chain",
+    "random_walk",
+    "rank_nearest",
+    "verbalise_chain",
+]
 
 MOST_HOPS = 4
 _MOST_HALVES = 200_000
@@ -31,45 +40,49 @@ Nodes = NDArray[np.int32]
 # Paths
 
 
-def between(graph: Graph, one: str, other: str, *, hops: int = 3, k: int = 10) -> list[Chain]:
+def find_chains_between(
+    graph: Graph, one: str, other: str, *, hops: int = 3, k: int = 10
+) -> list[ConceptChain]:
     """The `k` best simple paths of at most `hops` (1 to 4) relations; [] for unknown concepts."""
-    ends = [graph.numbers([id]) for id in (one, other)]
+    ends = [graph.numbers_of([id]) for id in (one, other)]
     if not all(ends) or ends[0] == ends[1]:
         return []
-    adjacency = _Adjacency(graph.arrays())
+    adjacency = _Adjacency(graph.load_arrays())
     found: list[tuple[int, ...]] = []
     for length in range(1, min(hops, MOST_HOPS) + 1):
-        found += adjacency.paths(ends[0][0], ends[1][0], length)
-    return _chains(graph, adjacency, found, k)
+        found += adjacency.find_paths(ends[0][0], ends[1][0], length)
+    return _build_chains(graph, adjacency, found, k)
 
 
-def outward(graph: Graph, concept: str, *, hops: int = 2, k: int = 10) -> list[Chain]:
+def find_chains_from(
+    graph: Graph, concept: str, *, hops: int = 2, k: int = 10
+) -> list[ConceptChain]:
     """The `k` best simple paths of at most `hops` (1 to 4) relations that begin at a concept."""
-    start = graph.numbers([concept])
+    start = graph.numbers_of([concept])
     if not start:
         return []
-    adjacency = _Adjacency(graph.arrays())
+    adjacency = _Adjacency(graph.load_arrays())
     halves = np.array([start], dtype=np.int32)
     found: list[tuple[int, ...]] = []
     for _ in range(min(hops, MOST_HOPS)):
-        halves = adjacency.longer(halves)
+        halves = adjacency.extend_paths(halves)
         found += [tuple(row) for row in halves.tolist()]
-    return _chains(graph, adjacency, found, k)
+    return _build_chains(graph, adjacency, found, k)
 
 
-def _chains(
+def _build_chains(
     graph: Graph, adjacency: _Adjacency, paths: Iterable[tuple[int, ...]], k: int
-) -> list[Chain]:
-    scored = sorted((-adjacency.score(path), path) for path in paths)[:k]
+) -> list[ConceptChain]:
+    scored = sorted((-adjacency.score_path(path), path) for path in paths)[:k]
     numbers = {number for _, path in scored for number in path}
-    ids = graph.ids(numbers)
+    ids = graph.ids_of(numbers)
     names = {number: texts[0] for number, texts in graph.names_of(numbers).items()}
-    words = graph.words()
-    chains: list[Chain] = []
+    words = graph.read_words()
+    chains: list[ConceptChain] = []
     for minus, path in scored:
         kept = tuple(ids[n] for n in path), tuple(names[n] for n in path)
-        ways = adjacency.ways(path, words)
-        chains += [Chain(*kept, steps, -minus) for steps in islice(ways, k - len(chains))]
+        ways = adjacency.expand_predicates(path, words)
+        chains += [ConceptChain(*kept, steps, -minus) for steps in islice(ways, k - len(chains))]
     return chains
 
 
@@ -79,21 +92,23 @@ class _Adjacency:
     def __init__(self, arrays: dict[str, Array]) -> None:
         self.start, self.to, self.by = arrays["start"], arrays["to"], arrays["by"]
 
-    def degree(self, nodes: Nodes) -> NDArray[np.int64]:
+    def count_neighbours(self, nodes: Nodes) -> NDArray[np.int64]:
         degrees: NDArray[np.int64] = self.start[nodes + 1] - self.start[nodes]
         return degrees
 
-    def neighbours(self, node: int) -> Nodes:
+    def neighbours_of(self, node: int) -> Nodes:
         return np.unique(self.to[self.start[node] : self.start[node + 1]])
 
-    def score(self, path: Sequence[int]) -> float:
-        inner = self.degree(np.array(path[1:-1], dtype=np.int32)).tolist()
+    def score_path(self, path: Sequence[int]) -> float:
+        inner = self.count_neighbours(np.array(path[1:-1], dtype=np.int32)).tolist()
         score = 1 / (len(path) - 1)
         for degree in inner:
             score /= log2(2 + degree) ** 0.5
         return score
 
-    def ways(self, path: Sequence[int], words: dict[int, str]) -> Iterator[tuple[Step, ...]]:
+    def expand_predicates(
+        self, path: Sequence[int], words: dict[int, str]
+    ) -> Iterator[tuple[ChainStep, ...]]:
         """Each choice among the relations of neighbours that have several."""
         hops = []
         for one, two in pairwise(path):
@@ -101,14 +116,14 @@ class _Adjacency:
             first = begin + np.searchsorted(self.to[begin:end], two)
             last = begin + np.searchsorted(self.to[begin:end], two, side="right")
             signed = np.unique(self.by[first:last]).tolist()
-            steps = [Step(words[abs(kind)], kind > 0) for kind in signed]
+            steps = [ChainStep(words[abs(kind)], kind > 0) for kind in signed]
             hops.append(sorted(steps, key=lambda step: (not step.forward, step.predicate)))
         return product(*hops)
 
-    def longer(self, paths: NDArray[np.int32]) -> NDArray[np.int32]:
+    def extend_paths(self, paths: NDArray[np.int32]) -> NDArray[np.int32]:
         """Each path with each neighbour of its end that it does not hold yet."""
         ends = paths[:, -1]
-        degrees = self.degree(ends)
+        degrees = self.count_neighbours(ends)
         if degrees.sum() > _MOST_HALVES:  # those that go through hubs are left out first
             order = np.argsort(degrees, kind="stable")
             kept = order[np.cumsum(degrees[order]) <= _MOST_HALVES]
@@ -123,20 +138,23 @@ class _Adjacency:
         fresh &= (paths[row] != to[:, None]).all(axis=1)
         return np.column_stack([paths[row[fresh]], to[fresh]])
 
-    def paths(self, one: int, other: int, length: int) -> list[tuple[int, ...]]:
+    def find_paths(self, one: int, other: int, length: int) -> list[tuple[int, ...]]:
         """All simple paths of this many relations, halves from both ends being joined."""
         front = np.array([[one]], dtype=np.int32)
         back = np.array([[other]], dtype=np.int32)
         for _ in range(length):
             # The side with fewer neighbours grows.
-            if self.degree(front[:, -1]).sum() <= self.degree(back[:, -1]).sum():
-                front = self.longer(front)
+            if (
+                self.count_neighbours(front[:, -1]).sum()
+                <= self.count_neighbours(back[:, -1]).sum()
+            ):
+                front = self.extend_paths(front)
             else:
-                back = self.longer(back)
-        return _joined(front, back)
+                back = self.extend_paths(back)
+        return _join_halves(front, back)
 
 
-def _joined(front: NDArray[np.int32], back: NDArray[np.int32]) -> list[tuple[int, ...]]:
+def _join_halves(front: NDArray[np.int32], back: NDArray[np.int32]) -> list[tuple[int, ...]]:
     if not len(front) or not len(back):
         return []
     back = back[np.argsort(back[:, -1], kind="stable")]
@@ -155,7 +173,7 @@ def _joined(front: NDArray[np.int32], back: NDArray[np.int32]) -> list[tuple[int
 # Nearness
 
 
-def nearest(
+def rank_nearest(
     graph: Graph,
     seeds: Sequence[str],
     *,
@@ -169,17 +187,17 @@ def nearest(
     `precision` for each relation of a concept. Weights are the shares of the walk's time,
     seeds among them. [] when no seed is known.
     """
-    numbers = graph.numbers(seeds)
+    numbers = graph.numbers_of(seeds)
     if not numbers:
         return []
-    shares = walk(graph.arrays(), numbers, restart=restart, precision=precision)
+    shares = random_walk(graph.load_arrays(), numbers, restart=restart, precision=precision)
     seen = np.flatnonzero(shares)
     best = seen[np.lexsort((seen, -shares[seen]))][:k]
-    ids = graph.ids(best.tolist())
+    ids = graph.ids_of(best.tolist())
     return [(ids[n], float(shares[n])) for n in best.tolist()]
 
 
-def walk(
+def random_walk(
     arrays: dict[str, Array],
     seeds: Sequence[int],
     *,

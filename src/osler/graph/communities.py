@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from osler.errors import KnowledgeBaseMissing, UnknownPassage
 from osler.graph import arrays as stored
 from osler.graph import files, rows
-from osler.graph.partition import LARGEST, partition, within
+from osler.graph.partition import LARGEST, pairs_within, partition_graph
 from osler.graph.store import Graph
-from osler.graph.verbalize import Chain, Step, verbalise
-from osler.text import clean, language_of, sentences
-from osler.types import GRAPH, Locator, Passage
+from osler.graph.verbalize import ChainStep, ConceptChain, verbalise_chain
+from osler.sources.catalogue import GRAPH
+from osler.text import clean_text, language_of, split_sentences
+from osler.types import Locator, Passage
 
 FILE = "graph.communities"
 PREFIX = "community."
@@ -53,13 +54,13 @@ class Community:
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
+class CommunityDigest:
     """What is told of a community: its most linked concepts and what joins them."""
 
     names: tuple[str, ...]
     definitions: tuple[tuple[str, str], ...]
     """Name and first sentence of its definition."""
-    relations: tuple[Chain, ...]
+    relations: tuple[ConceptChain, ...]
     """Each of one step, those of the most linked concepts first."""
 
 
@@ -69,16 +70,16 @@ class Communities:
     def __init__(self, graph: Graph) -> None:
         """Raises `KnowledgeBaseMissing` when there are none, or none of this version."""
         self.graph = graph
-        self._stamp, self._held = _read(graph)
+        self._stamp, self._held = _read_arrays(graph)
 
     def __len__(self) -> int:
         return len(self._held["first"])
 
-    def current(self) -> bool:
+    def is_current(self) -> bool:
         """Whether the graph is still the one that they are of."""
-        return _stamp(self.graph) == self._stamp
+        return _read_stamp(self.graph) == self._stamp
 
-    def all(self, *, level: int | None = None, least: int = 2) -> Iterator[Community]:
+    def list_communities(self, *, level: int | None = None, least: int = 2) -> Iterator[Community]:
         """Those of a level, or of all, with at least `least` concepts; the largest first."""
         held = self._held
         sizes = held["last"] - held["first"]
@@ -87,38 +88,42 @@ class Communities:
             wanted &= held["level"] == level
         numbers = np.flatnonzero(wanted)
         for number in numbers[np.argsort(-sizes[numbers], kind="stable")].tolist():
-            yield self.numbered(number)
+            yield self.get_community(number)
 
-    def of(self, concept: str) -> list[Community]:
+    def communities_of(self, concept: str) -> list[Community]:
         """The communities of a concept, the smallest first; [] for one without relations."""
-        numbers = self.graph.numbers([concept])
-        return [self.numbered(n) for n in self.above(self.leaves()[numbers[0]])] if numbers else []
+        numbers = self.graph.numbers_of([concept])
+        return (
+            [self.get_community(n) for n in self.list_ancestors(self.leaf_numbers()[numbers[0]])]
+            if numbers
+            else []
+        )
 
-    def named(self, mark: str) -> Community | None:
+    def find_by_mark(self, mark: str) -> Community | None:
         """The smallest with this mark."""
         try:
             wanted = np.uint64(int(mark, 16))
         except (ValueError, OverflowError):
             return None
         found = np.flatnonzero(self._held["mark"] == wanted)
-        return self.numbered(int(found[-1])) if len(found) and len(mark) == 16 else None
+        return self.get_community(int(found[-1])) if len(found) and len(mark) == 16 else None
 
-    def members(self, community: Community) -> Nodes:
+    def member_numbers(self, community: Community) -> Nodes:
         """Numbers of its concepts in the graph."""
         held = self._held
         return np.array(held["members"][held["first"][community.number] :][: community.size])
 
-    def leaves(self) -> Nodes:
+    def leaf_numbers(self) -> Nodes:
         """For each number of a concept its smallest community; -1 for none."""
         return self._held["leaf"]
 
-    def above(self, number: int) -> Iterator[int]:
+    def list_ancestors(self, number: int) -> Iterator[int]:
         """The community and those that it is a part of."""
         while number >= 0:
             yield int(number)
             number = self._held["parent"][number]
 
-    def numbered(self, number: int) -> Community:
+    def get_community(self, number: int) -> Community:
         """The community in this place."""
         held = self._held
         size = int(held["last"][number] - held["first"][number])
@@ -128,42 +133,48 @@ class Communities:
 
     # What is said of one
 
-    def digest(self, community: Community, *, relations: int = 12, names: int = 12) -> Digest:
+    def make_digest(
+        self, community: Community, *, relations: int = 12, names: int = 12
+    ) -> CommunityDigest:
         """Its most linked concepts, with the first sentences of three definitions."""
-        nodes = self.members(community)
-        arrays = self.graph.arrays()
-        pairs, weights = within(arrays, nodes)
+        nodes = self.member_numbers(community)
+        arrays = self.graph.load_arrays()
+        pairs, weights = pairs_within(arrays, nodes)
         degree = np.zeros(len(nodes), dtype=np.int64)
         for end in range(2):
             np.add.at(degree, pairs[:, end], weights)
         central = np.lexsort((nodes, -degree))
-        chosen = _covering(pairs, degree, set(central[:CENTRAL].tolist()), relations)
+        chosen = _choose_covering(pairs, degree, set(central[:CENTRAL].tolist()), relations)
         ends = [(int(nodes[a]), int(nodes[b])) for a, b in chosen]
         shown = nodes[central[:names]].tolist()
-        called = {n: found[0] for n, found in self._names({*shown, *sum(ends, ())}).items()}
-        return Digest(
+        called = {n: found[0] for n, found in self._read_names({*shown, *sum(ends, ())}).items()}
+        return CommunityDigest(
             tuple(called[n] for n in shown if n in called),
-            tuple(self._defined(shown, called)),
-            tuple(self._stated(ends, called)),
+            tuple(self._read_definitions(shown, called)),
+            tuple(self._read_relations(ends, called)),
         )
 
-    def _names(self, numbers: set[int]) -> dict[int, tuple[str, ...]]:
+    def _read_names(self, numbers: set[int]) -> dict[int, tuple[str, ...]]:
         return self.graph.names_of(numbers)
 
-    def _defined(self, numbers: Sequence[int], called: dict[int, str]) -> Iterator[tuple[str, str]]:
-        found, ids = 0, self.graph.ids(numbers)
+    def _read_definitions(
+        self, numbers: Sequence[int], called: dict[int, str]
+    ) -> Iterator[tuple[str, str]]:
+        found, ids = 0, self.graph.ids_of(numbers)
         for number in numbers:
-            concept = self.graph.concept(ids[number]) if found < 3 else None
+            concept = self.graph.get_concept(ids[number]) if found < 3 else None
             if concept is not None and concept.definitions:
                 text = concept.definitions[0][1]
-                spans = sentences(text)
+                spans = split_sentences(text)
                 found += 1
                 yield called[number], text[slice(*spans[0])] if spans else text
 
-    def _stated(self, ends: Sequence[tuple[int, int]], called: dict[int, str]) -> Iterator[Chain]:
+    def _read_relations(
+        self, ends: Sequence[tuple[int, int]], called: dict[int, str]
+    ) -> Iterator[ConceptChain]:
         """The first relation that is stated of each pair, from the end that states it."""
-        ids, words = self.graph.ids({n for pair in ends for n in pair}), self.graph.words()
-        start, to, by = (self.graph.arrays()[name] for name in ("start", "to", "by"))
+        ids, words = self.graph.ids_of({n for pair in ends for n in pair}), self.graph.read_words()
+        start, to, by = (self.graph.load_arrays()[name] for name in ("start", "to", "by"))
         for one, two in ends:
             begin, end = int(start[one]), int(start[one + 1])
             first = begin + int(np.searchsorted(to[begin:end], two))
@@ -171,25 +182,25 @@ class Communities:
             signed = np.sort(by[first:last])
             kind = int(signed[-1])  # positive: stated from `one`
             subject, object_ = (one, two) if kind > 0 else (two, one)
-            yield Chain(
+            yield ConceptChain(
                 (ids[subject], ids[object_]),
                 (called[subject], called[object_]),
-                (Step(words[abs(kind)], True),),
+                (ChainStep(words[abs(kind)], True),),
                 1.0,
             )
 
-    def extract(self, community: Community) -> Passage:
+    def write_extract(self, community: Community) -> Passage:
         """What the graph itself says of it: names, definitions, one relation a line.
 
         Each line of a relation is a chain of one step, which `parse` reads back.
         """
-        digest = self.digest(community)
-        lines = _fitting(community, digest)
-        return _passage(community, "extract", "\n".join(lines), digest.names, "")
+        digest = self.make_digest(community)
+        lines = _fit_lines(community, digest)
+        return _make_passage(community, "extract", "\n".join(lines), digest.names, "")
 
-    def told(self, community: Community) -> Passage | None:
+    def read_summary(self, community: Community) -> Passage | None:
         """What a model has written of it; `None` when none has."""
-        with self.graph.reading() as db:
+        with self.graph.open_reader() as db:
             # A graph of which no model has written yet has no such table.
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'summary'").fetchone():
                 return None
@@ -198,38 +209,38 @@ class Communities:
             ).fetchone()
         if row is None:
             return None
-        names = self.digest(community, relations=0).names
-        return _passage(community, "summary", row[0], names, f"written by {row[1]}")
+        names = self.make_digest(community, relations=0).names
+        return _make_passage(community, "summary", row[0], names, f"written by {row[1]}")
 
-    def passage(self, community: Community) -> Passage:
+    def get_passage(self, community: Community) -> Passage:
         """What a model has written of it, else what the graph says."""
-        return self.told(community) or self.extract(community)
+        return self.read_summary(community) or self.write_extract(community)
 
-    def keep(self, community: Community, text: str, model: str) -> Passage:
+    def store_summary(self, community: Community, text: str, model: str) -> Passage:
         """Stores what a model has written; it takes the place of what was there."""
-        with files.writing(self.graph.folder, changes=False) as db:
+        with files.open_writer(self.graph.folder, changes=False) as db:
             db.execute(
                 "CREATE TABLE IF NOT EXISTS summary (community TEXT PRIMARY KEY,"
                 " text TEXT NOT NULL, model TEXT NOT NULL) WITHOUT ROWID"
             )
             db.execute(
                 "INSERT OR REPLACE INTO summary VALUES (?, ?, ?)",
-                (community.mark, clean(text), model),
+                (community.mark, clean_text(text), model),
             )
-        return self.passage(community)
+        return self.get_passage(community)
 
 
-def build(graph: Graph, *, largest: int = LARGEST, seed: int = 0) -> Communities:
+def build_communities(graph: Graph, *, largest: int = LARGEST, seed: int = 0) -> Communities:
     """Finds the communities and writes their file. Half a minute for three million relations.
 
     `largest` is the number of concepts over which a community is split further. Raises
     `CapabilityMissing` without the extra `graph`, `OSError` where the file cannot be written.
     """
-    stamp = _stamp(graph)
-    found = partition(graph.arrays(), largest=largest, seed=seed)
-    found["mark"] = _marks(graph, found)
-    found["leaf"] = _leaves(found, len(graph.arrays()["heads"]))
-    stored.write(graph.folder, stamp, found, file=FILE)
+    stamp = _read_stamp(graph)
+    found = partition_graph(graph.load_arrays(), largest=largest, seed=seed)
+    found["mark"] = _hash_members(graph, found)
+    found["leaf"] = _find_leaves(found, len(graph.load_arrays()["heads"]))
+    stored.write_arrays(graph.folder, stamp, found, file=FILE)
     return Communities(graph)
 
 
@@ -241,25 +252,25 @@ def find_passage(graph: Graph, id: str) -> Passage:
     """
     document, _, part = id.rpartition("#")
     if not document.startswith(f"{GRAPH}:{PREFIX}"):
-        return graph.passage(id)
+        return graph.get_passage(id)
     try:
         communities = Communities(graph)
     except KnowledgeBaseMissing as error:
         raise UnknownPassage(f"there is no passage {id!r}", fix=error.fix) from error
-    found = communities.named(document.removeprefix(f"{GRAPH}:{PREFIX}"))
+    found = communities.find_by_mark(document.removeprefix(f"{GRAPH}:{PREFIX}"))
     passage = None
     if found is not None and part == "extract":
-        passage = communities.extract(found)
+        passage = communities.write_extract(found)
     elif found is not None and part == "summary":
-        passage = communities.told(found)
+        passage = communities.read_summary(found)
     if passage is None:
         raise UnknownPassage(f"there is no passage {id!r}", fix="search for one of its concepts")
     return passage
 
 
-def _read(graph: Graph) -> tuple[str, dict[str, stored.Array]]:
-    stamp = _stamp(graph)
-    held = stored.read(graph.folder, stamp, file=FILE)
+def _read_arrays(graph: Graph) -> tuple[str, dict[str, stored.Array]]:
+    stamp = _read_stamp(graph)
+    held = stored.read_arrays(graph.folder, stamp, file=FILE)
     if held is None:
         there = (Path(graph.folder) / FILE).exists()
         raise KnowledgeBaseMissing(
@@ -271,12 +282,12 @@ def _read(graph: Graph) -> tuple[str, dict[str, stored.Array]]:
     return stamp, held
 
 
-def _stamp(graph: Graph) -> str:
-    with graph.reading() as db:
-        return rows.stamp(db)
+def _read_stamp(graph: Graph) -> str:
+    with graph.open_reader() as db:
+        return rows.version_stamp(db)
 
 
-def _leaves(found: dict[str, stored.Array], count: int) -> Nodes:
+def _find_leaves(found: dict[str, stored.Array], count: int) -> Nodes:
     leaf = np.full(count, -1, dtype=np.int32)
     ends = zip(found["first"].tolist(), found["last"].tolist(), strict=True)
     for number, (first, last) in enumerate(ends):  # parts come after their whole
@@ -284,10 +295,10 @@ def _leaves(found: dict[str, stored.Array], count: int) -> Nodes:
     return leaf
 
 
-def _marks(graph: Graph, found: dict[str, stored.Array]) -> NDArray[np.uint64]:
+def _hash_members(graph: Graph, found: dict[str, stored.Array]) -> NDArray[np.uint64]:
     """A checksum of each community's set of identifiers: the sum of their hashes."""
-    hashes = np.zeros(len(graph.arrays()["heads"]), dtype=np.uint64)
-    with graph.reading() as db:
+    hashes = np.zeros(len(graph.load_arrays()["heads"]), dtype=np.uint64)
+    with graph.open_reader() as db:
         for number, id in db.execute("SELECT n, id FROM concept"):
             digest = blake2b(id.encode(), digest_size=8).digest()
             hashes[number] = int.from_bytes(digest, "little")
@@ -297,7 +308,7 @@ def _marks(graph: Graph, found: dict[str, stored.Array]) -> NDArray[np.uint64]:
     return marks
 
 
-def _covering(
+def _choose_covering(
     pairs: NDArray[np.int64], degree: NDArray[np.int64], central: set[int], most: int
 ) -> list[tuple[int, int]]:
     """Pairs that touch a central concept, the most linked first, and of those that are left
@@ -316,7 +327,7 @@ def _covering(
     return (fresh + known)[:most]
 
 
-def _fitting(community: Community, digest: Digest) -> Iterator[str]:
+def _fit_lines(community: Community, digest: CommunityDigest) -> Iterator[str]:
     """Lines that are together no longer than a passage, none cut in the middle."""
     head = f"Community of {community.size} concepts: {'; '.join(digest.names)}"
     if len(head) > _LONGEST // 3:
@@ -324,7 +335,7 @@ def _fitting(community: Community, digest: Digest) -> Iterator[str]:
     room = _LONGEST - len(head)
     yield head
     told = [f"{name}: {text}" for name, text in digest.definitions]
-    stated = [verbalise(chain) for chain in digest.relations]
+    stated = [verbalise_chain(chain) for chain in digest.relations]
     for lines, share in ((told, room // 2), (stated, room)):
         left = share
         for line in lines:
@@ -334,10 +345,10 @@ def _fitting(community: Community, digest: Digest) -> Iterator[str]:
                 yield line
 
 
-def _passage(
+def _make_passage(
     community: Community, part: str, text: str, names: Sequence[str], written: str
 ) -> Passage:
-    kept = clean(text)[:_LONGEST]
+    kept = clean_text(text)[:_LONGEST]
     return Passage(
         id=f"{community.id}#{part}",
         text=kept,

@@ -21,7 +21,7 @@ _PADDED = {"MONDO": 7, "HP": 7}
 _UPPER = frozenset({"DOID", "HP", "MESH", "MONDO", "OMIM", "UMLS", "GO", "UBERON", "NCIT"})
 
 
-def curie(prefix: str, local: str) -> str:
+def make_curie(prefix: str, local: str) -> str:
     """`DOID:9352`; an identifier that has its own prefix ("HP:0000001") keeps that."""
     head, colon, rest = local.strip().partition(":")
     if colon and head and rest:
@@ -37,16 +37,16 @@ def curie(prefix: str, local: str) -> str:
     return f"{prefix}:{local}"
 
 
-def of(identifier: str) -> str:
+def parse_curie(identifier: str) -> str:
     """A CURIE or the last part of an address, in our spelling; "" for what is neither."""
     text = identifier.strip()
     if "://" in text:
         text = text.rsplit("/", 1)[-1].rsplit("#", 1)[-1].replace("_", ":", 1)
     head, colon, local = text.partition(":")
-    return curie(head, local) if colon and head.strip() and local.strip() else ""
+    return make_curie(head, local) if colon and head.strip() and local.strip() else ""
 
 
-def vocabulary(identifier: str) -> str:
+def name_vocabulary(identifier: str) -> str:
     """What UMLS calls the vocabulary of an identifier, where the two differ: HP is HPO."""
     prefix = identifier.partition(":")[0]
     return _VOCABULARIES.get(prefix, prefix)

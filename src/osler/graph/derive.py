@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.graph.arrays import Array
-from osler.graph.normal import LONGEST, split
+from osler.graph.normal import LONGEST, split_units
 from osler.text import is_cjk
 
 Hashes = NDArray[np.uint64]
@@ -33,7 +33,7 @@ MISSPELT = (4, 30)
 """Letters of words that are corrected; in a shorter one a single letter makes another word."""
 
 
-def powers(count: int) -> Hashes:
+def hash_powers(count: int) -> Hashes:
     """1, p, p², … modulo 2⁶⁴: what a unit's hash is multiplied with at each place of a name."""
     return np.cumprod(
         np.concatenate([np.ones(1, np.uint64), np.full(count - 1, _PRIME)]), dtype=np.uint64
@@ -49,31 +49,31 @@ def bit_of(hashes: Hashes, size: int) -> Array:
     return ((hashes ^ (hashes >> np.uint64(31))) & np.uint64(size - 1)).astype(np.int64)
 
 
-def derive(db: sqlite3.Connection) -> dict[str, Array]:
+def derive_arrays(db: sqlite3.Connection) -> dict[str, Array]:
     """All arrays of the present tables. Some 15 seconds for three million names."""
     (last,) = db.execute("SELECT coalesce(max(n), 0) FROM concept").fetchone()
     heads = np.arange(last + 1, dtype=np.int32)
     for member, head in db.execute("SELECT member, head FROM fused"):
         heads[member] = head
-    return {"heads": heads, **_adjacency(db, heads), **_names(db)}
+    return {"heads": heads, **_derive_adjacency(db, heads), **_derive_names(db)}
 
 
-def _columns(db: sqlite3.Connection, query: str, width: int) -> NDArray[np.int32]:
+def _read_columns(db: sqlite3.Connection, query: str, width: int) -> NDArray[np.int32]:
     """Whole numbers of a query as an array of rows, without a Python list of them all."""
     cursor = db.execute(query)
     found = array("i")
     while rows := cursor.fetchmany(_ROWS):
         for row in rows:
             found.extend(row)
-    return np.frombuffer(found, dtype=np.int32).reshape(-1, width) if found else _none(width)
+    return np.frombuffer(found, dtype=np.int32).reshape(-1, width) if found else _empty_rows(width)
 
 
-def _none(width: int) -> NDArray[np.int32]:
+def _empty_rows(width: int) -> NDArray[np.int32]:
     return np.empty((0, width), dtype=np.int32)
 
 
-def _adjacency(db: sqlite3.Connection, heads: NDArray[np.int32]) -> dict[str, Array]:
-    rows = _columns(db, "SELECT DISTINCT subject, predicate, object FROM edge", 3)
+def _derive_adjacency(db: sqlite3.Connection, heads: NDArray[np.int32]) -> dict[str, Array]:
+    rows = _read_columns(db, "SELECT DISTINCT subject, predicate, object FROM edge", 3)
     one, by, two = heads[rows[:, 0]], rows[:, 1], heads[rows[:, 2]]
     apart = one != two
     one, by, two = one[apart], by[apart], two[apart]
@@ -88,11 +88,11 @@ def _adjacency(db: sqlite3.Connection, heads: NDArray[np.int32]) -> dict[str, Ar
     }
 
 
-def _names(db: sqlite3.Connection) -> dict[str, Array]:
+def _derive_names(db: sqlite3.Connection) -> dict[str, Array]:
     numbers: dict[str, int] = {}
     units, lengths, concepts = array("i"), array("i"), array("i")
     for norm, concept in db.execute("SELECT norm, concept FROM alias"):
-        parts = norm.split(" ") if norm.isascii() else split(norm)
+        parts = norm.split(" ") if norm.isascii() else split_units(norm)
         units.extend([numbers.setdefault(part, len(numbers)) for part in parts])
         lengths.append(len(parts))
         concepts.append(concept)
@@ -100,14 +100,14 @@ def _names(db: sqlite3.Connection) -> dict[str, Array]:
     many = np.frombuffer(lengths, dtype=np.int32) if lengths else np.empty(0, np.int32)
     of = np.frombuffer(concepts, dtype=np.int32) if concepts else np.empty(0, np.int32)
     return {
-        **_vocabulary(list(numbers)),
-        **_variants(list(numbers)),
-        **_postings(flat, np.repeat(of, many), len(numbers)),
-        **_hashes(flat, many, of, list(numbers)),
+        **_derive_vocabulary(list(numbers)),
+        **_derive_variants(list(numbers)),
+        **_derive_postings(flat, np.repeat(of, many), len(numbers)),
+        **_hash_names(flat, many, of, list(numbers)),
     }
 
 
-def _vocabulary(words: Sequence[str]) -> dict[str, Array]:
+def _derive_vocabulary(words: Sequence[str]) -> dict[str, Array]:
     encoded = [word.encode() for word in words]
     return {
         "vocabulary": np.frombuffer(b"".join(encoded), dtype=np.uint8),
@@ -115,7 +115,7 @@ def _vocabulary(words: Sequence[str]) -> dict[str, Array]:
     }
 
 
-def variants(word: str) -> list[int]:
+def spelling_variants(word: str) -> list[int]:
     """Checksums of the word, and of it less any one letter; [] for one that is not corrected."""
     if not MISSPELT[0] <= len(word) <= MISSPELT[1] or not word.isalpha() or is_cjk(word[0]):
         return []
@@ -123,10 +123,10 @@ def variants(word: str) -> list[int]:
     return [crc32(text.encode()) for text in sorted({word, *less})]
 
 
-def _variants(words: Sequence[str]) -> dict[str, Array]:
+def _derive_variants(words: Sequence[str]) -> dict[str, Array]:
     found, of = array("I"), array("i")
     for number, word in enumerate(words):
-        sums = variants(word)
+        sums = spelling_variants(word)
         found.extend(sums)
         of.extend([number] * len(sums))
     sums_ = np.frombuffer(found, np.uint32) if found else np.empty(0, np.uint32)
@@ -141,7 +141,7 @@ def words_of(arrays: dict[str, Array]) -> list[str]:
     return [text[a:b].decode() for a, b in zip([0, *ends], ends, strict=False)]
 
 
-def _postings(flat: Array, of: Array, count: int) -> dict[str, Array]:
+def _derive_postings(flat: Array, of: Array, count: int) -> dict[str, Array]:
     pairs = np.sort((flat.astype(np.int64) << 32) | of)
     pairs = pairs[np.diff(pairs, prepend=-1) != 0]
     word = pairs >> 32
@@ -149,7 +149,7 @@ def _postings(flat: Array, of: Array, count: int) -> dict[str, Array]:
     return {"first": first.astype(np.int64), "holder": (pairs & 0xFFFFFFFF).astype(np.int32)}
 
 
-def _hashes(flat: Array, many: Array, of: Array, words: Iterable[str]) -> dict[str, Array]:
+def _hash_names(flat: Array, many: Array, of: Array, words: Iterable[str]) -> dict[str, Array]:
     each = np.array([unit_hash(word) for word in words], dtype=np.uint64)
     if not len(many):
         return {name: np.empty(0, np.uint64) for name in ("hash", "hashed")} | {
@@ -157,7 +157,7 @@ def _hashes(flat: Array, many: Array, of: Array, words: Iterable[str]) -> dict[s
         }
     begins = np.cumsum(many) - many
     place = np.arange(len(flat)) - np.repeat(begins, many)
-    factor = powers(int(many.max()))[place]
+    factor = hash_powers(int(many.max()))[place]
     hashes = np.add.reduceat(each[flat] * factor, begins)
     short = many <= LONGEST
     hashes, of = hashes[short], of[short]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from osler.graph.items import Definition
 from osler.graph.store import Graph
-from osler.text import one_line, sentences
+from osler.text import one_line, split_sentences
 from osler.types import Passage
 
 LONGEST = 500
@@ -18,7 +18,7 @@ _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]$")
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescriptionReport:
     described: int
     """Concepts that have a description of this text now and had none of it before."""
     unknown: int
@@ -27,7 +27,7 @@ class Described:
     """Articles whose title several concepts have: they describe none."""
 
 
-def describe(graph: Graph, documents: Iterable[tuple[Passage, ...]]) -> Described:
+def describe_concepts(graph: Graph, documents: Iterable[tuple[Passage, ...]]) -> DescriptionReport:
     """The first sentences of each article, for the one concept that has its title.
 
     The definition's source is the passage's id, so that it opens; definitions of
@@ -39,27 +39,27 @@ def describe(graph: Graph, documents: Iterable[tuple[Passage, ...]]) -> Describe
         if not passages:
             continue
         first = passages[0]
-        concepts = _titled(graph, first.title)
+        concepts = _find_titled(graph, first.title)
         if len(concepts) == 1:
-            found.append(Definition(concepts[0], _opening(first.text), first.id, first.id))
+            found.append(Definition(concepts[0], _first_sentences(first.text), first.id, first.id))
         elif concepts:
             ambiguous += 1
         else:
             unknown += 1
-    return Described(graph.add(found).definitions if found else 0, unknown, ambiguous)
+    return DescriptionReport(graph.add(found).definitions if found else 0, unknown, ambiguous)
 
 
-def _titled(graph: Graph, title: str) -> list[str]:
+def _find_titled(graph: Graph, title: str) -> list[str]:
     if not title.strip():
         return []
-    found = graph.exact(title) or graph.exact(_ASIDE.sub("", title))
+    found = graph.find_exact(title) or graph.find_exact(_ASIDE.sub("", title))
     # A preferred name says more than a synonym that another concept has as well.
-    preferred = [m for m in found if (c := graph.concept(m.concept)) and c.name == m.name]
+    preferred = [m for m in found if (c := graph.get_concept(m.concept)) and c.name == m.name]
     return [match.concept for match in (preferred if len(preferred) == 1 else found)]
 
 
-def _opening(text: str) -> str:
+def _first_sentences(text: str) -> str:
     line = one_line(text)
-    spans = sentences(line)
+    spans = split_sentences(line)
     ends = [end for _, end in spans if end <= LONGEST]
     return line[: ends[-1]] if ends else line[: LONGEST - 1].rstrip() + "…"

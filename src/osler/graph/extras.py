@@ -13,7 +13,7 @@ def has_rapidfuzz() -> bool:
     return find_spec("rapidfuzz") is not None
 
 
-def rapidfuzz() -> ModuleType:
+def import_rapidfuzz() -> ModuleType:
     """Raises `CapabilityMissing` when the extra is not installed."""
     try:
         import rapidfuzz.distance
@@ -26,7 +26,7 @@ def rapidfuzz() -> ModuleType:
     return rapidfuzz
 
 
-def igraph() -> ModuleType:
+def import_igraph() -> ModuleType:
     """Raises `CapabilityMissing` when the extra is not installed."""
     try:
         import igraph

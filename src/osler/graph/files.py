@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseMissing
-from osler.kb.store.access import WAIT, locked, translated
+from osler.kb.store.access import WAIT, hold_lock, translate_errors
 
 FILE = "graph.sqlite"
 SCHEMA = "1"
@@ -48,10 +48,10 @@ _META = "INSERT INTO meta VALUES ('schema', '1'), ('version', '0');"
 INDEX_IN = "CREATE INDEX IF NOT EXISTS edge_in ON edge (object, predicate, subject, source)"
 
 
-def create(folder: Path) -> None:
+def create_graph(folder: Path) -> None:
     """An empty graph, unless there is one. Raises `KnowledgeBaseError`."""
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder), translated(folder):
+    with hold_lock(folder), translate_errors(folder):
         if (folder / FILE).exists() and (folder / FILE).stat().st_size:
             return
         with closing(_connect(folder, "rwc")) as db:
@@ -59,13 +59,13 @@ def create(folder: Path) -> None:
             db.executescript("\n".join(("BEGIN;", _TABLES, f"{INDEX_IN};", _META, "COMMIT;")))
 
 
-def check(folder: Path) -> None:
+def check_graph(folder: Path) -> None:
     """Raises `KnowledgeBaseMissing` and `KnowledgeBaseMismatch`."""
     if not (folder / FILE).is_file():
         raise KnowledgeBaseMissing(
             f"{folder} holds no graph", fix="run `osler kb graph add PATH` first"
         )
-    with translated(folder), closing(_connect(folder, "ro")) as db:
+    with translate_errors(folder), closing(_connect(folder, "ro")) as db:
         try:
             found = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
         except sqlite3.DatabaseError:
@@ -84,7 +84,7 @@ def _connect(folder: Path, mode: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def writing(
+def open_writer(
     folder: Path, *, changes: bool = True, held: bool = False
 ) -> Iterator[sqlite3.Connection]:
     """The one writer, in one transaction: what raises leaves the graph as it was.
@@ -93,8 +93,8 @@ def writing(
     of it any more. `held`: the caller has the folder's lock already.
     """
     with (
-        nullcontext() if held else locked(folder),
-        translated(folder),
+        nullcontext() if held else hold_lock(folder),
+        translate_errors(folder),
         closing(_connect(folder, "rw")) as db,
     ):
         # A rollback journal copies only the pages that were there before: a first
@@ -110,7 +110,7 @@ def writing(
                 db.execute("UPDATE meta SET value = value + 1 WHERE key = 'version'")
 
 
-class Readers:
+class ReadConnections:
     """Read-only connections, as many as are in use at one time, kept for the next."""
 
     def __init__(self, folder: Path) -> None:
@@ -119,11 +119,11 @@ class Readers:
 
     @contextmanager
     def borrow(self) -> Iterator[sqlite3.Connection]:
-        with translated(self._folder):
+        with translate_errors(self._folder):
             try:
                 db = self._idle.pop()
             except IndexError:  # asking first whether there is one would race with other threads
-                db = self._opened()
+                db = self._open_connection()
             try:
                 yield db
             except BaseException:
@@ -131,7 +131,7 @@ class Readers:
                 raise
             self._idle.append(db)
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_connection(self) -> sqlite3.Connection:
         db = _connect(self._folder, "ro")
         db.execute("PRAGMA cache_size=-32000")
         return db

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from osler.graph import files
-from osler.graph.normal import normal
+from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.text import is_cjk
 
@@ -24,7 +24,7 @@ _LEAST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class ConceptMerge:
     one: str
     other: str
     how: str
@@ -34,14 +34,14 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
+class FusionReport:
     merges: int
     refused: int
     """Merges that would have made two concepts of one vocabulary the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class Attached:
+class AttachReport:
     merges: int
     unmatched: tuple[tuple[str, str], ...]
     """Identifier and name of concepts that no other vocabulary's concept was found for."""
@@ -49,37 +49,39 @@ class Attached:
     """Those of the unmatched whose names are those of several others."""
 
 
-def fuse(graph: Graph, *, sources: Sequence[str] = ("sssom",), names: bool = True) -> Fused:
+def fuse_concepts(
+    graph: Graph, *, sources: Sequence[str] = ("sssom",), names: bool = True
+) -> FusionReport:
     """Fuses by the mappings of `sources`, then by names; what was fused before stays.
 
     `xref` is a possible source, but a cross-reference of an ontology is often to something
     broader. No two concepts of one vocabulary become one: that merge is refused.
     """
-    with files.writing(graph.folder) as db:
+    with files.open_writer(graph.folder) as db:
         groups = _Groups(db)
         refused = 0
-        for one, other, how, why in _proposed(db, sources, names):
-            if groups.find(one) == groups.find(other):
+        for one, other, how, why in _propose_merges(db, sources, names):
+            if groups.find_root(one) == groups.find_root(other):
                 continue
-            if groups.join(one, other):
+            if groups.join_groups(one, other):
                 db.execute(
                     "INSERT OR IGNORE INTO merge VALUES (?, ?, ?, ?)", (one, other, how, why)
                 )
             else:
                 refused += 1
-        _regroup(db)
+        _write_groups(db)
         (merges,) = db.execute("SELECT count(*) FROM merge").fetchone()
-        return Fused(merges, refused)
+        return FusionReport(merges, refused)
 
 
-def attach(graph: Graph, vocabulary: str) -> Attached:
+def attach_vocabulary(graph: Graph, vocabulary: str) -> AttachReport:
     """Fuses each concept of a vocabulary with the one concept of another that has its name.
 
     So DrugBank's descriptions and interactions come to the concepts of UMLS (Omni-RAG
     §3.2). The preferred name is tried first, then the synonyms, each in order; a name that
     several others have, or too short a one, decides nothing.
     """
-    with files.writing(graph.folder) as db:
+    with files.open_writer(graph.folder) as db:
         groups, merged, ambiguous = _Groups(db), 0, 0
         unmatched: list[tuple[str, str]] = []
         prefix = f"{vocabulary}:"
@@ -95,9 +97,9 @@ def attach(graph: Graph, vocabulary: str) -> Attached:
             ).fetchall()
             several = False
             for name, rank in names:
-                others = _bearers(db, name, prefix)
+                others = _find_bearers(db, name, prefix)
                 several = several or len(others) > 1
-                if len(others) == 1 and groups.join(number, others[0]):
+                if len(others) == 1 and groups.join_groups(number, others[0]):
                     how = BY_SYNONYM if rank else BY_NAME
                     one, other = sorted((number, others[0]))
                     db.execute(
@@ -108,14 +110,14 @@ def attach(graph: Graph, vocabulary: str) -> Attached:
             else:
                 unmatched.append((id, names[0][0]))
                 ambiguous += several
-        _regroup(db)
-        return Attached(merged, tuple(unmatched), ambiguous)
+        _write_groups(db)
+        return AttachReport(merged, tuple(unmatched), ambiguous)
 
 
-def _bearers(db: sqlite3.Connection, name: str, prefix: str) -> list[int]:
+def _find_bearers(db: sqlite3.Connection, name: str, prefix: str) -> list[int]:
     """Concepts of other vocabularies with this name, one of each fused group."""
-    norm = normal(name)
-    if not _telling(norm):
+    norm = normalize_name(name)
+    if not _is_distinctive(norm):
         return []
     query = (
         "SELECT DISTINCT coalesce(fused.head, alias.concept) FROM alias"
@@ -126,9 +128,9 @@ def _bearers(db: sqlite3.Connection, name: str, prefix: str) -> list[int]:
     return [number for (number,) in db.execute(query, (norm, len(prefix), prefix))]
 
 
-def separate(graph: Graph, merges: Sequence[Merge] | None = None) -> int:
+def separate_concepts(graph: Graph, merges: Sequence[ConceptMerge] | None = None) -> int:
     """Takes back these merges, or all; returns how many there were."""
-    with files.writing(graph.folder) as db:
+    with files.open_writer(graph.folder) as db:
         if merges is None:
             gone = db.execute("DELETE FROM merge").rowcount
         else:
@@ -140,18 +142,18 @@ def separate(graph: Graph, merges: Sequence[Merge] | None = None) -> int:
                 ).rowcount
                 for merge in merges
             )
-        _regroup(db)
+        _write_groups(db)
         return gone
 
 
-def merges(graph: Graph) -> list[Merge]:
+def list_merges(graph: Graph) -> list[ConceptMerge]:
     """Every merge in force, in order of identifiers."""
     query = (
         "SELECT one.id, other.id, how, why FROM merge JOIN concept AS one ON one.n = merge.one"
         " JOIN concept AS other ON other.n = merge.other ORDER BY 1, 2, 3"
     )
-    with graph.reading() as db:
-        return [Merge(*row) for row in db.execute(query)]
+    with graph.open_reader() as db:
+        return [ConceptMerge(*row) for row in db.execute(query)]
 
 
 class _Groups:
@@ -162,47 +164,47 @@ class _Groups:
         self._parent: dict[int, int] = {}
         self._held: dict[int, set[str]] = {}
         for one, other in db.execute("SELECT one, other FROM merge ORDER BY one, other"):
-            self.join(one, other)
+            self.join_groups(one, other)
 
-    def find(self, number: int) -> int:
+    def find_root(self, number: int) -> int:
         root = number
         while (above := self._parent.get(root, root)) != root:
             root = above
         self._parent[number] = root
         return root
 
-    def join(self, one: int, other: int) -> bool:
-        a, b = sorted((self.find(one), self.find(other)))
-        mine, yours = self._vocabularies(a), self._vocabularies(b)
+    def join_groups(self, one: int, other: int) -> bool:
+        a, b = sorted((self.find_root(one), self.find_root(other)))
+        mine, yours = self._vocabularies_of(a), self._vocabularies_of(b)
         if a == b or mine & yours:
             return False
         self._parent[b] = a
         self._held[a] = mine | yours
         return True
 
-    def _vocabularies(self, root: int) -> set[str]:
+    def _vocabularies_of(self, root: int) -> set[str]:
         if root not in self._held:
             row = self._db.execute("SELECT id FROM concept WHERE n = ?", (root,)).fetchone()
             self._held[root] = {row[0].partition(":")[0]}
         return self._held[root]
 
-    def heads(self) -> Iterator[tuple[int, int]]:
+    def list_heads(self) -> Iterator[tuple[int, int]]:
         for number in sorted(self._parent):
-            yield number, self.find(number)
+            yield number, self.find_root(number)
 
 
-def _regroup(db: sqlite3.Connection) -> None:
+def _write_groups(db: sqlite3.Connection) -> None:
     """`fused` follows from `merge`, always."""
     groups = _Groups(db)
     members = defaultdict(list)
-    for number, head in groups.heads():
+    for number, head in groups.list_heads():
         members[head].append(number)
     db.execute("DELETE FROM fused")
     rows = [(n, head) for head, found in members.items() if len(found) > 1 for n in found]
     db.executemany("INSERT INTO fused VALUES (?, ?)", rows)
 
 
-def _proposed(
+def _propose_merges(
     db: sqlite3.Connection, sources: Sequence[str], names: bool
 ) -> Iterator[tuple[int, int, str, str]]:
     mapped = (
@@ -222,7 +224,7 @@ def _same_names(db: sqlite3.Connection) -> Iterator[tuple[int, int, str, str]]:
     """Pairs with one preferred name, where that is nobody else's in the vocabulary of either."""
     db.execute("CREATE TEMP TABLE preferred (norm TEXT, vocabulary TEXT, concept INTEGER)")
     rows = db.execute("SELECT n, id, text FROM concept JOIN name ON concept = n WHERE rank = 0")
-    db.executemany("INSERT INTO preferred VALUES (?, ?, ?)", _preferred(rows))
+    db.executemany("INSERT INTO preferred VALUES (?, ?, ?)", _preferred_names(rows))
     # Counted by concept: one may have its preferred name from several sources.
     alone = (
         "SELECT norm, min(concept) FROM preferred GROUP BY norm, vocabulary"
@@ -237,12 +239,12 @@ def _same_names(db: sqlite3.Connection) -> Iterator[tuple[int, int, str, str]]:
     db.execute("DROP TABLE temp.preferred")
 
 
-def _preferred(rows: Iterator[tuple[int, str, str]]) -> Iterator[tuple[str, str, int]]:
+def _preferred_names(rows: Iterator[tuple[int, str, str]]) -> Iterator[tuple[str, str, int]]:
     for number, id, text in rows:
-        norm = normal(text)
-        if _telling(norm):
+        norm = normalize_name(text)
+        if _is_distinctive(norm):
             yield norm, id.partition(":")[0], number
 
 
-def _telling(norm: str) -> bool:
+def _is_distinctive(norm: str) -> bool:
     return len(norm) >= _LEAST or any(map(is_cjk, norm))

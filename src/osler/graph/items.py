@@ -36,7 +36,7 @@ class Definition(NamedTuple):
     where: str = ""
 
 
-class Typed(NamedTuple):
+class SemanticType(NamedTuple):
     """A semantic type of a concept: "Disease or Syndrome", "Gene"."""
 
     concept: str
@@ -56,7 +56,7 @@ class Relation(NamedTuple):
     where: str = ""
 
 
-class Mapping(NamedTuple):
+class ConceptMapping(NamedTuple):
     """`concept` is the same thing as `other`, says `source`; either may be absent here."""
 
     concept: str
@@ -65,12 +65,12 @@ class Mapping(NamedTuple):
     where: str = ""
 
 
-Item = Name | Definition | Typed | Relation | Mapping | Drop
+Item = Name | Definition | SemanticType | Relation | ConceptMapping | Drop
 Stream = Iterable[Item]
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class ImportReport:
     """What one import brought. What was there already is not counted again."""
 
     concepts: int = 0
@@ -88,7 +88,7 @@ EXAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Info:
+class GraphInfo:
     concepts: int
     names: int
     definitions: int
@@ -134,7 +134,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class NamedConcept:
     """A concept that a text may name."""
 
     concept: str

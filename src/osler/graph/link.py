@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.graph.arrays import Array
-from osler.graph.derive import bit_of, powers, unit_hash
-from osler.graph.normal import LONGEST, normal, spans
+from osler.graph.derive import bit_of, hash_powers, unit_hash
+from osler.graph.normal import LONGEST, normalize_name, unit_spans
 from osler.graph.store import Graph
 from osler.text import is_cjk
 
@@ -23,7 +23,7 @@ _SHORTEST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class ConceptMention:
     """`text[start:end]` is a name of each of `concepts`."""
 
     start: int
@@ -35,7 +35,7 @@ class Mention:
 class Recogniser(Protocol):
     """What finds names in a text: a dictionary, a model."""
 
-    def mentions(self, text: str) -> list[Mention]:
+    def find_mentions(self, text: str) -> list[ConceptMention]:
         """In order, none over another. Blocks: an async caller puts it in a thread."""
         ...
 
@@ -53,21 +53,21 @@ class Dictionary:
     ignored: frozenset[str] = frozenset()
     """Normal forms that are no mention: words that are also names ("all", "was")."""
 
-    def mentions(self, text: str) -> list[Mention]:
-        units = spans(text)
-        arrays = self.graph.arrays()
+    def find_mentions(self, text: str) -> list[ConceptMention]:
+        units = unit_spans(text)
+        arrays = self.graph.load_arrays()
         if not units or not len(arrays["hash"]):
             return []
-        lengths, concepts = _longest(units, text, arrays)
-        return self._verified(text, list(_chosen(units, lengths)), concepts, arrays)
+        lengths, concepts = _longest_names(units, text, arrays)
+        return self._verify_mentions(text, list(_choose_mentions(units, lengths)), concepts, arrays)
 
-    def _verified(
+    def _verify_mentions(
         self,
         text: str,
         chosen: list[tuple[int, int, int]],
         concepts: dict[int, tuple[int, int]],
         arrays: dict[str, Array],
-    ) -> list[Mention]:
+    ) -> list[ConceptMention]:
         """Mentions whose words are those of a name; others would be accidents of hashing."""
         hashed = np.asarray(arrays["hashed"])
         held: dict[tuple[int, int, int], list[int]] = {}
@@ -75,18 +75,20 @@ class Dictionary:
             first, last = concepts[place]
             held[place, start, end] = hashed[first:last].tolist()
         wanted = {number for numbers in held.values() for number in numbers}
-        norms = {n: set(map(normal, names)) for n, names in self.graph.names_of(wanted).items()}
+        norms = {
+            n: set(map(normalize_name, names)) for n, names in self.graph.names_of(wanted).items()
+        }
         every = sorted(wanted)
         heads = dict(zip(every, arrays["heads"][every].tolist(), strict=True)) if every else {}
-        ids = self.graph.ids(heads.values())
+        ids = self.graph.ids_of(heads.values())
         found = []
         for (_, start, end), numbers in held.items():
-            norm = normal(text[start:end])
+            norm = normalize_name(text[start:end])
             if norm in self.ignored or _too_short(norm):
                 continue
             named = [ids[heads[n]] for n in numbers if norm in norms.get(n, ())]
             if named:
-                found.append(Mention(start, end, tuple(dict.fromkeys(named))))
+                found.append(ConceptMention(start, end, tuple(dict.fromkeys(named))))
         return found
 
 
@@ -98,7 +100,7 @@ Units = list[tuple[str, int, int]]
 Lengths = NDArray[np.int64]
 
 
-def _longest(
+def _longest_names(
     units: Units, text: str, arrays: dict[str, Array]
 ) -> tuple[Lengths, dict[int, tuple[int, int]]]:
     """For each unit how many units the longest name has that begins there (0 = none), and
@@ -109,7 +111,7 @@ def _longest(
     breaks = np.array([found.start() for found in _BREAK.finditer(text)], dtype=np.int64)
     segment = np.searchsorted(breaks, starts)
     table, known = arrays["bits"], arrays["hash"]
-    factors = powers(LONGEST)
+    factors = hash_powers(LONGEST)
     hashes = np.zeros(len(each), dtype=np.uint64)
     lengths = np.zeros(len(each), dtype=np.int64)
     places: dict[int, tuple[int, int]] = {}
@@ -130,7 +132,7 @@ def _longest(
     return lengths, places
 
 
-def _chosen(units: Units, lengths: Lengths) -> Iterator[tuple[int, int, int]]:
+def _choose_mentions(units: Units, lengths: Lengths) -> Iterator[tuple[int, int, int]]:
     """Unit, start and end of the mentions, from left to right, none over another."""
     place = 0
     found = lengths.tolist()

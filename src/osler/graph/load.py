@@ -9,16 +9,16 @@ from collections import Counter
 from osler.graph.files import INDEX_IN
 from osler.graph.items import (
     EXAMPLES,
-    Added,
+    ConceptMapping,
     Definition,
+    ImportReport,
     Item,
-    Mapping,
     Name,
     Relation,
+    SemanticType,
     Stream,
-    Typed,
 )
-from osler.graph.normal import normal
+from osler.graph.normal import normalize_name
 from osler.sources.records import Drop
 from osler.text import one_line
 
@@ -80,7 +80,7 @@ class _Drops:
         self.counts: Counter[str] = Counter()
         self.examples: list[Drop] = []
 
-    def add(self, drop: Drop) -> None:
+    def count_drop(self, drop: Drop) -> None:
         self.counts[drop.reason] += 1
         if self.counts[drop.reason] <= EXAMPLES:
             self.examples.append(drop)
@@ -98,43 +98,47 @@ class _Loader:
         self.words: dict[str, int] = dict(db.execute("SELECT text, n FROM word"))
         (self.next,) = db.execute("SELECT coalesce(max(n), 0) + 1 FROM concept").fetchone()
 
-    def word(self, text: str) -> int:
+    def word_number(self, text: str) -> int:
         """The number of a predicate, a source, a type or a language: there are few of them."""
         number = self.words.get(text)
         if number is None and (line := one_line(text)) != text:
-            return self.word(line)
+            return self.word_number(line)
         if number is None:
             number = self.words[text] = len(self.words) + 1
             self.db.execute("INSERT INTO word VALUES (?, ?)", (number, text))
         return number
 
-    def take(self, item: Item) -> None:
+    def take_item(self, item: Item) -> None:
         if isinstance(item, Name):  # by far the most are names and relations
             self.names.append(item)
         elif isinstance(item, Relation):
             one, predicate, two, source, note, place = item
-            kinds = self.word(predicate), self.word(source)
-            note = _line(note) if note else ""
-            self.relations.append((_line(one), kinds[0], _line(two), kinds[1], note, place))
+            kinds = self.word_number(predicate), self.word_number(source)
+            note = _single_line(note) if note else ""
+            self.relations.append(
+                (_single_line(one), kinds[0], _single_line(two), kinds[1], note, place)
+            )
         elif isinstance(item, Definition):
             concept, text, source, place = item
-            self._define(_line(concept), self.word(source), _line(text), place)
-        elif isinstance(item, Typed):
+            self._add_definition(
+                _single_line(concept), self.word_number(source), _single_line(text), place
+            )
+        elif isinstance(item, SemanticType):
             concept, type_, place = item
-            self.types.append((_line(concept), self.word(type_), place))
-        elif isinstance(item, Mapping):
+            self.types.append((_single_line(concept), self.word_number(type_), place))
+        elif isinstance(item, ConceptMapping):
             one, two, source, _ = item
-            self.mappings.append((_line(one), _line(two), self.word(source)))
+            self.mappings.append((_single_line(one), _single_line(two), self.word_number(source)))
         else:
-            self.drops.add(item)
+            self.drops.count_drop(item)
 
-    def _define(self, concept: str, source: int, text: str, place: str) -> None:
+    def _add_definition(self, concept: str, source: int, text: str, place: str) -> None:
         if text:
             self.definitions.append((concept, source, text, place))
         else:
-            self.drops.add(Drop(place or concept, "definition without text"))
+            self.drops.count_drop(Drop(place or concept, "definition without text"))
 
-    def flush(self) -> None:
+    def flush_rows(self) -> None:
         many = self.db.executemany
         self._flush_names()
         many("INSERT INTO new_definition VALUES (?, ?, ?, ?)", self.definitions)
@@ -145,7 +149,7 @@ class _Loader:
             batch.clear()
 
     def _flush_names(self) -> None:
-        wanted = list({_line(name.concept) for name in self.names})
+        wanted = list({_single_line(name.concept) for name in self.names})
         known: dict[str, int] = dict(
             self.db.execute(
                 "SELECT id, n FROM concept WHERE id IN (SELECT value FROM json_each(?))",
@@ -154,23 +158,23 @@ class _Loader:
         )
         fresh, rows, aliases = [], [], []
         for raw, called, source, rank, language, place in self.names:
-            id, text = _line(raw), _line(called)
+            id, text = _single_line(raw), _single_line(called)
             if not (text and id):
-                self.drops.add(Drop(place or id, "name without text or id"))
+                self.drops.count_drop(Drop(place or id, "name without text or id"))
                 continue
             number = known.get(id)
             if number is None:
                 number = known[id] = self.next
                 self.next += 1
                 fresh.append((number, id))
-            rows.append((number, rank, text, self.word(source), self.word(language)))
-            aliases.append((normal(text), number))
+            rows.append((number, rank, text, self.word_number(source), self.word_number(language)))
+            aliases.append((normalize_name(text), number))
         self.db.executemany("INSERT INTO concept VALUES (?, ?)", fresh)
         self.db.executemany("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?, ?)", rows)
         self.db.executemany("INSERT INTO new_alias VALUES (?, ?)", aliases)
         self.names.clear()
 
-    def place(self) -> None:
+    def place_pending(self) -> None:
         (had,) = self.db.execute("SELECT EXISTS (SELECT 1 FROM edge)").fetchone()
         if not had:  # sorted once at the end, an index costs a fraction of row by row
             self.db.execute("DROP INDEX edge_in")
@@ -179,34 +183,34 @@ class _Loader:
         self.db.execute(INDEX_IN)
         for reason, statement in _DANGLING.items():
             for place, id in self.db.execute(statement):
-                self.drops.add(Drop(f"{place}: {id}" if place else id, reason))
+                self.drops.count_drop(Drop(f"{place}: {id}" if place else id, reason))
 
 
-def _line(text: str) -> str:
+def _single_line(text: str) -> str:
     """`one_line`, at no cost for what is one already."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split()) if " " in text else text
     return one_line(text)
 
 
-def add(db: sqlite3.Connection, stream: Stream) -> Added:
+def load_stream(db: sqlite3.Connection, stream: Stream) -> ImportReport:
     """All facts of the stream; what is there already stays as it is, once."""
-    before = counts(db)
+    before = count_rows(db)
     for statement in filter(str.strip, _WAITING.split(";")):
         db.execute(statement)
     loader = _Loader(db)
     for number, item in enumerate(stream, 1):
-        loader.take(item)
+        loader.take_item(item)
         if number % _BATCH == 0:
-            loader.flush()
-    loader.flush()
-    loader.place()
+            loader.flush_rows()
+    loader.flush_rows()
+    loader.place_pending()
     for table in ("new_alias", "new_definition", "new_typed", "new_edge", "resolved"):
         db.execute(f"DROP TABLE temp.{table}")
     concepts, names, definitions, relations, mappings = (
-        now - then for now, then in zip(counts(db), before, strict=True)
+        now - then for now, then in zip(count_rows(db), before, strict=True)
     )
-    return Added(
+    return ImportReport(
         concepts,
         names,
         definitions,
@@ -217,7 +221,7 @@ def add(db: sqlite3.Connection, stream: Stream) -> Added:
     )
 
 
-def counts(db: sqlite3.Connection) -> tuple[int, int, int, int, int]:
+def count_rows(db: sqlite3.Connection) -> tuple[int, int, int, int, int]:
     """Concepts, names, definitions, relations, mappings."""
     tables = ("concept", "name", "definition", "edge", "mapping")
     found = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]  # noqa: S608

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.graph.arrays import Array
-from osler.graph.derive import variants, words_of
-from osler.graph.extras import rapidfuzz
-from osler.graph.items import Edge, Match
-from osler.graph.normal import normal, split
+from osler.graph.derive import spelling_variants, words_of
+from osler.graph.extras import import_rapidfuzz
+from osler.graph.items import Edge, NamedConcept
+from osler.graph.normal import normalize_name, split_units
 from osler.graph.store import Graph, Rows
 
 _COMPARED = 100
@@ -38,59 +38,59 @@ class Lookup:
         self._lock = threading.Lock()
         self._held: tuple[dict[str, Array], _Words] | None = None
 
-    def find(self, text: str, *, k: int = 10, fuzzy: bool = True) -> list[Match]:
+    def find(self, text: str, *, k: int = 10, fuzzy: bool = True) -> list[NamedConcept]:
         """Those that have this very name; if there are none, the `k` whose names are likest.
 
         Raises `CapabilityMissing` when it comes to the second without the extra.
         """
-        found = self.graph.exact(text)
-        return found[:k] if found or not fuzzy else self.fuzzy(text, k=k)
+        found = self.graph.find_exact(text)
+        return found[:k] if found or not fuzzy else self.find_fuzzy(text, k=k)
 
-    def fuzzy(self, text: str, *, k: int = 10) -> list[Match]:
+    def find_fuzzy(self, text: str, *, k: int = 10) -> list[NamedConcept]:
         """The `k` likest, best first; equal ones by identifier. `score` is the likeness."""
-        fuzz, norm = rapidfuzz().fuzz, normal(text)
-        words = self._words()
-        likely = _likely(words.holders(split(text)))
+        fuzz, norm = import_rapidfuzz().fuzz, normalize_name(text)
+        words = self._load_words()
+        likely = _likely_concepts(words.find_holders(split_units(text)))
         best: dict[int, tuple[float, str]] = {}
         for number, names in self.graph.names_of(likely).items():
             head = int(words.arrays["heads"][number])
             for name in names:
-                other = normal(name)
+                other = normalize_name(name)
                 likeness = max(fuzz.ratio(norm, other), fuzz.token_sort_ratio(norm, other)) / 100
                 if likeness >= _LEAST and likeness > best.get(head, (0.0, ""))[0]:
                     best[head] = likeness, name
-        ids = self.graph.ids(best)
+        ids = self.graph.ids_of(best)
         ranked = sorted(best.items(), key=lambda pair: (-pair[1][0], ids[pair[0]]))
-        return [Match(ids[n], name, "fuzzy", score) for n, (score, name) in ranked[:k]]
+        return [NamedConcept(ids[n], name, "fuzzy", score) for n, (score, name) in ranked[:k]]
 
-    def sharing(self, text: str) -> list[tuple[float, Concepts]]:
+    def find_sharing(self, text: str) -> list[tuple[float, Concepts]]:
         """For each word of `text` that any name has: how much it tells, and the numbers of the
         concepts with it; what tells most first."""
-        return self._words().holders(split(text), corrected=False)
+        return self._load_words().find_holders(split_units(text), corrected=False)
 
-    def related(self, id: str, query: str, *, most: int) -> list[Edge]:
+    def find_related(self, id: str, query: str, *, most: int) -> list[Edge]:
         """At most `most` one-hop relations of a concept: those with which `query` shares most
         words, in the names of the other end and in the predicate; then the first stated."""
-        units, words, own = split(query), self._words(), self.graph.numbers([id])
-        predicates = {n: set(split(text)) for n, text in self.graph.words().items()}
+        units, words, own = split_units(query), self._load_words(), self.graph.numbers_of([id])
+        predicates = {n: set(split_units(text)) for n, text in self.graph.read_words().items()}
 
-        def choose(rows: Rows) -> Iterable[int]:
+        def choose_rows(rows: Rows) -> Iterable[int]:
             heads = words.arrays["heads"]
             others = np.where(heads[rows[:, 0]] == own[0], rows[:, 2], rows[:, 0])
             asked = set(units)
             said = {n: len(asked & predicates[n]) for n in np.unique(rows[:, 1]).tolist()}
             shared = np.array([said[n] for n in rows[:, 1].tolist()], dtype=np.float64)
-            for _, holders in words.holders(units, corrected=False):
+            for _, holders in words.find_holders(units, corrected=False):
                 at = np.minimum(np.searchsorted(holders, others), len(holders) - 1)
                 shared += holders[at] == others
             order = np.argsort(-shared, kind="stable")[:most]
             found: list[int] = np.sort(order).tolist()
             return found
 
-        return self.graph.chosen(id, choose) if own else []
+        return self.graph.choose_edges(id, choose_rows) if own else []
 
-    def _words(self) -> _Words:
-        arrays = self.graph.arrays()
+    def _load_words(self) -> _Words:
+        arrays = self.graph.load_arrays()
         with self._lock:
             if self._held is None or self._held[0] is not arrays:
                 self._held = arrays, _Words(arrays)
@@ -106,13 +106,13 @@ class _Words:
         self.order = sorted(range(len(self.vocabulary)), key=self.vocabulary.__getitem__)
         self.total = max(1, len(arrays["heads"]))
 
-    def holders(
+    def find_holders(
         self, units: Sequence[str], *, corrected: bool = True
     ) -> list[tuple[float, Concepts]]:
         """For each word that anything is near to: how much it tells, and who has it."""
         found = []
         for unit in dict.fromkeys(units):
-            numbers = self._near(unit) if corrected else self._same(unit)
+            numbers = self._near_words(unit) if corrected else self._same_words(unit)
             first = self.arrays["first"]
             lists = [self.arrays["holder"][first[n] : first[n + 1]] for n in numbers]
             if lists:
@@ -120,24 +120,24 @@ class _Words:
                 found.append((float(np.log(1 + self.total / len(holders))), holders))
         return sorted(found, key=lambda pair: (-pair[0], len(pair[1])))
 
-    def _near(self, unit: str) -> list[int]:
+    def _near_words(self, unit: str) -> list[int]:
         """The word itself, and those that are one edit away."""
-        distance = rapidfuzz().distance.OSA.distance
+        distance = import_rapidfuzz().distance.OSA.distance
         near = {
             n
-            for n in self._sharing(unit)
+            for n in self._words_sharing(unit)
             if distance(unit, self.vocabulary[n], score_cutoff=1) <= 1
         }
-        return sorted(near.union(self._same(unit)))
+        return sorted(near.union(self._same_words(unit)))
 
-    def _same(self, unit: str) -> list[int]:
+    def _same_words(self, unit: str) -> list[int]:
         at = bisect_left(self.order, unit, key=self.vocabulary.__getitem__)
         there = self.order[at : at + 1]
         return [number for number in there if self.vocabulary[number] == unit]
 
-    def _sharing(self, unit: str) -> set[int]:
+    def _words_sharing(self, unit: str) -> set[int]:
         found: set[int] = set()
-        for checksum in variants(unit):
+        for checksum in spelling_variants(unit):
             wanted = np.uint32(checksum)
             begin = np.searchsorted(self.arrays["variant"], wanted)
             end = np.searchsorted(self.arrays["variant"], wanted, side="right")
@@ -145,7 +145,7 @@ class _Words:
         return found
 
 
-def _likely(holders: Sequence[tuple[float, Concepts]]) -> list[int]:
+def _likely_concepts(holders: Sequence[tuple[float, Concepts]]) -> list[int]:
     """Concepts by the weight of the words they share, among those with a rare one of them."""
     if not holders:
         return []

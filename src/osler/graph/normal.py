@@ -22,12 +22,12 @@ LONGEST = 16
 """Units of the longest name that is found inside a text."""
 
 
-def normal(text: str) -> str:
+def normalize_name(text: str) -> str:
     """The units joined by a space, Chinese characters without one; idempotent, "" for "".
 
     A name without letters and digits ("+") stands for itself.
     """
-    units = split(text)
+    units = split_units(text)
     if not units:
         return one_line(text).casefold()
     if text.isascii():
@@ -38,19 +38,19 @@ def normal(text: str) -> str:
     return joined
 
 
-def split(text: str) -> list[str]:
+def split_units(text: str) -> list[str]:
     """Lower-cased words, and Chinese characters one by one."""
     if text.isascii():
         return _ASCII.findall(text.lower())
-    return _UNIT.findall(folded(text))
+    return _UNIT.findall(fold_text(text))
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
-def spans(text: str) -> list[tuple[str, int, int]]:
-    """The units of a text with their places in it; as `split`, but for one character a unit
+def unit_spans(text: str) -> list[tuple[str, int, int]]:
+    """The units of a text with their places in it; as `split_units`, but for one character a unit
     whose width or case changes its length, which is then left as it is."""
     if text.isascii():
         return [(found[0], *found.span()) for found in _ASCII.finditer(text.lower())]
@@ -59,5 +59,5 @@ def spans(text: str) -> list[tuple[str, int, int]]:
 
 
 def _folded_in_place(char: str) -> str:
-    other = folded(char)
+    other = fold_text(char)
     return other if len(other) == 1 else char

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.graph.arrays import Array
-from osler.graph.extras import igraph
+from osler.graph.extras import import_igraph
 
 LARGEST = 60
 """Concepts of a community that is not split further: as many as a summary can speak of."""
@@ -35,7 +35,7 @@ class _Tree:
     parent: list[int] = field(default_factory=list)
     level: list[int] = field(default_factory=list)
 
-    def add(self, first: int, last: int, parent: int, level: int) -> int:
+    def add_community(self, first: int, last: int, parent: int, level: int) -> int:
         self.first.append(first)
         self.last.append(last)
         self.parent.append(parent)
@@ -43,7 +43,7 @@ class _Tree:
         return len(self.first) - 1
 
 
-def partition(
+def partition_graph(
     arrays: dict[str, Array], *, largest: int = LARGEST, seed: int = 0
 ) -> dict[str, Array]:
     """`members`, and of each community `first`, `last`, `parent` (-1 = none) and `level`.
@@ -52,17 +52,17 @@ def partition(
     same graph and seed give the same communities. Raises `CapabilityMissing` without the
     extra `graph`.
     """
-    library, tree = igraph(), _Tree()
+    library, tree = import_igraph(), _Tree()
     degree = np.diff(arrays["start"])
     members = np.flatnonzero(degree).astype(np.int32)
     library.set_random_number_generator(random.Random(seed))
     try:
-        waiting = _split(library, arrays, members, 0, tree, parent=-1, level=0)
+        waiting = _split_nodes(library, arrays, members, 0, tree, parent=-1, level=0)
         while waiting:
             number = waiting.pop()
             if tree.last[number] - tree.first[number] > largest and tree.level[number] < _DEEPEST:
                 slice_ = members[tree.first[number] : tree.last[number]]
-                waiting += _split(
+                waiting += _split_nodes(
                     library,
                     arrays,
                     slice_,
@@ -82,7 +82,7 @@ def partition(
     }
 
 
-def _split(
+def _split_nodes(
     library: ModuleType,
     arrays: dict[str, Array],
     nodes: Nodes,
@@ -95,21 +95,21 @@ def _split(
     """Orders `nodes` in place by community; the numbers of the new ones, [] where none is new."""
     if not len(nodes):
         return []
-    labels = _labels(library, arrays, nodes)
+    labels = _label_nodes(library, arrays, nodes)
     if parent >= 0 and labels.max() == 0:
         return []
     order = np.lexsort((nodes, labels))
     nodes[:] = nodes[order]
     ends = np.cumsum(np.bincount(labels)).tolist()
     return [
-        tree.add(begin + first, begin + last, parent, level)
+        tree.add_community(begin + first, begin + last, parent, level)
         for first, last in zip([0, *ends], ends, strict=False)
     ]
 
 
-def _labels(library: ModuleType, arrays: dict[str, Array], nodes: Nodes) -> NDArray[np.int64]:
+def _label_nodes(library: ModuleType, arrays: dict[str, Array], nodes: Nodes) -> NDArray[np.int64]:
     """The community of each node, by modularity; neighbours count once a relation."""
-    pairs, weights = within(arrays, nodes)
+    pairs, weights = pairs_within(arrays, nodes)
     graph = library.Graph(n=len(nodes), edges=pairs)
     found = graph.community_leiden(
         objective_function="modularity", weights=weights.tolist(), n_iterations=_ROUNDS
@@ -122,7 +122,9 @@ def _labels(library: ModuleType, arrays: dict[str, Array], nodes: Nodes) -> NDAr
     return rank[inverse]
 
 
-def within(arrays: dict[str, Array], nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pairs_within(
+    arrays: dict[str, Array], nodes: Nodes
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs of places in `nodes` that are neighbours, each once, and how many relations join
     them."""
     start, to = arrays["start"], arrays["to"]

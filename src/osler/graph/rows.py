@@ -15,17 +15,20 @@ _DEFINERS = ("MSH", "NCI", "ICF", "CSP", "HPO")
 _NAME_OF = "(SELECT text FROM name WHERE concept = {column} ORDER BY rank, text LIMIT 1)"
 
 
-def stamp(db: sqlite3.Connection) -> str:
+def version_stamp(db: sqlite3.Connection) -> str:
     (version,) = db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
     return f"{files.SCHEMA}.{version}"
 
 
-def members(db: sqlite3.Connection, id: str) -> list[int]:
+def read_members(db: sqlite3.Connection, id: str) -> list[int]:
     """The head's number, then those fused with it; [] when nothing has this identifier."""
     id = id.encode(errors="replace").decode()
     query = "SELECT n FROM concept WHERE id = ?"
     # "CUI:C0011849", as texts about UMLS have it, is UMLS:C0011849 here.
-    row = db.execute(query, (id,)).fetchone() or db.execute(query, (curies.of(id),)).fetchone()
+    row = (
+        db.execute(query, (id,)).fetchone()
+        or db.execute(query, (curies.parse_curie(id),)).fetchone()
+    )
     if row is None:
         return []
     fused = db.execute("SELECT head FROM fused WHERE member = ?", row).fetchone()
@@ -35,20 +38,20 @@ def members(db: sqlite3.Connection, id: str) -> list[int]:
     return list(dict.fromkeys([fused[0], *(number for (number,) in others)]))
 
 
-def marks(values: Sequence[object]) -> str:
+def placeholders_for(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 
-def texts(db: sqlite3.Connection, query: str, values: Sequence[object]) -> tuple[str, ...]:
+def read_texts(db: sqlite3.Connection, query: str, values: Sequence[object]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row[0] for row in db.execute(query, values)))
 
 
-def id(db: sqlite3.Connection, number: int) -> str:
+def id_of(db: sqlite3.Connection, number: int) -> str:
     row = db.execute("SELECT id FROM concept WHERE n = ?", (number,)).fetchone()
     return str(row[0])
 
 
-def ids(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:
+def ids_of(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:
     wanted = json.dumps(sorted({int(number) for number in numbers}))
     return dict(
         db.execute(
@@ -57,46 +60,46 @@ def ids(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:
     )
 
 
-def words(db: sqlite3.Connection, texts: Sequence[str]) -> list[int]:
+def word_numbers(db: sqlite3.Connection, texts: Sequence[str]) -> list[int]:
     query = "SELECT n FROM word WHERE text IN (SELECT value FROM json_each(?))"
     return [number for (number,) in db.execute(query, (json.dumps(list(texts)),))]
 
 
-def definitions(db: sqlite3.Connection, members: Sequence[int]) -> tuple[tuple[str, str], ...]:
+def read_definitions(db: sqlite3.Connection, members: Sequence[int]) -> tuple[tuple[str, str], ...]:
     rows = db.execute(
         "SELECT DISTINCT word.text, definition.text FROM definition"  # noqa: S608
-        f" JOIN word ON word.n = definition.source WHERE concept IN ({marks(members)})",
+        f" JOIN word ON word.n = definition.source WHERE concept IN ({placeholders_for(members)})",
         members,
     )
-    return tuple(sorted(rows, key=lambda row: (place(row[0]), row)))
+    return tuple(sorted(rows, key=lambda row: (definer_rank(row[0]), row)))
 
 
-def place(source: str) -> int:
+def definer_rank(source: str) -> int:
     return _DEFINERS.index(source) if source in _DEFINERS else len(_DEFINERS)
 
 
 Row = tuple[int, int, int, int]
 
 
-def edges(
+def read_edge_rows(
     db: sqlite3.Connection,
     members: Sequence[int],
     kinds: Sequence[int],
     direction: Direction,
     limit: int | None,
 ) -> Iterator[Row]:
-    chosen = f" AND predicate IN ({marks(kinds)})" if kinds else ""
+    chosen = f" AND predicate IN ({placeholders_for(kinds)})" if kinds else ""
     for end in ("subject", "object"):
         if direction == ("in" if end == "subject" else "out"):
             continue
         yield from db.execute(
             "SELECT subject, predicate, object, source FROM edge"  # noqa: S608
-            f" WHERE {end} IN ({marks(members)}){chosen} LIMIT ?",
+            f" WHERE {end} IN ({placeholders_for(members)}){chosen} LIMIT ?",
             (*members, *kinds, -1 if limit is None else limit),
         )
 
 
-def named(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Edge]:
+def read_edges(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Edge]:
     """Edges with identifiers and names of the heads; each triple once, none to itself."""
     ends = {number for row in rows for number in (row[0], row[2])}
     found = db.execute(

@@ -17,13 +17,22 @@ from numpy.typing import NDArray
 from osler.errors import UnknownPassage
 from osler.graph import arrays as stored
 from osler.graph import files, load, rows
-from osler.graph.derive import derive
-from osler.graph.items import Added, Concept, Direction, Edge, Info, Match, Stream
-from osler.graph.normal import normal
-from osler.graph.verbalize import Chain, Step, mark, verbalise
+from osler.graph.derive import derive_arrays
+from osler.graph.items import (
+    Concept,
+    Direction,
+    Edge,
+    GraphInfo,
+    ImportReport,
+    NamedConcept,
+    Stream,
+)
+from osler.graph.normal import normalize_name
+from osler.graph.verbalize import ChainStep, ConceptChain, relation_mark, verbalise_chain
+from osler.sources.catalogue import GRAPH
 from osler.sources.formats.concept_text import names_line
-from osler.text import clean, language_of
-from osler.types import GRAPH, Locator, Passage
+from osler.text import clean_text, language_of
+from osler.types import Locator, Passage
 
 __all__ = ["Graph", "Rows"]
 
@@ -47,20 +56,20 @@ class Graph:
     def __init__(self, folder: Path) -> None:
         """Use `create` or `open`."""
         self.folder = folder
-        self._readers = files.Readers(folder)
+        self._readers = files.ReadConnections(folder)
         self._loading = threading.Lock()
         self._arrays: tuple[str, dict[str, stored.Array]] | None = None
 
     @classmethod
     def create(cls, folder: Path) -> Self:
         """The one in the folder, or a new and empty one."""
-        files.create(folder)
+        files.create_graph(folder)
         return cls.open(folder)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
         """Raises `KnowledgeBaseMissing` and `KnowledgeBaseMismatch`."""
-        files.check(folder)
+        files.check_graph(folder)
         return cls(folder)
 
     def close(self) -> None:
@@ -80,18 +89,18 @@ class Graph:
 
     # Writing
 
-    def add(self, stream: Stream) -> Added:
+    def add(self, stream: Stream) -> ImportReport:
         """All facts of the stream, or none when it raises. Adding the same twice changes nothing.
 
         A relation, definition or type of a concept that has no name, here or in the
         stream, is dropped and counted.
         """
-        with files.writing(self.folder) as db:
-            return load.add(db, stream)
+        with files.open_writer(self.folder) as db:
+            return load.load_stream(db, stream)
 
-    def build(self) -> None:
+    def build_arrays(self) -> None:
         """Makes the derived file now; otherwise the first search that needs it does."""
-        self.arrays()
+        self.load_arrays()
 
     # Reading
 
@@ -99,42 +108,42 @@ class Graph:
     def version(self) -> str:
         """Another word after each change."""
         with self._readers.borrow() as db:
-            return rows.stamp(db)
+            return rows.version_stamp(db)
 
-    def info(self) -> Info:
+    def get_info(self) -> GraphInfo:
         counted = (
             "SELECT word.text, count(*) AS n FROM {table} JOIN word ON word.n = {table}.{column}"
             " GROUP BY word.n ORDER BY n DESC, 1"
         )
         with self._readers.borrow() as db:
-            found = load.counts(db)
+            found = load.count_rows(db)
             (merges,) = db.execute("SELECT count(*) FROM merge").fetchone()
             predicates = db.execute(counted.format(table="edge", column="predicate")).fetchall()
             sources = db.execute(counted.format(table="name", column="source")).fetchall()
         size = (self.folder / files.FILE).stat().st_size
-        return Info(*found, merges, tuple(predicates), tuple(sources), size)
+        return GraphInfo(*found, merges, tuple(predicates), tuple(sources), size)
 
-    def concept(self, id: str) -> Concept | None:
+    def get_concept(self, id: str) -> Concept | None:
         """`None` when there is none of this identifier."""
         with self._readers.borrow() as db:
-            members = rows.members(db, id)
+            members = rows.read_members(db, id)
             if not members:
                 return None
-            marks = rows.marks(members)
-            names = rows.texts(db, _NAMES.format(marks=marks), (*members, members[0]))
-            types = rows.texts(
+            marks = rows.placeholders_for(members)
+            names = rows.read_texts(db, _NAMES.format(marks=marks), (*members, members[0]))
+            types = rows.read_texts(
                 db,
                 "SELECT DISTINCT word.text FROM typed JOIN word ON word.n = typed.type"  # noqa: S608
                 f" WHERE concept IN ({marks}) ORDER BY 1",
                 members,
             )
-            definitions = rows.definitions(db, members)
-            return Concept(rows.id(db, members[0]), names[0], names, types, definitions)
+            definitions = rows.read_definitions(db, members)
+            return Concept(rows.id_of(db, members[0]), names[0], names, types, definitions)
 
-    def exact(self, text: str) -> list[Match]:
+    def find_exact(self, text: str) -> list[NamedConcept]:
         """Concepts with this name; first those that have it letter by letter, then those
         whose name differs in case, width or punctuation; preferred names before others."""
-        norm = normal(text)
+        norm = normalize_name(text)
         query = (
             "SELECT coalesce(fused.head, alias.concept) AS head, min(name.rank), name.text"
             " FROM alias LEFT JOIN fused ON fused.member = alias.concept"
@@ -144,16 +153,16 @@ class Graph:
         with self._readers.borrow() as db:
             best: dict[int, tuple[bool, int, str]] = {}
             for head, rank, name in db.execute(query, (norm,)):
-                if normal(name) == norm:
+                if normalize_name(name) == norm:
                     found = (name != text, rank, name)
                     best[head] = min(best.get(head, found), found)
             ordered = sorted(best.items(), key=lambda pair: (pair[1], pair[0]))
             return [
-                Match(rows.id(db, head), name, "normal" if differs else "exact", 1.0)
+                NamedConcept(rows.id_of(db, head), name, "normal" if differs else "exact", 1.0)
                 for head, (differs, _, name) in ordered
             ]
 
-    def neighbours(
+    def find_neighbours(
         self,
         ids: Sequence[str],
         *,
@@ -167,23 +176,23 @@ class Graph:
         and ends as they were first seen. Relations inside a fused concept are left out.
         """
         with self._readers.borrow() as db:
-            members = [number for id in ids for number in rows.members(db, id)]
-            kinds = rows.words(db, predicates)
+            members = [number for id in ids for number in rows.read_members(db, id)]
+            kinds = rows.word_numbers(db, predicates)
             if not members or (predicates and not kinds):
                 return []
-            found = list(rows.edges(db, members, kinds, direction, limit))
-            return rows.named(db, found)[:limit]
+            found = list(rows.read_edge_rows(db, members, kinds, direction, limit))
+            return rows.read_edges(db, found)[:limit]
 
-    def chosen(self, id: str, choose: Callable[[Rows], Iterable[int]]) -> list[Edge]:
+    def choose_edges(self, id: str, choose: Callable[[Rows], Iterable[int]]) -> list[Edge]:
         """One-hop relations of a concept, of which `choose` names the places to keep.
 
         It is given subject, predicate, object and source as numbers, a row a relation, so
         that of thousands only those that matter are read with their names.
         """
         with self._readers.borrow() as db:
-            found = list(rows.edges(db, rows.members(db, id), (), "both", None))
+            found = list(rows.read_edge_rows(db, rows.read_members(db, id), (), "both", None))
             places = choose(np.array(found, dtype=np.int32).reshape(-1, 4)) if found else ()
-            return rows.named(db, [found[place] for place in places])
+            return rows.read_edges(db, [found[place] for place in places])
 
     # Passages
 
@@ -192,17 +201,19 @@ class Graph:
         if not concept.definitions:
             return None
         source, text = concept.definitions[0]
-        return _passage(concept, "def", f"Definition: {text}", source)
+        return _make_passage(concept, "def", f"Definition: {text}", source)
 
     def relation_passage(self, concept: Concept, edge: Edge) -> Passage:
         wire = f"Relation: ({', '.join(edge.triple)})."
-        return _passage(concept, f"rel-{mark_of(edge)}", wire, edge.source)
+        return _make_passage(concept, f"rel-{mark_of(edge)}", wire, edge.source)
 
-    def chain_passage(self, concept: Concept, chain: Chain) -> Passage:
+    def chain_passage(self, concept: Concept, chain: ConceptChain) -> Passage:
         """`concept` is the chain's first."""
-        return _passage(concept, f"via-{'.'.join(chain.marks)}", f"Chain: {verbalise(chain)}", "")
+        return _make_passage(
+            concept, f"via-{'.'.join(chain.marks)}", f"Chain: {verbalise_chain(chain)}", ""
+        )
 
-    def passage(self, id: str) -> Passage:
+    def get_passage(self, id: str) -> Passage:
         """The passage of a concept by its id: `graph:DOID:9352#def`, `…#rel-0f3a…`,
         `…#via-0f3a….91bc…`. `communities.find_passage` knows communities' ids too.
 
@@ -210,72 +221,72 @@ class Graph:
         """
         document, _, part = id.rpartition("#")
         source, _, name = document.partition(":")
-        concept = self.concept(name) if source == GRAPH else None
+        concept = self.get_concept(name) if source == GRAPH else None
         if concept is None:
             raise UnknownPassage(f"there is no passage {id!r}", fix="search for its name")
         if part == "def" and (passage := self.definition_passage(concept)):
             return passage
-        for edge in self.neighbours([name]) if part.startswith("rel-") else ():
+        for edge in self.find_neighbours([name]) if part.startswith("rel-") else ():
             if part == f"rel-{mark_of(edge)}":
                 return self.relation_passage(concept, edge)
-        if chain := self._walked(concept, part.removeprefix("via-").split(".")):
+        if chain := self._walk_chain(concept, part.removeprefix("via-").split(".")):
             return self.chain_passage(concept, chain)
         has = "#def and relations" if concept.definitions else "relations"
         raise UnknownPassage(f"there is no passage {id!r}", fix=f"{name} has {has}")
 
-    def _walked(self, concept: Concept, marks: Sequence[str]) -> Chain | None:
+    def _walk_chain(self, concept: Concept, marks: Sequence[str]) -> ConceptChain | None:
         """The chain of these relations from the concept on; `None` when one is not there."""
-        concepts, names, steps = [concept.id], [concept.name], list[Step]()
+        concepts, names, steps = [concept.id], [concept.name], list[ChainStep]()
         for wanted in marks:
-            edges = self.neighbours(concepts[-1:])
+            edges = self.find_neighbours(concepts[-1:])
             edge = next((edge for edge in edges if mark_of(edge) == wanted), None)
             if edge is None:
                 return None
             forward = edge.subject == concepts[-1]
-            steps.append(Step(edge.predicate, forward))
+            steps.append(ChainStep(edge.predicate, forward))
             concepts.append(edge.object if forward else edge.subject)
             names.append(edge.object_name if forward else edge.subject_name)
-        return Chain(tuple(concepts), tuple(names), tuple(steps), 1 / len(steps))
+        return ConceptChain(tuple(concepts), tuple(names), tuple(steps), 1 / len(steps))
 
     # What is derived
 
-    def arrays(self) -> dict[str, stored.Array]:
+    def load_arrays(self) -> dict[str, stored.Array]:
         """The derived arrays of the tables as they are now, made when they are not there.
 
         In a folder that may not be written to they are held in memory instead.
         """
         with self._loading, self._readers.borrow() as db:
-            stamp = rows.stamp(db)
+            stamp = rows.version_stamp(db)
             if self._arrays is None or self._arrays[0] != stamp:
-                self._arrays = stamp, self._derived(db, stamp)
+                self._arrays = stamp, self._derive_arrays(db, stamp)
             return self._arrays[1]
 
-    def _derived(self, db: sqlite3.Connection, stamp: str) -> dict[str, stored.Array]:
-        found = stored.read(self.folder, stamp)
+    def _derive_arrays(self, db: sqlite3.Connection, stamp: str) -> dict[str, stored.Array]:
+        found = stored.read_arrays(self.folder, stamp)
         if found is not None:
             return found
-        made = derive(db)
+        made = derive_arrays(db)
         try:
-            stored.write(self.folder, stamp, made)
+            stored.write_arrays(self.folder, stamp, made)
         except OSError:
             return made
-        return stored.read(self.folder, stamp) or made
+        return stored.read_arrays(self.folder, stamp) or made
 
     # For what is built on numbers: chains, linking, fusion
 
-    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+    def open_reader(self) -> AbstractContextManager[sqlite3.Connection]:
         """A read-only connection of one's own for a block."""
         return self._readers.borrow()
 
-    def numbers(self, ids: Iterable[str]) -> list[int]:
+    def numbers_of(self, ids: Iterable[str]) -> list[int]:
         """The heads' numbers of those that exist, in order, none twice."""
         with self._readers.borrow() as db:
-            heads = [found[0] for id in ids if (found := rows.members(db, id))]
+            heads = [found[0] for id in ids if (found := rows.read_members(db, id))]
         return list(dict.fromkeys(heads))
 
-    def ids(self, numbers: Iterable[int]) -> dict[int, str]:
+    def ids_of(self, numbers: Iterable[int]) -> dict[int, str]:
         with self._readers.borrow() as db:
-            return rows.ids(db, numbers)
+            return rows.ids_of(db, numbers)
 
     def names_of(self, numbers: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """All names of each concept itself, members of its fusion not counted."""
@@ -289,7 +300,7 @@ class Graph:
                 found.setdefault(number, []).append(text)
         return {number: tuple(dict.fromkeys(texts)) for number, texts in found.items()}
 
-    def words(self) -> dict[int, str]:
+    def read_words(self) -> dict[int, str]:
         """Predicates, sources and types by their numbers."""
         with self._readers.borrow() as db:
             return dict(db.execute("SELECT n, text FROM word"))
@@ -309,11 +320,11 @@ class Graph:
 
 
 def mark_of(edge: Edge) -> str:
-    return mark(edge.subject, edge.predicate, edge.object)
+    return relation_mark(edge.subject, edge.predicate, edge.object)
 
 
-def _passage(concept: Concept, part: str, text: str, source: str) -> Passage:
-    kept = clean(text)
+def _make_passage(concept: Concept, part: str, text: str, source: str) -> Passage:
+    kept = clean_text(text)
     if len(kept) > 1000:
         kept = kept[:999].rstrip() + "…"
     title = names_line(concept.names)

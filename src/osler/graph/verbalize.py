@@ -10,26 +10,26 @@ from osler.errors import MalformedOutput
 from osler.sources.formats.concept_text import Triple
 
 
-def mark(subject: str, predicate: str, object_: str) -> str:
+def relation_mark(subject: str, predicate: str, object_: str) -> str:
     """What tells a relation from others of its concept, in any order of import."""
     text = "\0".join((subject, predicate, object_))
     return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChainStep:
     predicate: str
     forward: bool
     """Whether the relation is stated from the concept before it to the one after it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ConceptChain:
     """`concepts[0] steps[0] concepts[1] …`; one concept more than steps."""
 
     concepts: tuple[str, ...]
     names: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ChainStep, ...]
     score: float
     """In (0, 1]; 1 for a single relation."""
 
@@ -38,7 +38,9 @@ class Chain:
         """The mark of each relation: with the first concept they are the chain's identity."""
         ends = zip(self.concepts, self.steps, self.concepts[1:], strict=False)
         return tuple(
-            mark(one, step.predicate, two) if step.forward else mark(two, step.predicate, one)
+            relation_mark(one, step.predicate, two)
+            if step.forward
+            else relation_mark(two, step.predicate, one)
             for one, step, two in ends
         )
 
@@ -60,8 +62,8 @@ _LINK = re.compile(r" —((?:\\.|[^\\—→←])*)→ | ←((?:\\.|[^\\—→←
 _UNESCAPED = re.compile(r"\\(.)")
 
 
-def verbalise(chain: Chain) -> str:
-    """ "Metformin —treats→ Diabetes ←complicates— Ketosis"; `parse` reads it back."""
+def verbalise_chain(chain: ConceptChain) -> str:
+    """ "Metformin —treats→ Diabetes ←complicates— Ketosis"; `parse_chain` reads it back."""
     text = _ESCAPED.sub(r"\\\1", chain.names[0])
     for step, name in zip(chain.steps, chain.names[1:], strict=True):
         said, other = (_ESCAPED.sub(r"\\\1", part) for part in (step.predicate, name))
@@ -69,7 +71,7 @@ def verbalise(chain: Chain) -> str:
     return text
 
 
-def parse(text: str) -> tuple[Triple, ...]:
+def parse_chain(text: str) -> tuple[Triple, ...]:
     """The triples of a verbalised chain. Raises `MalformedOutput` when it is none."""
     links = list(_LINK.finditer(text))
     starts = [0, *(link.end() for link in links)]

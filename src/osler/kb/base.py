@@ -10,38 +10,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from osler.errors import KnowledgeBaseError
-from osler.kb.check import Info
+from osler.kb.check import KnowledgeBaseInfo
 from osler.kb.index import build as index
 from osler.kb.index import coordination
-from osler.kb.index.build import Built
+from osler.kb.index.build import BuildResult
 from osler.kb.ingest import file_table, files
-from osler.kb.ingest.chunk import chunking
-from osler.kb.ingest.files import Added, Care
-from osler.kb.ingest.prepare import How
-from osler.kb.reader import Derived, Reading
-from osler.kb.search.base import Choice
+from osler.kb.ingest.chunk import parse_chunking
+from osler.kb.ingest.files import IngestResult, UpdateOptions
+from osler.kb.ingest.prepare import IngestOptions
+from osler.kb.reader import Derived, KnowledgeBaseReader
+from osler.kb.search.base import BackendChoice
 from osler.kb.store import access, schema, snapshots
-from osler.kb.store.passages import Progress, check_source, set_meta, silent
+from osler.kb.store.passages import Progress, check_source, ignore_progress, set_meta
 from osler.kb.store.snapshots import Snapshot
 from osler.sources.formats.osler_jsonl import OslerJsonl, sources_of
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
-    from osler.kb.ingest.bulk import Runner
-    from osler.kb.search.push import Pushed
+    from osler.kb.ingest.bulk import WorkerPool
+    from osler.kb.search.push import PushResult
 
-__all__ = ["Added", "Built", "Info", "KnowledgeBase", "Progress"]
+__all__ = ["BuildResult", "IngestResult", "KnowledgeBase", "KnowledgeBaseInfo", "Progress"]
 
 _PATIENCE = 10.0
 """Seconds for which tidying up waits while another process writes."""
 
 
-class KnowledgeBase(Reading):
+class KnowledgeBase(KnowledgeBaseReader):
     """One knowledge base, open for reading; what writes says so and takes the writer's lock.
 
     Any number of processes and threads may read, also while one writes. Every method
     blocks: an async caller puts it in a thread. Every method raises
-    `KnowledgeBaseError` when the file is damaged or gone. What reads stands in `Reading`.
+    `KnowledgeBaseError` when the file is damaged or gone. What reads stands in `KnowledgeBaseReader`.
     """
 
     wait = 0.0
@@ -51,18 +51,18 @@ class KnowledgeBase(Reading):
     def create(
         cls,
         path: Path,
-        engine: Choice = Choice(),  # noqa: B008 - frozen
+        engine: BackendChoice = BackendChoice(),  # noqa: B008 - frozen
         derived: Derived | None = None,
     ) -> Self:
         """A new, empty one. Raises `KnowledgeBaseError` when there is one already."""
-        schema.create(path)
+        schema.create_store(path)
         return cls(path, engine, derived)
 
     @classmethod
     def open(
         cls,
         path: Path,
-        engine: Choice = Choice(),  # noqa: B008 - frozen
+        engine: BackendChoice = BackendChoice(),  # noqa: B008 - frozen
         derived: Derived | None = None,
     ) -> Self:
         """One that exists, searched by `engine`.
@@ -70,7 +70,7 @@ class KnowledgeBase(Reading):
         Raises `KnowledgeBaseMissing` (no folder, or nothing in it) and
         `KnowledgeBaseMismatch` (another schema, or a file that is none of ours).
         """
-        schema.check(path)
+        schema.check_store(path)
         return cls(path, engine, derived)
 
     def add(
@@ -84,16 +84,16 @@ class KnowledgeBase(Reading):
         trust: int | None = None,
         chunk: str = "omni",
         progress: Progress | None = None,
-        runner: Runner | None = None,
-    ) -> Added:
+        runner: WorkerPool | None = None,
+    ) -> IngestResult:
         """Reads files, folders and archives into `source`; each file wholly or not at all.
 
         A file with the content that it had is skipped; of one whose content changed, the
         documents that changed are replaced. The paths are remembered, with these terms, for
         `update`. `fmt` names the format instead of finding it out; `licence` holds where a
         document states none; `illustrative` marks all as samples; `trust` (1 least, to 5)
-        stands in place of the source's own (`osler.kb.store.passages.trust_of`); `chunk` says how
-        texts are cut (`osler.kb.ingest.chunk.chunking`): added again with another, a file is cut
+        stands in place of the source's own (`osler.sources.catalogue.trust_of`); `chunk` says how
+        texts are cut (`osler.kb.ingest.chunk.parse_chunking`): added again with another, a file is cut
         anew.
         The workers of `runner` read the files; without one, this process and another do.
         Raises `BadConfig` for a bad way of cutting, `KnowledgeBaseError` for a bad source name
@@ -102,16 +102,18 @@ class KnowledgeBase(Reading):
         check_source(source)
         if trust is not None and not 1 <= trust <= 5:
             raise KnowledgeBaseError(f"{trust} is no trust", fix="give a number from 1 to 5")
-        how = How(source, fmt, licence, illustrative, trust, chunk=chunking(chunk).name)
-        named, told = list(paths), progress or silent
-        with self._writing(progress) as db:
+        how = IngestOptions(
+            source, fmt, licence, illustrative, trust, chunk=parse_chunking(chunk).name
+        )
+        named, told = list(paths), progress or ignore_progress
+        with self._open_for_writing(progress) as db:
             if runner is None:
-                return files.add(db, named, how, told)
+                return files.add_paths(db, named, how, told)
             from osler.kb.ingest import bulk
 
-            with bulk.spool(self.path) as folder:
-                outcomes = bulk.prepare(db, named, how, folder, runner, told)
-                return files.add(db, named, how, told, outcomes)
+            with bulk.open_spool(self.path) as folder:
+                outcomes = bulk.prepare_files(db, named, how, folder, runner, told)
+                return files.add_paths(db, named, how, told, outcomes)
 
     def add_export(
         self,
@@ -120,7 +122,7 @@ class KnowledgeBase(Reading):
         licence: str = "",
         trust: int | None = None,
         progress: Progress | None = None,
-    ) -> Added:
+    ) -> IngestResult:
         """Adds exports of Osler's, each document to the source that it came from.
 
         Raises `KnowledgeBaseError` for a file that is none, and while another process writes.
@@ -129,11 +131,11 @@ class KnowledgeBase(Reading):
         for _, source in each:
             check_source(source)
         added = []
-        with self._writing(progress) as db:
+        with self._open_for_writing(progress) as db:
             for path, source in each:
-                how = How(source, OslerJsonl.name, licence, trust=trust, only=True)
-                added.append(files.add(db, [path], how, progress or silent))
-        return files.together(added)
+                how = IngestOptions(source, OslerJsonl.name, licence, trust=trust, only=True)
+                added.append(files.add_paths(db, [path], how, progress or ignore_progress))
+        return files.sum_results(added)
 
     def update(
         self,
@@ -143,7 +145,7 @@ class KnowledgeBase(Reading):
         retry: bool = False,
         prune: bool = False,
         progress: Progress | None = None,
-    ) -> Added:
+    ) -> IngestResult:
         """Reads again what was added, into one source or all: the files that are new or changed.
 
         A file of the same size and time as when it was read is not opened; `checksum`
@@ -152,9 +154,9 @@ class KnowledgeBase(Reading):
         Files that are gone are listed in `vanished`; `prune` takes their documents out.
         Raises `KnowledgeBaseError` when nothing was added, or while another process writes.
         """
-        with self._writing(progress) as db:
-            care = Care(checksum=checksum, retry=retry, prune=prune)
-            return files.update(db, source, care, progress or silent)
+        with self._open_for_writing(progress) as db:
+            care = UpdateOptions(checksum=checksum, retry=retry, prune=prune)
+            return files.update_roots(db, source, care, progress or ignore_progress)
 
     def build(
         self,
@@ -163,7 +165,7 @@ class KnowledgeBase(Reading):
         rebuild: bool = False,
         progress: Progress | None = None,
         batch: int = 64,
-    ) -> Built:
+    ) -> BuildResult:
         """Gives each passage that wants one its vector, then takes the snapshot.
 
         `None` builds for search by words alone. A build that was killed goes on where
@@ -172,19 +174,19 @@ class KnowledgeBase(Reading):
         `ModelError` for vectors that are not finite, of length 1 and of the encoder's
         dimension.
         """
-        told = progress or silent
+        told = progress or ignore_progress
 
-        def finish(db: sqlite3.Connection) -> Built:
-            def beside(number: str) -> None:
-                self._engines.follow(db, number, told, afresh=rebuild)
+        def finish_build(db: sqlite3.Connection) -> BuildResult:
+            def follow_build(number: str) -> None:
+                self._engines.follow_build(db, number, told, afresh=rebuild)
 
-            return index.build(
-                db, encoder, rebuild=False, progress=told, batch=batch, beside=beside
+            return index.build_index(
+                db, encoder, rebuild=False, progress=told, batch=batch, beside=follow_build
             )
 
-        return coordination.build(
-            coordination.Site(self.path, self.wait, told),
-            finish,
+        return coordination.build_together(
+            coordination.BuildSite(self.path, self.wait, told),
+            finish_build,
             encoder,
             rebuild=rebuild,
             batch=batch,
@@ -192,12 +194,12 @@ class KnowledgeBase(Reading):
 
     def build_on(
         self,
-        runner: Runner,
+        runner: WorkerPool,
         make: Callable[[], Encoder],
         *,
         rebuild: bool = False,
         progress: Progress | None = None,
-    ) -> Built:
+    ) -> BuildResult:
         """As `build`, with the encoder that each worker of `runner` makes for itself.
 
         The folder must be one that all workers see. Raises what `build` raises, and
@@ -205,17 +207,17 @@ class KnowledgeBase(Reading):
         """
         from osler.kb.ingest import bulk
 
-        encoder, told = make(), progress or silent
-        with self._writing(progress) as db, bulk.spool(self.path) as folder:
-            index.begin(db, encoder, rebuild=rebuild)
-            total = index.pending(db)
-            encoded = bulk.encode(db, folder, make, runner, progress=told, total=total)
+        encoder, told = make(), progress or ignore_progress
+        with self._open_for_writing(progress) as db, bulk.open_spool(self.path) as folder:
+            index.begin_build(db, encoder, rebuild=rebuild)
+            total = index.count_pending(db)
+            encoded = bulk.encode_pending(db, folder, make, runner, progress=told, total=total)
         built = self.build(encoder, progress=progress)
         return replace(built, encoded=built.encoded + encoded)
 
     def push(
-        self, to: Choice, *, rebuild: bool = False, progress: Progress | None = None
-    ) -> Pushed:
+        self, to: BackendChoice, *, rebuild: bool = False, progress: Progress | None = None
+    ) -> PushResult:
         """Makes the collections of the Qdrant server `to` hold what this holds; only what
         changed travels, and a push that was cut short goes on where it stopped.
 
@@ -227,12 +229,14 @@ class KnowledgeBase(Reading):
 
         self.require_built(None)
         with (
-            closing(remote.client(to)) as client,
-            remote.translated(to.url),
+            closing(remote.make_client(to)) as client,
+            remote.translate_errors(to.url),
             self.readers.borrow() as db,
-            access.still(db),
+            access.read_transaction(db),
         ):
-            return push.push(db, client, to.name, progress or silent, afresh=rebuild)
+            return push.push_passages(
+                db, client, to.name, progress or ignore_progress, afresh=rebuild
+            )
 
     def remove(self, *, source: str, document: str | None = None) -> int:
         """Takes out one document, or a whole source; returns how many passages went.
@@ -240,8 +244,8 @@ class KnowledgeBase(Reading):
         Adding its file again brings a document back. Raises `KnowledgeBaseError` when
         there is no such thing.
         """
-        with self._writing(None) as db, access.transaction(db):
-            gone = file_table.remove(db, source, document)
+        with self._open_for_writing(None) as db, access.write_transaction(db):
+            gone = file_table.remove_documents(db, source, document)
             set_meta(db, built="")
         return gone
 
@@ -251,7 +255,7 @@ class KnowledgeBase(Reading):
         Raises `KnowledgeBaseError` for a bad or used name, when there is no room, and while
         another process writes.
         """
-        return snapshots.take(self.path, name, progress or silent, wait=self.wait)
+        return snapshots.take_snapshot(self.path, name, progress or ignore_progress, wait=self.wait)
 
     @classmethod
     def restore(
@@ -269,20 +273,20 @@ class KnowledgeBase(Reading):
         reads them again. Works also where the file is damaged or lost. Raises
         `KnowledgeBaseError` when there is no such snapshot and while another process writes.
         """
-        found = snapshots.restore(path, name, progress or silent, wait=wait)
+        found = snapshots.restore_snapshot(path, name, progress or ignore_progress, wait=wait)
         if derived is not None:
-            with access.writing(path, wait=max(wait, _PATIENCE)) as db:
+            with access.open_for_writing(path, wait=max(wait, _PATIENCE)) as db:
                 derived.bring_in_step(path, db)
         return found
 
     def drop_snapshot(self, name: str) -> None:
         """Deletes a named copy. Raises `KnowledgeBaseError` when there is none."""
-        snapshots.drop(self.path, name)
+        snapshots.drop_snapshot(self.path, name)
 
     @contextmanager
-    def _writing(self, progress: Progress | None) -> Iterator[sqlite3.Connection]:
-        say = progress or silent
-        with access.writing(
+    def _open_for_writing(self, progress: Progress | None) -> Iterator[sqlite3.Connection]:
+        say = progress or ignore_progress
+        with access.open_for_writing(
             self.path, wait=self.wait, waiting=lambda: say("waiting", 0, None)
         ) as db:
             yield db

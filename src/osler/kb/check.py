@@ -15,7 +15,7 @@ import numpy as np
 from osler.kb.index import build
 from osler.kb.ingest import rejects
 from osler.kb.search.vectors import unit_problem
-from osler.kb.store.passages import meta
+from osler.kb.store.passages import read_meta
 from osler.types import Language
 
 
@@ -77,8 +77,8 @@ State = Literal["stored", "indexed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Info:
-    """What `osler kb info` shows."""
+class KnowledgeBaseInfo:
+    """What `osler kb read_info` shows."""
 
     path: Path
     sources: tuple[SourceInfo, ...]
@@ -104,15 +104,15 @@ class Info:
         return sum(source.passages for source in self.sources)
 
 
-def info(db: sqlite3.Connection, path: Path) -> Info:
-    return Info(
+def read_info(db: sqlite3.Connection, path: Path) -> KnowledgeBaseInfo:
+    return KnowledgeBaseInfo(
         path=path,
-        sources=tuple(_sources(db)),
-        encoder=meta(db, "encoder"),
-        dimension=int(meta(db, "dimension") or 0),
-        snapshot=meta(db, "snapshot"),
+        sources=tuple(_read_sources(db)),
+        encoder=read_meta(db, "encoder"),
+        dimension=int(read_meta(db, "dimension") or 0),
+        snapshot=read_meta(db, "snapshot"),
         built=build.is_built(db),
-        pending=build.pending(db),
+        pending=build.count_pending(db),
         size=sum(file.stat().st_size for file in path.glob("*") if file.is_file()),
         snapshots=len(list((path / "snapshots").glob("*.sqlite"))),
     )
@@ -129,9 +129,9 @@ WHERE document.number = (SELECT document FROM passage WHERE id = ?2)
 """
 
 
-def provenance(db: sqlite3.Connection, id: str) -> Provenance:
+def read_provenance(db: sqlite3.Connection, id: str) -> Provenance:
     """Of the passage `id`, which is there."""
-    languages = json.dumps(meta(db, "languages").split())
+    languages = json.dumps(read_meta(db, "languages").split())
     row = db.execute(_PROVENANCE, (languages, id)).fetchone()
     document, origin, checksum, format, added, trust, kinds, retracted, version, waits = row
     return Provenance(
@@ -148,21 +148,21 @@ def provenance(db: sqlite3.Connection, id: str) -> Provenance:
     )
 
 
-def _sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
+def _read_sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
     names = db.execute(
         "SELECT source FROM file UNION SELECT source FROM dropped ORDER BY source"
     ).fetchall()
-    files = _counts(
+    files = _count_by_source(
         db, "SELECT source, count(*) FROM file WHERE read > 0 OR complete GROUP BY source"
     )
-    documents = _counts(db, "SELECT source, count(*) FROM document GROUP BY source")
+    documents = _count_by_source(db, "SELECT source, count(*) FROM document GROUP BY source")
     # One reading of the passages, which are most of the file.
     passages = db.execute(
         "SELECT source, language, licence, count(*), sum(size), sum(illustrative)"
         " FROM passage GROUP BY source, language, licence ORDER BY source, language, licence"
     ).fetchall()
-    stored = _stored(db, documents)
-    failed = Counter(letter.source for letter in rejects.dead(db, None))
+    stored = _count_stored(db, documents)
+    failed = Counter(letter.source for letter in rejects.list_dead_letters(db, None))
     for (name,) in names:
         groups = [group for group in passages if group[0] == name]
         yield SourceInfo(
@@ -170,10 +170,10 @@ def _sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
             files=files.get(name, 0),
             documents=documents.get(name, 0),
             passages=sum(group[3] for group in groups),
-            words={language: _mean(groups, language) for _, language, *_ in groups},
+            words={language: _mean_length(groups, language) for _, language, *_ in groups},
             licences=tuple(sorted({group[2] for group in groups} - {""})),
             illustrative=sum(group[5] for group in groups),
-            drops=_drops(db, name),
+            drops=_count_drops(db, name),
             stored=stored.get(name, 0),
             indexed=documents.get(name, 0) - stored.get(name, 0),
             failed=failed[name],
@@ -181,7 +181,7 @@ def _sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
         )
 
 
-def _stored(db: sqlite3.Connection, documents: dict[str, int]) -> dict[str, int]:
+def _count_stored(db: sqlite3.Connection, documents: dict[str, int]) -> dict[str, int]:
     """By source, the documents that no build has finished."""
     if not build.is_begun(db):
         return documents
@@ -189,7 +189,7 @@ def _stored(db: sqlite3.Connection, documents: dict[str, int]) -> dict[str, int]
         "SELECT source, count(DISTINCT document) FROM passage WHERE language IN"
         " (SELECT value FROM json_each(?)) AND number NOT IN (SELECT passage FROM vector)"
         " GROUP BY source",
-        (json.dumps(meta(db, "languages").split()),),
+        (json.dumps(read_meta(db, "languages").split()),),
     )
     return dict(rows.fetchall())
 
@@ -217,16 +217,16 @@ def _provenance_of(db: sqlite3.Connection, source: str) -> dict[str, Any]:
     }
 
 
-def _counts(db: sqlite3.Connection, sql: str) -> dict[str, int]:
+def _count_by_source(db: sqlite3.Connection, sql: str) -> dict[str, int]:
     return dict(db.execute(sql).fetchall())
 
 
-def _mean(groups: Sequence[Sequence[Any]], language: str) -> float:
+def _mean_length(groups: Sequence[Sequence[Any]], language: str) -> float:
     of = [group for group in groups if group[1] == language]
     return float(sum(group[4] for group in of) / sum(group[3] for group in of))
 
 
-def _drops(db: sqlite3.Connection, source: str) -> dict[str, int]:
+def _count_drops(db: sqlite3.Connection, source: str) -> dict[str, int]:
     rows = db.execute(
         "SELECT reason, count(*) FROM dropped WHERE source = ?"
         " GROUP BY reason ORDER BY count(*) DESC, reason",
@@ -235,25 +235,31 @@ def _drops(db: sqlite3.Connection, source: str) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
-def verify(db: sqlite3.Connection) -> Iterator[str]:
+def find_problems(db: sqlite3.Connection) -> Iterator[str]:
     """Every problem, in words; nothing when the knowledge base is whole.
 
     Damage does not end it: what else can still be read is looked at too.
     """
-    for look in (_damage, _orphans, _bad_lexical, _bad_vectors, _bad_build):
+    for look in (
+        _find_damage,
+        _find_orphans,
+        _find_bad_lexical,
+        _find_bad_vectors,
+        _find_bad_build,
+    ):
         try:
             yield from look(db)
         except sqlite3.DatabaseError as error:
             yield f"the file is damaged: {error}"
 
 
-def _damage(db: sqlite3.Connection) -> Iterator[str]:
+def _find_damage(db: sqlite3.Connection) -> Iterator[str]:
     for (line,) in db.execute("PRAGMA integrity_check(20)"):
         if line != "ok":
             yield f"the file is damaged: {line}"
 
 
-def _orphans(db: sqlite3.Connection) -> Iterator[str]:
+def _find_orphans(db: sqlite3.Connection) -> Iterator[str]:
     for table, row, parent, _ in db.execute("PRAGMA foreign_key_check"):
         yield f"row {row} of {table} belongs to no {parent}"
     empty = "SELECT source, id FROM document WHERE number NOT IN (SELECT document FROM passage)"
@@ -261,14 +267,14 @@ def _orphans(db: sqlite3.Connection) -> Iterator[str]:
         yield f"document {id} of {source} has no passage"
 
 
-def _bad_lexical(db: sqlite3.Connection) -> Iterator[str]:
+def _find_bad_lexical(db: sqlite3.Connection) -> Iterator[str]:
     if differing := build.lexical_differs(db):
         yield f"{differing:,} passages are not in both store and full-text index"
 
 
-def _bad_vectors(db: sqlite3.Connection) -> Iterator[str]:
-    width = 4 * int(meta(db, "dimension") or 0)
-    languages = set(meta(db, "languages").split())
+def _find_bad_vectors(db: sqlite3.Connection) -> Iterator[str]:
+    width = 4 * int(read_meta(db, "dimension") or 0)
+    languages = set(read_meta(db, "languages").split())
     rows = db.execute(
         "SELECT passage.id, language, value FROM vector"
         " JOIN passage ON passage.number = vector.passage ORDER BY passage.id"
@@ -284,12 +290,12 @@ def _bad_vectors(db: sqlite3.Connection) -> Iterator[str]:
                 yield f"{id} has a vector {problem}"
 
 
-def _bad_build(db: sqlite3.Connection) -> Iterator[str]:
-    missing = build.pending(db)
+def _find_bad_build(db: sqlite3.Connection) -> Iterator[str]:
+    missing = build.count_pending(db)
     if not build.is_built(db):
-        yield f"it is not built: {missing:,} of {build.count(db):,} passages want a vector"
+        yield f"it is not built: {missing:,} of {build.count_passages(db):,} passages want a vector"
         return
     if missing:
         yield f"{missing:,} passages have no vector"
-    if (now := build.snapshot_of(db)) != (then := meta(db, "snapshot")):
+    if (now := build.snapshot_of(db)) != (then := read_meta(db, "snapshot")):
         yield f"its passages changed since it was built: snapshot {now} instead of {then}"

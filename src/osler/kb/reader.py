@@ -13,16 +13,22 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
 from osler.errors import UnknownPassage
 from osler.kb import check, search
-from osler.kb.check import Info, Provenance
+from osler.kb.check import KnowledgeBaseInfo, Provenance
 from osler.kb.index import build
 from osler.kb.ingest import rejects
 from osler.kb.ingest.rejects import DeadLetter
 from osler.kb.search import lexicon
-from osler.kb.search.base import EVERYTHING, TIES, Choice, Filter, Ranking
+from osler.kb.search.base import EVERYTHING, TIES, BackendChoice, PassageFilter, Ranking
 from osler.kb.store import access, snapshots
 from osler.kb.store import export as exporting
-from osler.kb.store.export import Exported, Form
-from osler.kb.store.passages import Progress, by_number, meta, numbered, silent
+from osler.kb.store.export import ExportResult, Form
+from osler.kb.store.passages import (
+    Progress,
+    ignore_progress,
+    read_by_number,
+    read_meta,
+    read_numbered,
+)
 from osler.kb.store.snapshots import Snapshot
 from osler.types import Passage
 
@@ -61,13 +67,13 @@ class Derived(Protocol):
         ...
 
 
-class Reading:
+class KnowledgeBaseReader:
     """The half of a `KnowledgeBase` that reads and searches; it takes no lock."""
 
     def __init__(
         self,
         path: Path,
-        engine: Choice = Choice(),  # noqa: B008 - frozen
+        engine: BackendChoice = BackendChoice(),  # noqa: B008 - frozen
         derived: Derived | None = None,
     ) -> None:
         """Use `KnowledgeBase.create` or `open`."""
@@ -75,8 +81,8 @@ class Reading:
         self._derived = derived
         self._attached: dict[type[Attached], Attached] = {}
         self._attaching = threading.Lock()
-        self.readers = access.Readers(path)
-        self._engines = search.Engines(path, self.readers, engine)
+        self.readers = access.ReaderPool(path)
+        self._engines = search.SearchBackends(path, self.readers, engine)
 
     def attach(self, kind: type[A], make: Callable[[], A]) -> A:
         """Returns the one object of its kind that is kept open with this knowledge base.
@@ -114,7 +120,7 @@ class Reading:
         source: str | None = None,
         since: datetime | None = None,
         progress: Progress | None = None,
-    ) -> Exported:
+    ) -> ExportResult:
         """Writes every passage with its provenance; the file is whole or not there.
 
         `form` is told by the name's ending where it is not given; only of one `source`, and
@@ -124,31 +130,31 @@ class Reading:
         """
         chosen = exporting.form_of(path, form)
         first = 0 if since is None else int(since.timestamp())
-        with self.readers.borrow() as db, access.still(db):
-            return exporting.export(
-                db, path, chosen, source=source, since=first, progress=progress or silent
+        with self.readers.borrow() as db, access.read_transaction(db):
+            return exporting.write_export(
+                db, path, chosen, source=source, since=first, progress=progress or ignore_progress
             )
 
     def dead_letters(self, source: str | None = None) -> list[DeadLetter]:
         """What was to be read and could not be, the latest first."""
-        with self.readers.borrow() as db, access.still(db):
-            return list(rejects.dead(db, source))
+        with self.readers.borrow() as db, access.read_transaction(db):
+            return list(rejects.list_dead_letters(db, source))
 
     def provenance(self, id: str) -> Provenance:
         """Where the passage's document comes from. Raises `UnknownPassage` as `get` does."""
         self.get(id)
         with self.readers.borrow() as db:
-            return check.provenance(db, id)
+            return check.read_provenance(db, id)
 
-    def snapshots(self) -> list[Snapshot]:
+    def list_snapshots(self) -> list[Snapshot]:
         """All named copies, the oldest first."""
-        return snapshots.listed(self.path)
+        return snapshots.list_snapshots(self.path)
 
     @property
     def snapshot(self) -> str:
         """Names the passages and the encoder of the last build; empty before the first."""
         with self.readers.borrow() as db:
-            return meta(db, "snapshot")
+            return read_meta(db, "snapshot")
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -156,7 +162,7 @@ class Reading:
         with self.readers.borrow() as db:
             return tuple(row[0] for row in db.execute(_SOURCES))
 
-    def lacking(self, sources: Iterable[str]) -> tuple[str, ...]:
+    def missing_sources(self, sources: Iterable[str]) -> tuple[str, ...]:
         """Those of `sources` that hold no document."""
         held = "SELECT 1 FROM document WHERE source = ? LIMIT 1"
         with self.readers.borrow() as db:
@@ -169,8 +175,8 @@ class Reading:
         ("12 of 240 passages are not indexed") and `KnowledgeBaseMismatch` (another encoder).
         """
         with self.readers.borrow() as db:
-            build.require(db, encoder)
-        self._engines.require()
+            build.require_built(db, encoder)
+        self._engines.require_backend()
 
     def get(self, id: str) -> Passage:
         """Raises `UnknownPassage`, whose `fix` names the nearest ids that exist."""
@@ -191,82 +197,86 @@ class Reading:
                 raise UnknownPassage(f"there is no passage {id!r}", fix=_nearest_ids(db, id))
             document, place = row
             around = "SELECT * FROM passage WHERE document = ? AND n BETWEEN ? AND ? ORDER BY n"
-            near = numbered(db, around, (document, place - n, place + n))
+            near = read_numbered(db, around, (document, place - n, place + n))
             return tuple(passage for _, passage in near)
 
-    def documents(self, source: str) -> Iterator[tuple[Passage, ...]]:
+    def read_documents(self, source: str) -> Iterator[tuple[Passage, ...]]:
         """The passages of each document of a source, in order; memory holds one document."""
-        with self.readers.borrow() as db, access.still(db):
+        with self.readers.borrow() as db, access.read_transaction(db):
             every = "SELECT * FROM passage WHERE source = ? ORDER BY document, n"
-            passages = (passage for _, passage in numbered(db, every, (source,)))
+            passages = (passage for _, passage in read_numbered(db, every, (source,)))
             for _, group in groupby(passages, key=lambda passage: passage.id.rpartition("#")[0]):
                 yield tuple(group)
 
-    def info(self) -> Info:
-        with self.readers.borrow() as db, access.still(db):
-            return check.info(db, self.path)
+    def info(self) -> KnowledgeBaseInfo:
+        with self.readers.borrow() as db, access.read_transaction(db):
+            return check.read_info(db, self.path)
 
     def verify(self) -> list[str]:
         """Every problem found, in words; empty when all is well. Reads everything."""
-        with self.readers.borrow() as db, access.still(db):
-            problems = [*check.verify(db)]
+        with self.readers.borrow() as db, access.read_transaction(db):
+            problems = [*check.find_problems(db)]
             if self._derived is not None:
                 problems += self._derived.find_problems(self.path, db)
-        return [*problems, *self._engines.problems()]
+        return [*problems, *self._engines.find_problems()]
 
     # Searching: `osler.retrieve` puts the `Retriever` Protocol over these
 
     def by_words(
-        self, terms: Sequence[str], *, k: int, within: Filter = EVERYTHING
+        self, terms: Sequence[str], *, k: int, within: PassageFilter = EVERYTHING
     ) -> list[Scored]:
         """The `k` best by BM25 among passages with any of `terms`; equal ones by id."""
-        return self._scored(self._engines.words().by_words(terms, k=k + TIES, within=within))[:k]
+        return self._score_passages(
+            self._engines.word_backend().by_words(terms, k=k + TIES, within=within)
+        )[:k]
 
     def by_vector(
-        self, query: Floats, *, encoder: str, k: int, within: Filter = EVERYTHING
+        self, query: Floats, *, encoder: str, k: int, within: PassageFilter = EVERYTHING
     ) -> list[Scored]:
         """The `k` best by inner product; equal ones by id; none at zero or below.
 
         Raises `KnowledgeBaseMismatch` when the vectors are of another encoder than `encoder`:
         they may have been made anew since this knowledge base was opened.
         """
-        engine = self._engines.vectors(encoder)
-        return self._scored(engine.by_vector(query, k=k, within=within))
+        engine = self._engines.vector_backend(encoder)
+        return self._score_passages(engine.by_vector(query, k=k, within=within))
 
-    def rankings(
+    def rank_by_both(
         self,
         terms: Sequence[str],
         query: Floats | None,
         *,
         encoder: str,
         k: int,
-        within: Filter = EVERYTHING,
+        within: PassageFilter = EVERYTHING,
     ) -> tuple[Ranking, Ranking]:
         """Passage numbers by vector and by words, in one request, for a fusion; see `passages`.
 
         Without `query` the first is empty. Raises what `by_vector` raises.
         """
-        engine = self._engines.vectors(encoder)
+        engine = self._engines.vector_backend(encoder)
         if query is None:
             return [], engine.by_words(terms, k=k, within=within)
         return engine.by_both(terms, query, k=k, within=within)
 
-    def ranking(self, terms: Sequence[str], *, k: int, within: Filter = EVERYTHING) -> Ranking:
+    def rank_by_words(
+        self, terms: Sequence[str], *, k: int, within: PassageFilter = EVERYTHING
+    ) -> Ranking:
         """Passage numbers by words alone, for a fusion; see `passages`."""
-        return self._engines.words().by_words(terms, k=k, within=within)
+        return self._engines.word_backend().by_words(terms, k=k, within=within)
 
-    def passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
+    def get_passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
         """Those that still exist."""
         with self.readers.borrow() as db:
-            return by_number(db, numbers)
+            return read_by_number(db, numbers)
 
-    def rarity(self, terms: Sequence[str]) -> dict[str, float]:
+    def term_rarity(self, terms: Sequence[str]) -> dict[str, float]:
         """How much each term tells, by how few passages hold it (inverse document frequency)."""
         with self.readers.borrow() as db:
-            return lexicon.rarity(db, terms)
+            return lexicon.term_rarity(db, terms)
 
-    def _scored(self, found: Ranking) -> list[Scored]:
-        passages = self.passages(number for number, _ in found)
+    def _score_passages(self, found: Ranking) -> list[Scored]:
+        passages = self.get_passages(number for number, _ in found)
         scored = [(passages[number], score) for number, score in found if number in passages]
         return sorted(scored, key=lambda pair: (-pair[1], pair[0].id))
 

@@ -1,7 +1,7 @@
 """Prompts are files with a contract.
 
 `kag/decompose.md` and `kag/decompose.zh.md` stand side by side. Front matter says
-where the wording comes from and which variables it takes; `render` refuses a
+where the wording comes from and which variables it takes; `render_prompt` refuses a
 missing and an unknown one. A prompt's hash goes with every model call.
 """
 
@@ -27,7 +27,7 @@ class BadPrompt(OslerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptFile:
     name: str
     language: Language
     source: str
@@ -44,13 +44,13 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedPrompt:
     text: str
     identity: str
 
 
 @cache
-def load(name: str, language: Language) -> Prompt:
+def load_prompt(name: str, language: Language) -> PromptFile:
     """Reads a prompt file. Raises `BadPrompt` when it is absent or has no contract."""
     suffix = "" if language == "en" else f".{language}"
     resource = files(__package__).joinpath(f"{name}{suffix}.md")
@@ -63,17 +63,17 @@ def load(name: str, language: Language) -> Prompt:
     if not separator or not {"source", "variables"} <= fields.keys():
         raise BadPrompt(f"{name}{suffix}.md needs front matter with `source` and `variables`")
     variables = frozenset(filter(None, fields["variables"].strip("[]").replace(",", " ").split()))
-    return Prompt(name, language, fields["source"], variables, body.strip("\n"))
+    return PromptFile(name, language, fields["source"], variables, body.strip("\n"))
 
 
-def render(name: str, language: Language, **values: object) -> Rendered:
+def render_prompt(name: str, language: Language, **values: object) -> RenderedPrompt:
     """The prompt with its variables filled in; raises `BadPrompt` unless they fit exactly."""
-    prompt = load(name, language)
-    _check(prompt, values)
-    return Rendered(_template(prompt.body).render(values), prompt.identity)
+    prompt = load_prompt(name, language)
+    _check_values(prompt, values)
+    return RenderedPrompt(_compiled_template(prompt.body).render(values), prompt.identity)
 
 
-def _check(prompt: Prompt, values: Mapping[str, object]) -> None:
+def _check_values(prompt: PromptFile, values: Mapping[str, object]) -> None:
     if missing := prompt.variables - values.keys():
         raise BadPrompt(f"{prompt.name}: missing {', '.join(sorted(missing))}")
     if unknown := values.keys() - prompt.variables:
@@ -81,13 +81,13 @@ def _check(prompt: Prompt, values: Mapping[str, object]) -> None:
 
 
 @cache
-def _template(body: str) -> Template:
+def _compiled_template(body: str) -> Template:
     """Compiling takes a hundred times as long as rendering, and a strategy renders at each step."""
-    return _environment().from_string(body)
+    return _sandbox_environment().from_string(body)
 
 
 @cache
-def _environment() -> SandboxedEnvironment:
+def _sandbox_environment() -> SandboxedEnvironment:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 

@@ -12,10 +12,10 @@ from osler.llm.transformers.hub import (
     Device,
     Dtype,
     Weights,
-    libraries,
-    named,
+    load_libraries,
     open_model,
     open_tokenizer,
+    weights_name,
 )
 
 _BATCH = 8
@@ -48,7 +48,7 @@ class CrossEncoder:
         self._longest = longest
         self._batch = batch
         self._lock = threading.Lock()
-        self.name = named(weights)
+        self.name = weights_name(weights)
         if self._model.config.num_labels not in {1, 2}:
             raise ModelError(
                 f"{self.name} tells {self._model.config.num_labels} classes apart: it is no"
@@ -59,11 +59,13 @@ class CrossEncoder:
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         gone = threading.Event()
         try:
-            return await asyncio.to_thread(self._relevance, query, list(texts), gone)
+            return await asyncio.to_thread(self._score_in_thread, query, list(texts), gone)
         finally:
             gone.set()
 
-    def _relevance(self, query: str, texts: list[str], gone: threading.Event) -> tuple[float, ...]:
+    def _score_in_thread(
+        self, query: str, texts: list[str], gone: threading.Event
+    ) -> tuple[float, ...]:
         scores = [0.0] * len(texts)
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         with self._lock:
@@ -72,13 +74,13 @@ class CrossEncoder:
                     return ()
                 rows = order[at : at + self._batch]
                 for row, score in zip(
-                    rows, self._scored(query, [texts[i] for i in rows]), strict=True
+                    rows, self._score_texts(query, [texts[i] for i in rows]), strict=True
                 ):
                     scores[row] = score
         return tuple(scores)
 
-    def _scored(self, query: str, texts: list[str]) -> list[float]:
-        torch, _ = libraries()
+    def _score_texts(self, query: str, texts: list[str]) -> list[float]:
+        torch, _ = load_libraries()
         inputs: Any = self._tokenizer(
             [query] * len(texts),
             texts,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.search.base import EVERYTHING, Filter
-from osler.retrieve.hits import available, hits
+from osler.kb.search.base import EVERYTHING, PassageFilter
+from osler.retrieve.hits import rank_hits, source_errors
 from osler.text import language_of
 from osler.types import Hit
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Dense:
+class DenseRetriever:
     """Passages near the query; `[]` for a query in a language that the encoder does not know.
 
     An encoder that has not learned a language still gives vectors for it, and they
@@ -27,17 +27,17 @@ class Dense:
 
     kb: KnowledgeBase
     encoder: Encoder
-    within: Filter = EVERYTHING
+    within: PassageFilter = EVERYTHING
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         return await asyncio.to_thread(self._search, query, k)
 
     def _search(self, query: str, k: int) -> list[Hit]:
-        with available(self.kb, self.within.sources):
+        with source_errors(self.kb, self.within.sources):
             if language_of(query) not in self.encoder.languages:
                 return []
             vector = self.encoder.encode([query], kind="query")[0]
             found = self.kb.by_vector(
                 vector, encoder=self.encoder.identity, k=k, within=self.within
             )
-            return hits(found, query, "dense")
+            return rank_hits(found, query, "dense")

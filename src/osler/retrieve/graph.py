@@ -14,10 +14,11 @@ from osler.graph.items import Concept, Edge
 from osler.graph.link import Dictionary, Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
-from osler.retrieve.hits import hits
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.hits import rank_hits
+from osler.retrieve.relevance import OverlapRelevance
 from osler.retrieve.words import STOP_WORDS
-from osler.types import GRAPH, Hit, Passage, Relevance
+from osler.sources.catalogue import GRAPH
+from osler.types import Hit, Passage, Relevance
 
 RELATIONS = 10
 """How many relations are kept (§5.1.2)."""
@@ -59,7 +60,7 @@ class GraphRetriever:
     """
 
     graph: Graph
-    relevance: Relevance = field(default_factory=Overlap)
+    relevance: Relevance = field(default_factory=OverlapRelevance)
     fuzzy: bool = False
     concepts: int = 3
     """Of an ambiguous term or a free query, how many concepts are taken."""
@@ -71,53 +72,54 @@ class GraphRetriever:
         object.__setattr__(self, "_lookup", Lookup(self.graph))
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        """Definitions and relations as passages; their ids open with `Graph.passage`."""
-        term, asked = split(query)
-        found = await self.findings(term, asked or query, free=not asked)
+        """Definitions and relations as passages; their ids open with `Graph.get_passage`."""
+        term, asked = split_query(query)
+        found = await self.find_definitions(term, asked or query, free=not asked)
         scored: dict[str, tuple[Passage, float]] = {}
         for finding in found:
-            for passage, score in self._passages(finding):
+            for passage, score in self._finding_passages(finding):
                 scored.setdefault(passage.id, (passage, score))
         ranked = sorted(scored.values(), key=lambda pair: (-pair[1], pair[0].id))
-        return hits(ranked[:k], query, GRAPH)
+        return rank_hits(ranked[:k], query, GRAPH)
 
-    async def findings(self, term: str, query: str, *, free: bool = False) -> list[Finding]:
+    async def find_definitions(self, term: str, query: str, *, free: bool = False) -> list[Finding]:
         """One for each concept that the term names; for a free text, that it mentions.
 
         Raises `SourceUnavailable` when the graph cannot be read.
         """
         try:
-            known = await asyncio.to_thread(self._read, term, query, free)
+            known = await asyncio.to_thread(self._read_concepts, term, query, free)
         except (KnowledgeBaseError, OSError) as error:
             raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
         return [
-            Finding(concept, await self._ranked(query, concept, edges)) for concept, edges in known
+            Finding(concept, await self._rank_edges(query, concept, edges))
+            for concept, edges in known
         ]
 
-    def _read(self, term: str, query: str, free: bool) -> list[tuple[Concept, list[Edge]]]:
-        ids = self._mentioned(term) if free else self._named(term)
-        found = [(id, self.graph.concept(id)) for id in ids[: self.concepts]]
+    def _read_concepts(self, term: str, query: str, free: bool) -> list[tuple[Concept, list[Edge]]]:
+        ids = self._concepts_mentioned(term) if free else self._concepts_named(term)
+        found = [(id, self.graph.get_concept(id)) for id in ids[: self.concepts]]
         return [
-            (concept, self._lookup.related(id, query, most=_READ))
+            (concept, self._lookup.find_related(id, query, most=_READ))
             for id, concept in found
             if concept is not None
         ]
 
-    def _named(self, term: str) -> list[str]:
+    def _concepts_named(self, term: str) -> list[str]:
         return [match.concept for match in self._lookup.find(term, fuzzy=self.fuzzy)]
 
-    def _mentioned(self, text: str) -> list[str]:
-        return linked(self.graph, text, self.recogniser, ambiguous=True)
+    def _concepts_mentioned(self, text: str) -> list[str]:
+        return link_concepts(self.graph, text, self.recogniser, ambiguous=True)
 
-    async def _ranked(
+    async def _rank_edges(
         self, query: str, concept: Concept, edges: Sequence[Edge]
     ) -> tuple[tuple[Edge, float], ...]:
-        said = [_said(edge, concept) for edge in edges]
+        said = [_edge_words(edge, concept) for edge in edges]
         scores = await self.relevance.relevance(query, said)
         order = sorted(range(len(edges)), key=lambda n: (-scores[n], n))
         return tuple((edges[n], scores[n]) for n in order[:RELATIONS])
 
-    def _passages(self, finding: Finding) -> list[tuple[Passage, float]]:
+    def _finding_passages(self, finding: Finding) -> list[tuple[Passage, float]]:
         """The definition stands first, as in the paper's text; then relations by relevance."""
         concept = finding.concept
         best = max((score for _, score in finding.relations), default=0.0)
@@ -128,20 +130,20 @@ class GraphRetriever:
         return [(definition, best + 1.0), *found] if definition else found
 
 
-def linked(
+def link_concepts(
     graph: Graph, text: str, recogniser: Recogniser | None = None, *, ambiguous: bool = False
 ) -> list[str]:
     """Concepts that a text mentions, those of the longest names first, none twice.
 
     Of a name of several concepts all are taken when `ambiguous`, else the first. Blocks.
     """
-    mentions = (recogniser or Dictionary(graph, STOP_WORDS)).mentions(text)
+    mentions = (recogniser or Dictionary(graph, STOP_WORDS)).find_mentions(text)
     longest = sorted(mentions, key=lambda mention: (mention.start - mention.end, mention.start))
     most = None if ambiguous else 1
     return list(dict.fromkeys(id for mention in longest for id in mention.concepts[:most]))
 
 
-def split(query: str) -> tuple[str, str]:
+def split_query(query: str) -> tuple[str, str]:
     """Term and query of `term , query`, at the first " , ": terms contain commas."""
     mark = next((mark for mark in (" , ", "，") if mark in query), None)
     if mark is None:
@@ -150,7 +152,7 @@ def split(query: str) -> tuple[str, str]:
     return term.strip(), asked.strip() or term.strip()
 
 
-def _said(edge: Edge, concept: Concept) -> str:
+def _edge_words(edge: Edge, concept: Concept) -> str:
     """What a relation adds to its concept: the other end and the predicate, as words."""
     other = edge.object_name if edge.subject == concept.id else edge.subject_name
     return f"{edge.predicate.replace('_', ' ')} {other}"
@@ -167,7 +169,7 @@ class FormHit:
     """In [0, 1]."""
 
 
-async def find(
+async def find_forms(
     graph: Graph,
     subject: str,
     predicate: str,
@@ -184,12 +186,14 @@ async def find(
     case. Relations whose predicate fits with no more than `least` are left out. The best
     predicate first, equal ones in the order of the graph.
     """
-    matches = await asyncio.to_thread(graph.exact, subject)
+    matches = await asyncio.to_thread(graph.find_exact, subject)
     ids = [match.concept for match in matches]
-    edges = await asyncio.to_thread(graph.neighbours, ids)
+    edges = await asyncio.to_thread(graph.find_neighbours, ids)
     kinds = list(dict.fromkeys(edge.predicate for edge in edges))
     said = [kind.replace("_", " ") for kind in kinds]
-    scores = await (relevance or Overlap(beta=1.0)).relevance(predicate.replace("_", " "), said)
+    scores = await (relevance or OverlapRelevance(beta=1.0)).relevance(
+        predicate.replace("_", " "), said
+    )
     fits = {kind: score for kind, score in zip(kinds, scores, strict=True) if score > least}
     others = {edge: edge.object if edge.subject in ids else edge.subject for edge in edges}
     typed = await asyncio.to_thread(_of_type, graph, list(others.values()), target_type)

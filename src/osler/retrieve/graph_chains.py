@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
-from osler.graph.chains import Chain, between, outward, verbalise
+from osler.graph.chains import ConceptChain, find_chains_between, find_chains_from, verbalise_chain
 from osler.graph.link import Recogniser
 from osler.graph.store import Graph
-from osler.retrieve.graph import linked
-from osler.retrieve.hits import hits
-from osler.retrieve.relevance import Overlap
-from osler.types import GRAPH, Hit, Relevance
+from osler.retrieve.graph import link_concepts
+from osler.retrieve.hits import rank_hits
+from osler.retrieve.relevance import OverlapRelevance
+from osler.sources.catalogue import GRAPH
+from osler.types import Hit, Relevance
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class ChainRetriever:
     """
 
     graph: Graph
-    relevance: Relevance = field(default_factory=Overlap)
+    relevance: Relevance = field(default_factory=OverlapRelevance)
     recogniser: Recogniser | None = None
     """`None` = the graph's own names."""
     hops: int = 3
@@ -35,39 +36,41 @@ class ChainRetriever:
     """Chains of each pair that are reranked."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        """Each hit is one chain in words; its id opens with `Graph.passage`."""
+        """Each hit is one chain in words; its id opens with `Graph.get_passage`."""
         try:
-            chains = await asyncio.to_thread(self._chains, query)
-            texts = [verbalise(chain).replace("_", " ") for chain in chains]
+            chains = await asyncio.to_thread(self._find_chains, query)
+            texts = [verbalise_chain(chain).replace("_", " ") for chain in chains]
             suits = await self.relevance.relevance(query, texts)
             weighed = [
                 (chain.score * (1 + suit), chain) for chain, suit in zip(chains, suits, strict=True)
             ]
             weighed.sort(key=lambda pair: (-pair[0], pair[1].names))
-            return await asyncio.to_thread(self._hits, query, weighed[:k])
+            return await asyncio.to_thread(self._chain_hits, query, weighed[:k])
         except (KnowledgeBaseError, OSError) as error:
             raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
 
-    def _chains(self, query: str) -> list[Chain]:
-        linked = self._linked(query)
+    def _find_chains(self, query: str) -> list[ConceptChain]:
+        linked = self._link_query(query)
         pairs = combinations(linked, 2)
         found = [
             chain
             for one, other in pairs
-            for chain in between(self.graph, one, other, hops=self.hops, k=self.candidates)
+            for chain in find_chains_between(
+                self.graph, one, other, hops=self.hops, k=self.candidates
+            )
         ]
         if not found:
-            around = (outward(self.graph, id, hops=2, k=self.candidates) for id in linked)
+            around = (find_chains_from(self.graph, id, hops=2, k=self.candidates) for id in linked)
             found = [chain for chains in around for chain in chains]
         return found
 
-    def _linked(self, query: str) -> list[str]:
-        return linked(self.graph, query, self.recogniser)[: self.most_concepts]
+    def _link_query(self, query: str) -> list[str]:
+        return link_concepts(self.graph, query, self.recogniser)[: self.most_concepts]
 
-    def _hits(self, query: str, weighed: list[tuple[float, Chain]]) -> list[Hit]:
+    def _chain_hits(self, query: str, weighed: list[tuple[float, ConceptChain]]) -> list[Hit]:
         scored = []
         for score, chain in weighed:
-            concept = self.graph.concept(chain.concepts[0])
+            concept = self.graph.get_concept(chain.concepts[0])
             if concept is not None:
                 scored.append((self.graph.chain_passage(concept, chain), score))
-        return hits(scored, query, GRAPH)
+        return rank_hits(scored, query, GRAPH)

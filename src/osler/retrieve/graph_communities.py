@@ -15,17 +15,18 @@ from osler.graph.communities import Communities, Community
 from osler.graph.link import Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
-from osler.retrieve.graph import linked
-from osler.retrieve.hits import hits
-from osler.retrieve.relevance import Overlap
-from osler.types import GRAPH, Hit, Passage, Relevance
+from osler.retrieve.graph import link_concepts
+from osler.retrieve.hits import rank_hits
+from osler.retrieve.relevance import OverlapRelevance
+from osler.sources.catalogue import GRAPH
+from osler.types import Hit, Passage, Relevance
 
 _LEAST = 2
 """Concepts of a community that says more than one of its concepts does."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CommunityHit:
     """A community that bears on a query."""
 
     community: Community
@@ -44,7 +45,7 @@ class CommunityRetriever:
     """
 
     graph: Graph
-    relevance: Relevance = field(default_factory=Overlap)
+    relevance: Relevance = field(default_factory=OverlapRelevance)
     recogniser: Recogniser | None = None
     """`None` = the graph's own names."""
     most_concepts: int = 6
@@ -57,18 +58,18 @@ class CommunityRetriever:
         object.__setattr__(self, "_lookup", Lookup(self.graph))
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        """Each hit is one community; its id opens with `Graph.passage`.
+        """Each hit is one community; its id opens with `Graph.get_passage`.
 
         Raises `SourceUnavailable` when the communities have not been found, or not of the
         graph as it is now.
         """
-        found = await self.found(query, k=k)
-        return hits(((one.passage, one.score) for one in found), query, GRAPH)
+        found = await self.find_communities(query, k=k)
+        return rank_hits(((one.passage, one.score) for one in found), query, GRAPH)
 
-    async def found(self, query: str, *, k: int) -> list[Found]:
+    async def find_communities(self, query: str, *, k: int) -> list[CommunityHit]:
         """As `search`, with the communities themselves."""
         try:
-            likely = await asyncio.to_thread(self._likely, query)
+            likely = await asyncio.to_thread(self._likely_communities, query)
         except KnowledgeBaseError as error:
             message = f"the communities cannot be searched: {error.message}"
             raise SourceUnavailable(message, fix=error.fix) from error
@@ -76,36 +77,38 @@ class CommunityRetriever:
             raise SourceUnavailable(f"the communities cannot be searched: {error}") from error
         suits = await self.relevance.relevance(query, [passage.text for _, passage, _ in likely])
         weighed = [
-            Found(community, passage, share * (1 + suit))
+            CommunityHit(community, passage, share * (1 + suit))
             for (community, passage, share), suit in zip(likely, suits, strict=True)
         ]
         return sorted(weighed, key=lambda one: (-one.score, one.passage.id))[:k]
 
-    def _likely(self, query: str) -> list[tuple[Community, Passage, float]]:
+    def _likely_communities(self, query: str) -> list[tuple[Community, Passage, float]]:
         communities = Communities(self.graph)
-        concepts = linked(self.graph, query, self.recogniser)[: self.most_concepts]
-        numbers = self.graph.numbers(concepts)
-        shares = _shares(communities, [(1.0, [n]) for n in numbers])
+        concepts = link_concepts(self.graph, query, self.recogniser)[: self.most_concepts]
+        numbers = self.graph.numbers_of(concepts)
+        shares = _community_shares(communities, [(1.0, [n]) for n in numbers])
         if not shares:
-            words = self._lookup.sharing(query)
-            heads = self.graph.arrays()["heads"]
-            shares = _shares(communities, [(w, np.unique(heads[of]).tolist()) for w, of in words])
+            words = self._lookup.find_sharing(query)
+            heads = self.graph.load_arrays()["heads"]
+            shares = _community_shares(
+                communities, [(w, np.unique(heads[of]).tolist()) for w, of in words]
+            )
         best = sorted(shares, key=lambda pair: (-pair[1], pair[0].number))[: self.candidates]
-        return [(one, communities.passage(one), share) for one, share in best]
+        return [(one, communities.get_passage(one), share) for one, share in best]
 
 
-def _shares(
+def _community_shares(
     communities: Communities, weighed: Sequence[tuple[float, Iterable[int]]]
 ) -> list[tuple[Community, float]]:
     """Communities with the share of the weight that their concepts have, less for large ones."""
     held: defaultdict[int, float] = defaultdict(float)
-    leaves = communities.leaves()
+    leaves = communities.leaf_numbers()
     for weight, numbers in weighed:
         places = {int(leaf) for leaf in np.unique(leaves[list(numbers)]) if leaf >= 0}
-        for number in {above for leaf in places for above in communities.above(leaf)}:
+        for number in {above for leaf in places for above in communities.list_ancestors(leaf)}:
             held[number] += weight
     total = sum(weight for weight, _ in weighed)
-    found = ((communities.numbered(number), weight) for number, weight in held.items())
+    found = ((communities.get_community(number), weight) for number, weight in held.items())
     return [
         (one, weight / total / log2(one.size) ** 0.5) for one, weight in found if one.size >= _LEAST
     ]

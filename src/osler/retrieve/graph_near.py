@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
-from osler.graph.chains import nearest
+from osler.graph.chains import rank_nearest
 from osler.graph.items import Concept, Edge
 from osler.graph.link import Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
-from osler.retrieve.graph import linked
-from osler.retrieve.hits import hits
-from osler.retrieve.relevance import Overlap
-from osler.types import GRAPH, Hit, Passage, Relevance
+from osler.retrieve.graph import link_concepts
+from osler.retrieve.hits import rank_hits
+from osler.retrieve.relevance import OverlapRelevance
+from osler.sources.catalogue import GRAPH
+from osler.types import Hit, Passage, Relevance
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ class NearRetriever:
     mentions none."""
 
     graph: Graph
-    relevance: Relevance = field(default_factory=Overlap)
+    relevance: Relevance = field(default_factory=OverlapRelevance)
     recogniser: Recogniser | None = None
     """`None` = the graph's own names."""
     most_concepts: int = 6
@@ -46,17 +47,17 @@ class NearRetriever:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lookup", Lookup(self.graph))
 
-    async def concepts(self, query: str, *, k: int) -> list[tuple[Concept, float]]:
+    async def nearest_concepts(self, query: str, *, k: int) -> list[tuple[Concept, float]]:
         """The nearest concepts, those mentioned among them, with their shares of the walks."""
-        return await self._reading(lambda: self._concepts(query, k))
+        return await self._read_graph(lambda: self._walk_concepts(query, k))
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        """Each hit is one relation; its id opens with `Graph.passage`.
+        """Each hit is one relation; its id opens with `Graph.get_passage`.
 
         Its score is what the walks carry over it, in (0, 1), times one to two as it suits
         the query. Raises `SourceUnavailable` when the graph cannot be read.
         """
-        found = await self._reading(lambda: self._relations(query))
+        found = await self._read_graph(lambda: self._nearest_relations(query))
         texts = [" ".join(edge.triple).replace("_", " ") for edge, _, _ in found]
         suits = await self.relevance.relevance(query, texts)
         weighed = [
@@ -64,24 +65,29 @@ class NearRetriever:
             for (_, passage, share), suit in zip(found, suits, strict=True)
         ]
         ranked = sorted(weighed, key=lambda pair: (-pair[1], pair[0].id))
-        return hits(ranked[:k], query, GRAPH)
+        return rank_hits(ranked[:k], query, GRAPH)
 
-    async def _reading(self, read: Callable[[], T]) -> T:
+    async def _read_graph(self, read: Callable[[], T]) -> T:
         try:
             return await asyncio.to_thread(read)
         except (KnowledgeBaseError, OSError) as error:
             raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
 
-    def _concepts(self, query: str, k: int) -> list[tuple[Concept, float]]:
-        seeds = linked(self.graph, query, self.recogniser)[: self.most_concepts]
-        found = ((self.graph.concept(id), share) for id, share in nearest(self.graph, seeds, k=k))
+    def _walk_concepts(self, query: str, k: int) -> list[tuple[Concept, float]]:
+        seeds = link_concepts(self.graph, query, self.recogniser)[: self.most_concepts]
+        found = (
+            (self.graph.get_concept(id), share)
+            for id, share in rank_nearest(self.graph, seeds, k=k)
+        )
         return [(concept, share) for concept, share in found if concept is not None]
 
-    def _relations(self, query: str) -> list[tuple[Edge, Passage, float]]:
-        near = {concept.id: (concept, share) for concept, share in self._concepts(query, self.near)}
+    def _nearest_relations(self, query: str) -> list[tuple[Edge, Passage, float]]:
+        near = {
+            concept.id: (concept, share) for concept, share in self._walk_concepts(query, self.near)
+        }
         edges: dict[Edge, None] = {}
         for id in near:
-            edges.update(dict.fromkeys(self._lookup.related(id, query, most=_READ)))
+            edges.update(dict.fromkeys(self._lookup.find_related(id, query, most=_READ)))
         found = []
         for edge in edges:
             ends = [near[id] for id in (edge.subject, edge.object) if id in near]

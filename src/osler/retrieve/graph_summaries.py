@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 
 from osler.errors import MalformedOutput
-from osler.graph.communities import Communities, Community, Digest
-from osler.graph.verbalize import verbalise
+from osler.graph.communities import Communities, Community, CommunityDigest
+from osler.graph.verbalize import verbalise_chain
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.prompts import Rendered, render
+from osler.prompts import RenderedPrompt, render_prompt
 from osler.text import is_cjk, one_line
 from osler.trace import Run
 from osler.types import Language, Passage
@@ -26,23 +26,25 @@ _LONGEST = 1000
 
 
 @dataclass(frozen=True)
-class Teller:
+class CommunitySummariser:
     """Writes what a community is about."""
 
     model: LanguageModel
     sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.0))
 
-    async def tell(self, communities: Communities, community: Community, run: Run) -> Passage:
+    async def summarise_community(
+        self, communities: Communities, community: Community, run: Run
+    ) -> Passage:
         """The summary, which is stored and opens by its id.
 
         Raises `MalformedOutput` when the model says nothing of the community's concepts
         even when asked again, and what the model raises.
         """
-        digest = await asyncio.to_thread(communities.digest, community, relations=STATED)
-        prompt = _prompt(community, digest)
+        digest = await asyncio.to_thread(communities.make_digest, community, relations=STATED)
+        prompt = _summary_prompt(community, digest)
 
         def parse(reply: Completion) -> str:
-            return _about(reply.text, digest)
+            return _summary_text(reply.text, digest)
 
         asked = [Message("user", prompt.text)]
         text = await ask(
@@ -54,37 +56,37 @@ class Teller:
             role="summariser",
             prompt=prompt.identity,
         )
-        return await asyncio.to_thread(communities.keep, community, text, self.model.name)
+        return await asyncio.to_thread(communities.store_summary, community, text, self.model.name)
 
-    async def tell_all(
+    async def summarise_all(
         self, communities: Communities, wanted: Iterable[Community], run: Run
     ) -> AsyncIterator[tuple[Community, Passage | MalformedOutput]]:
         """One after the other, those that have a summary already left out; a reply that
         cannot be used is given back as what is wrong with it, and the next is asked for."""
         for community in wanted:
-            if await asyncio.to_thread(communities.told, community) is not None:
+            if await asyncio.to_thread(communities.read_summary, community) is not None:
                 continue
             try:
-                yield community, await self.tell(communities, community, run)
+                yield community, await self.summarise_community(communities, community, run)
             except MalformedOutput as error:
                 yield community, error
 
 
-def _prompt(community: Community, digest: Digest) -> Rendered:
+def _summary_prompt(community: Community, digest: CommunityDigest) -> RenderedPrompt:
     """In the language of most of its names."""
     chinese = sum(any(map(is_cjk, name)) for name in digest.names)
     language: Language = "zh" if 2 * chinese > len(digest.names) else "en"
-    return render(
+    return render_prompt(
         "graph/community",
         language,
         size=community.size,
         concepts=list(digest.names),
         definitions=list(digest.definitions),
-        relations=[verbalise(chain) for chain in digest.relations],
+        relations=[verbalise_chain(chain) for chain in digest.relations],
     )
 
 
-def _about(text: str, digest: Digest) -> str:
+def _summary_text(text: str, digest: CommunityDigest) -> str:
     """The reply on one line, at most as long as a passage and not cut in a sentence."""
     line = one_line(text)
     ends = [name for chain in digest.relations for name in chain.names]

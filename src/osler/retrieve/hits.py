@@ -11,7 +11,7 @@ from osler.kb.store.passages import Scope
 from osler.types import Hit, Passage
 
 
-def hits(scored: Iterable[tuple[Passage, float]], query: str, finder: str) -> list[Hit]:
+def rank_hits(scored: Iterable[tuple[Passage, float]], query: str, finder: str) -> list[Hit]:
     """Ranked from 1 in the order given."""
     return [
         Hit(passage, score, rank, query, finder) for rank, (passage, score) in enumerate(scored, 1)
@@ -19,11 +19,11 @@ def hits(scored: Iterable[tuple[Passage, float]], query: str, finder: str) -> li
 
 
 @contextmanager
-def available(kb: KnowledgeBase, scope: Scope) -> Iterator[None]:
+def source_errors(kb: KnowledgeBase, scope: Scope) -> Iterator[None]:
     """Raises `SourceUnavailable` for sources that are not there and for those that fail."""
     names = "the knowledge base" if scope is None else f"source {', '.join(scope)}"
     try:
-        if lacking := kb.lacking(scope or ()):
+        if lacking := kb.missing_sources(scope or ()):
             raise SourceUnavailable(
                 f"the knowledge base holds no source {', '.join(lacking)}",
                 fix=f"run `osler kb add PATH --source {lacking[0]}`",

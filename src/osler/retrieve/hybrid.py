@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.search.base import EVERYTHING, Filter, Ranking
+from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
 from osler.retrieve.fuse import rrf
-from osler.retrieve.hits import available
-from osler.retrieve.words import terms
+from osler.retrieve.hits import source_errors
+from osler.retrieve.words import content_terms
 from osler.text import language_of
 from osler.types import Hit, Passage
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Hybrid:
+class HybridRetriever:
     """Reciprocal Rank Fusion of a dense and a lexical ranking; scores are fused ones.
 
     Both rankings come of one request to the engine, as numbers, and only the passages that
@@ -27,7 +27,7 @@ class Hybrid:
     gives the same scores (Qdrant counts ranks from 0, the paper from 1), and a hit can say
     which ranking found it. A query that one of them finds nothing for is ranked by the
     other alone; a query in a language that the encoder does not know is not searched by
-    meaning, as in `Dense`.
+    meaning, as in `DenseRetriever`.
 
     With MiniLM, k = 10 and weights 1 : 0.7 the reciprocal rank was .958 on 1,000 questions
     about abstracts and .689 on 1,000 consumer questions; the better of the two alone had .945
@@ -37,7 +37,7 @@ class Hybrid:
 
     kb: KnowledgeBase
     encoder: Encoder
-    within: Filter = EVERYTHING
+    within: PassageFilter = EVERYTHING
     dense_weight: float = 1.0
     lexical_weight: float = 0.7
     constant: float = 10.0
@@ -47,37 +47,41 @@ class Hybrid:
     .002 and took 1.12 times as long."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        return await asyncio.to_thread(self._search, query, k)
+        return await asyncio.to_thread(self._search_index, query, k)
 
-    def _search(self, query: str, k: int) -> list[Hit]:
-        with available(self.kb, self.within.sources):
-            dense, lexical = self._rankings(query, max(k, self.depth))
+    def _search_index(self, query: str, k: int) -> list[Hit]:
+        with source_errors(self.kb, self.within.sources):
+            dense, lexical = self._rank_both(query, max(k, self.depth))
             near = {number for number, _ in dense}
             return [
                 Hit(passage, score, rank, query, "dense" if number in near else "lexical")
-                for rank, (number, passage, score) in enumerate(self._fused(dense, lexical, k), 1)
+                for rank, (number, passage, score) in enumerate(
+                    self._fuse_rankings(dense, lexical, k), 1
+                )
             ]
 
-    def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
+    def _rank_both(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
         known = language_of(query) in self.encoder.languages
         vector = self.encoder.encode([query], kind="query")[0] if known else None
-        return self.kb.rankings(
-            terms(query), vector, encoder=self.encoder.identity, k=depth, within=self.within
+        return self.kb.rank_by_both(
+            content_terms(query), vector, encoder=self.encoder.identity, k=depth, within=self.within
         )
 
-    def _fused(self, dense: Ranking, lexical: Ranking, k: int) -> list[tuple[int, Passage, float]]:
+    def _fuse_rankings(
+        self, dense: Ranking, lexical: Ranking, k: int
+    ) -> list[tuple[int, Passage, float]]:
         fused = rrf(
             [[number for number, _ in ranking] for ranking in (dense, lexical)],
             weights=(self.dense_weight, self.lexical_weight),
             k=self.constant,
         )
-        passages = self.kb.passages(number for number, _ in _cut(fused, k))
+        passages = self.kb.get_passages(number for number, _ in _cut_ranking(fused, k))
         if len(passages) < min(k, len(fused)):  # some were taken out since the last build
-            passages = self.kb.passages(number for number, _ in fused)
+            passages = self.kb.get_passages(number for number, _ in fused)
         found = [(n, passages[n], score) for n, score in fused if n in passages]
         return sorted(found, key=lambda row: (-row[2], row[1].id))[:k]
 
 
-def _cut(fused: Ranking, k: int) -> Ranking:
+def _cut_ranking(fused: Ranking, k: int) -> Ranking:
     """The first `k`, and those after them with the same score as the last."""
     return [pair for pair in fused if pair[1] >= fused[k - 1][1]] if len(fused) > k else fused

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from osler.extract.derived import Extractions
-from osler.extract.indexes.entity_graph import Web, Webs
+from osler.extract.indexes.entity_graph import EntityGraph, EntityGraphs
 from osler.extract.indexes.kinds import Kind
 from osler.graph.lookup import Lookup
-from osler.graph.normal import normal
+from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.search.base import EVERYTHING, Filter, Ranking
+from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
 from osler.retrieve.fuse import rrf
-from osler.retrieve.hits import available
+from osler.retrieve.hits import source_errors
 from osler.retrieve.names import names_in
 from osler.retrieve.sources import Fusion
-from osler.retrieve.words import STOP_WORDS, terms
+from osler.retrieve.words import STOP_WORDS, content_terms
 from osler.text import language_of
 from osler.types import Hit
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class IndexWeights:
     """What each ranking counts in the fusion, against 1 for the chunks' by meaning.
 
     Chosen on 150 questions of 2WikiMultihopQA that no table reports on: recall@5 .71 by the
@@ -61,16 +61,16 @@ class Walk:
     passages: float = 0.0
     """What the chunks found by meaning weigh as seeds beside the names. HippoRAG 2 has 0.05; its
     walk is the only ranking. Fused with the chunks' own, a walk that begins at them too says
-    little that they do not: recall@5 .73 instead of .86 (see `Weights`)."""
+    little that they do not: recall@5 .73 instead of .86 (see `IndexWeights`)."""
     likeness: float = 0.8
     """Of a name that is nearly spelt so (KAG's threshold of fuzzy linking)."""
 
 
 @dataclass(frozen=True)
-class Named:
+class NameRankings:
     """The query's names among those of the chunks."""
 
-    webs: Webs
+    webs: EntityGraphs
     fuzzy: bool = True
     """Whether names that are not there are looked for as nearly spelt so, which needs the extra
     `graph` and a concept graph."""
@@ -82,38 +82,43 @@ class Named:
         found = Lookup(graph) if graph is not None and self.fuzzy else None
         object.__setattr__(self, "_lookup", found)
 
-    def rankings(self, query: str, near: Ranking, *, k: int, within: Filter) -> dict[str, Ranking]:
+    def rank_by_name(
+        self, query: str, near: Ranking, *, k: int, within: PassageFilter
+    ) -> dict[str, Ranking]:
         """Passage numbers by the exact names, by the nearly spelt ones, and by the walk.
 
         `near`: chunks found otherwise, from which the walk begins too.
         """
-        web = self.webs.now()
-        exact = self.webs.linked(query, STOP_WORDS)
-        likely = [entity for entity in self._likely(web, query) if entity not in exact]
+        web = self.webs.load_current()
+        exact = self.webs.link_entities(query, STOP_WORDS)
+        likely = [entity for entity in self._likeliest_entities(web, query) if entity not in exact]
         seeds = {entity: 1 / max(1, int(web.held[entity])) for entity in (*exact, *likely)}
         found = {
-            "exact": web.naming(exact),
-            "fuzzy": web.naming(likely),
-            "walk": web.walked(seeds, self.walk.restart, self._also(near, seeds)) if seeds else [],
+            "exact": web.rank_by_names(exact),
+            "fuzzy": web.rank_by_names(likely),
+            "walk": web.rank_by_walk(seeds, self.walk.restart, self._near_weights(near, seeds))
+            if seeds
+            else [],
         }
         return {
-            name: self.webs.kept(ranking, k=k, within=within) for name, ranking in found.items()
+            name: self.webs.filter_ranking(ranking, k=k, within=within)
+            for name, ranking in found.items()
         }
 
-    def _likely(self, web: Web, query: str) -> list[int]:
+    def _likeliest_entities(self, web: EntityGraph, query: str) -> list[int]:
         """Of each name in the query that is none of the chunks', the likest that is."""
         found = dict[int, None]()
         for name in names_in(query) if self._lookup is not None else ():
-            if web.entities[normal(name)] is not None or self._lookup is None:
+            if web.entities[normalize_name(name)] is not None or self._lookup is None:
                 continue
-            for match in self._lookup.fuzzy(name, k=3):
-                entity = web.entities[normal(match.name)]
+            for match in self._lookup.find_fuzzy(name, k=3):
+                entity = web.entities[normalize_name(match.name)]
                 if match.score >= self.walk.likeness and entity is not None:
                     found.setdefault(entity)
                     break
         return list(found)
 
-    def _also(self, near: Ranking, seeds: Mapping[int, float]) -> dict[int, float]:
+    def _near_weights(self, near: Ranking, seeds: Mapping[int, float]) -> dict[int, float]:
         """Weights between 0 and `passages` times what the names weigh together."""
         if not near:
             return {}
@@ -126,7 +131,7 @@ _FUSION = Fusion()
 
 
 @dataclass(frozen=True)
-class Indexed:
+class IndexedRetriever:
     """Chunks by every index that is on. Scores are fused ones (`rrf`).
 
     A hit's `source` names the index that ranked the chunk best: "dense" and "lexical" are the
@@ -136,29 +141,29 @@ class Indexed:
     kb: KnowledgeBase
     encoder: Encoder | None
     kinds: tuple[Kind, ...] = ()
-    named: Named | None = None
+    named: NameRankings | None = None
     chunks: bool = True
     """Whether the chunks' own text is searched."""
-    within: Filter = EVERYTHING
+    within: PassageFilter = EVERYTHING
     fusion: Fusion = _FUSION
-    weights: Weights = Weights()
+    weights: IndexWeights = IndexWeights()
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """Raises `SourceUnavailable`, also for an index that is not made."""
-        return await asyncio.to_thread(self._search, query, k)
+        return await asyncio.to_thread(self._search_index, query, k)
 
-    def _search(self, query: str, k: int) -> list[Hit]:
-        with available(self.kb, self.within.sources):
-            Extractions.of(self.kb).entries.require(
+    def _search_index(self, query: str, k: int) -> list[Hit]:
+        with source_errors(self.kb, self.within.sources):
+            Extractions.of(self.kb).entries.require_kinds(
                 self.kinds, self.encoder.identity if self.encoder else ""
             )
-            rankings = self._rankings(query, max(k, self.fusion.depth))
+            rankings = self._rank_indexes(query, max(k, self.fusion.depth))
             lists = [[number for number, _ in found] for _, found, _ in rankings]
             order = rrf(lists, weights=[w for _, _, w in rankings], k=self.fusion.constant)
-            passages = self.kb.passages(number for number, _ in order)
+            passages = self.kb.get_passages(number for number, _ in order)
             scored = [(n, passages[n], score) for n, score in order if n in passages]
             scored = sorted(scored, key=lambda row: (-row[2], row[1].id))[:k]
-            finder = _finders(
+            finder = _best_finders(
                 (name, numbers) for (name, _, _), numbers in zip(rankings, lists, strict=True)
             )
             return [
@@ -166,11 +171,11 @@ class Indexed:
                 for rank, (number, passage, score) in enumerate(scored, 1)
             ]
 
-    def _rankings(self, query: str, depth: int) -> list[tuple[str, Ranking, float]]:
+    def _rank_indexes(self, query: str, depth: int) -> list[tuple[str, Ranking, float]]:
         """Of every index, with its name and weight; those without weight are not asked."""
-        words, vector = terms(query), self._vector(query)
+        words, vector = content_terms(query), self._query_vector(query)
         dense, lexical = self.fusion.dense_weight, self.fusion.lexical_weight
-        own = self._chunks(words, vector, depth)
+        own = self._rank_chunks(words, vector, depth)
         found = [("dense", own[0], dense), ("lexical", own[1], lexical)] if self.chunks else []
         for kind in self.kinds:
             here, share = Extractions.of(self.kb).entries, self.weights.entries
@@ -181,19 +186,19 @@ class Indexed:
                 by_words = here.by_words(kind, words, k=depth, within=self.within)
                 found.append((kind, by_words, lexical * share))
         if self.named is not None:
-            near = _near(own) if self.named.walk.passages else []
-            by_name = self.named.rankings(query, near, k=depth, within=self.within)
+            near = _rank_near(own) if self.named.walk.passages else []
+            by_name = self.named.rank_by_name(query, near, k=depth, within=self.within)
             walk = {"walk": self.weights.walk}
             found += [(name, r, walk.get(name, self.weights.names)) for name, r in by_name.items()]
         return [ranking for ranking in found if ranking[2] > 0]
 
-    def _vector(self, query: str) -> Floats | None:
+    def _query_vector(self, query: str) -> Floats | None:
         if self.encoder is None or language_of(query) not in self.encoder.languages:
             return None
         vector: Floats = self.encoder.encode([query], kind="query")[0]
         return vector
 
-    def _chunks(
+    def _rank_chunks(
         self, words: Sequence[str], vector: Floats | None, depth: int
     ) -> tuple[Ranking, Ranking]:
         """By meaning and by words; empty where nothing of what is on needs them."""
@@ -201,9 +206,9 @@ class Indexed:
             return [], []
         weighed = self.fusion.dense_weight, self.fusion.lexical_weight
         if self.encoder is None:
-            numbered = self.kb.ranking(words, k=depth, within=self.within)
+            numbered = self.kb.rank_by_words(words, k=depth, within=self.within)
             return [], numbered
-        found = self.kb.rankings(
+        found = self.kb.rank_by_both(
             words,
             vector if weighed[0] else None,
             encoder=self.encoder.identity,
@@ -213,12 +218,12 @@ class Indexed:
         return found[0], found[1] if weighed[1] else []
 
 
-def _near(own: tuple[Ranking, Ranking]) -> Ranking:
+def _rank_near(own: tuple[Ranking, Ranking]) -> Ranking:
     """By meaning; by words where there is no vector."""
     return own[0] or own[1]
 
 
-def _finders(rankings: Iterable[tuple[str, Sequence[int]]]) -> dict[int, str]:
+def _best_finders(rankings: Iterable[tuple[str, Sequence[int]]]) -> dict[int, str]:
     """Of each passage the first of the rankings in which it stands best."""
     best: dict[int, tuple[int, str]] = {}
     for name, numbers in rankings:

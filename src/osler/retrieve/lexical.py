@@ -6,22 +6,24 @@ import asyncio
 from dataclasses import dataclass
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.search.base import EVERYTHING, Filter
-from osler.retrieve.hits import available, hits
-from osler.retrieve.words import terms
+from osler.kb.search.base import EVERYTHING, PassageFilter
+from osler.retrieve.hits import rank_hits, source_errors
+from osler.retrieve.words import content_terms
 from osler.types import Hit
 
 
 @dataclass(frozen=True)
-class Lexical:
+class LexicalRetriever:
     """Passages that share a word of content with the query; `[]` when it has none."""
 
     kb: KnowledgeBase
-    within: Filter = EVERYTHING
+    within: PassageFilter = EVERYTHING
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        return await asyncio.to_thread(self._search, query, k)
+        return await asyncio.to_thread(self._search_words, query, k)
 
-    def _search(self, query: str, k: int) -> list[Hit]:
-        with available(self.kb, self.within.sources):
-            return hits(self.kb.by_words(terms(query), k=k, within=self.within), query, "lexical")
+    def _search_words(self, query: str, k: int) -> list[Hit]:
+        with source_errors(self.kb, self.within.sources):
+            return rank_hits(
+                self.kb.by_words(content_terms(query), k=k, within=self.within), query, "lexical"
+            )

@@ -10,7 +10,7 @@ from osler.types import Hit, Retriever, Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LookupResult:
     hits: tuple[Hit, ...]
     failed: str = ""
     """Why the source could not be searched; then `hits` is empty for that reason alone."""
@@ -18,18 +18,18 @@ class Found:
 
 async def look_up(
     retriever: Retriever, query: str, run: Run, *, k: int, sources: tuple[str, ...] = ()
-) -> Found:
+) -> LookupResult:
     """Searches, and says so in the run. A source that is down is told, not raised.
 
-    Raises `Spent` where the run's budget has no room for a search.
+    Raises `BudgetExceeded` where the run's budget has no room for a search.
     """
-    run.afford("search")
+    run.require_budget("search")
     run.emit(Searched(query, k, sources))
     run.spend(Usage(searches=1))
     try:
         hits = tuple(await retriever.search(query, k=k))
     except SourceUnavailable as error:
         run.emit(Retrieved(query, (), (error.message,)))
-        return Found((), error.message)
+        return LookupResult((), error.message)
     run.emit(Retrieved.of(query, hits))
-    return Found(hits)
+    return LookupResult(hits)

@@ -6,11 +6,12 @@ import asyncio
 from dataclasses import dataclass
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
-from osler.graph.link import Dictionary, Mention, Recogniser
+from osler.graph.link import ConceptMention, Dictionary, Recogniser
 from osler.graph.store import Graph
-from osler.retrieve.hits import hits
+from osler.retrieve.hits import rank_hits
 from osler.retrieve.words import STOP_WORDS
-from osler.types import GRAPH, Hit, Passage
+from osler.sources.catalogue import GRAPH
+from osler.types import Hit, Passage
 
 
 @dataclass(frozen=True)
@@ -28,21 +29,21 @@ class MentionRetriever:
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """Raises `SourceUnavailable` when the graph cannot be read."""
         try:
-            return await asyncio.to_thread(self._found, query, k)
+            return await asyncio.to_thread(self._mention_hits, query, k)
         except (KnowledgeBaseError, OSError) as error:
             raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
 
-    def _found(self, text: str, k: int) -> list[Hit]:
+    def _mention_hits(self, text: str, k: int) -> list[Hit]:
         recogniser = self.recogniser or Dictionary(self.graph, STOP_WORDS)
-        first: dict[str, Mention] = {}
-        for mention in recogniser.mentions(text):
+        first: dict[str, ConceptMention] = {}
+        for mention in recogniser.find_mentions(text):
             first.setdefault(mention.concepts[0], mention)
-        told = [self._passage(id, text, mention) for id, mention in list(first.items())[:k]]
-        return hits(((passage, 1.0) for passage in told), text, GRAPH)
+        told = [self._mention_passage(id, text, mention) for id, mention in list(first.items())[:k]]
+        return rank_hits(((passage, 1.0) for passage in told), text, GRAPH)
 
-    def _passage(self, id: str, text: str, mention: Mention) -> Passage:
+    def _mention_passage(self, id: str, text: str, mention: ConceptMention) -> Passage:
         written = text[mention.start : mention.end]
-        concept = self.graph.concept(id)
+        concept = self.graph.get_concept(id)
         names = [n for n in (concept.name,) if n != written] if concept else []
         about = ", ".join((*names, *(concept.types if concept else ())))
         words = f"{written} ({about})" if about else written

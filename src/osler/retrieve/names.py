@@ -26,43 +26,43 @@ def names_in(question: str) -> tuple[str, ...]:
     capitalised words, else runs of words of content. The longest first; none with a
     character that a logical form ends a name at."""
     found = [match[1].strip() for match in _QUOTED.finditer(question)]
-    found = found or _capitalised(question) or _content(question)
+    found = found or _capitalised_runs(question) or _content_runs(question)
     found += [part for name in found for part in name.split(" and ") if part != name]
     kept = [name for name in dict.fromkeys(found) if not set(name) & set(MARKS)]
     return tuple(sorted(kept, key=lambda name: -len(name))[:_MOST])
 
 
-def _capitalised(question: str) -> list[str]:
+def _capitalised_runs(question: str) -> list[str]:
     """Runs of words with a capital or a digit; the first word alone is no name."""
     runs: list[str] = []
     run: list[re.Match[str]] = []
 
-    def close() -> None:
+    def close_run() -> None:
         while run and run[-1][0] in _LINKS:
             run.pop()
         if run and not (len(run) == 1 and run[0][0].casefold() in STOP_WORDS):
-            runs.append(_trimmed(question[run[0].start() : run[-1].end()]))
+            runs.append(_trim_name(question[run[0].start() : run[-1].end()]))
         run.clear()
 
     for word in _WORD.finditer(question):
         apart = run and question[run[-1].end() : word.start()].strip()
         if apart:
-            close()
+            close_run()
         opens = word[0][0].isupper() or (run and word[0][0].isdigit())
         first_of_all = word.start() == 0 and word[0].casefold() in _ASKING
         if (opens and not first_of_all) or (run and word[0] in _LINKS):
             run.append(word)
         else:
-            close()
-    close()
+            close_run()
+    close_run()
     return [each for each in runs if each]
 
 
-def _trimmed(name: str) -> str:
+def _trim_name(name: str) -> str:
     return re.sub(r"['’]s?$", "", name).rstrip(".,")
 
 
-def _content(question: str) -> list[str]:
+def _content_runs(question: str) -> list[str]:
     """Runs of words that carry content; Chinese is cut at function characters."""
     runs: list[str] = []
     for part in re.split(r"[^\w\s'’-]+", question):
@@ -74,6 +74,6 @@ def _content(question: str) -> list[str]:
             if word.casefold() not in STOP_WORDS:
                 run.append(word)
             elif run:
-                runs.append(_trimmed(" ".join(run)))
+                runs.append(_trim_name(" ".join(run)))
                 run = []
     return [run for run in runs if len(run) > 1]

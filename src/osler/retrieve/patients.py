@@ -15,15 +15,16 @@ from dataclasses import dataclass, field
 
 from osler.errors import BadQuestion
 from osler.kb.base import KnowledgeBase
-from osler.retrieve.hits import available
+from osler.retrieve.hits import source_errors
+from osler.sources.catalogue import EMR
 from osler.sources.patients import codes
-from osler.sources.patients.codes import Code, System
+from osler.sources.patients.codes import Code, CodeSystem
 from osler.sources.patients.crosswalk import Crosswalk
 from osler.sources.patients.patient import OLDEST
-from osler.sources.patients.patient_document import Profile, coded_lines, profile_of
-from osler.sources.patients.similar import Cohort, Similar
-from osler.text import words
-from osler.types import EMR, Hit, Passage, Retriever
+from osler.sources.patients.patient_document import PatientProfile, coded_lines, profile_of
+from osler.sources.patients.similar import Cohort, SimilarPatient
+from osler.text import split_words
+from osler.types import Hit, Passage, Retriever
 
 FINDER = "patients"
 
@@ -43,16 +44,16 @@ _LONGEST_NAME = 12
 
 
 @dataclass(frozen=True)
-class Found:
+class PatientMatch:
     """A patient, how like, and why."""
 
     passage: Passage
     """The summary of the record."""
-    similar: Similar
+    similar: SimilarPatient
 
 
 @dataclass(frozen=True)
-class _Loaded:
+class _LoadedPatients:
     snapshot: str
     cohort: Cohort
     names: dict[tuple[str, ...], Code]
@@ -60,49 +61,49 @@ class _Loaded:
 
 
 @dataclass
-class Patients:
+class PatientIndex:
     """The patients of a knowledge base, compared. Read at the first search; again after a build."""
 
     kb: KnowledgeBase
     walk: Crosswalk | None = None
-    target: System = System.ICD9
-    _loaded: _Loaded | None = None
+    target: CodeSystem = CodeSystem.ICD9
+    _loaded: _LoadedPatients | None = None
     _loading: threading.Lock = field(default_factory=threading.Lock)
 
-    def nearest(self, query: Profile, *, k: int) -> list[Found]:
+    def nearest_patients(self, query: PatientProfile, *, k: int) -> list[PatientMatch]:
         """The `k` most similar patients. Blocks. Raises `SourceUnavailable`."""
-        with available(self.kb, (EMR,)):
-            similar = self.loaded().cohort.nearest(query, k=k)
-            return [Found(self.kb.get(each.id), each) for each in similar]
+        with source_errors(self.kb, (EMR,)):
+            similar = self.load_snapshot().cohort.find_nearest(query, k=k)
+            return [PatientMatch(self.kb.get(each.id), each) for each in similar]
 
-    def loaded(self) -> _Loaded:
+    def load_snapshot(self) -> _LoadedPatients:
         with self._loading:
             snapshot = self.kb.snapshot
             if self._loaded is None or self._loaded.snapshot != snapshot:
-                self._loaded = self._load(snapshot)
+                self._loaded = self._load_patients(snapshot)
             return self._loaded
 
-    def described(self, text: str) -> Profile:
+    def read_profile(self, text: str) -> PatientProfile:
         """What a text says of a patient: codes, else names of diagnoses; age and sex.
 
         A line that is nothing but a code counts however it is written.
         """
-        found = frozenset((*codes.found_in(text), *_lines(text)))
-        return profile_in(text, found or frozenset(self._named(text)))
+        found = frozenset((*codes.found_in(text), *_code_lines(text)))
+        return profile_in(text, found or frozenset(self._named_diagnoses(text)))
 
-    def _load(self, snapshot: str) -> _Loaded:
-        profiles: list[Profile] = []
+    def _load_patients(self, snapshot: str) -> _LoadedPatients:
+        profiles: list[PatientProfile] = []
         names: dict[tuple[str, ...], Code] = {}
-        for passages in self.kb.documents(EMR):
+        for passages in self.kb.read_documents(EMR):
             profiles.append(profile_of(passages[0].id, passages, passages[0].title))
             for code, called in coded_lines(passages):
                 if called:
-                    names.setdefault(tuple(words(called)[: _LONGEST_NAME + 1]), code)
-        return _Loaded(snapshot, Cohort(profiles, self.walk, self.target), names)
+                    names.setdefault(tuple(split_words(called)[: _LONGEST_NAME + 1]), code)
+        return _LoadedPatients(snapshot, Cohort(profiles, self.walk, self.target), names)
 
-    def _named(self, text: str) -> Iterable[Code]:
+    def _named_diagnoses(self, text: str) -> Iterable[Code]:
         """Diagnoses whose whole name stands in the text; of names in one another, the longer."""
-        names, said = self.loaded().names, words(text)
+        names, said = self.load_snapshot().names, split_words(text)
         at = 0
         while at < len(said):
             for length in range(min(_LONGEST_NAME, len(said) - at), 0, -1):
@@ -117,35 +118,35 @@ class Patients:
 class SimilarPatients:
     """A `Retriever`: patients by diagnoses where the query holds any, else by its words."""
 
-    patients: Patients
+    patients: PatientIndex
     by_words: Retriever
     """Over the source `emr`."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        found = await asyncio.to_thread(self._nearest, query, k)
+        found = await asyncio.to_thread(self._nearest_hits, query, k)
         return found or await self.by_words.search(query, k=k)
 
-    def _nearest(self, query: str, k: int) -> list[Hit]:
-        with available(self.patients.kb, (EMR,)):
-            profile = self.patients.described(query)
+    def _nearest_hits(self, query: str, k: int) -> list[Hit]:
+        with source_errors(self.patients.kb, (EMR,)):
+            profile = self.patients.read_profile(query)
         if not profile.codes:
             return []
-        found = self.patients.nearest(profile, k=k)
+        found = self.patients.nearest_patients(profile, k=k)
         return [
             Hit(each.passage, each.similar.score, rank, query, FINDER)
             for rank, each in enumerate(found, 1)
         ]
 
 
-def _lines(text: str) -> Iterable[Code]:
+def _code_lines(text: str) -> Iterable[Code]:
     for line in text.splitlines():
         with suppress(BadQuestion):
-            yield codes.parse(line.strip(" \t,;-"))
+            yield codes.parse_code(line.strip(" \t,;-"))
 
 
-def profile_in(text: str, found: frozenset[Code]) -> Profile:
+def profile_in(text: str, found: frozenset[Code]) -> PatientProfile:
     """The codes, with the age and sex that the text tells: "a 65-year-old man", "女，65岁"."""
     age = _AGE.search(text)
     told = int(age[1] or age[2]) if age else None
     sex = next((name for name, pattern in _SEXES if pattern.search(text)), "")
-    return Profile("query", found, None if told is None else min(told, OLDEST), sex)
+    return PatientProfile("query", found, None if told is None else min(told, OLDEST), sex)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from osler.retrieve.words import terms, weight
+from osler.retrieve.words import content_terms, term_weight
 from osler.text import is_cjk, language_of
 from osler.types import Language, Relevance
 
@@ -28,15 +28,15 @@ class EncoderRelevance:
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         if not texts:
             return ()
-        return await asyncio.to_thread(self._cosines, query, list(texts))
+        return await asyncio.to_thread(self._cosine_scores, query, list(texts))
 
-    def _cosines(self, query: str, texts: list[str]) -> tuple[float, ...]:
+    def _cosine_scores(self, query: str, texts: list[str]) -> tuple[float, ...]:
         vector = self.encoder.encode([query], kind="query")[0]
         return tuple(map(float, self.encoder.encode(texts, kind="passage") @ vector))
 
 
 @dataclass(frozen=True)
-class Overlap:
+class OverlapRelevance:
     """The share of the query's words of content that a text has, in [0, 1].
 
     It is the F-measure with recall (of the query's words) `beta` times as important
@@ -47,20 +47,24 @@ class Overlap:
     beta: float = 3.0
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        asked = set(terms(query))
-        return tuple(self._overlap(asked, set(terms(text))) for text in texts)
+        asked = set(content_terms(query))
+        return tuple(self._overlap_score(asked, set(content_terms(text))) for text in texts)
 
-    def _overlap(self, asked: set[str], said: set[str]) -> float:
-        common, recall = _total(asked & said), self.beta**2
-        return (1 + recall) * common / (recall * _total(asked) + _total(said)) if common else 0.0
+    def _overlap_score(self, asked: set[str], said: set[str]) -> float:
+        common, recall = _total_weight(asked & said), self.beta**2
+        return (
+            (1 + recall) * common / (recall * _total_weight(asked) + _total_weight(said))
+            if common
+            else 0.0
+        )
 
 
-def _total(found: Iterable[str]) -> float:
-    return sum(map(weight, found))
+def _total_weight(found: Iterable[str]) -> float:
+    return sum(map(term_weight, found))
 
 
 @dataclass(frozen=True)
-class Coverage:
+class CoverageRelevance:
     """The share of a question's words of content that a text covers, rare words counting most.
 
     In [0, 1]. On the calibration questions it tells answered from unanswered ones better
@@ -73,25 +77,27 @@ class Coverage:
     longest: int = 12
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        asked = terms(query)
+        asked = content_terms(query)
         if not asked:
             return (0.0,) * len(texts)
         rare = await asyncio.to_thread(self.rarity, asked)
-        tells = {term: weight(term) * rare[term] for term in asked}
-        whole = sum(sorted(tells.values(), reverse=True)[: self._most(asked)])
-        return tuple(min(1.0, self._covered(tells, set(terms(text))) / whole) for text in texts)
+        tells = {term: term_weight(term) * rare[term] for term in asked}
+        whole = sum(sorted(tells.values(), reverse=True)[: self._most_terms(asked)])
+        return tuple(
+            min(1.0, self._covered_share(tells, set(content_terms(text))) / whole) for text in texts
+        )
 
-    def _most(self, asked: Sequence[str]) -> int:
+    def _most_terms(self, asked: Sequence[str]) -> int:
         """Chinese terms overlap (characters and pairs), so there are more of them."""
         return self.longest * 3 if is_cjk(asked[0][0]) else self.longest
 
     @staticmethod
-    def _covered(tells: Mapping[str, float], said: set[str]) -> float:
+    def _covered_share(tells: Mapping[str, float], said: set[str]) -> float:
         return sum(value for term, value in tells.items() if term in said)
 
 
 @dataclass(frozen=True)
-class ByLanguage:
+class RelevanceByLanguage:
     """`known` for queries in a language that it knows, `other` for the rest."""
 
     known: EncoderRelevance

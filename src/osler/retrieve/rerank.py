@@ -12,12 +12,12 @@ from itertools import pairwise
 from math import isfinite
 
 from osler.errors import ModelError
-from osler.text import sentences
+from osler.text import split_sentences
 from osler.types import Hit, Passage, Relevance, Retriever
 
 
 @dataclass(frozen=True)
-class Reranked:
+class RerankedRetriever:
     """The `k` best of the first `depth` hits, by the reranker's scores, which the hits bear.
 
     Equal scores stand in the order of the search. Nobody is asked about nothing. What the
@@ -34,7 +34,7 @@ class Reranked:
         found = await self.inner.search(query, k=self.depth)
         if not found:
             return []
-        scores = await self.reranker.relevance(query, [shown(hit.passage) for hit in found])
+        scores = await self.reranker.relevance(query, [reranker_text(hit.passage) for hit in found])
         if len(scores) != len(found) or not all(map(isfinite, scores)):
             raise ModelError(f"the reranker gave {len(scores)} scores for {len(found)} passages")
         best = sorted(zip(scores, found, strict=True), key=lambda pair: -pair[0])
@@ -44,7 +44,7 @@ class Reranked:
         ]
 
 
-def shown(passage: Passage) -> str:
+def reranker_text(passage: Passage) -> str:
     """What a reranker reads: the headings on a line of their own, then the text."""
     return f"{passage.heading}\n{passage.text}" if passage.heading else passage.text
 
@@ -60,7 +60,9 @@ class BestSentence:
     relevance_of: Relevance
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        cut = [[text[start:end] for start, end in sentences(text)] or [text] for text in texts]
+        cut = [
+            [text[start:end] for start, end in split_sentences(text)] or [text] for text in texts
+        ]
         flat = [sentence for group in cut for sentence in group]
         scores = await self.relevance_of.relevance(query, flat) if flat else ()
         ends = [0]

@@ -9,8 +9,8 @@ from typing import Any
 
 from osler.errors import ModelError
 from osler.llm.server.bounded_reading import BadReply
-from osler.llm.server.connection import Door
-from osler.llm.server.post import numbered
+from osler.llm.server.connection import ServerClient
+from osler.llm.server.post import objects_by_index
 
 _FIX = "set reranker.url and reranker.name to a server and a model that rerank"
 
@@ -19,7 +19,7 @@ _FIX = "set reranker.url and reranker.name to a server and a model that rerank"
 class OpenAIReranker:
     """`Relevance` on a server; the scores are the server's own, on whatever scale they are."""
 
-    door: Door
+    door: ServerClient
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         """Raises `ModelUnreachable`, and `ModelError` unless each text has one finite score."""
@@ -34,12 +34,12 @@ class OpenAIReranker:
         }
         reply = await self.door.post("/rerank", body)
         try:
-            return tuple(map(_score, numbered(reply, "results", len(texts))))
+            return tuple(map(_finite_score, objects_by_index(reply, "results", len(texts))))
         except BadReply as error:
             raise ModelError(f"{self.door.name}: {error}", fix=_FIX) from error
 
 
-def _score(result: Mapping[str, Any]) -> float:
+def _finite_score(result: Mapping[str, Any]) -> float:
     told = result.get("relevance_score")
     if isinstance(told, bool) or not isinstance(told, int | float) or not isfinite(told):
         raise BadReply(f"{told!r} is no relevance score")

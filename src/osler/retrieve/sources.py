@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.search.base import EVERYTHING, Filter
-from osler.retrieve.hybrid import Hybrid
-from osler.retrieve.lexical import Lexical
-from osler.types import EMR, Retriever
+from osler.kb.search.base import EVERYTHING, PassageFilter
+from osler.retrieve.hybrid import HybridRetriever
+from osler.retrieve.lexical import LexicalRetriever
+from osler.sources.catalogue import EMR
+from osler.types import Retriever
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """How two rankings become one; the defaults are those of `Hybrid`."""
+    """How two rankings become one; the defaults are those of `HybridRetriever`."""
 
     dense_weight: float = 1.0
     lexical_weight: float = 0.7
@@ -26,10 +27,10 @@ class Fusion:
     depth: int = 64
 
 
-def over(
+def retriever_over(
     kb: KnowledgeBase,
     encoder: Encoder | None,
-    within: Filter = EVERYTHING,
+    within: PassageFilter = EVERYTHING,
     fusion: Fusion = Fusion(),
 ) -> Retriever:
     """A hybrid search of what `within` lets through, or one by words alone when there is no
@@ -40,8 +41,8 @@ def over(
     """
     kb.require_built(encoder.identity if encoder else None)
     if encoder is None or fusion.dense_weight == 0:
-        return Lexical(kb, within)
-    return Hybrid(
+        return LexicalRetriever(kb, within)
+    return HybridRetriever(
         kb,
         encoder,
         within,
@@ -56,7 +57,7 @@ def by_source(
     kb: KnowledgeBase,
     encoder: Encoder | None,
     sources: Iterable[str] | None = None,
-    within: Filter = EVERYTHING,
+    within: PassageFilter = EVERYTHING,
     fusion: Fusion = Fusion(),
 ) -> dict[str, Retriever]:
     """A retriever for each of `sources`; `None` = for each that the knowledge base holds but `emr`.
@@ -64,4 +65,7 @@ def by_source(
     A source that it does not hold raises `SourceUnavailable` at its first search.
     """
     names = [name for name in kb.sources if name != EMR] if sources is None else sources
-    return {name: over(kb, encoder, replace(within, sources=(name,)), fusion) for name in names}
+    return {
+        name: retriever_over(kb, encoder, replace(within, sources=(name,)), fusion)
+        for name in names
+    }

@@ -12,22 +12,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from osler.kb.ingest.chunk import passages
+from osler.kb.ingest.chunk import document_passages
 from osler.retrieve.fuse import rrf
-from osler.retrieve.relevance import Overlap
-from osler.sources.online.base import Engine
-from osler.sources.online.client import Net
+from osler.retrieve.relevance import OverlapRelevance
+from osler.sources.online.base import SearchService
+from osler.sources.online.client import OnlineClient
 from osler.sources.records import Document
-from osler.trace.ordered import together
+from osler.trace.ordered import gather
 from osler.types import Hit, Passage, Retriever
 
 
 @dataclass(frozen=True)
-class Online:
+class OnlineRetriever:
     """An engine as a `Retriever`. The first hits are the best passage of each document."""
 
-    engine: Engine
-    net: Net
+    engine: SearchService
+    net: OnlineClient
     source: str
     """Whose passages these are: "web", "wiki", "research"."""
     documents: int = 5
@@ -36,35 +36,39 @@ class Online:
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """Raises `SourceUnavailable`."""
         found = await self.engine.find(query, k=self.documents)
-        ranked = await self._ranked(query, found)
+        ranked = await self._rank_passages(query, found)
         if self.net.cache and ranked:
-            await asyncio.to_thread(self.net.cache.keep, ranked, now=self.net.clock())
+            await asyncio.to_thread(self.net.cache.keep_passages, ranked, now=self.net.clock())
         return [
             Hit(passage, 1 / rank, rank, query, self.engine.name)
             for rank, passage in enumerate(ranked[:k], 1)
         ]
 
-    async def _ranked(self, query: str, found: Sequence[Document]) -> list[Passage]:
+    async def _rank_passages(self, query: str, found: Sequence[Document]) -> list[Passage]:
         """The best passage of every document in the engine's order, then the second best, …"""
-        of_each = [await self._best_first(query, self._passages(document)) for document in found]
+        of_each = [
+            await self._best_first(query, self._cut_passages(document)) for document in found
+        ]
         rounds = zip_longest(*of_each)
         distinct = {p.id: p for several in rounds for p in several if p is not None}
         return list(distinct.values())
 
     async def _best_first(self, query: str, of_one: list[Passage]) -> list[Passage]:
-        scores = await Overlap().relevance(query, [passage.text for passage in of_one])
+        scores = await OverlapRelevance().relevance(query, [passage.text for passage in of_one])
         order = sorted(range(len(of_one)), key=lambda i: (-scores[i], i))
         return [of_one[i] for i in order]
 
-    def _passages(self, document: Document) -> list[Passage]:
+    def _cut_passages(self, document: Document) -> list[Passage]:
         """Named after their text: a page that changes becomes another one; both can be cited."""
         told = "\n".join(section.text for section in document.sections)
         version = hashlib.sha256(told.encode()).hexdigest()[:8]
-        return list(passages(replace(document, id=f"{document.id}.{version}"), self.source))
+        return list(
+            document_passages(replace(document, id=f"{document.id}.{version}"), self.source)
+        )
 
 
 @dataclass(frozen=True)
-class Together:
+class FusedRetriever:
     """An index and the outside as one: both are searched, their ranks fused.
 
     Raises `SourceUnavailable` when either is down: half an answer would look like a whole one.
@@ -74,7 +78,7 @@ class Together:
     constant: float = 10.0
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        found = await together([each.search(query, k=k) for each in self.several])
+        found = await gather([each.search(query, k=k) for each in self.several])
         first = {hit.passage.id: hit for hits in reversed(found) for hit in hits}
         fused = rrf([[hit.passage.id for hit in hits] for hits in found], k=self.constant)
         return [

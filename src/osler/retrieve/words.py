@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osler.text import is_cjk, words
+from osler.text import is_cjk, split_words
 
 # "who" is none of them: in medicine it is also the WHO. Nor is "not".
 _FUNCTION_WORDS = (
@@ -21,13 +21,13 @@ STOP_CHARACTERS = _PARTICLES | frozenset(
 )
 
 
-def terms(text: str) -> list[str]:
+def content_terms(text: str) -> list[str]:
     """Distinct words of content in order of appearance; possibly none.
 
     A pair of Chinese characters falls when both are function characters ("如何") or one
     is a particle ("病的"): such a pair is no word, and it is rare enough to mislead.
     """
-    return list(dict.fromkeys(word for word in words(text) if not _is_empty(word)))
+    return list(dict.fromkeys(word for word in split_words(text) if not _is_empty(word)))
 
 
 def _is_empty(word: str) -> bool:
@@ -36,6 +36,6 @@ def _is_empty(word: str) -> bool:
     return not _PARTICLES.isdisjoint(word)
 
 
-def weight(term: str) -> float:
+def term_weight(term: str) -> float:
     """A Chinese character counts half: each stands again in one or two pairs."""
     return 0.5 if len(term) == 1 and is_cjk(term) else 1.0

@@ -16,15 +16,15 @@ MOST = 0.25
 """Seconds that a run holds back; on a server that is never calm too."""
 
 
-class Pace:
+class Admission:
     def __init__(self) -> None:
         self._last = float("-inf")
 
-    def request(self) -> None:
+    def note_request(self) -> None:
         """One came in."""
         self._last = time.monotonic()
 
-    async def calm(self) -> None:
+    async def wait_for_lull(self) -> None:
         """Returns `GAP` after the last request, and at the latest after `MOST`."""
         latest = time.monotonic() + MOST
         while (wait := min(self._last + GAP, latest) - time.monotonic()) > 0:  # noqa: ASYNC110

@@ -14,17 +14,17 @@ from osler.app.runs import EVENTS
 from osler.errors import BadRun, OslerError, UnknownPassage
 from osler.graph.store import Graph
 from osler.kb.check import Provenance
-from osler.methods.omni.dossier import Dossier
+from osler.methods.omni.dossier import SavedPlan
 from osler.questions import parse_question
 from osler.serve import choices, documents, schemas, schemas_kb, stream
 from osler.serve.keys import Caller
-from osler.serve.load_run import folder_of, live_run, told
-from osler.serve.problems import Refused
-from osler.serve.state import Site, caller_of, site_of
+from osler.serve.load_run import active_run, finished_folder, load_run
+from osler.serve.problems import RefusedRequest
+from osler.serve.state import ServerState, current_caller, current_state
 from osler.types import Hit, Passage
 
-At = Annotated[Site, Depends(site_of)]
-Who = Annotated[Caller, Depends(caller_of)]
+At = Annotated[ServerState, Depends(current_state)]
+Who = Annotated[Caller, Depends(current_caller)]
 RunId = Annotated[str, Path(description="Of a run, as in 20260102-030405-0123456789ab.")]
 PLANNING = "omni-rag"
 """The strategy that makes and runs source plans."""
@@ -39,10 +39,10 @@ pages = APIRouter(responses=schemas.PROBLEMS)
 
 
 @router.post("/runs", status_code=202, tags=["runs"])
-async def create_run(asked: schemas.NewRun, site: At, caller: Who) -> schemas.RunStarted:
+async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> schemas.RunStarted:
     """Start a run. It goes on without a watcher; `events` is where to watch it."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
-    settings = choices.chosen(
+    settings = choices.run_settings(
         site.settings,
         strategy=asked.strategy or (None if asked.plan is None else PLANNING),
         sources=asked.sources,
@@ -50,38 +50,42 @@ async def create_run(asked: schemas.NewRun, site: At, caller: Who) -> schemas.Ru
         seed=asked.seed,
         limits=asked.limits,
     )
-    plan = None if asked.plan is None else await _given(site, settings, asked.plan)
-    live = await site.desk.start(caller, question, settings, plan)
+    plan = None if asked.plan is None else await _parse_plan(site, settings, asked.plan)
+    live = await site.desk.start_run(caller, question, settings, plan)
     where = f"/api/v1/runs/{live.id}/events"
     return schemas.RunStarted(run_id=live.id, status=live.status, events=where)
 
 
-async def _given(site: Site, settings: Settings, queries: list[schemas.PlannedQuery]) -> Dossier:
-    """Raises `Refused` (422) where the strategy runs no plan, or the plan is none."""
+async def _parse_plan(
+    site: ServerState, settings: Settings, queries: list[schemas.SourceQuery]
+) -> SavedPlan:
+    """Raises `RefusedRequest` (422) where the strategy runs no plan, or the plan is none."""
     if settings.strategy.kind != PLANNING:
         said = f"{settings.strategy.kind} runs no source plan"
-        raise Refused(422, "bad_choice", said, fix=f"leave strategy out, or say {PLANNING}")
-    return choices.plan_of(queries, await _searched(site, settings))
+        raise RefusedRequest(422, "bad_choice", said, fix=f"leave strategy out, or say {PLANNING}")
+    return choices.plan_from_request(queries, await _searched_sources(site, settings))
 
 
-async def _searched(site: Site, settings: Settings) -> tuple[str, ...]:
+async def _searched_sources(site: ServerState, settings: Settings) -> tuple[str, ...]:
     """Raises `BadConfig`, which a request is told as 422, for a source that is not there."""
-    from osler.app.wiring import searched
+    from osler.app.wiring import searched_sources
 
-    kb = (await site.shelf.knowledge()).kb
-    return await asyncio.to_thread(searched, settings, kb)
+    kb = (await site.shelf.open_knowledge()).kb
+    return await asyncio.to_thread(searched_sources, settings, kb)
 
 
 @router.post("/plan", tags=["runs"])
-async def plan(asked: schemas.PlanAsked, site: At, caller: Who) -> schemas.PlanMade:
+async def plan(asked: schemas.PlanRequest, site: At, caller: Who) -> schemas.PlanView:
     """A source plan, which is not run. Edit its queries and give them to `POST /runs`."""
-    return await planned(site, caller, asked)
+    return await make_plan(site, caller, asked)
 
 
-async def planned(site: Site, caller: Caller, asked: schemas.PlanAsked) -> schemas.PlanMade:
+async def make_plan(
+    site: ServerState, caller: Caller, asked: schemas.PlanRequest
+) -> schemas.PlanView:
     """One plan, whichever door it was asked for at."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
-    settings = choices.chosen(
+    settings = choices.run_settings(
         site.settings,
         strategy=PLANNING,
         planner=asked.planner,
@@ -90,10 +94,10 @@ async def planned(site: Site, caller: Caller, asked: schemas.PlanAsked) -> schem
         limits=asked.limits,
     )
     try:
-        made = await site.desk.plan(caller, question, settings)
+        made = await site.desk.make_plan(caller, question, settings)
     except BadRun as error:  # the budget, which the request may have narrowed, ended first
-        raise Refused(422, "no_plan", error.message, fix="raise the limits") from error
-    return documents.plan(made, question)
+        raise RefusedRequest(422, "no_plan", error.message, fix="raise the limits") from error
+    return documents.plan_view(made, question)
 
 
 @router.get("/runs", tags=["runs"])
@@ -105,14 +109,14 @@ async def list_runs(
 ) -> schemas.RunList:
     """The caller's workspace's runs, the newest first."""
     entries = await asyncio.to_thread(
-        site.ledger.runs, caller.workspace, before=before, limit=limit
+        site.ledger.list_runs, caller.workspace, before=before, limit=limit
     )
     listed = []
     for entry in entries:
-        live = site.desk.live(entry.id, caller.workspace)
+        live = site.desk.find_run(entry.id, caller.workspace)
         status = live.status if live else entry.status
         listed.append(
-            schemas.RunListed(
+            schemas.RunSummary(
                 run_id=entry.id,
                 status=status,
                 created=entry.created,
@@ -124,9 +128,9 @@ async def list_runs(
 
 
 @router.get("/runs/{id}", tags=["runs"])
-async def get_run(id: RunId, site: At, caller: Who) -> schemas.RunTold:
+async def get_run(id: RunId, site: At, caller: Who) -> schemas.RunReport:
     """A run with its answer, citations and evidence, while it runs and ever after."""
-    return documents.run(await told(site.desk, caller, id))
+    return documents.run_report(await load_run(site.desk, caller, id))
 
 
 @router.get(
@@ -146,58 +150,58 @@ async def run_events(
 
     `Last-Event-ID`, or `after`, is the number of the last event that was seen.
     """
-    seen = after if after is not None else _number(last_event_id)
-    if live := live_run(site.desk, caller, id):
-        body = stream.running(site.desk, live, seen)
+    seen = after if after is not None else _event_number(last_event_id)
+    if live := active_run(site.desk, caller, id):
+        body = stream.stream_active(site.desk, live, seen)
     else:
-        body = stream.recorded((await told(site.desk, caller, id)).lines, seen)
+        body = stream.stream_recorded((await load_run(site.desk, caller, id)).lines, seen)
     return StreamingResponse(body, media_type=stream.MEDIA, headers=stream.HEADERS)
 
 
-def _number(given: str) -> int:
+def _event_number(given: str) -> int:
     if not given:
         return 0
     if not (given.isascii() and given.isdigit()):
-        raise Refused(422, "bad_event_id", "Last-Event-ID is no number of an event")
+        raise RefusedRequest(422, "bad_event_id", "Last-Event-ID is no number of an event")
     return int(given)
 
 
 @router.post("/runs/{id}/cancel", tags=["runs"])
-async def cancel_run(id: RunId, site: At, caller: Who) -> schemas.RunTold:
+async def cancel_run(id: RunId, site: At, caller: Who) -> schemas.RunReport:
     """Stop it, and its model call; a run that is over stays as it is."""
-    if live := live_run(site.desk, caller, id):
-        await site.desk.cancel(live)
-    return documents.run(await told(site.desk, caller, id))
+    if live := active_run(site.desk, caller, id):
+        await site.desk.cancel_run(live)
+    return documents.run_report(await load_run(site.desk, caller, id))
 
 
 @router.post("/search", tags=["knowledge"])
-async def search(asked: schemas.SearchAsked, site: At) -> schemas_kb.Searched:
+async def search(asked: schemas.SearchRequest, site: At) -> schemas_kb.SearchResult:
     """The passages that these words find."""
-    return await found(site, asked)
+    return await run_search(site, asked)
 
 
-async def found(site: Site, asked: schemas.SearchAsked) -> schemas_kb.Searched:
+async def run_search(site: ServerState, asked: schemas.SearchRequest) -> schemas_kb.SearchResult:
     """One search, whichever door it came by."""
-    hits = await hits_of(site, asked)
-    return schemas_kb.Searched(
+    hits = await find_hits(site, asked)
+    return schemas_kb.SearchResult(
         query=asked.query,
-        snapshot=await snapshot_served(site),
-        hits=[documents.hit(one) for one in hits],
+        snapshot=await served_snapshot(site),
+        hits=[documents.hit_view(one) for one in hits],
     )
 
 
-async def hits_of(site: Site, asked: schemas.SearchAsked) -> list[Hit]:
-    """What one search finds. Raises `Refused` (503) where too many search."""
-    settings = choices.searching(site.settings, asked)
+async def find_hits(site: ServerState, asked: schemas.SearchRequest) -> list[Hit]:
+    """What one search finds. Raises `RefusedRequest` (503) where too many search."""
+    settings = choices.search_settings(site.settings, asked)
     async with site.searches.pass_through():
-        await _present(site, asked.sources)
+        await _check_sources(site, asked.sources)
         return await site.shelf.search(settings, asked.query, k=asked.k, sources=asked.sources)
 
 
-async def _present(site: Site, sources: list[str]) -> None:
-    """Raises as `_searched` does."""
+async def _check_sources(site: ServerState, sources: list[str]) -> None:
+    """Raises as `_searched_sources` does."""
     if sources:
-        await _searched(site, choices.chosen(site.settings, sources=sources))
+        await _searched_sources(site, choices.run_settings(site.settings, sources=sources))
 
 
 @router.get("/passages/{id:path}", tags=["knowledge"])
@@ -208,17 +212,17 @@ async def get_passage(
     snapshot: Annotated[
         str, Query(max_length=64, description="Only if this is the snapshot that is served.")
     ] = "",
-) -> schemas_kb.PassageFound:
+) -> schemas_kb.PassageInContext:
     """A passage, where it comes from, and what stands around it."""
-    return await opened(site, id, context, await snapshot_served(site, snapshot))
+    return await open_passage(site, id, context, await served_snapshot(site, snapshot))
 
 
-async def snapshot_served(site: Site, wanted: str = "") -> str:
-    """What is searched now. Raises `Refused` (409) where another is `wanted`."""
-    kb = (await site.shelf.knowledge()).kb
+async def served_snapshot(site: ServerState, wanted: str = "") -> str:
+    """What is searched now. Raises `RefusedRequest` (409) where another is `wanted`."""
+    kb = (await site.shelf.open_knowledge()).kb
     now = await asyncio.to_thread(lambda: kb.snapshot)
     if wanted and wanted != now:
-        raise Refused(
+        raise RefusedRequest(
             409,
             "other_snapshot",
             f"the snapshot that is served is {now}",
@@ -227,50 +231,52 @@ async def snapshot_served(site: Site, wanted: str = "") -> str:
     return now
 
 
-async def opened(site: Site, id: str, context: int, snapshot: str) -> schemas_kb.PassageFound:
+async def open_passage(
+    site: ServerState, id: str, context: int, snapshot: str
+) -> schemas_kb.PassageInContext:
     """One passage, whichever door it was asked for at. Raises `UnknownPassage`."""
-    around, origin = await around_of(site, id, context)
+    around, origin = await passage_context(site, id, context)
     wanted = next(one for one in around if one.id == id)
-    return schemas_kb.PassageFound(
-        passage=documents.passage(wanted),
-        context=[documents.passage(one) for one in around] if context else [],
-        provenance=None if origin is None else documents.provenance(origin),
+    return schemas_kb.PassageInContext(
+        passage=documents.passage_view(wanted),
+        context=[documents.passage_view(one) for one in around] if context else [],
+        provenance=None if origin is None else documents.provenance_view(origin),
         snapshot=snapshot,
     )
 
 
-async def around_of(
-    site: Site, id: str, context: int = 0
+async def passage_context(
+    site: ServerState, id: str, context: int = 0
 ) -> tuple[tuple[Passage, ...], Provenance | None]:
     """A passage with its neighbours and where it is from; one that is not the knowledge base's
     stands alone, without an origin. Raises `UnknownPassage`."""
-    kb = (await site.shelf.knowledge()).kb
+    kb = (await site.shelf.open_knowledge()).kb
     try:
         return await asyncio.to_thread(lambda: (kb.neighbours(id, context), kb.provenance(id)))
     except UnknownPassage:
-        if (other := await site.shelf.elsewhere(id)) is None:
+        if (other := await site.shelf.outside_passage(id)) is None:
             raise
         return (other,), None
 
 
 @router.get("/sources", tags=["knowledge"])
-async def sources(site: At) -> schemas_kb.Sources:
+async def sources(site: At) -> schemas_kb.SourceList:
     """What there is to search, counted."""
-    from osler.app.wiring import searched
+    from osler.app.wiring import searched_sources
 
-    kb = (await site.shelf.knowledge()).kb
+    kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
-    return schemas_kb.Sources(
+    return schemas_kb.SourceList(
         snapshot=info.snapshot,
-        searched=list(await asyncio.to_thread(searched, site.settings, kb)),
-        sources=[documents.source(one) for one in info.sources],
+        searched=list(await asyncio.to_thread(searched_sources, site.settings, kb)),
+        sources=[documents.source_view(one) for one in info.sources],
     )
 
 
 @router.get("/kb", tags=["knowledge"])
 async def kb_status(site: At) -> schemas_kb.KbStatus:
     """The state of the knowledge base."""
-    kb = (await site.shelf.knowledge()).kb
+    kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
     return schemas_kb.KbStatus(
         snapshot=info.snapshot,
@@ -282,18 +288,18 @@ async def kb_status(site: At) -> schemas_kb.KbStatus:
         passages=info.passages,
         bytes=info.size,
         named_snapshots=info.snapshots,
-        graph=await site.shelf.graph() is not None,
+        graph=await site.shelf.open_graph() is not None,
     )
 
 
 @router.get("/graph/concepts", tags=["graph"])
 async def find_concepts(
     site: At, term: Annotated[str, Query(min_length=1, max_length=500)]
-) -> schemas_kb.ConceptMatches:
+) -> schemas_kb.ConceptMatchList:
     """The concepts that have this name."""
-    graph = await site.shelf.graph()
-    matches = await asyncio.to_thread(graph.exact, term) if graph else []
-    return schemas_kb.ConceptMatches(
+    graph = await site.shelf.open_graph()
+    matches = await asyncio.to_thread(graph.find_exact, term) if graph else []
+    return schemas_kb.ConceptMatchList(
         term=term,
         concepts=[schemas_kb.ConceptMatch(id=m.concept, name=m.name) for m in matches[:50]],
     )
@@ -304,32 +310,32 @@ async def get_concept(
     id: Annotated[str, Path(description="Of a concept, as in DOID:9352.")],
     site: At,
     limit: Annotated[int, Query(ge=1, le=_RELATIONS, description="Relations.")] = _RELATIONS,
-) -> schemas_kb.Concept:
+) -> schemas_kb.ConceptView:
     """A concept: names, definitions, one-hop relations."""
-    return await concept(site, id, limit)
+    return await read_concept(site, id, limit)
 
 
-async def concept(
-    site: Site, id: str, limit: int, predicates: Sequence[str] = ()
-) -> schemas_kb.Concept:
+async def read_concept(
+    site: ServerState, id: str, limit: int, predicates: Sequence[str] = ()
+) -> schemas_kb.ConceptView:
     """One concept, whichever door it was asked for at, with all its relations or those of some
-    predicates. Raises `Refused` (404)."""
-    graph = await site.shelf.graph()
-    told_ = await asyncio.to_thread(_concept, graph, id, limit, predicates) if graph else None
+    predicates. Raises `RefusedRequest` (404)."""
+    graph = await site.shelf.open_graph()
+    told_ = await asyncio.to_thread(_concept_view, graph, id, limit, predicates) if graph else None
     if told_ is None:
         fix = "" if graph else "osler kb graph add FILE"
-        raise Refused(404, "unknown_concept", f"there is no concept {id[:64]!r}", fix=fix)
+        raise RefusedRequest(404, "unknown_concept", f"there is no concept {id[:64]!r}", fix=fix)
     return told_
 
 
-def _concept(
+def _concept_view(
     graph: Graph, id: str, limit: int, predicates: Sequence[str]
-) -> schemas_kb.Concept | None:
-    known = graph.concept(id)
+) -> schemas_kb.ConceptView | None:
+    known = graph.get_concept(id)
     if known is None:
         return None
-    edges = graph.neighbours([known.id], predicates=predicates, limit=limit)
-    return documents.concept(known, edges)
+    edges = graph.find_neighbours([known.id], predicates=predicates, limit=limit)
+    return documents.concept_view(known, edges)
 
 
 @pages.get(
@@ -340,16 +346,16 @@ def _concept(
 )
 async def report(id: RunId, site: At, caller: Who) -> HTMLResponse:
     """The run as one page without scripts, ready to print."""
-    log = await folder_of(site.desk, caller, id) / EVENTS
-    live = live_run(site.desk, caller, id)
+    log = await finished_folder(site.desk, caller, id) / EVENTS
+    live = active_run(site.desk, caller, id)
     if not log.is_file():
-        if live is not None and not live.over:
-            raise Refused(409, "not_finished", "the run is not finished", retry_after=1.0)
-        raise Refused(404, "no_report", "this run came to no answer that was kept")
+        if live is not None and not live.is_over:
+            raise RefusedRequest(409, "not_finished", "the run is not finished", retry_after=1.0)
+        raise RefusedRequest(404, "no_report", "this run came to no answer that was kept")
     try:
         text = await asyncio.to_thread(site.page, log)
     except OslerError as error:
-        raise Refused(404, "damaged_run", error.message) from error
+        raise RefusedRequest(404, "damaged_run", error.message) from error
     return HTMLResponse(text, headers={"Content-Security-Policy": _SAFE_PAGE})
 
 

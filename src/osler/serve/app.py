@@ -14,51 +14,56 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from osler.app.config import Settings
-from osler.app.wiring import Shelf
+from osler.app.wiring import ResourceCache
 from osler.errors import OslerError
 from osler.serve import api, chat, evaluations, otel, page, problems, status, tooling, tools
 from osler.serve import schemas as wire
-from osler.serve.keys import Gate, check_binding
+from osler.serve.keys import Authenticator, check_binding
 from osler.serve.ledger import Ledger
-from osler.serve.metrics import Metrics
-from osler.serve.middleware import Guard
-from osler.serve.run_manager import Desk
-from osler.serve.state import Page, Site, Turnstile
+from osler.serve.metrics import ServerMetrics
+from osler.serve.middleware import AuthMiddleware
+from osler.serve.run_manager import RunManager
+from osler.serve.state import Page, SearchLimiter, ServerState
 
 _LOG = logging.getLogger("osler.serve")
 FOLDER = "serve"
 """In `home`: where the ledger lies."""
 
 
-def site(settings: Settings, page: Page, *, shelf: Shelf | None = None) -> Site:
+def build_state(
+    settings: Settings, page: Page, *, shelf: ResourceCache | None = None
+) -> ServerState:
     """What the doors share. Raises `BadConfig` for an address that others reach without a key."""
     ledger = Ledger(settings.home / FOLDER)
     check_binding(settings.serve.host, ledger)
-    metrics = Metrics()
-    shelf = shelf or Shelf(settings)
-    watchers = (metrics.event, *otel.watchers())
-    desk = Desk(shelf, ledger, settings.serve, watchers)
-    metrics.watch_desk(desk)
+    metrics = ServerMetrics()
+    shelf = shelf or ResourceCache(settings)
+    watchers = (metrics.count_event, *otel.make_watchers())
+    desk = RunManager(shelf, ledger, settings.serve, watchers)
+    metrics.watch_runs(desk)
     limits = settings.serve
-    turnstile = Turnstile(limits.searches, limits.searches_waiting)
-    return Site(settings, shelf, ledger, desk, Gate(ledger, limits), turnstile, metrics, page)
-
-
-def create(site: Site) -> FastAPI:
-    """The application. What it opens it closes at the end of its life."""
-    mcp = tools.server(
-        lambda context: (site, tooling.caller_of(context)), patients=site.settings.serve.patients
+    turnstile = SearchLimiter(limits.searches, limits.searches_waiting)
+    return ServerState(
+        settings, shelf, ledger, desk, Authenticator(ledger, limits), turnstile, metrics, page
     )
-    served = tools.http(mcp)
+
+
+def create_app(site: ServerState) -> FastAPI:
+    """The application. What it opens it closes at the end of its life."""
+    mcp = tools.build_mcp_server(
+        lambda context: (site, tooling.calling_caller(context)),
+        patients=site.settings.serve.patients,
+    )
+    served = tools.http_routes(mcp)
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
+    async def run_lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             stack.callback(site.ledger.close)
             stack.callback(site.shelf.close)
             stack.push_async_callback(site.desk.drain, 0.0)
             await stack.enter_async_context(mcp.session_manager.run())
-            await _warm(site)
+            await _warm_up(site)
             # What is loaded stays: looking through it for garbage stops all requests for 0.1 s.
             gc.collect()
             gc.freeze()
@@ -66,7 +71,7 @@ def create(site: Site) -> FastAPI:
             yield
 
     guarded = Middleware(
-        Guard,
+        AuthMiddleware,
         gate=site.gate,
         limits=site.settings.serve,
         metrics=site.metrics,
@@ -78,36 +83,36 @@ def create(site: Site) -> FastAPI:
         description=wire.NOTICE,
         docs_url=None,  # they load scripts from elsewhere
         redoc_url=None,
-        lifespan=life,
+        lifespan=run_lifespan,
         middleware=[guarded],
     )
     app.state.site = site
-    problems.install(app)
+    problems.install_handlers(app)
     shown = (page.router, api.router, api.pages, evaluations.router)
     for router in (*shown, status.root, status.told, chat.router):
         app.include_router(router)
     app.router.routes.extend(served)
-    _describe(app)
+    _describe_schema(app)
     return app
 
 
-async def _warm(site: Site) -> None:
+async def _warm_up(site: ServerState) -> None:
     """Opens what the first question would wait for. What fails is told by /readyz, and tried
     again when it is wanted."""
     try:
-        interrupted = await asyncio.to_thread(site.ledger.interrupted)
+        interrupted = await asyncio.to_thread(site.ledger.mark_interrupted)
         if interrupted:
             _LOG.warning("%d runs were not finished when the server stopped", interrupted)
-        await site.shelf.parts(site.settings)
+        await site.shelf.parts_for(site.settings)
     except OslerError as error:
         _LOG.warning("not ready: %s", error)
 
 
-def _describe(app: FastAPI) -> None:
+def _describe_schema(app: FastAPI) -> None:
     """The schema, with the form of problems and without the validation form that is never sent."""
     made = app.openapi
 
-    def described() -> dict[str, Any]:
+    def build_schema() -> dict[str, Any]:
         if app.openapi_schema is None:
             schema = made()
             schemas = schema["components"]["schemas"]
@@ -116,4 +121,4 @@ def _describe(app: FastAPI) -> None:
                 schemas.pop(name, None)
         return app.openapi_schema or {}
 
-    app.openapi = described  # type: ignore[method-assign]
+    app.openapi = build_schema  # type: ignore[method-assign]

@@ -21,10 +21,10 @@ from osler.serve import chat_wire as wire
 from osler.serve import choices, documents
 from osler.serve import stream as events
 from osler.serve.api import At, Who
-from osler.serve.load_run import told
-from osler.serve.problems import BadParameter, Refused
-from osler.serve.run_manager import Live
-from osler.serve.state import Site
+from osler.serve.load_run import load_run
+from osler.serve.problems import BadParameter, RefusedRequest
+from osler.serve.run_manager import ActiveRun
+from osler.serve.state import ServerState
 from osler.trace import Asked, Focused, FormsPlanned, Popped, Pushed, Retrieved, Searched, from_line
 from osler.types import Answer, Evidence, Halt, Usage
 
@@ -55,11 +55,11 @@ async def model(
     id: Annotated[str, Path(description="Of a model, as in osler/tc-rag.")],
 ) -> wire.ModelCard:
     """One of them."""
-    strategy_of(id)
+    strategy_for_model(id)
     return wire.ModelCard(id=id, created=CREATED)
 
 
-def strategy_of(model: str) -> str | None:
+def strategy_for_model(model: str) -> str | None:
     """The strategy that a model's name means; `None` = the configured one.
 
     Raises `BadParameter` (404) for a name that is none.
@@ -74,63 +74,63 @@ def strategy_of(model: str) -> str | None:
 
 @router.post(
     "/chat/completions",
-    response_model=wire.Completed,
+    response_model=wire.ChatCompletion,
     responses={200: {"content": {events.MEDIA: {"schema": {"type": "string"}}}}},
 )
 async def complete(
-    asked: wire.Asked,
+    asked: wire.ChatRequest,
     request: Request,
     site: At,
     caller: Who,
     x_osler_inline_sources: Annotated[str, Header(max_length=10)] = "",
 ) -> Response:
     """Answer the last question of the conversation, with citations."""
-    settings = choices.chosen(
+    settings = choices.run_settings(
         site.settings,
-        strategy=strategy_of(asked.model),
+        strategy=strategy_for_model(asked.model),
         seed=asked.seed,
         temperature=asked.temperature,
         max_tokens=asked.max_completion_tokens or asked.max_tokens,
     )
-    live = await site.desk.start(caller, parse_question(asked.question()), settings)
+    live = await site.desk.start_run(caller, parse_question(asked.last_question()), settings)
     inline = asked.inline_sources or x_osler_inline_sources in ("1", "true")
-    talk = Talk(site, live, asked, str(request.base_url).rstrip("/"), inline)
+    talk = ChatAnswer(site, live, asked, str(request.base_url).rstrip("/"), inline)
     if asked.stream:
         headers = {**events.HEADERS, "X-Osler-Run": live.id}
-        return StreamingResponse(talk.chunks(), media_type=events.MEDIA, headers=headers)
-    return await _whole(talk, request)
+        return StreamingResponse(talk.stream_chunks(), media_type=events.MEDIA, headers=headers)
+    return await _complete_whole(talk, request)
 
 
-async def _whole(talk: Talk, request: Request) -> Response:
+async def _complete_whole(talk: ChatAnswer, request: Request) -> Response:
     """The completion in one piece; who hangs up meanwhile stops the run."""
     try:
-        async for item in talk.site.desk.follow(talk.live, ping=0.25):
+        async for item in talk.site.desk.follow_lines(talk.live, ping=0.25):
             if item is None and await request.is_disconnected():
-                raise Refused(503, "cancelled", "the client has gone", retry_after=1.0)
+                raise RefusedRequest(503, "cancelled", "the client has gone", retry_after=1.0)
     finally:
-        await talk.site.desk.cancel(talk.live)
+        await talk.site.desk.cancel_run(talk.live)
     if talk.live.solution is None:
-        raise failure(talk.live)
-    completed = await talk.completed()
+        raise failed_run_refusal(talk.live)
+    completed = await talk.build_completion()
     return JSONResponse(completed.model_dump(mode="json"), headers={"X-Osler-Run": talk.live.id})
 
 
-def failure(live: Live) -> Refused:
+def failed_run_refusal(live: ActiveRun) -> RefusedRequest:
     """Why there is no answer, as a request is told it."""
     status, code = _FAILED.get(live.code, (503, live.code or "failed"))
-    return Refused(status, code, live.detail, retry_after=5.0 if status == 503 else None)
+    return RefusedRequest(status, code, live.detail, retry_after=5.0 if status == 503 else None)
 
 
 _CAUTIONS = {"en": "Of the evidence:", "zh": "关于证据："}
 
 
 @dataclass(frozen=True)
-class Talk:
+class ChatAnswer:
     """One answer on its way to an OpenAI client."""
 
-    site: Site
-    live: Live
-    asked: wire.Asked
+    site: ServerState
+    live: ActiveRun
+    asked: wire.ChatRequest
     base: str
     inline: bool
 
@@ -139,28 +139,28 @@ class Talk:
         assert self.live.solution is not None  # noqa: S101  its callers looked
         return self.live.solution.answer
 
-    async def completed(self) -> wire.Completed:
-        text, notes = self.text(), [*reasoning(self.live.lines)]
-        message = wire.Replied(
+    async def build_completion(self) -> wire.ChatCompletion:
+        text, notes = self.join_text(), [*reasoning_notes(self.live.lines)]
+        message = wire.AssistantMessage(
             content=text,
-            annotations=[self.annotation(n) for n in range(len(self.answer.citations))],
+            annotations=[self.make_annotation(n) for n in range(len(self.answer.citations))],
             reasoning_content="\n".join(notes) or None,
         )
-        choice = wire.Choice(message=message, finish_reason=self.finish)
-        return wire.Completed(
+        choice = wire.ChatChoice(message=message, finish_reason=self.finish_reason)
+        return wire.ChatCompletion(
             id=f"chatcmpl-{self.live.id}",
             created=int(time.time()),
             model=self.asked.model,
             choices=[choice],
-            usage=self.usage(),
-            citations=self.urls(),
-            osler=await self.extension(),
+            usage=self.chat_usage(),
+            citations=self.evidence_urls(),
+            osler=await self.run_extension(),
         )
 
-    def text(self) -> str:
-        return "".join(piece for piece, _ in self.pieces())
+    def join_text(self) -> str:
+        return "".join(piece for piece, _ in self.split_pieces())
 
-    def pieces(self) -> list[tuple[str, list[int]]]:
+    def split_pieces(self) -> list[tuple[str, list[int]]]:
         """The text in parts, each with the numbers of the citations that it completes."""
         answer, parts, at = self.answer, [], 0
         ends = [c.end for c in answer.citations]
@@ -170,100 +170,100 @@ class Talk:
                 parts.append((answer.text[at:cut], done))
                 at = cut
         if not answer.text:
-            parts.append((_unsaid(answer), []))
+            parts.append((_abstention_text(answer), []))
         elif answer.option is not None:
             parts.append((f"\n\n{answer.option}", []))
         if answer.cautions:
-            told = "\n".join(f"- {_flat(caution.text)}" for caution in answer.cautions)
+            told = "\n".join(f"- {_escape_markdown(caution.text)}" for caution in answer.cautions)
             parts.append((f"\n\n{_CAUTIONS[answer.language]}\n{told}", []))
         if self.inline and answer.evidence:
             parts.append((self.source_list(), []))
         return parts
 
-    def annotation(self, number: int) -> wire.Annotation:
+    def make_annotation(self, number: int) -> wire.ChatAnnotation:
         cited = self.answer.citations[number]
         found = self.answer.evidence[cited.number - 1]
-        return wire.Annotation(
+        return wire.ChatAnnotation(
             url_citation=wire.UrlCitation(
-                url=self.url(found),
+                url=self.evidence_url(found),
                 title=found.passage.title or found.passage.id,
                 start_index=cited.start,
                 end_index=cited.end,
             )
         )
 
-    def url(self, found: Evidence) -> str:
+    def evidence_url(self, found: Evidence) -> str:
         """Where the publisher has it; else where this server opens it."""
         own = found.passage.locator.url
         if own.startswith(("http://", "https://")):
             return own
         return f"{self.base}/api/v1/passages/{quote(found.passage.id, safe='')}"
 
-    def urls(self) -> list[str]:
-        return [self.url(found) for found in self.answer.evidence]
+    def evidence_urls(self) -> list[str]:
+        return [self.evidence_url(found) for found in self.answer.evidence]
 
     def source_list(self) -> str:
         lines = [
-            f"[{n}] {_flat(one.passage.title or one.passage.id)}"
-            f" ({_flat(str(one.passage.locator) or one.passage.source)}): <{self.url(one)}>"
+            f"[{n}] {_escape_markdown(one.passage.title or one.passage.id)}"
+            f" ({_escape_markdown(str(one.passage.locator) or one.passage.source)}): <{self.evidence_url(one)}>"
             for n, one in enumerate(self.answer.evidence, 1)
         ]
         return "\n\n" + "\n".join(lines)
 
-    def usage(self) -> wire.Usage:
+    def chat_usage(self) -> wire.ChatUsage:
         spent = self.live.solution.usage if self.live.solution else Usage()
         read = spent.prompt_tokens + spent.scored_tokens
-        return wire.Usage(
+        return wire.ChatUsage(
             prompt_tokens=read,
             completion_tokens=spent.completion_tokens,
             total_tokens=read + spent.completion_tokens,
         )
 
     @property
-    def finish(self) -> Any:
+    def finish_reason(self) -> Any:
         halt = self.live.solution.halt if self.live.solution else None
         return "length" if halt is Halt.BUDGET else "stop"
 
-    async def extension(self) -> dict[str, Any]:
-        run = documents.run(await told(self.site.desk, self.live.caller, self.live.id))
-        return {**run.model_dump(mode="json"), "unread": self.asked.unread}
+    async def run_extension(self) -> dict[str, Any]:
+        run = documents.run_report(await load_run(self.site.desk, self.live.caller, self.live.id))
+        return {**run.model_dump(mode="json"), "unread": self.asked.unread_parts}
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def stream_chunks(self) -> AsyncIterator[bytes]:
         """The stream: what is done meanwhile as reasoning, then the answer piece by piece."""
-        yield self.delta({"role": "assistant", "content": ""})
+        yield self.encode_delta({"role": "assistant", "content": ""})
         try:
             pings = self.site.settings.serve.ping_seconds
-            async for item in self.site.desk.follow(self.live, ping=pings):
+            async for item in self.site.desk.follow_lines(self.live, ping=pings):
                 if item is None:
                     yield events.PING
-                for note in reasoning([item[1]] if item else []):
-                    yield self.delta({"reasoning_content": f"{note}\n"})
+                for note in reasoning_notes([item[1]] if item else []):
+                    yield self.encode_delta({"reasoning_content": f"{note}\n"})
             if self.live.solution is None:
-                yield _data({"error": failure_body(self.live)})
+                yield _encode_event({"error": failure_body(self.live)})
                 return
-            for piece, done in self.pieces():
-                yield self.delta({"content": piece})
+            for piece, done in self.split_pieces():
+                yield self.encode_delta({"content": piece})
                 if done:
-                    fixed = [self.annotation(n).model_dump() for n in done]
-                    yield self.delta({"annotations": fixed})
-            yield self.delta({}, finish=self.finish, osler=await self.extension())
+                    fixed = [self.make_annotation(n).model_dump() for n in done]
+                    yield self.encode_delta({"annotations": fixed})
+            yield self.encode_delta({}, finish=self.finish_reason, osler=await self.run_extension())
             options = self.asked.stream_options
             if options is not None and options.include_usage:
-                yield self.chunk([], usage=self.usage().model_dump())
+                yield self.encode_chunk([], usage=self.chat_usage().model_dump())
             yield b"data: [DONE]\n\n"
         finally:
             # A client that hung up wants no answer; a run that is over stays as it is.
-            await self.site.desk.cancel(self.live)
+            await self.site.desk.cancel_run(self.live)
 
-    def delta(
+    def encode_delta(
         self, delta: dict[str, Any], finish: str | None = None, osler: dict[str, Any] | None = None
     ) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        more = {"osler": osler, "citations": self.urls()} if osler is not None else {}
-        return self.chunk([choice], **more)
+        more = {"osler": osler, "citations": self.evidence_urls()} if osler is not None else {}
+        return self.encode_chunk([choice], **more)
 
-    def chunk(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
-        return _data(
+    def encode_chunk(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
+        return _encode_event(
             {
                 "id": f"chatcmpl-{self.live.id}",
                 "object": "chat.completion.chunk",
@@ -275,8 +275,8 @@ class Talk:
         )
 
 
-def failure_body(live: Live) -> dict[str, Any]:
-    refused = failure(live)
+def failure_body(live: ActiveRun) -> dict[str, Any]:
+    refused = failed_run_refusal(live)
     return {
         "message": refused.message,
         "type": "server_error",
@@ -285,12 +285,12 @@ def failure_body(live: Live) -> dict[str, Any]:
     }
 
 
-def reasoning(lines: list[str]) -> list[str]:
+def reasoning_notes(lines: list[str]) -> list[str]:
     """What was done, a line an event, for those events that say something to a reader."""
-    return [said for line in lines if (said := _said(line))]
+    return [said for line in lines if (said := _event_note(line))]
 
 
-def _said(line: str) -> str:
+def _event_note(line: str) -> str:
     if '"type":"run.' in line:
         return ""
     match from_line(line):
@@ -313,17 +313,17 @@ def _said(line: str) -> str:
             return ""
 
 
-def _unsaid(answer: Answer) -> str:
+def _abstention_text(answer: Answer) -> str:
     from osler.answer.base import NOTHING_SAID
 
     return answer.option or answer.note or NOTHING_SAID[answer.language]
 
 
-def _flat(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Without what Markdown would obey: a title is shown, never a link or an image."""
     flat = " ".join(text.split())
     return "".join(f"\\{c}" if c in "[]()<>!*_`\\" else c for c in flat)
 
 
-def _data(body: dict[str, Any]) -> bytes:
+def _encode_event(body: dict[str, Any]) -> bytes:
     return f"data: {json.dumps(body, ensure_ascii=False)}\n\n".encode()

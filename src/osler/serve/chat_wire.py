@@ -24,11 +24,11 @@ def model_names() -> list[str]:
     return [f"{PREFIX}{name}" for name in (AUTO, *STRATEGIES, ALONE)]
 
 
-class _In(BaseModel):
+class ChatModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class TextPart(_In):
+class TextPart(ChatModel):
     type: Literal["text"]
     text: Annotated[Words, Field(max_length=LIMIT * 4)]
 
@@ -39,7 +39,7 @@ Content = (
 )
 
 
-class Message(BaseModel):
+class ChatMessage(BaseModel):
     """Of earlier turns only the role is looked at, so what a client keeps beside is let be."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -54,22 +54,22 @@ class Message(BaseModel):
         return "\n".join(part.text for part in self.content or ())
 
 
-class StreamOptions(_In):
+class StreamOptions(ChatModel):
     include_usage: bool = False
     include_obfuscation: bool = False
 
 
-class Format(_In):
+class ResponseFormat(ChatModel):
     type: Literal["text"]
 
 
-class Asked(_In):
+class ChatRequest(ChatModel):
     """`POST /v1/chat/completions`."""
 
     model: Annotated[
         str, Field(min_length=1, max_length=100, json_schema_extra={"enum": [*model_names()]})
     ]
-    messages: Annotated[list[Message], Field(min_length=1, max_length=1_000)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=1_000)]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
@@ -79,7 +79,7 @@ class Asked(_In):
     n: Literal[1] | None = None
     top_p: Literal[1] | None = None
     logprobs: Literal[False] | None = None
-    response_format: Format | None = None
+    response_format: ResponseFormat | None = None
     presence_penalty: Literal[0] | None = None
     frequency_penalty: Literal[0] | None = None
     inline_sources: bool = False
@@ -91,14 +91,14 @@ class Asked(_In):
     prompt_cache_key: str | None = None
     service_tier: str | None = None
 
-    def question(self) -> str:
+    def last_question(self) -> str:
         """What the user said last. Raises `BadParameter` where that is not the last word."""
         if self.messages[-1].role != "user":
             raise BadParameter(400, "invalid", "the last message must be the user's", "messages")
         return self.messages[-1].text
 
     @property
-    def unread(self) -> list[str]:
+    def unread_parts(self) -> list[str]:
         """What of the conversation an answer does not rest on, in words."""
         said = []
         if any(m.role in ("system", "developer") for m in self.messages):
@@ -115,39 +115,39 @@ class UrlCitation(BaseModel):
     end_index: int
 
 
-class Annotation(BaseModel):
+class ChatAnnotation(BaseModel):
     type: Literal["url_citation"] = "url_citation"
     url_citation: UrlCitation
 
 
-class Replied(BaseModel):
+class AssistantMessage(BaseModel):
     role: Literal["assistant"] = "assistant"
     content: str
     refusal: str | None = None
-    annotations: list[Annotation]
+    annotations: list[ChatAnnotation]
     reasoning_content: str | None = None
 
 
-class Choice(BaseModel):
+class ChatChoice(BaseModel):
     index: int = 0
-    message: Replied
+    message: AssistantMessage
     logprobs: None = None
     finish_reason: Literal["stop", "length"]
 
 
-class Usage(BaseModel):
+class ChatUsage(BaseModel):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
 
 
-class Completed(BaseModel):
+class ChatCompletion(BaseModel):
     id: str
     object: Literal["chat.completion"] = "chat.completion"
     created: int
     model: str
-    choices: list[Choice]
-    usage: Usage
+    choices: list[ChatChoice]
+    usage: ChatUsage
     citations: list[str]
     osler: dict[str, Any]
     """All of the run: answer, evidence, grounding, and what was not read."""

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import Context, MCPServer
 from pydantic import BaseModel, Field
 
-from osler.answer.verify import Said, Verdict, verify
+from osler.answer.verify import BearingSentence, Verdict, weigh_claim
 from osler.serve import api, documents, schemas
-from osler.serve.state import Site
-from osler.serve.tooling import At, PassageId, anticipated, read_only
+from osler.serve.state import ServerState
+from osler.serve.tooling import At, PassageId, read_only_hints, report_refusals
 from osler.text import language_of
 from osler.types import Hit
 
@@ -21,20 +21,20 @@ _SEARCHED = 20
 _QUOTES = 10
 
 
-class Bears(BaseModel):
+class ClaimSentence(BaseModel):
     """A sentence that speaks for the claim, or against it."""
 
     supports: bool
     why: str
     """The words of content that both share, or the two that differ."""
-    quoted: schemas.Quoted
+    quoted: schemas.QuotedView
 
 
-class ClaimVerified(BaseModel):
+class ClaimVerdict(BaseModel):
     claim: str
     verdict: Verdict
     """"not stated": nothing was found that says it in these words, nor denies it."""
-    quotes: list[Bears]
+    quotes: list[ClaimSentence]
     passages: int
     """Held against the claim."""
     rule: str = (
@@ -43,30 +43,34 @@ class ClaimVerified(BaseModel):
     )
 
 
-def add(mcp: MCPServer[Any], at: At) -> None:
-    @mcp.tool(annotations=read_only("Verify a claim"))
-    @anticipated
+def add_claim_tool(mcp: MCPServer[Any], at: At) -> None:
+    @mcp.tool(annotations=read_only_hints("Verify a claim"))
+    @report_refusals
     async def verify_claim(
         context: Context[Any, Any],
         claim: Annotated[schemas.Words, Field(min_length=1, max_length=2_000)],
         passage_ids: Annotated[list[PassageId], Field(max_length=50)] = [],  # noqa: B006
-    ) -> ClaimVerified:
+    ) -> ClaimVerdict:
         """Whether passages state a claim, say otherwise, or neither, with their quotes. Without
         `passage_ids` the claim itself is searched for."""
         site, _ = at(context)
-        asked = schemas.SearchAsked(query=claim, k=_SEARCHED)
-        hits = await (_named(site, passage_ids) if passage_ids else api.hits_of(site, asked))
-        found = await asyncio.to_thread(verify, claim, hits, language_of(claim))
-        quotes = [_told(one) for one in found.said[:_QUOTES]]
-        return ClaimVerified(claim=claim, verdict=found.verdict, quotes=quotes, passages=len(hits))
+        asked = schemas.SearchRequest(query=claim, k=_SEARCHED)
+        hits = await (
+            _find_passages(site, passage_ids) if passage_ids else api.find_hits(site, asked)
+        )
+        found = await asyncio.to_thread(weigh_claim, claim, hits, language_of(claim))
+        quotes = [_sentence_view(one) for one in found.said[:_QUOTES]]
+        return ClaimVerdict(claim=claim, verdict=found.verdict, quotes=quotes, passages=len(hits))
 
 
-async def _named(site: Site, ids: Sequence[str]) -> list[Hit]:
+async def _find_passages(site: ServerState, ids: Sequence[str]) -> list[Hit]:
     """Raises `UnknownPassage`."""
-    found = [await api.around_of(site, id) for id in dict.fromkeys(ids)]
+    found = [await api.passage_context(site, id) for id in dict.fromkeys(ids)]
     passages = [passage for (passage,), _ in found]
     return [Hit(passage, 0.0, rank, "", "named") for rank, passage in enumerate(passages, 1)]
 
 
-def _told(said: Said) -> Bears:
-    return Bears(supports=said.supports, why=said.why, quoted=documents.quoted(said.evidence))
+def _sentence_view(said: BearingSentence) -> ClaimSentence:
+    return ClaimSentence(
+        supports=said.supports, why=said.why, quoted=documents.quoted_view(said.evidence)
+    )

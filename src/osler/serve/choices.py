@@ -8,13 +8,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from osler.app.config import Settings
-from osler.methods.omni.dossier import Dossier
-from osler.methods.omni.plan import Query, SourcePlan, render
-from osler.serve.problems import Refused
-from osler.serve.schemas import Limits, PlannedQuery, SearchAsked
+from osler.methods.omni.dossier import SavedPlan
+from osler.methods.omni.plan import Query, SourcePlan, render_source_plan
+from osler.serve.problems import RefusedRequest
+from osler.serve.schemas import RunLimits, SearchRequest, SourceQuery
 
 
-def chosen(
+def run_settings(
     settings: Settings,
     *,
     strategy: str | None = None,
@@ -24,11 +24,11 @@ def chosen(
     seed: int | None = None,
     temperature: float | None = None,
     max_tokens: int | None = None,
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
 ) -> Settings:
-    """The settings of one run. Raises `Refused` (422) for what the settings refuse."""
+    """The settings of one run. Raises `RefusedRequest` (422) for what the settings refuse."""
     given = (strategy, planner, k, seed, temperature, max_tokens)
-    if given == (None,) * len(given) and not sources and limits in (None, Limits()):
+    if given == (None,) * len(given) and not sources and limits in (None, RunLimits()):
         return settings
     tree = settings.model_dump()
     if strategy is not None and strategy != settings.strategy.kind:
@@ -37,7 +37,9 @@ def chosen(
         tree["strategy"]["planner"] = planner
     if k is not None:
         if "k" not in type(settings.strategy).model_fields and strategy is None:
-            raise Refused(422, "bad_choice", f"{settings.strategy.kind} searches nothing: no k")
+            raise RefusedRequest(
+                422, "bad_choice", f"{settings.strategy.kind} searches nothing: no k"
+            )
         tree["strategy"]["k"] = k
     if sources:
         tree["kb"]["sources"] = tuple(sources)
@@ -45,14 +47,14 @@ def chosen(
         if value is not None:
             tree["sampling"][name] = value
     if limits is not None:
-        tree["budget"] = _narrowed(tree["budget"], limits)
-    return _validated(tree)
+        tree["budget"] = _narrow_budget(tree["budget"], limits)
+    return _validate_settings(tree)
 
 
-def searching(settings: Settings, asked: SearchAsked) -> Settings:
+def search_settings(settings: Settings, asked: SearchRequest) -> Settings:
     """The settings of one search."""
     if asked.year_from and asked.year_to and asked.year_from > asked.year_to:
-        raise Refused(422, "bad_choice", "year_from is after year_to")
+        raise RefusedRequest(422, "bad_choice", "year_from is after year_to")
     wanted = {
         "year_from": asked.year_from,
         "year_to": asked.year_to,
@@ -65,31 +67,36 @@ def searching(settings: Settings, asked: SearchAsked) -> Settings:
         return settings
     tree = settings.model_dump()
     tree["retrieve"] |= wanted
-    return _validated(tree)
+    return _validate_settings(tree)
 
 
-def plan_of(queries: Sequence[PlannedQuery], offered: Sequence[str]) -> Dossier:
+def plan_from_request(queries: Sequence[SourceQuery], offered: Sequence[str]) -> SavedPlan:
     """The plan that a request brings. What its queries find is searched when it is run: passages
-    come from the knowledge base alone. Raises `Refused` (422)."""
-    return Dossier(
-        render(SourcePlan.of(_query(each, offered) for each in queries), offered), tuple(offered)
+    come from the knowledge base alone. Raises `RefusedRequest` (422)."""
+    return SavedPlan(
+        render_source_plan(
+            SourcePlan.of(_planned_query(each, offered) for each in queries), offered
+        ),
+        tuple(offered),
     )
 
 
-def _query(given: PlannedQuery, offered: Sequence[str]) -> Query:
+def _planned_query(given: SourceQuery, offered: Sequence[str]) -> Query:
     if given.source not in offered:
         fix = f"choose from {', '.join(offered)}"
-        raise Refused(
+        raise RefusedRequest(
             422, "bad_plan", f"the plan asks {given.source}, which is not searched", fix=fix
         )
     try:
-        return Query.read(given.source, given.query)
+        return Query.read_wire(given.source, given.query)
     except ValueError as error:
         said = f"the plan asks {given.source} nothing that can be searched"
-        raise Refused(422, "bad_plan", said, fix="say it in words, or leave it out") from error
+        raise RefusedRequest(
+            422, "bad_plan", said, fix="say it in words, or leave it out"
+        ) from error
 
 
-def _narrowed(budget: dict[str, Any], limits: Limits) -> dict[str, Any]:
+def _narrow_budget(budget: dict[str, Any], limits: RunLimits) -> dict[str, Any]:
     wanted = limits.model_dump()
     narrowed = {}
     for name, allowed in budget.items():
@@ -98,10 +105,10 @@ def _narrowed(budget: dict[str, Any], limits: Limits) -> dict[str, Any]:
     return narrowed
 
 
-def _validated(tree: dict[str, Any]) -> Settings:
+def _validate_settings(tree: dict[str, Any]) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise Refused(422, "bad_choice", f"{where}: {first['msg']}") from error
+        raise RefusedRequest(422, "bad_choice", f"{where}: {first['msg']}") from error

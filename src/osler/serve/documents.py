@@ -7,51 +7,55 @@ from dataclasses import asdict
 from osler import types
 from osler.graph.items import Concept, Edge
 from osler.kb.check import Provenance, SourceInfo
-from osler.methods.omni.dossier import Dossier
+from osler.methods.omni.dossier import SavedPlan
 from osler.serve import schemas, schemas_kb
-from osler.serve.load_run import Told
+from osler.serve.load_run import RunView
 
 
-def passage(given: types.Passage) -> schemas_kb.Passage:
-    return schemas_kb.Passage(
+def passage_view(given: types.Passage) -> schemas_kb.PassageView:
+    return schemas_kb.PassageView(
         id=given.id,
         source=given.source,
         title=given.title,
         text=given.text,
-        locator=schemas_kb.Locator(**asdict(given.locator)),
+        locator=schemas_kb.LocatorView(**asdict(given.locator)),
         licence=given.licence,
         language=given.language,
         illustrative=given.illustrative,
     )
 
 
-def provenance(given: Provenance) -> schemas_kb.Provenance:
+def provenance_view(given: Provenance) -> schemas_kb.ProvenanceView:
     told = asdict(given) | {"kinds": list(given.kinds)}
     del told["state"]
     # The path of a file is this machine's affair; its name says enough.
     told["origin"] = given.origin.rpartition("/")[2] if "://" not in given.origin else given.origin
-    return schemas_kb.Provenance(**told)
+    return schemas_kb.ProvenanceView(**told)
 
 
-def hit(given: types.Hit) -> schemas_kb.SearchHit:
-    return schemas_kb.SearchHit(rank=given.rank, score=given.score, passage=passage(given.passage))
+def hit_view(given: types.Hit) -> schemas_kb.SearchHit:
+    return schemas_kb.SearchHit(
+        rank=given.rank, score=given.score, passage=passage_view(given.passage)
+    )
 
 
-def answer(given: types.Answer) -> schemas.Answer:
-    return schemas.Answer(
+def answer_view(given: types.Answer) -> schemas.AnswerView:
+    return schemas.AnswerView(
         text=given.text,
         option=given.option,
-        statements=[schemas.Statement(text=s.text, cites=list(s.cites)) for s in given.statements],
-        citations=[citation(given, one) for one in given.citations],
+        statements=[
+            schemas.StatementView(text=s.text, cites=list(s.cites)) for s in given.statements
+        ],
+        citations=[citation_view(given, one) for one in given.citations],
         language=given.language,
         authorship=given.authorship.value,
         note=given.note,
     )
 
 
-def citation(given: types.Answer, one: types.Citation) -> schemas.Citation:
+def citation_view(given: types.Answer, one: types.Citation) -> schemas.CitationView:
     found = given.evidence[one.number - 1]
-    return schemas.Citation(
+    return schemas.CitationView(
         span=(one.start, one.end),
         number=one.number,
         passage_id=found.passage.id,
@@ -60,11 +64,11 @@ def citation(given: types.Answer, one: types.Citation) -> schemas.Citation:
     )
 
 
-def evidence(given: types.Answer) -> list[schemas.Evidence]:
+def evidence_views(given: types.Answer) -> list[schemas.EvidenceView]:
     return [
-        schemas.Evidence(
+        schemas.EvidenceView(
             number=number,
-            passage=passage(one.passage),
+            passage=passage_view(one.passage),
             quote=one.quote,
             quote_span=(one.start, one.end),
             use=one.use,
@@ -75,42 +79,42 @@ def evidence(given: types.Answer) -> list[schemas.Evidence]:
     ]
 
 
-def quoted(given: types.Evidence) -> schemas.Quoted:
-    return schemas.Quoted(
-        passage=passage(given.passage),
+def quoted_view(given: types.Evidence) -> schemas.QuotedView:
+    return schemas.QuotedView(
+        passage=passage_view(given.passage),
         quote=given.quote,
         quote_span=(given.start, given.end),
     )
 
 
-def cautions(given: types.Answer) -> list[schemas.Caution]:
+def caution_views(given: types.Answer) -> list[schemas.CautionView]:
     return [
-        schemas.Caution(
+        schemas.CautionView(
             rule=one.rule,
             text=one.text,
-            evidence=[quoted(each) for each in one.evidence],
+            evidence=[quoted_view(each) for each in one.evidence],
         )
         for one in given.cautions
     ]
 
 
-def run(told: Told) -> schemas.RunTold:
+def run_report(told: RunView) -> schemas.RunReport:
     solution, question = told.solution, told.question
     given = solution.answer if solution else None
-    return schemas.RunTold(
+    return schemas.RunReport(
         run_id=told.id,
         status=told.status,
         created=told.created,
         strategy=told.strategy,
         question=question.text if question else "",
         options=list(question.options) if question else [],
-        answer=answer(given) if given else None,
-        evidence=evidence(given) if given else [],
-        cautions=cautions(given) if given else [],
+        answer=answer_view(given) if given else None,
+        evidence=evidence_views(given) if given else [],
+        cautions=caution_views(given) if given else [],
         grounding=given.grounding.value if given else None,
         halt=solution.halt.value if solution else None,
         why=solution.why if solution else "",
-        usage=schemas.Usage(**asdict(solution.usage)) if solution else None,
+        usage=schemas.UsageView(**asdict(solution.usage)) if solution else None,
         models=told.models,
         snapshot=told.snapshot,
         seconds=told.seconds,
@@ -119,12 +123,12 @@ def run(told: Told) -> schemas.RunTold:
     )
 
 
-def plan(given: Dossier, question: types.Question) -> schemas.PlanMade:
-    return schemas.PlanMade(
+def plan_view(given: SavedPlan, question: types.Question) -> schemas.PlanView:
+    return schemas.PlanView(
         question=question.text,
         queries=[
-            schemas.PlannedQuery(source=query.source, query=query.wire)
-            for query in given.reading.plan.queries
+            schemas.SourceQuery(source=query.source, query=query.wire)
+            for query in given.plan_reading.plan.queries
         ],
         sources=list(given.sources),
         text=given.plan,
@@ -134,8 +138,8 @@ def plan(given: Dossier, question: types.Question) -> schemas.PlanMade:
     )
 
 
-def source(given: SourceInfo) -> schemas_kb.Source:
-    return schemas_kb.Source(
+def source_view(given: SourceInfo) -> schemas_kb.SourceView:
+    return schemas_kb.SourceView(
         source=given.source,
         documents=given.documents,
         passages=given.passages,
@@ -148,8 +152,8 @@ def source(given: SourceInfo) -> schemas_kb.Source:
     )
 
 
-def concept(given: Concept, edges: list[Edge]) -> schemas_kb.Concept:
-    return schemas_kb.Concept(
+def concept_view(given: Concept, edges: list[Edge]) -> schemas_kb.ConceptView:
+    return schemas_kb.ConceptView(
         id=given.id,
         name=given.name,
         names=list(given.names),

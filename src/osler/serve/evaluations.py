@@ -10,18 +10,18 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 
 from osler.errors import BadRun
-from osler.evaluate.compare import Compared
+from osler.evaluate.compare import PairedComparison
 from osler.evaluate.intervals import Estimate
 from osler.evaluate.measures import Measure
-from osler.evaluate.plan import PLAN, read
-from osler.evaluate.report import Report
-from osler.evaluate.report.build import Cell, Judged, Printed
-from osler.evaluate.report.tables import HEAD, exclusions, facts, verdict
+from osler.evaluate.plan import PLAN, read_plan
+from osler.evaluate.report import EvaluationReport
+from osler.evaluate.report.build import JudgedCell, PrintedFigure, ReportCell
+from osler.evaluate.report.tables import HEAD, describe_comparison, list_exclusions, report_facts
 from osler.serve import schemas, schemas_evaluation
-from osler.serve.problems import Refused
-from osler.serve.state import Site, site_of
+from osler.serve.problems import RefusedRequest
+from osler.serve.state import ServerState, current_state
 
-At = Annotated[Site, Depends(site_of)]
+At = Annotated[ServerState, Depends(current_state)]
 Name = Annotated[
     str,
     Path(max_length=100, pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", description="Of a log folder."),
@@ -34,17 +34,17 @@ router = APIRouter(prefix="/api/v1", tags=["evaluation"], responses=schemas.PROB
 
 
 @router.get("/evaluations")
-async def list_evaluations(site: At) -> schemas_evaluation.Evaluations:
+async def list_evaluations(site: At) -> schemas_evaluation.EvaluationList:
     """The log folders of `osler eval` that lie in `eval` of home."""
-    return schemas_evaluation.Evaluations(
-        evaluations=await asyncio.to_thread(_listed, site.settings.home / FOLDER)
+    return schemas_evaluation.EvaluationList(
+        evaluations=await asyncio.to_thread(_list_folders, site.settings.home / FOLDER)
     )
 
 
 @router.get("/evaluations/{name}")
-async def get_evaluation(name: Name, site: At) -> schemas_evaluation.Evaluation:
+async def get_evaluation(name: Name, site: At) -> schemas_evaluation.EvaluationView:
     """The figures of one with their intervals, as `osler eval report` writes them."""
-    return _told(name, await _report(site, name))
+    return _evaluation_view(name, await _load_report(site, name))
 
 
 @router.get("/evaluations/{name}/samples")
@@ -53,12 +53,12 @@ async def get_samples(
     site: At,
     strategy: Annotated[str, Query(max_length=200)],
     task: Annotated[str, Query(max_length=200)],
-) -> schemas_evaluation.EvaluationSamples:
+) -> schemas_evaluation.EvaluationSampleList:
     """Samples of one strategy on one task, failures first."""
-    cell = (await _report(site, name)).cell(strategy, task)
+    cell = (await _load_report(site, name)).cell_of(strategy, task)
     if cell is None:
-        raise Refused(404, "unknown_evaluation", "no such strategy on such a task")
-    return schemas_evaluation.EvaluationSamples(
+        raise RefusedRequest(404, "unknown_evaluation", "no such strategy on such a task")
+    return schemas_evaluation.EvaluationSampleList(
         samples=[
             schemas_evaluation.EvaluationSample(
                 strategy=one.strategy,
@@ -76,36 +76,40 @@ async def get_samples(
     )
 
 
-async def _report(site: Site, name: str) -> Report:
+async def _load_report(site: ServerState, name: str) -> EvaluationReport:
     folder = site.settings.home / FOLDER / name
     if not await asyncio.to_thread((folder / PLAN).is_file):
-        raise Refused(404, "unknown_evaluation", f"there is no log folder {name!r}")
+        raise RefusedRequest(404, "unknown_evaluation", f"there is no log folder {name!r}")
     try:
-        return await site.reports.of(folder)
+        return await site.reports.load_report(folder)
     except BadRun as error:
-        raise Refused(409, "damaged_evaluation", _bare(error, folder), fix=error.fix) from error
+        raise RefusedRequest(
+            409, "damaged_evaluation", _without_path(error, folder), fix=error.fix
+        ) from error
 
 
-def _listed(folder: Folder) -> list[schemas_evaluation.EvaluationListed]:
+def _list_folders(folder: Folder) -> list[schemas_evaluation.EvaluationSummary]:
     if not folder.is_dir():
         return []
     plans = sorted(folder.glob(f"*/{PLAN}"))[:_LISTED]
-    return [_line(path.parent) for path in plans if not path.parent.name.startswith(".")]
+    return [
+        _summarise_folder(path.parent) for path in plans if not path.parent.name.startswith(".")
+    ]
 
 
-def _line(folder: Folder) -> schemas_evaluation.EvaluationListed:
+def _summarise_folder(folder: Folder) -> schemas_evaluation.EvaluationSummary:
     try:
-        plan = read(folder)
+        plan = read_plan(folder)
     except BadRun as error:
-        return schemas_evaluation.EvaluationListed(
+        return schemas_evaluation.EvaluationSummary(
             name=folder.name,
             experiment="",
             version="",
             strategies=[],
             tasks=[],
-            damaged=_bare(error, folder),
+            damaged=_without_path(error, folder),
         )
-    return schemas_evaluation.EvaluationListed(
+    return schemas_evaluation.EvaluationSummary(
         name=folder.name,
         experiment=plan.experiment,
         version=plan.version,
@@ -115,45 +119,45 @@ def _line(folder: Folder) -> schemas_evaluation.EvaluationListed:
     )
 
 
-def _bare(error: BadRun, folder: Folder) -> str:
+def _without_path(error: BadRun, folder: Folder) -> str:
     """Without the path, which is this machine's affair."""
     return error.message.replace(str(folder), folder.name)
 
 
-def _figure(found: Estimate) -> schemas_evaluation.Figure:
-    return schemas_evaluation.Figure(**asdict(found))
+def _figure_view(found: Estimate) -> schemas_evaluation.FigureView:
+    return schemas_evaluation.FigureView(**asdict(found))
 
 
-def _figures(found: dict[str, Estimate]) -> dict[str, schemas_evaluation.Figure]:
-    return {name: _figure(one) for name, one in found.items()}
+def _figure_views(found: dict[str, Estimate]) -> dict[str, schemas_evaluation.FigureView]:
+    return {name: _figure_view(one) for name, one in found.items()}
 
 
-def _told(name: str, report: Report) -> schemas_evaluation.Evaluation:
-    return schemas_evaluation.Evaluation(
+def _evaluation_view(name: str, report: EvaluationReport) -> schemas_evaluation.EvaluationView:
+    return schemas_evaluation.EvaluationView(
         name=name,
         head=HEAD,
         strategies=list(report.strategies),
         tasks=list(report.tasks),
-        measures=[_measure(report, one) for one in report.measures()],
-        cells=[_cell(one) for one in report.cells],
-        compared=[_pair(one) for one in report.compared],
-        printed=[_printed(one) for one in report.printed],
-        judged=[_judged(one) for one in report.judged],
-        left_out=exclusions(report),
-        facts=facts(report),
+        measures=[_measure_view(report, one) for one in report.measures()],
+        cells=[_cell_view(one) for one in report.cells],
+        compared=[_pair_view(one) for one in report.compared],
+        printed=[_printed_view(one) for one in report.printed],
+        judged=[_judged_view(one) for one in report.judged],
+        left_out=list_exclusions(report),
+        facts=report_facts(report),
     )
 
 
-def _measure(report: Report, one: Measure) -> schemas_evaluation.EvaluationMeasure:
+def _measure_view(report: EvaluationReport, one: Measure) -> schemas_evaluation.EvaluationMeasure:
     return schemas_evaluation.EvaluationMeasure(
         name=one.name,
         title=one.title,
         percent=one.percent,
-        means={label: report.macro(label, one.name) for label in report.strategies},
+        means={label: report.macro_mean(label, one.name) for label in report.strategies},
     )
 
 
-def _cell(one: Cell) -> schemas_evaluation.EvaluationCell:
+def _cell_view(one: ReportCell) -> schemas_evaluation.EvaluationCell:
     return schemas_evaluation.EvaluationCell(
         strategy=one.strategy,
         task=one.task,
@@ -161,43 +165,43 @@ def _cell(one: Cell) -> schemas_evaluation.EvaluationCell:
         done=one.done,
         failed=one.failed,
         missing=one.missing,
-        figures=_figures(one.estimates),
+        figures=_figure_views(one.estimates),
         calibration_error=one.ece,
     )
 
 
-def _pair(one: Compared) -> schemas_evaluation.EvaluationPair:
+def _pair_view(one: PairedComparison) -> schemas_evaluation.EvaluationPair:
     return schemas_evaluation.EvaluationPair(
         task=one.task,
         first=one.first,
         second=one.second,
         measure=one.measure,
-        change=_figure(one.change),
+        change=_figure_view(one.change),
         test=one.test,
         p=one.p,
         corrected=one.corrected,
-        verdict=verdict(one),
+        verdict=describe_comparison(one),
         unpaired=one.unpaired,
     )
 
 
-def _printed(one: Printed) -> schemas_evaluation.EvaluationPrinted:
+def _printed_view(one: PrintedFigure) -> schemas_evaluation.EvaluationPrinted:
     return schemas_evaluation.EvaluationPrinted(
         place=one.place,
         task=one.task,
         strategy=one.strategy,
         theirs=one.theirs,
-        ours=_figure(one.ours),
+        ours=_figure_view(one.ours),
         differs=one.differs,
     )
 
 
-def _judged(one: Judged) -> schemas_evaluation.EvaluationJudged:
+def _judged_view(one: JudgedCell) -> schemas_evaluation.EvaluationJudged:
     return schemas_evaluation.EvaluationJudged(
         form=one.form,
         judge=one.judge,
         strategy=one.strategy,
         task=one.task,
-        figures=_figures(one.estimates),
+        figures=_figure_views(one.estimates),
         unread=one.unread,
     )

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import ip_address
 
-from osler.app.config import Serve
+from osler.app.config import ServeSettings
 from osler.errors import BadConfig
-from osler.serve.ledger import WORKSPACE, KeyRow, Ledger
-from osler.serve.problems import Refused
+from osler.serve.ledger import WORKSPACE, Ledger, StoredKey
+from osler.serve.problems import RefusedRequest
 
 _FORM = re.compile(r"osk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -36,13 +36,13 @@ class Caller:
     running: int = 0
     _asked: deque[float] = field(default_factory=deque)
 
-    def admit(self, now: float) -> None:
-        """Counts one request. Raises `Refused` (429) above the rate."""
+    def count_request(self, now: float) -> None:
+        """Counts one request. Raises `RefusedRequest` (429) above the rate."""
         while self._asked and now - self._asked[0] >= _MINUTE:
             self._asked.popleft()
         if len(self._asked) >= self.minute:
             wait = _MINUTE - (now - self._asked[0])
-            raise Refused(
+            raise RefusedRequest(
                 429, "rate_limited", f"over {self.minute} requests in a minute", retry_after=wait
             )
         self._asked.append(now)
@@ -63,19 +63,19 @@ def new_key(
             raise BadConfig(f"{what!r} is no name for a key or a workspace", fix=fix)
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    ledger.add_key(KeyRow(id, name, workspace, _hashed(secret), when, runs, minute))
+    ledger.add_key(StoredKey(id, name, workspace, _hash_secret(secret), when, runs, minute))
     return f"osk_{id}_{secret}"
 
 
-def _hashed(secret: str) -> bytes:
+def _hash_secret(secret: str) -> bytes:
     """256 bits of chance need no slow hash: there is nothing to guess."""
     return hashlib.sha256(secret.encode()).digest()
 
 
-class Gate:
+class Authenticator:
     """Says whose a request is. As soon as there is a key, every request needs one."""
 
-    def __init__(self, ledger: Ledger, limits: Serve) -> None:
+    def __init__(self, ledger: Ledger, limits: ServeSettings) -> None:
         self._ledger = ledger
         self._loopback = is_loopback(limits.host)
         self._limits = limits
@@ -84,27 +84,27 @@ class Gate:
         self._open = False
         self._looked = float("-inf")
 
-    def local(self) -> Caller:
+    def local_caller(self) -> Caller:
         """This machine's own caller, for doors that are no sockets."""
         return self._local
 
-    def caller(self, authorization: str | None) -> Caller:
-        """Raises `Refused`: 401 for a key that is absent or wrong."""
-        if authorization is None and self._keyless():
+    def authenticate_request(self, authorization: str | None) -> Caller:
+        """Raises `RefusedRequest`: 401 for a key that is absent or wrong."""
+        if authorization is None and self._needs_no_key():
             return self._local
         scheme, _, given = (authorization or "").partition(" ")
         found = _FORM.fullmatch(given.strip()) if scheme.lower() == "bearer" else None
         if found is None:
-            if self._keyless():  # OpenAI's clients send a key even where none is wanted
+            if self._needs_no_key():  # OpenAI's clients send a key even where none is wanted
                 return self._local
-            raise Refused(401, "no_key", "this server wants a key", fix=NEEDED)
-        row = self._ledger.key(found.group(1))
+            raise RefusedRequest(401, "no_key", "this server wants a key", fix=NEEDED)
+        row = self._ledger.find_key(found.group(1))
         stored = row.hash if row else bytes(32)
-        if not hmac.compare_digest(stored, _hashed(found.group(2))) or row is None:
-            raise Refused(401, "wrong_key", "the key is not known here", fix=NEEDED)
-        return self._known(row)
+        if not hmac.compare_digest(stored, _hash_secret(found.group(2))) or row is None:
+            raise RefusedRequest(401, "wrong_key", "the key is not known here", fix=NEEDED)
+        return self._keyed_caller(row)
 
-    def _known(self, row: KeyRow) -> Caller:
+    def _keyed_caller(self, row: StoredKey) -> Caller:
         if row.id not in self._callers:
             self._callers[row.id] = Caller(
                 row.id,
@@ -114,14 +114,14 @@ class Gate:
             )
         return self._callers[row.id]
 
-    def _keyless(self) -> bool:
+    def _needs_no_key(self) -> bool:
         """Whether no key is wanted; looked up at most once a second. Where others reach the
         server, taking the last key away does not open it."""
         if not self._loopback:
             return False
         now = time.monotonic()
         if now - self._looked >= 1.0:
-            self._open, self._looked = not self._ledger.all_keys(), now
+            self._open, self._looked = not self._ledger.list_keys(), now
         return self._open
 
 
@@ -135,7 +135,7 @@ def is_loopback(host: str) -> bool:
 
 def check_binding(host: str, ledger: Ledger) -> None:
     """Raises `BadConfig` for an address that others reach, while there is no key."""
-    if not is_loopback(host) and not ledger.all_keys():
+    if not is_loopback(host) and not ledger.list_keys():
         raise BadConfig(
             f"{host} can be reached by others, and there is no key",
             fix="make one first: osler serve key add NAME",

@@ -37,7 +37,7 @@ _COLUMNS = "id, workspace, caller, created, status, strategy, question, code, de
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """A run, as the ledger has it."""
 
     id: str
@@ -55,7 +55,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRow:
+class StoredKey:
     id: str
     name: str
     workspace: str
@@ -90,14 +90,14 @@ class Ledger:
             self._db.close()
 
     @contextmanager
-    def _held(self) -> Iterator[sqlite3.Connection]:
+    def _lock_database(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             yield self._db
 
     # Runs
 
-    def begin(self, entry: Entry) -> None:
-        with self._held() as db:
+    def begin_run(self, entry: LedgerEntry) -> None:
+        with self._lock_database() as db:
             db.execute(
                 f"INSERT INTO run({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
                 (
@@ -113,53 +113,53 @@ class Ledger:
                 ),
             )
 
-    def end(
+    def end_run(
         self, id: str, status: Status, *, code: str = "", detail: str = "", events: str = ""
     ) -> None:
-        with self._held() as db:
+        with self._lock_database() as db:
             db.execute(
                 "UPDATE run SET status = ?, code = ?, detail = ?, events = ? WHERE id = ?",
                 (status, code, detail, events, id),
             )
 
-    def interrupted(self) -> int:
+    def mark_interrupted(self) -> int:
         """Marks what a server before this one did not bring to an end; returns how many."""
-        with self._held() as db:
+        with self._lock_database() as db:
             return db.execute(
                 "UPDATE run SET status = 'interrupted', code = 'interrupted',"
                 " detail = 'the server stopped' WHERE status IN ('queued', 'running')"
             ).rowcount
 
-    def run(self, id: str) -> Entry | None:
-        with self._held() as db:
+    def find_run(self, id: str) -> LedgerEntry | None:
+        with self._lock_database() as db:
             row = db.execute(
                 f"SELECT {_COLUMNS} FROM run WHERE id = ?",  # noqa: S608  our own words
                 (id,),
             ).fetchone()
-        return Entry(*row) if row else None
+        return LedgerEntry(*row) if row else None
 
-    def events(self, id: str) -> list[str]:
+    def run_lines(self, id: str) -> list[str]:
         """The lines of a run that has no folder."""
-        with self._held() as db:
+        with self._lock_database() as db:
             row = db.execute("SELECT events FROM run WHERE id = ?", (id,)).fetchone()
         return str(row[0]).splitlines() if row else []
 
-    def runs(self, workspace: str, *, before: str, limit: int) -> list[Entry]:
+    def list_runs(self, workspace: str, *, before: str, limit: int) -> list[LedgerEntry]:
         """The newest first; those with an id below `before`, where one is given."""
-        with self._held() as db:
+        with self._lock_database() as db:
             rows = db.execute(
                 f"SELECT {_COLUMNS} FROM run WHERE workspace = ? AND (? = '' OR id < ?)"  # noqa: S608
                 " ORDER BY id DESC LIMIT ?",
                 (workspace, before, before, limit),
             ).fetchall()
-        return [Entry(*row) for row in rows]
+        return [LedgerEntry(*row) for row in rows]
 
     # Keys
 
-    def add_key(self, key: KeyRow) -> None:
+    def add_key(self, key: StoredKey) -> None:
         """Raises `BadConfig` for a name that is taken."""
         try:
-            with self._held() as db:
+            with self._lock_database() as db:
                 db.execute(
                     "INSERT INTO key VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (key.id, key.name, key.workspace, key.hash, key.created, key.runs, key.minute),
@@ -168,15 +168,15 @@ class Ledger:
             fix = "choose another name, or `osler serve key rm` it first"
             raise BadConfig(f"there is a key {key.name!r} already", fix=fix) from error
 
-    def key(self, id: str) -> KeyRow | None:
-        with self._held() as db:
+    def find_key(self, id: str) -> StoredKey | None:
+        with self._lock_database() as db:
             row = db.execute("SELECT * FROM key WHERE id = ?", (id,)).fetchone()
-        return KeyRow(*row) if row else None
+        return StoredKey(*row) if row else None
 
-    def all_keys(self) -> list[KeyRow]:
-        with self._held() as db:
-            return [KeyRow(*row) for row in db.execute("SELECT * FROM key ORDER BY name")]
+    def list_keys(self) -> list[StoredKey]:
+        with self._lock_database() as db:
+            return [StoredKey(*row) for row in db.execute("SELECT * FROM key ORDER BY name")]
 
     def drop_key(self, name: str) -> bool:
-        with self._held() as db:
+        with self._lock_database() as db:
             return db.execute("DELETE FROM key WHERE name = ? OR id = ?", (name, name)).rowcount > 0

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from osler.app.runs import EVENTS, Record, read_record
+from osler.app.runs import EVENTS, RunRecord, read_record
 from osler.errors import BadRun
 from osler.serve.keys import Caller
-from osler.serve.ledger import WORKSPACE, Entry, Status
-from osler.serve.problems import Refused
-from osler.serve.run_manager import Desk, Live
+from osler.serve.ledger import WORKSPACE, LedgerEntry, Status
+from osler.serve.problems import RefusedRequest
+from osler.serve.run_manager import ActiveRun, RunManager
 from osler.trace import Answered, Started, from_line
 from osler.types import Question, Solution
 
@@ -20,7 +20,7 @@ _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6,32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RunView:
     """What there is to say of a run."""
 
     id: str
@@ -38,48 +38,48 @@ class Told:
     lines: tuple[str, ...]
 
 
-async def told(desk: Desk, caller: Caller, id: str) -> Told:
-    """Raises `Refused` (404) for a run that is not there, or another workspace's."""
-    if live := live_run(desk, caller, id):
-        return _of_live(live)
-    entry = await _entry(desk, caller, id)
-    return await asyncio.to_thread(_of_folder, desk, id, entry)
+async def load_run(desk: RunManager, caller: Caller, id: str) -> RunView:
+    """Raises `RefusedRequest` (404) for a run that is not there, or another workspace's."""
+    if live := active_run(desk, caller, id):
+        return _view_active(live)
+    entry = await _find_entry(desk, caller, id)
+    return await asyncio.to_thread(_view_folder, desk, id, entry)
 
 
-def live_run(desk: Desk, caller: Caller, id: str) -> Live | None:
-    return desk.live(id, caller.workspace) if _ID.fullmatch(id) else None
+def active_run(desk: RunManager, caller: Caller, id: str) -> ActiveRun | None:
+    return desk.find_run(id, caller.workspace) if _ID.fullmatch(id) else None
 
 
-async def folder_of(desk: Desk, caller: Caller, id: str) -> Path:
-    """The folder of a run that finished. Raises `Refused` as `told` does."""
-    if live_run(desk, caller, id) is None:
-        await _entry(desk, caller, id)
-    return _folder(desk, id)
+async def finished_folder(desk: RunManager, caller: Caller, id: str) -> Path:
+    """The folder of a run that finished. Raises `RefusedRequest` as `load_run` does."""
+    if active_run(desk, caller, id) is None:
+        await _find_entry(desk, caller, id)
+    return _run_folder(desk, id)
 
 
-async def _entry(desk: Desk, caller: Caller, id: str) -> Entry | None:
+async def _find_entry(desk: RunManager, caller: Caller, id: str) -> LedgerEntry | None:
     """`None` for a run that the command line made, which is the default workspace's."""
     if not _ID.fullmatch(id):
-        raise _absent(id)
-    entry = await asyncio.to_thread(desk.ledger.run, id)
-    if entry is None and (caller.workspace != WORKSPACE or not _folder(desk, id).is_dir()):
-        raise _absent(id)
+        raise _unknown_run(id)
+    entry = await asyncio.to_thread(desk.ledger.find_run, id)
+    if entry is None and (caller.workspace != WORKSPACE or not _run_folder(desk, id).is_dir()):
+        raise _unknown_run(id)
     if entry is not None and entry.workspace != caller.workspace:
-        raise _absent(id)
+        raise _unknown_run(id)
     return entry
 
 
-def _folder(desk: Desk, id: str) -> Path:
+def _run_folder(desk: RunManager, id: str) -> Path:
     return desk.shelf.settings.runs.path / id
 
 
-def _absent(id: str) -> Refused:
-    return Refused(404, "unknown_run", f"there is no run {id[:64]!r}")
+def _unknown_run(id: str) -> RefusedRequest:
+    return RefusedRequest(404, "unknown_run", f"there is no run {id[:64]!r}")
 
 
-def _of_live(live: Live) -> Told:
-    first = _started(live.lines)
-    return Told(
+def _view_active(live: ActiveRun) -> RunView:
+    first = _started_event(live.lines)
+    return RunView(
         live.id,
         live.status,
         live.created,
@@ -95,16 +95,16 @@ def _of_live(live: Live) -> Told:
     )
 
 
-def _of_folder(desk: Desk, id: str, entry: Entry | None) -> Told:
-    folder = _folder(desk, id)
-    record = _record(folder) if (folder / EVENTS).is_file() else None
+def _view_folder(desk: RunManager, id: str, entry: LedgerEntry | None) -> RunView:
+    folder = _run_folder(desk, id)
+    record = _load_record(folder) if (folder / EVENTS).is_file() else None
     if record is None:
         if entry is None:
-            raise _absent(id)
-        return _of_entry(entry, desk.ledger.events(id))
+            raise _unknown_run(id)
+        return _view_entry(entry, desk.ledger.run_lines(id))
     lines = tuple((folder / EVENTS).read_text(encoding="utf-8").splitlines())
     last = from_line(lines[-1]) if lines else None
-    return Told(
+    return RunView(
         id,
         "finished",
         entry.created if entry else record.when,
@@ -120,20 +120,20 @@ def _of_folder(desk: Desk, id: str, entry: Entry | None) -> Told:
     )
 
 
-def _record(folder: Path) -> Record | None:
+def _load_record(folder: Path) -> RunRecord | None:
     try:
         return read_record(folder)
     except BadRun as error:
         message = f"the run {folder.name} is damaged"
-        raise Refused(404, "damaged_run", message) from error
+        raise RefusedRequest(404, "damaged_run", message) from error
 
 
-def _of_entry(entry: Entry, lines: list[str]) -> Told:
-    first = _started(lines)
+def _view_entry(entry: LedgerEntry, lines: list[str]) -> RunView:
+    first = _started_event(lines)
     question = first.question if first else None
     if question is None and entry.question:
         question = Question("", entry.question)
-    return Told(
+    return RunView(
         entry.id,
         entry.status,
         entry.created,
@@ -149,7 +149,7 @@ def _of_entry(entry: Entry, lines: list[str]) -> Told:
     )
 
 
-def _started(lines: list[str]) -> Started | None:
+def _started_event(lines: list[str]) -> Started | None:
     """The first event, where the run came so far as to have one."""
     if not lines or '"type":"run.started"' not in lines[0]:
         return None

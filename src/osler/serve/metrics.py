@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from osler.serve.run_manager import Desk, Live
+from osler.serve.run_manager import ActiveRun, RunManager
 from osler.trace import Asked, Event, Retrieved, Started
 
 MEDIA = "text/plain; version=1.0.0; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
 
-class Metrics:
+class ServerMetrics:
     """No label holds what somebody wrote."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Metrics:
         )
         self._down = Counter("osler_source_failures", "Searches with a source down.", registry=here)
 
-    def watch_desk(self, desk: Desk) -> None:
+    def watch_runs(self, desk: RunManager) -> None:
         """Reads how many runs there are when asked."""
         unfinished = Gauge(
             "osler_runs_unfinished", "Runs queued or running.", registry=self.registry
@@ -53,11 +53,11 @@ class Metrics:
         running = Gauge("osler_runs_running", "Runs worked on.", registry=self.registry)
         running.set_function(lambda: desk.running)
 
-    def request(self, route: str, status: int, seconds: float) -> None:
+    def count_request(self, route: str, status: int, seconds: float) -> None:
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def event(self, live: Live, event: Event) -> None:
+    def count_event(self, live: ActiveRun, event: Event) -> None:
         match event:
             case Asked(role=role, kind=kind, usage=usage):
                 self._tokens.labels(role, "input").inc(usage.prompt_tokens + usage.scored_tokens)
@@ -66,12 +66,12 @@ class Metrics:
             case Retrieved(failed=failed) if failed:
                 self._down.inc()
             case Started():
-                live.at_end.append(lambda: self._ended(live))
+                live.at_end.append(lambda: self._count_end(live))
             case _:
                 return
 
-    def _ended(self, live: Live) -> None:
+    def _count_end(self, live: ActiveRun) -> None:
         self._runs.labels(live.settings.strategy.kind, live.status).inc()
 
-    def text(self) -> bytes:
+    def render_text(self) -> bytes:
         return generate_latest(self.registry)

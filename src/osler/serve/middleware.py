@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from osler.app.config import Serve
-from osler.serve.admission import Pace
-from osler.serve.keys import Gate, is_loopback
-from osler.serve.metrics import Metrics
-from osler.serve.problems import Refused, response
+from osler.app.config import ServeSettings
+from osler.serve.admission import Admission
+from osler.serve.keys import Authenticator, is_loopback
+from osler.serve.metrics import ServerMetrics
+from osler.serve.problems import RefusedRequest, refusal_response
 
 OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})
 """Probes bear no key and are not counted against a caller."""
@@ -34,9 +34,14 @@ _HEADERS = {
 _HEADER_LINES = 100
 
 
-class Guard:
+class AuthMiddleware:
     def __init__(
-        self, app: ASGIApp, gate: Gate, limits: Serve, metrics: Metrics, pace: Pace
+        self,
+        app: ASGIApp,
+        gate: Authenticator,
+        limits: ServeSettings,
+        metrics: ServerMetrics,
+        pace: Admission,
     ) -> None:
         self._app = app
         self._gate = gate
@@ -49,51 +54,53 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        self._pace.request()
-        sender = _Sender(send, _request_id(scope))
+        self._pace.note_request()
+        sender = _HeaderSender(send, _request_id(scope))
         began = time.perf_counter()
         try:
-            await self._app(scope, await self._admitted(scope, receive), sender)
-        except Refused as refused:
+            await self._app(scope, await self._check_request(scope, receive), sender)
+        except RefusedRequest as refused:
             if sender.status:  # half a reply is out: all that is left is to break it off
                 raise
-            await response(refused, scope["path"])(scope, receive, sender)
+            await refusal_response(refused, scope["path"])(scope, receive, sender)
         finally:
             route = getattr(scope.get("route"), "path", "other")
-            self._metrics.request(route, sender.status or 499, time.perf_counter() - began)
+            self._metrics.count_request(route, sender.status or 499, time.perf_counter() - began)
 
-    async def _admitted(self, scope: Scope, receive: Receive) -> Receive:
+    async def _check_request(self, scope: Scope, receive: Receive) -> Receive:
         """The request's body behind a new `receive`, once all is in order."""
-        headers = _headers(scope)
-        self._called_by_name(headers)
-        if scope["path"] in OPEN_TO_ALL or _of_page(scope):
+        headers = _read_headers(scope)
+        self._check_host(headers)
+        if scope["path"] in OPEN_TO_ALL or _is_page_route(scope):
             return receive
-        caller = self._gate.caller(headers.get("authorization"))
-        caller.admit(time.monotonic())
+        caller = self._gate.authenticate_request(headers.get("authorization"))
+        caller.count_request(time.monotonic())
         scope["osler.caller"] = caller
         if scope["method"] in ("GET", "HEAD", "OPTIONS"):
             return receive
-        return await self._read(headers, receive)
+        return await self._read_body(headers, receive)
 
-    def _called_by_name(self, headers: Mapping[str, str]) -> None:
+    def _check_host(self, headers: Mapping[str, str]) -> None:
         """A page of another site can make a browser call this machine, under its own name
         (rebinding) or ours (a form): neither gets in."""
-        name = _host(headers.get("host", ""))
-        if name not in self._names and not (is_loopback(name) or self._wildcard):
-            raise Refused(421, "wrong_host", "this server is not called so", fix="set serve.hosts")
+        name = _host_name(headers.get("host", ""))
+        if name not in self._names and not (is_loopback(name) or self._binds_everywhere):
+            raise RefusedRequest(
+                421, "wrong_host", "this server is not called so", fix="set serve.hosts"
+            )
         origin = headers.get("origin")
-        if origin is not None and urlsplit_host(origin) != headers.get("host", ""):
-            raise Refused(403, "wrong_origin", "requests from other sites are not taken")
+        if origin is not None and origin_host(origin) != headers.get("host", ""):
+            raise RefusedRequest(403, "wrong_origin", "requests from other sites are not taken")
 
     @property
-    def _wildcard(self) -> bool:
+    def _binds_everywhere(self) -> bool:
         """Listening on every address, it has more names than it can know; keys guard it."""
         return self._limits.host.strip("[]") in ("0.0.0.0", "::")  # noqa: S104  compared with
 
-    async def _read(self, headers: Mapping[str, str], receive: Receive) -> Receive:
+    async def _read_body(self, headers: Mapping[str, str], receive: Receive) -> Receive:
         limit = self._limits.body_kib * 1024
         if int(headers.get("content-length") or 0) > limit:
-            raise _too_large(limit)
+            raise _body_too_large(limit)
         body = bytearray()
         try:
             async with asyncio.timeout(self._limits.client_seconds):
@@ -101,16 +108,16 @@ class Guard:
                     message = await receive()
                     body += message.get("body", b"")
                     if len(body) > limit:
-                        raise _too_large(limit)
+                        raise _body_too_large(limit)
                     if not message.get("more_body", False):
                         break
         except TimeoutError:
             said = f"the request took over {self._limits.client_seconds:g} s to arrive"
-            raise Refused(408, "too_slow", said) from None
-        return _Replay(bytes(body), receive)
+            raise RefusedRequest(408, "too_slow", said) from None
+        return _BodyReplay(bytes(body), receive)
 
 
-class _Replay:
+class _BodyReplay:
     """The body that was read, then whatever else comes: that the client has gone."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
@@ -124,7 +131,7 @@ class _Replay:
         return {"type": "http.request", "body": body, "more_body": False}
 
 
-class _Sender:
+class _HeaderSender:
     """Adds what every reply bears."""
 
     def __init__(self, send: Send, request_id: bytes) -> None:
@@ -143,22 +150,24 @@ class _Sender:
         await self._send(message)
 
 
-def _of_page(scope: Scope) -> bool:
+def _is_page_route(scope: Scope) -> bool:
     path: str = scope["path"]
     return scope["method"] == "GET" and (path in _PAGE or path.startswith("/assets/"))
 
 
-def _too_large(limit: int) -> Refused:
-    return Refused(413, "too_large", f"a request has at most {limit:,} bytes")
+def _body_too_large(limit: int) -> RefusedRequest:
+    return RefusedRequest(413, "too_large", f"a request has at most {limit:,} bytes")
 
 
-def _headers(scope: Scope) -> dict[str, str]:
-    """By name. Raises `Refused` for more of them than any client sends."""
+def _read_headers(scope: Scope) -> dict[str, str]:
+    """By name. Raises `RefusedRequest` for more of them than any client sends."""
     given = scope["headers"]
     if len(given) > _HEADER_LINES:
-        raise Refused(400, "too_many_headers", f"a request has at most {_HEADER_LINES} headers")
+        raise RefusedRequest(
+            400, "too_many_headers", f"a request has at most {_HEADER_LINES} headers"
+        )
     if sum(name == b"host" for name, _ in given) > 1:
-        raise Refused(400, "two_hosts", "a request names one host")
+        raise RefusedRequest(400, "two_hosts", "a request names one host")
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in given}
 
 
@@ -169,14 +178,14 @@ def _request_id(scope: Scope) -> bytes:
     return given if plain else secrets.token_hex(8).encode()
 
 
-def _host(given: str) -> str:
+def _host_name(given: str) -> str:
     """The name of a Host header, without its port."""
     if given.startswith("["):
         return given[1:].partition("]")[0]
     return given.rpartition(":")[0] if ":" in given else given
 
 
-def urlsplit_host(origin: str) -> str:
+def origin_host(origin: str) -> str:
     try:
         return urlsplit(origin).netloc
     except ValueError:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from osler.errors import BadConfig
-from osler.serve.run_manager import Live, Watcher
+from osler.serve.run_manager import ActiveRun, Watcher
 from osler.trace import (
     Answered,
     Asked,
@@ -43,17 +43,17 @@ _NANO = 1_000_000_000
 Value = str | int | float | bool
 
 
-def watchers() -> tuple[Watcher, ...]:
+def make_watchers() -> tuple[Watcher, ...]:
     """What turns events into spans, where an endpoint is named; nothing otherwise.
 
     Raises `BadConfig` when one is named and the exporter is not installed.
     """
     if not any(os.environ.get(name) for name in _ENDPOINTS):
         return ()
-    return (Spans(_tracer(), content=os.environ.get(CONTENT) == "1"),)
+    return (RunSpans(_make_tracer(), content=os.environ.get(CONTENT) == "1"),)
 
 
-def _tracer() -> Tracer:
+def _make_tracer() -> Tracer:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -73,7 +73,7 @@ def _tracer() -> Tracer:
 
 
 @dataclass
-class _Open:
+class _OpenSpans:
     """The spans of a run that are not ended."""
 
     run: Span
@@ -82,7 +82,7 @@ class _Open:
     search: tuple[Span, str] | None = None
 
 
-class Spans:
+class RunSpans:
     """A watcher of the desk: a span a run, and within it one a model call, search and step.
 
     Events bear no times; a span ends when its event comes, and a model call began as many
@@ -95,60 +95,60 @@ class Spans:
         self._tracer = tracer
         self._content = content
         self._clock = clock
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenSpans] = {}
 
-    def __call__(self, live: Live, event: Event) -> None:
+    def __call__(self, live: ActiveRun, event: Event) -> None:
         if isinstance(event, Started):
-            self._begin(live, event)
-            live.at_end.append(lambda: self._end(live))
+            self._begin_run(live, event)
+            live.at_end.append(lambda: self._end_run(live))
         if (held := self._open.get(live.id)) is None:
             return
         match event:
             case Searched():
-                self._search(held, event)
+                self._begin_search(held, event)
             case Retrieved():
-                self._found(held, event)
+                self._end_search(held, event)
             case Asked():
-                self._asked(held, event)
+                self._record_call(held, event)
             case Pushed() | Popped() | Calculated() | BoundaryChecked() | FormSolved():
-                self._step(held, event)
+                self._record_step(held, event)
             case StateValued():
                 held.run.set_attributes(
                     {"osler.state.value": event.value, "osler.state.sigma": event.sigma}
                 )
             case Answered():
-                self._answered(held, event)
+                self._record_answer(held, event)
             case _:
                 return
 
-    def _begin(self, live: Live, event: Started) -> None:
+    def _begin_run(self, live: ActiveRun, event: Started) -> None:
         attributes: dict[str, Value] = {
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": event.strategy,
             "gen_ai.conversation.id": live.id,
             "openinference.span.kind": "CHAIN",
             "session.id": live.id,
-            "user.id": _hash(live.caller.id),
+            "user.id": _hash_text(live.caller.id),
             "osler.kb.snapshot": event.snapshot,
-            **self._text("input.value", event.question.text),
+            **self._text_attributes("input.value", event.question.text),
         }
         span = self._tracer.start_span(
             f"invoke_workflow {event.strategy}", attributes=attributes, start_time=self._clock()
         )
-        self._open[live.id] = _Open(span, event.models)
+        self._open[live.id] = _OpenSpans(span, event.models)
 
-    def _search(self, held: _Open, event: Searched) -> None:
+    def _begin_search(self, held: _OpenSpans, event: Searched) -> None:
         source = ",".join(event.sources) or "all"
         attributes: dict[str, Value] = {
             "gen_ai.operation.name": "retrieval",
             "gen_ai.data_source.id": source,
             "openinference.span.kind": "RETRIEVER",
             "osler.retrieval.k": event.k,
-            **self._text("gen_ai.retrieval.query.text", event.query),
+            **self._text_attributes("gen_ai.retrieval.query.text", event.query),
         }
-        held.search = self._child(held, f"retrieval {source}", attributes), event.query
+        held.search = self._start_child(held, f"retrieval {source}", attributes), event.query
 
-    def _found(self, held: _Open, event: Retrieved) -> None:
+    def _end_search(self, held: _OpenSpans, event: Retrieved) -> None:
         if held.search is None or held.search[1] != event.query:
             return
         span, held.search = held.search[0], None
@@ -160,7 +160,7 @@ class Spans:
         span.set_attribute("osler.retrieval.failed", len(event.failed))
         span.end(self._clock())
 
-    def _asked(self, held: _Open, event: Asked) -> None:
+    def _record_call(self, held: _OpenSpans, event: Asked) -> None:
         usage, now = event.usage, self._clock()
         model = held.models.get(event.role, event.role)
         attributes: dict[str, Value] = {
@@ -175,13 +175,13 @@ class Spans:
             "llm.token_count.completion": usage.completion_tokens,
             "osler.role": event.role,
             "osler.prompt": event.prompt,
-            **self._text("output.value", event.reply),
+            **self._text_attributes("output.value", event.reply),
         }
         began = now - int(usage.seconds * _NANO)
-        self._child(held, f"chat {model}", attributes, began).end(now)
+        self._start_child(held, f"chat {model}", attributes, began).end(now)
 
-    def _step(
-        self, held: _Open, event: Pushed | Popped | Calculated | BoundaryChecked | FormSolved
+    def _record_step(
+        self, held: _OpenSpans, event: Pushed | Popped | Calculated | BoundaryChecked | FormSolved
     ) -> None:
         attributes: dict[str, Value] = {
             "gen_ai.operation.name": "execute_tool",
@@ -191,21 +191,21 @@ class Spans:
         match event:
             case Pushed(kind=kind, depth=depth, text=text):
                 attributes |= {"osler.stack.kind": kind, "osler.stack.depth": depth}
-                attributes |= self._text("input.value", text)
+                attributes |= self._text_attributes("input.value", text)
             case Popped(kind=kind, depth=depth, by=by):
                 attributes |= {"osler.stack.kind": kind, "osler.stack.depth": depth}
                 attributes |= {"osler.stack.by": by}
             case Calculated(n=n, engine=engine, value=value):
                 attributes |= {"graph.node.id": str(n), "osler.math.engine": engine}
-                attributes |= self._text("output.value", value)
+                attributes |= self._text_attributes("output.value", value)
             case BoundaryChecked(n=n, known=known):
                 attributes |= {"graph.node.id": str(n), "osler.boundary.known": known}
             case FormSolved(n=n, status=status, answer=answer):
                 attributes |= {"graph.node.id": str(n), "osler.node.status": status}
-                attributes |= self._text("output.value", answer)
-        self._child(held, f"execute_tool {event.type}", attributes).end(self._clock())
+                attributes |= self._text_attributes("output.value", answer)
+        self._start_child(held, f"execute_tool {event.type}", attributes).end(self._clock())
 
-    def _answered(self, held: _Open, event: Answered) -> None:
+    def _record_answer(self, held: _OpenSpans, event: Answered) -> None:
         answer, usage = event.solution.answer, event.solution.usage
         held.run.set_attributes(
             {
@@ -214,11 +214,11 @@ class Spans:
                 "osler.citations": len(answer.citations),
                 "gen_ai.usage.input_tokens": usage.prompt_tokens + usage.scored_tokens,
                 "gen_ai.usage.output_tokens": usage.completion_tokens,
-                **self._text("output.value", answer.text),
+                **self._text_attributes("output.value", answer.text),
             }
         )
 
-    def _end(self, live: Live) -> None:
+    def _end_run(self, live: ActiveRun) -> None:
         held = self._open.pop(live.id)
         now = self._clock()
         if held.search is not None:
@@ -230,8 +230,8 @@ class Spans:
         held.run.set_attribute("osler.status", live.status)
         held.run.end(now)
 
-    def _child(
-        self, held: _Open, name: str, attributes: Mapping[str, Value], began: int | None = None
+    def _start_child(
+        self, held: _OpenSpans, name: str, attributes: Mapping[str, Value], began: int | None = None
     ) -> Span:
         from opentelemetry.trace import set_span_in_context
 
@@ -242,12 +242,12 @@ class Spans:
             start_time=began or self._clock(),
         )
 
-    def _text(self, name: str, text: str) -> dict[str, Any]:
+    def _text_attributes(self, name: str, text: str) -> dict[str, Any]:
         """The text where content is told; else how long it is, and its hash."""
         if self._content:
             return {name: text}
-        return {f"{name}.length": len(text), f"{name}.sha256": _hash(text)}
+        return {f"{name}.length": len(text), f"{name}.sha256": _hash_text(text)}
 
 
-def _hash(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]

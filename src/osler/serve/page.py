@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from osler.serve import static
-from osler.serve.problems import Refused
+from osler.serve.problems import RefusedRequest
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
@@ -23,31 +23,31 @@ _TYPES = {
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 router = APIRouter(include_in_schema=False)
-_files = cache(static.files)
+_files = cache(static.read_files)
 """Read once: what is not among them has no address, whatever a request calls it."""
 
 
 @router.get("/")
 async def index() -> Response:
-    return _file("index.html")
+    return _serve_file("index.html")
 
 
 @router.get("/icon.svg")
 async def icon() -> Response:
-    return _file("icon.svg")
+    return _serve_file("icon.svg")
 
 
 @router.get("/assets/{name}")
 async def asset(name: str) -> Response:
-    return _file(f"assets/{name}")
+    return _serve_file(f"assets/{name}")
 
 
-def _file(name: str) -> Response:
-    """Raises `Refused` (404)."""
+def _serve_file(name: str) -> Response:
+    """Raises `RefusedRequest` (404)."""
     content = _files().get(name)
     if content is None:
         fix = "" if _files() else "build the page: make page"
-        raise Refused(404, "no_page", "there is no such page", fix=fix)
+        raise RefusedRequest(404, "no_page", "there is no such page", fix=fix)
     headers = {"Content-Security-Policy": POLICY}
     if name.startswith("assets/"):  # their names hold the hash of what is in them
         headers["Cache-Control"] = _FOR_EVER

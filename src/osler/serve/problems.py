@@ -46,7 +46,7 @@ _CODES = {
 }
 
 
-class Refused(OslerError):
+class RefusedRequest(OslerError):
     """A request that is turned down, with the status that says so.
 
     `retry_after` is in seconds; `None` = trying again does not help.
@@ -67,10 +67,10 @@ class Refused(OslerError):
         self.retry_after = retry_after
 
 
-def refusal(error: OslerError) -> Refused:
+def refusal_for(error: OslerError) -> RefusedRequest:
     """The same error as a request is told it."""
     match error:
-        case Refused():
+        case RefusedRequest():
             return error
         case UnknownPassage():
             status, code = 404, "unknown_passage"
@@ -81,11 +81,13 @@ def refusal(error: OslerError) -> Refused:
         case BadConfig():
             status, code = 422, "bad_choice"
         case _:
-            return Refused(503, _snake(error), error.message, fix=error.fix, retry_after=5.0)
-    return Refused(status, code, error.message, fix=error.fix)
+            return RefusedRequest(
+                503, _error_code(error), error.message, fix=error.fix, retry_after=5.0
+            )
+    return RefusedRequest(status, code, error.message, fix=error.fix)
 
 
-def body_of(refused: Refused, instance: str) -> dict[str, Any]:
+def problem_document(refused: RefusedRequest, instance: str) -> dict[str, Any]:
     """The document of a refusal."""
     said: dict[str, Any] = {
         "type": f"urn:osler:problem:{refused.code}",
@@ -102,7 +104,7 @@ def body_of(refused: Refused, instance: str) -> dict[str, Any]:
     return said
 
 
-def headers_of(refused: Refused) -> dict[str, str]:
+def problem_headers(refused: RefusedRequest) -> dict[str, str]:
     headers = {}
     if refused.retry_after is not None:
         headers["Retry-After"] = str(max(1, math.ceil(refused.retry_after)))
@@ -111,23 +113,23 @@ def headers_of(refused: Refused) -> dict[str, str]:
     return headers
 
 
-def response(refused: Refused, path: str) -> Response:
+def refusal_response(refused: RefusedRequest, path: str) -> Response:
     """The refusal in the form of the door that was knocked at."""
     if path.startswith("/v1/"):
-        return _sent(_openai(refused), refused, "application/json")
-    return _sent(body_of(refused, path), refused, MEDIA)
+        return _json_response(_openai_document(refused), refused, "application/json")
+    return _json_response(problem_document(refused, path), refused, MEDIA)
 
 
-def _sent(body: dict[str, Any], refused: Refused, media: str) -> Response:
+def _json_response(body: dict[str, Any], refused: RefusedRequest, media: str) -> Response:
     # A detail may quote what was sent, also half of a surrogate pair.
     content = json.dumps(body, ensure_ascii=True).encode()
-    return Response(content, refused.status, headers_of(refused), media)
+    return Response(content, refused.status, problem_headers(refused), media)
 
 
 _OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
-def _openai(refused: Refused) -> dict[str, Any]:
+def _openai_document(refused: RefusedRequest) -> dict[str, Any]:
     kind = "server_error" if refused.status >= 500 else "invalid_request_error"
     said = f"{refused.message}; {refused.fix}" if refused.fix else refused.message
     param = getattr(refused, "param", None)
@@ -141,7 +143,7 @@ def _openai(refused: Refused) -> dict[str, Any]:
     }
 
 
-class BadParameter(Refused):
+class BadParameter(RefusedRequest):
     """A field of a request that is wrong, by its name."""
 
     def __init__(self, status: int, code: str, message: str, param: str) -> None:
@@ -149,50 +151,52 @@ class BadParameter(Refused):
         self.param = param
 
 
-def install(app: FastAPI) -> None:
-    """Every way in which a request can fail ends in `response`."""
+def install_handlers(app: FastAPI) -> None:
+    """Every way in which a request can fail ends in `refusal_response`."""
 
-    async def refused(request: Request, error: Exception) -> Response:
+    async def handle_refusal(request: Request, error: Exception) -> Response:
         assert isinstance(error, OslerError)  # noqa: S101  it is registered for these
-        return response(refusal(error), request.url.path)
+        return refusal_response(refusal_for(error), request.url.path)
 
-    async def invalid(request: Request, error: Exception) -> Response:
+    async def handle_invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101
-        return response(_invalid(error), request.url.path)
+        return refusal_response(_invalid_field(error), request.url.path)
 
-    async def plain(request: Request, error: Exception) -> Response:
+    async def handle_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101
         code = _CODES.get(error.status_code, f"http_{error.status_code}")
-        told = response(Refused(error.status_code, code, str(error.detail)), request.url.path)
+        told = refusal_response(
+            RefusedRequest(error.status_code, code, str(error.detail)), request.url.path
+        )
         told.headers.update(error.headers or {})
         return told
 
-    async def broken(request: Request, error: Exception) -> Response:
+    async def handle_crash(request: Request, error: Exception) -> Response:
         _LOG.error("a request failed", exc_info=error)
         # What is in the exception may be the patient's: it stays in the log.
-        return response(
-            Refused(500, "internal", "something failed inside; it is in the server's log"),
+        return refusal_response(
+            RefusedRequest(500, "internal", "something failed inside; it is in the server's log"),
             request.url.path,
         )
 
-    app.add_exception_handler(OslerError, refused)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, plain)
-    app.add_exception_handler(Exception, broken)
+    app.add_exception_handler(OslerError, handle_refusal)
+    app.add_exception_handler(RequestValidationError, handle_invalid)
+    app.add_exception_handler(HTTPException, handle_http)
+    app.add_exception_handler(Exception, handle_crash)
 
 
-def _invalid(error: RequestValidationError) -> Refused:
+def _invalid_field(error: RequestValidationError) -> RefusedRequest:
     """The first thing that is wrong, by its place; never the value, which may be anything."""
     first = error.errors()[0]
     place = [str(part) for part in first["loc"] if part != "body"]
     where = ".".join(place)
     if first["type"] in ("json_invalid", "value_error.jsondecode"):
-        return Refused(400, "bad_json", "the body is not JSON")
+        return RefusedRequest(400, "bad_json", "the body is not JSON")
     message = f"{where}: {first['msg']}" if where else str(first["msg"])
     code = "unknown_field" if first["type"] == "extra_forbidden" else "invalid"
     return BadParameter(422, code, message, where)
 
 
-def _snake(error: OslerError) -> str:
+def _error_code(error: OslerError) -> str:
     name = type(error).__name__
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")

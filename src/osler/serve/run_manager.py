@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from osler.app import runs
-from osler.app.config import Serve, Settings
-from osler.app.wiring import Parts, Shelf
+from osler.app.config import ServeSettings, Settings
+from osler.app.wiring import Parts, ResourceCache
 from osler.errors import OslerError
-from osler.methods.omni.dossier import Dossier
-from osler.serve.admission import Pace
+from osler.methods.omni.dossier import SavedPlan
+from osler.serve.admission import Admission
 from osler.serve.keys import Caller
-from osler.serve.ledger import Entry, Ledger, Status
-from osler.serve.problems import Refused
+from osler.serve.ledger import Ledger, LedgerEntry, Status
+from osler.serve.problems import RefusedRequest
 from osler.trace import Answered, Event, to_line
 from osler.types import Question, Solution
 
@@ -33,11 +33,11 @@ _KEPT = 256
 """Runs that ended and are still answered for from memory."""
 _ID_DIGITS = 12
 
-Watcher = Callable[["Live", Event], None]
+Watcher = Callable[["ActiveRun", Event], None]
 
 
 @dataclass
-class Live:
+class ActiveRun:
     """A run of this process."""
 
     id: str
@@ -45,7 +45,7 @@ class Live:
     question: Question
     settings: Settings
     created: str
-    plan: Dossier | None = None
+    plan: SavedPlan | None = None
     """The source plan that it was given; `None` = the strategy makes its own."""
     status: Status = "queued"
     lines: list[str] = field(default_factory=list)
@@ -60,37 +60,41 @@ class Live:
     _bell: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         return self.status not in ("queued", "running")
 
-    def add(self, line: str) -> None:
+    def append_line(self, line: str) -> None:
         self.lines.append(line)
-        self.ring()
+        self.wake_watchers()
 
-    def ring(self) -> None:
+    def wake_watchers(self) -> None:
         """Wakes all who wait for the next line."""
         bell, self._bell = self._bell, asyncio.Event()
         bell.set()
 
-    async def more(self) -> None:
+    async def wait_for_line(self) -> None:
         """Returns when there may be something new."""
         await self._bell.wait()
 
 
-class Desk:
+class RunManager:
     """Bounded: what can neither be worked on nor wait is sent away with a time to come back."""
 
     def __init__(
-        self, shelf: Shelf, ledger: Ledger, limits: Serve, watchers: tuple[Watcher, ...] = ()
+        self,
+        shelf: ResourceCache,
+        ledger: Ledger,
+        limits: ServeSettings,
+        watchers: tuple[Watcher, ...] = (),
     ) -> None:
         self.shelf = shelf
         self.ledger = ledger
         self.limits = limits
         self.draining = False
-        self.pace = Pace()
+        self.pace = Admission()
         self._watchers = watchers
-        self._live: dict[str, Live] = {}
-        self._ended: OrderedDict[str, Live] = OrderedDict()
+        self._live: dict[str, ActiveRun] = {}
+        self._ended: OrderedDict[str, ActiveRun] = OrderedDict()
         self._planning = 0
         self._room = asyncio.Semaphore(limits.runs)
         self._took = 1.0
@@ -105,18 +109,18 @@ class Desk:
     def running(self) -> int:
         return sum(live.status == "running" for live in self._live.values())
 
-    async def start(
-        self, caller: Caller, question: Question, settings: Settings, plan: Dossier | None = None
-    ) -> Live:
+    async def start_run(
+        self, caller: Caller, question: Question, settings: Settings, plan: SavedPlan | None = None
+    ) -> ActiveRun:
         """The run, which goes on whether or not anybody watches; with `plan`, of that one.
 
-        Raises `Refused`: 429 when the caller has too many unfinished ones, 503 when there
+        Raises `RefusedRequest`: 429 when the caller has too many unfinished ones, 503 when there
         is no place to wait or the server is about to stop.
         """
-        self._admit(caller)
+        self._check_capacity(caller)
         now = datetime.now(UTC)
-        live = Live(
-            runs.new_id(now, _ID_DIGITS),
+        live = ActiveRun(
+            runs.new_run_id(now, _ID_DIGITS),
             caller,
             question,
             settings,
@@ -127,88 +131,92 @@ class Desk:
         caller.running += 1
         try:
             # Remembered before it is acknowledged: after a crash the run is known as interrupted.
-            await asyncio.to_thread(self.ledger.begin, self._entry(live))
+            await asyncio.to_thread(self.ledger.begin_run, self._ledger_entry(live))
         except BaseException:
-            self._leave(live)
+            self._release_place(live)
             raise
-        live.task = asyncio.create_task(self._work(live), name=f"run {live.id}")
+        live.task = asyncio.create_task(self._work_on(live), name=f"run {live.id}")
         return live
 
-    async def plan(self, caller: Caller, question: Question, settings: Settings) -> Dossier:
+    async def make_plan(self, caller: Caller, question: Question, settings: Settings) -> SavedPlan:
         """A source plan. It takes a place like a run, and is not kept.
 
-        Raises `Refused` as `start` does, and 503 when it takes longer than a run may.
+        Raises `RefusedRequest` as `start` does, and 503 when it takes longer than a run may.
         """
-        self._admit(caller)
+        self._check_capacity(caller)
         caller.running += 1
         self._planning += 1
         try:
             async with self._room, asyncio.timeout(self.limits.run_seconds):
-                parts = await self.shelf.parts(settings)
-                return await runs.plan(settings, question, parts=parts)
+                parts = await self.shelf.parts_for(settings)
+                return await runs.plan_question(settings, question, parts=parts)
         except TimeoutError:
             said = f"no plan within {self.limits.run_seconds:g} seconds"
-            raise Refused(503, "timeout", said, retry_after=self._took) from None
+            raise RefusedRequest(503, "timeout", said, retry_after=self._took) from None
         finally:
             self._planning -= 1
             caller.running -= 1
 
-    def _leave(self, live: Live) -> None:
+    def _release_place(self, live: ActiveRun) -> None:
         live.caller.running -= 1
         del self._live[live.id]
 
-    def _admit(self, caller: Caller) -> None:
+    def _check_capacity(self, caller: Caller) -> None:
         if self.draining:
-            raise Refused(503, "stopping", "the server is about to stop", retry_after=10.0)
+            raise RefusedRequest(503, "stopping", "the server is about to stop", retry_after=10.0)
         if caller.running >= caller.runs:
-            raise Refused(
+            raise RefusedRequest(
                 429,
                 "too_many_runs",
                 f"{caller.running} runs of yours are not finished; the limit is {caller.runs}",
                 retry_after=self._took,
             )
         if self.unfinished >= self.limits.runs + self.limits.waiting:
-            raise Refused(503, "full", "all places are taken", retry_after=self._took)
+            raise RefusedRequest(503, "full", "all places are taken", retry_after=self._took)
 
-    async def _work(self, live: Live) -> None:
+    async def _work_on(self, live: ActiveRun) -> None:
         began = time.perf_counter()
         try:
-            await self.pace.calm()
+            await self.pace.wait_for_lull()
             async with self._room, asyncio.timeout(self.limits.run_seconds):
                 live.status = "running"
-                await self._solve(live)
-            self._ends(live, "finished")
+                await self._solve_run(live)
+            self._set_outcome(live, "finished")
         except asyncio.CancelledError:
-            self._ends(live, "cancelled", "cancelled", "it was asked to stop")
+            self._set_outcome(live, "cancelled", "cancelled", "it was asked to stop")
         except TimeoutError:
             said = f"over {self.limits.run_seconds:g} seconds"
-            self._ends(live, "failed", "timeout", said)
+            self._set_outcome(live, "failed", "timeout", said)
         except OslerError as error:
-            self._ends(live, "failed", type(error).__name__, str(error))
+            self._set_outcome(live, "failed", type(error).__name__, str(error))
         except Exception:
             # A defect ends one run, not the server; what it was is for the log alone.
             _LOG.exception("run %s failed", live.id)
-            self._ends(live, "failed", "internal", "something failed inside; see the server's log")
+            self._set_outcome(
+                live, "failed", "internal", "something failed inside; see the server's log"
+            )
         finally:
             live.seconds = round(time.perf_counter() - began, 3)
             self._took += 0.2 * (live.seconds - self._took)
-            await self._file(live)
-            self._leave(live)
+            await self._file_run(live)
+            self._release_place(live)
 
-    async def _solve(self, live: Live) -> None:
-        def sink(event: Event) -> None:
-            live.add(to_line(event))
+    async def _solve_run(self, live: ActiveRun) -> None:
+        def record_event(event: Event) -> None:
+            live.append_line(to_line(event))
             if isinstance(event, Answered):
                 live.solution = event.solution
             for watch in self._watchers:
                 watch(live, event)
 
-        parts: Parts = await self.shelf.parts(live.settings)
+        parts: Parts = await self.shelf.parts_for(live.settings)
         await runs.ask(
-            live.settings, live.question, sink=sink, parts=parts, id=live.id, plan=live.plan
+            live.settings, live.question, sink=record_event, parts=parts, id=live.id, plan=live.plan
         )
 
-    def _ends(self, live: Live, status: Status, code: str = "", detail: str = "") -> None:
+    def _set_outcome(
+        self, live: ActiveRun, status: Status, code: str = "", detail: str = ""
+    ) -> None:
         """The answer is the last event of a run that finished; any other says how it ended."""
         if status != "finished" and live.solution is not None:
             status, code, detail = "finished", "", ""  # it was being put away
@@ -218,7 +226,7 @@ class Desk:
             live.lines.append(json.dumps(said, ensure_ascii=False, separators=(",", ":")))
         live.status = status
 
-    async def _file(self, live: Live) -> None:
+    async def _file_run(self, live: ActiveRun) -> None:
         """Puts the run where a reload finds it; only then its watchers are told of the end."""
         kept = live.settings.runs.keep
         alone = kept and live.status != "finished"
@@ -228,7 +236,7 @@ class Desk:
             self._ended.popitem(last=False)
         await asyncio.shield(
             asyncio.to_thread(
-                self.ledger.end,
+                self.ledger.end_run,
                 live.id,
                 live.status,
                 code=live.code,
@@ -238,10 +246,10 @@ class Desk:
         )
         for last in live.at_end:
             last()
-        live.ring()
+        live.wake_watchers()
 
-    def _entry(self, live: Live) -> Entry:
-        return Entry(
+    def _ledger_entry(self, live: ActiveRun) -> LedgerEntry:
+        return LedgerEntry(
             live.id,
             live.caller.workspace,
             live.caller.id,
@@ -251,20 +259,20 @@ class Desk:
             live.question.text if live.settings.runs.keep else "",
         )
 
-    def live(self, id: str, workspace: str) -> Live | None:
+    def find_run(self, id: str, workspace: str) -> ActiveRun | None:
         """A run of this process; `None` for another's, as for one that is not there."""
         found = self._live.get(id) or self._ended.get(id)
         return found if found and found.caller.workspace == workspace else None
 
-    async def cancel(self, live: Live) -> None:
+    async def cancel_run(self, live: ActiveRun) -> None:
         """Stops its model call and returns when it is put away; one that is over stays so."""
-        if live.task is None or live.over or live.solution is not None:
+        if live.task is None or live.is_over or live.solution is not None:
             return
         live.task.cancel()
         await asyncio.wait([live.task])
 
-    async def follow(
-        self, live: Live, after: int = 0, *, ping: float | None = None
+    async def follow_lines(
+        self, live: ActiveRun, after: int = 0, *, ping: float | None = None
     ) -> AsyncIterator[tuple[int, str] | None]:
         """Lines after the number `after`, as they come, to the end; `None` = `ping` seconds
         without one."""
@@ -272,10 +280,10 @@ class Desk:
             while after < len(live.lines):
                 after += 1
                 yield after, live.lines[after - 1]
-            if live.over:
+            if live.is_over:
                 return
             try:
-                await asyncio.wait_for(live.more(), ping)
+                await asyncio.wait_for(live.wait_for_line(), ping)
             except TimeoutError:
                 yield None
 

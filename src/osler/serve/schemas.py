@@ -12,7 +12,7 @@ from osler.app.config import STRATEGIES
 from osler.methods.omni.plan import LONGEST
 from osler.questions import LIMIT
 from osler.serve.ledger import STATUSES
-from osler.serve.schemas_kb import Passage, Source
+from osler.serve.schemas_kb import PassageView, SourceView
 
 NOTICE = (
     "For healthcare professionals and research. Supports, does not replace, clinical judgement."
@@ -21,22 +21,22 @@ NOTICE = (
 _CONTROL = {chr(n) for n in range(32) if chr(n) not in "\t\n\r"} | {"\x7f"}
 
 
-def _plain(text: str) -> str:
+def _check_text(text: str) -> str:
     if any(c in _CONTROL for c in text):
         raise ValueError("control characters are no text")
     return text
 
 
-def _known_strategy(name: str) -> str:
+def _check_strategy(name: str) -> str:
     if name not in STRATEGIES:
         raise ValueError(f"choose from {', '.join(STRATEGIES)}")
     return name
 
 
-Words = Annotated[str, AfterValidator(_plain)]
+Words = Annotated[str, AfterValidator(_check_text)]
 StrategyName = Annotated[
     str,
-    AfterValidator(_known_strategy),
+    AfterValidator(_check_strategy),
     Field(json_schema_extra={"enum": [*STRATEGIES]}),
 ]
 SourceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
@@ -46,15 +46,15 @@ Status = Literal["queued", "running", "finished", "failed", "cancelled", "interr
 assert set(STATUSES) == set(Status.__args__)  # type: ignore[attr-defined]  # noqa: S101
 
 
-class _In(BaseModel):
+class RequestModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _Out(BaseModel):
+class ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Limits(_In):
+class RunLimits(RequestModel):
     """Bounds of one run; they can only narrow what the server allows."""
 
     calls: Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)] | None = None
@@ -63,7 +63,7 @@ class Limits(_In):
     seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] | None = None
 
 
-class PlannedQuery(_In):
+class SourceQuery(RequestModel):
     """What one source is asked."""
 
     source: SourceName
@@ -71,7 +71,7 @@ class PlannedQuery(_In):
     """Of the graph: a concept, then its question, as in "asthma , treatment"."""
 
 
-class _Posed(_In):
+class _QuestionRequest(RequestModel):
     question: Annotated[Words, Field(min_length=1, max_length=LIMIT)]
     options: Annotated[
         list[Annotated[Words, Field(min_length=1, max_length=1_000)]], Field(max_length=26)
@@ -79,29 +79,29 @@ class _Posed(_In):
     language: Literal["en", "zh"] | None = None
 
 
-class PlanAsked(_Posed):
+class PlanRequest(_QuestionRequest):
     """A question of which only the source plan is wanted."""
 
     planner: PlannerName | None = None
     sources: Annotated[list[SourceName], Field(max_length=32)] = []
     seed: Annotated[int, Field(ge=0, le=2**32 - 1, strict=True)] | None = None
-    limits: Limits = Limits()
+    limits: RunLimits = RunLimits()
 
 
-class NewRun(_Posed):
+class RunRequest(_QuestionRequest):
     """A question, and how it is to be solved where that differs from the server's settings."""
 
     strategy: StrategyName | None = None
     sources: Annotated[list[SourceName], Field(max_length=32)] = []
     k: Annotated[int, Field(ge=1, le=200, strict=True)] | None = None
     seed: Annotated[int, Field(ge=0, le=2**32 - 1, strict=True)] | None = None
-    limits: Limits = Limits()
-    plan: Annotated[list[PlannedQuery], Field(max_length=100)] | None = None
+    limits: RunLimits = RunLimits()
+    plan: Annotated[list[SourceQuery], Field(max_length=100)] | None = None
     """A source plan, as `POST /plan` gives it and whoever reads it edits it: omni-rag runs it,
     and nothing else is asked. Empty = no source is needed; absent = the strategy decides."""
 
 
-class Citation(_Out):
+class CitationView(ResponseModel):
     span: tuple[int, int]
     """In `answer.text`."""
     number: int
@@ -112,39 +112,39 @@ class Citation(_Out):
     """In the text of the passage."""
 
 
-class Statement(_Out):
+class StatementView(ResponseModel):
     text: str
     cites: list[int]
 
 
-class Answer(_Out):
+class AnswerView(ResponseModel):
     text: str
     option: str | None
-    statements: list[Statement]
-    citations: list[Citation]
+    statements: list[StatementView]
+    citations: list[CitationView]
     language: Literal["en", "zh"]
     authorship: Literal["extractive", "written"]
     note: str
 
 
-class Quoted(_Out):
-    passage: Passage
+class QuotedView(ResponseModel):
+    passage: PassageView
     quote: str
     quote_span: tuple[int, int]
     """In the text of the passage."""
 
 
-class Caution(_Out):
+class CautionView(ResponseModel):
     rule: Literal["retracted", "superseded", "newer-guideline", "amounts", "directions"]
     text: str
     """In the answer's language."""
-    evidence: list[Quoted]
+    evidence: list[QuotedView]
     """The cited quote; after it the one that it is held against, where there is one."""
 
 
-class Evidence(_Out):
+class EvidenceView(ResponseModel):
     number: int
-    passage: Passage
+    passage: PassageView
     quote: str
     quote_span: tuple[int, int]
     use: str
@@ -152,7 +152,7 @@ class Evidence(_Out):
     rank: int
 
 
-class Usage(_Out):
+class UsageView(ResponseModel):
     calls: int
     prompt_tokens: int
     completion_tokens: int
@@ -162,25 +162,25 @@ class Usage(_Out):
     seconds: float
 
 
-class RunError(_Out):
+class RunError(ResponseModel):
     code: str
     detail: str
 
 
-class RunTold(_Out):
+class RunReport(ResponseModel):
     run_id: str
     status: Status
     created: str
     strategy: str
     question: str
     options: list[str]
-    answer: Answer | None
-    evidence: list[Evidence]
-    cautions: list[Caution]
+    answer: AnswerView | None
+    evidence: list[EvidenceView]
+    cautions: list[CautionView]
     grounding: Literal["grounded", "partly", "ungrounded", "abstained"] | None
     halt: Literal["converged", "budget", "no_evidence", "refused"] | None
     why: str
-    usage: Usage | None
+    usage: UsageView | None
     models: dict[str, str]
     snapshot: str
     seconds: float | None
@@ -190,9 +190,9 @@ class RunTold(_Out):
     notice: str = NOTICE
 
 
-class PlanMade(_Out):
+class PlanView(ResponseModel):
     question: str
-    queries: list[PlannedQuery]
+    queries: list[SourceQuery]
     """By source; edit them and give them to `POST /runs` as `plan`."""
     sources: list[str]
     """Those that were on offer."""
@@ -206,7 +206,7 @@ class PlanMade(_Out):
     notice: str = NOTICE
 
 
-class RunStarted(_Out):
+class RunStarted(ResponseModel):
     run_id: str
     status: Status
     events: str
@@ -214,7 +214,7 @@ class RunStarted(_Out):
     notice: str = NOTICE
 
 
-class RunListed(_Out):
+class RunSummary(ResponseModel):
     run_id: str
     status: Status
     created: str
@@ -222,13 +222,13 @@ class RunListed(_Out):
     question: str
 
 
-class RunList(_Out):
-    runs: list[RunListed]
+class RunList(ResponseModel):
+    runs: list[RunSummary]
     next: str | None
     """Give it as `before` to read on."""
 
 
-class SearchAsked(_In):
+class SearchRequest(RequestModel):
     query: Annotated[Words, Field(min_length=1, max_length=2_000)]
     k: Annotated[int, Field(ge=1, le=100, strict=True)] = 10
     sources: Annotated[list[SourceName], Field(max_length=32)] = []
@@ -242,30 +242,30 @@ class SearchAsked(_In):
     retracted: bool = False
 
 
-class ModelTold(_Out):
+class ModelView(ResponseModel):
     kind: str
     name: str
     words_answers: bool
     """Whether it may word medicine; otherwise answers are quoted."""
 
 
-class Transparency(_Out):
+class Transparency(ResponseModel):
     notice: str
     version: str
     intended_users: str
     intended_use: str
     out_of_scope: list[str]
-    models: dict[str, ModelTold]
+    models: dict[str, ModelView]
     encoder: str
     strategies: list[str]
     strategy: str
     snapshot: str
-    sources: list[Source]
+    sources: list[SourceView]
     limits: dict[str, int | float | None]
     known_limits: list[str]
 
 
-class Health(_Out):
+class Health(ResponseModel):
     status: Literal["ok", "ready"]
 
 

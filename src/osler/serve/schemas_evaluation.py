@@ -7,11 +7,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 
-class _Out(BaseModel):
+class _EvaluationModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Figure(_Out):
+class FigureView(_EvaluationModel):
     value: float
     low: float
     """Ends of the 95 % interval."""
@@ -19,7 +19,7 @@ class Figure(_Out):
     n: int
 
 
-class EvaluationMeasure(_Out):
+class EvaluationMeasure(_EvaluationModel):
     name: str
     title: str
     percent: bool
@@ -28,7 +28,7 @@ class EvaluationMeasure(_Out):
     """Strategy to the mean over tasks, each counting the same; `null` unless all have it."""
 
 
-class EvaluationCell(_Out):
+class EvaluationCell(_EvaluationModel):
     """One strategy on one task."""
 
     strategy: str
@@ -37,19 +37,19 @@ class EvaluationCell(_Out):
     done: int
     failed: int
     missing: int
-    figures: dict[str, Figure]
+    figures: dict[str, FigureView]
     """By the name of the measure."""
     calibration_error: float | None
 
 
-class EvaluationPair(_Out):
+class EvaluationPair(_EvaluationModel):
     """Two strategies on the same samples; `change` is second minus first."""
 
     task: str
     first: str
     second: str
     measure: str
-    change: Figure
+    change: FigureView
     test: str
     p: float
     corrected: float
@@ -57,27 +57,27 @@ class EvaluationPair(_Out):
     unpaired: int
 
 
-class EvaluationPrinted(_Out):
+class EvaluationPrinted(_EvaluationModel):
     """A number of a paper beside ours; `theirs` in percent, as it is printed."""
 
     place: str
     task: str
     strategy: str
     theirs: float
-    ours: Figure
+    ours: FigureView
     differs: str
 
 
-class EvaluationJudged(_Out):
+class EvaluationJudged(_EvaluationModel):
     form: str
     judge: str
     strategy: str
     task: str
-    figures: dict[str, Figure]
+    figures: dict[str, FigureView]
     unread: int
 
 
-class Evaluation(_Out):
+class EvaluationView(_EvaluationModel):
     """The report of one log folder."""
 
     name: str
@@ -94,7 +94,7 @@ class Evaluation(_Out):
     facts: list[tuple[str, str]]
 
 
-class EvaluationListed(_Out):
+class EvaluationSummary(_EvaluationModel):
     name: str
     experiment: str
     version: str
@@ -105,11 +105,11 @@ class EvaluationListed(_Out):
     """What is wrong with it; empty where nothing is."""
 
 
-class Evaluations(_Out):
-    evaluations: list[EvaluationListed]
+class EvaluationList(_EvaluationModel):
+    evaluations: list[EvaluationSummary]
 
 
-class EvaluationSample(_Out):
+class EvaluationSample(_EvaluationModel):
     strategy: str
     task: str
     id: str
@@ -122,17 +122,17 @@ class EvaluationSample(_Out):
     why: str
 
 
-class EvaluationSamples(_Out):
+class EvaluationSampleList(_EvaluationModel):
     samples: list[EvaluationSample]
     """Those that failed, then the worst answers; not all of a large log."""
 
 
-class Example(_Out):
+class ExampleView(_EvaluationModel):
     question: str
     options: list[str]
     language: Literal["en", "zh"]
 
 
-class Examples(_Out):
-    examples: list[Example]
+class ExampleList(_EvaluationModel):
+    examples: list[ExampleView]
     """Questions that come with the sample texts; none where those are not in the knowledge base."""

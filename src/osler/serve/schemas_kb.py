@@ -7,11 +7,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 
-class _Out(BaseModel):
+class _KbModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Locator(_Out):
+class LocatorView(_KbModel):
     section: str
     page: int | None
     year: int | None
@@ -20,19 +20,19 @@ class Locator(_Out):
     kind: str
 
 
-class Passage(_Out):
+class PassageView(_KbModel):
     id: str
     source: str
     title: str
     text: str
-    locator: Locator
+    locator: LocatorView
     licence: str
     language: Literal["en", "zh"]
     illustrative: bool
     """A sample text: no clinical reference."""
 
 
-class Provenance(_Out):
+class ProvenanceView(_KbModel):
     document: str
     origin: str
     checksum: str
@@ -44,29 +44,29 @@ class Provenance(_Out):
     version: int
 
 
-class PassageFound(_Out):
-    passage: Passage
-    context: list[Passage]
+class PassageInContext(_KbModel):
+    passage: PassageView
+    context: list[PassageView]
     """Before and after it in its document, itself among them; empty unless asked for."""
-    provenance: Provenance | None
+    provenance: ProvenanceView | None
     """`null` for a passage that is not the knowledge base's own."""
     snapshot: str
 
 
-class SearchHit(_Out):
+class SearchHit(_KbModel):
     rank: int
     score: float
     """Comparable within this search only; higher is better."""
-    passage: Passage
+    passage: PassageView
 
 
-class Searched(_Out):
+class SearchResult(_KbModel):
     query: str
     snapshot: str
     hits: list[SearchHit]
 
 
-class Source(_Out):
+class SourceView(_KbModel):
     source: str
     documents: int
     passages: int
@@ -78,14 +78,14 @@ class Source(_Out):
     latest: int
 
 
-class Sources(_Out):
+class SourceList(_KbModel):
     snapshot: str
     searched: list[str]
     """What a question is looked up in where it names no sources."""
-    sources: list[Source]
+    sources: list[SourceView]
 
 
-class KbStatus(_Out):
+class KbStatus(_KbModel):
     snapshot: str
     built: bool
     pending: int
@@ -98,7 +98,7 @@ class KbStatus(_Out):
     graph: bool
 
 
-class ConceptRelation(_Out):
+class ConceptRelation(_KbModel):
     subject: str
     subject_name: str
     predicate: str
@@ -106,7 +106,7 @@ class ConceptRelation(_Out):
     object_name: str
 
 
-class Concept(_Out):
+class ConceptView(_KbModel):
     id: str
     name: str
     names: list[str]
@@ -116,11 +116,11 @@ class Concept(_Out):
     relations: list[ConceptRelation]
 
 
-class ConceptMatch(_Out):
+class ConceptMatch(_KbModel):
     id: str
     name: str
 
 
-class ConceptMatches(_Out):
+class ConceptMatchList(_KbModel):
     term: str
     concepts: list[ConceptMatch]

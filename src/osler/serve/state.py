@@ -11,19 +11,19 @@ from pathlib import Path
 from fastapi import Request
 
 from osler.app.config import Settings
-from osler.app.wiring import Shelf
-from osler.serve.keys import Caller, Gate
+from osler.app.wiring import ResourceCache
+from osler.serve.keys import Authenticator, Caller
 from osler.serve.ledger import Ledger
-from osler.serve.metrics import Metrics
-from osler.serve.problems import Refused
-from osler.serve.reports import Reports
-from osler.serve.run_manager import Desk
+from osler.serve.metrics import ServerMetrics
+from osler.serve.problems import RefusedRequest
+from osler.serve.reports import ReportCache
+from osler.serve.run_manager import RunManager
 
 Page = Callable[[Path], str]
 """The events file of a run → its report as HTML, which needs nothing else."""
 
 
-class Turnstile:
+class SearchLimiter:
     """So many at once, so many waiting; whoever comes then is sent away."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
@@ -33,9 +33,9 @@ class Turnstile:
 
     @asynccontextmanager
     async def pass_through(self) -> AsyncIterator[None]:
-        """Raises `Refused` (503)."""
+        """Raises `RefusedRequest` (503)."""
         if self._inside >= self._most:
-            raise Refused(503, "busy", "too many searches at once", retry_after=1.0)
+            raise RefusedRequest(503, "busy", "too many searches at once", retry_after=1.0)
         self._inside += 1
         try:
             async with self._room:
@@ -45,27 +45,27 @@ class Turnstile:
 
 
 @dataclass(frozen=True)
-class Site:
+class ServerState:
     """One server: what it serves from, and what it counts."""
 
     settings: Settings
-    shelf: Shelf
+    shelf: ResourceCache
     ledger: Ledger
-    desk: Desk
-    gate: Gate
-    searches: Turnstile
-    metrics: Metrics
+    desk: RunManager
+    gate: Authenticator
+    searches: SearchLimiter
+    metrics: ServerMetrics
     page: Page
-    reports: Reports = field(default_factory=Reports)
+    reports: ReportCache = field(default_factory=ReportCache)
 
 
-def site_of(request: Request) -> Site:
+def current_state(request: Request) -> ServerState:
     site = request.app.state.site
-    assert isinstance(site, Site)  # noqa: S101  `app.create` puts it there
+    assert isinstance(site, ServerState)  # noqa: S101  `app.create_app` puts it there
     return site
 
 
-def caller_of(request: Request) -> Caller:
+def current_caller(request: Request) -> Caller:
     caller = request.scope["osler.caller"]
     assert isinstance(caller, Caller)  # noqa: S101  the guard puts it there
     return caller

@@ -16,10 +16,10 @@ from osler.app.config import ROLES, STRATEGIES
 from osler.errors import OslerError
 from osler.serve import documents, schemas, schemas_evaluation
 from osler.serve.metrics import MEDIA
-from osler.serve.problems import Refused, refusal
-from osler.serve.state import Site, site_of
+from osler.serve.problems import RefusedRequest, refusal_for
+from osler.serve.state import ServerState, current_state
 
-At = Annotated[Site, Depends(site_of)]
+At = Annotated[ServerState, Depends(current_state)]
 root = APIRouter(tags=["operation"], responses=schemas.PROBLEMS)
 told = APIRouter(prefix="/api/v1", tags=["operation"], responses=schemas.PROBLEMS)
 
@@ -50,13 +50,15 @@ async def live() -> schemas.Health:
 async def ready(site: At) -> schemas.Health:
     """Questions can be taken: the knowledge base is open and built, and it is not stopping."""
     if site.desk.draining:
-        raise Refused(503, "stopping", "the server is about to stop", retry_after=10.0)
+        raise RefusedRequest(503, "stopping", "the server is about to stop", retry_after=10.0)
     try:
-        held = await site.shelf.knowledge()
+        held = await site.shelf.open_knowledge()
         await asyncio.to_thread(held.kb.require_built, held.encoder.identity)
     except OslerError as error:
-        cause = refusal(error)
-        raise Refused(503, cause.code, error.message, fix=error.fix, retry_after=10.0) from error
+        cause = refusal_for(error)
+        raise RefusedRequest(
+            503, cause.code, error.message, fix=error.fix, retry_after=10.0
+        ) from error
     return schemas.Health(status="ready")
 
 
@@ -67,20 +69,20 @@ async def ready(site: At) -> schemas.Health:
 )
 async def metrics(site: At) -> Response:
     """For Prometheus."""
-    return Response(site.metrics.text(), media_type=MEDIA)
+    return Response(site.metrics.render_text(), media_type=MEDIA)
 
 
 @told.get("/transparency")
 async def transparency(site: At) -> schemas.Transparency:
     """Who it is for, what it is made of, and what it does not do."""
     settings = site.settings
-    held = await site.shelf.knowledge()
+    held = await site.shelf.open_knowledge()
     info = await asyncio.to_thread(held.kb.info)
     models = {
-        role: schemas.ModelTold(
-            kind=settings.role(role).kind,
-            name=settings.role(role).name or _name(settings.role(role).kind),
-            words_answers=wiring.writes(settings, role),
+        role: schemas.ModelView(
+            kind=settings.model_for(role).kind,
+            name=settings.model_for(role).name or _model_name(settings.model_for(role).kind),
+            words_answers=wiring.may_write(settings, role),
         )
         for role in ROLES
     }
@@ -95,7 +97,7 @@ async def transparency(site: At) -> schemas.Transparency:
         strategies=list(STRATEGIES),
         strategy=settings.strategy.kind,
         snapshot=info.snapshot,
-        sources=[documents.source(one) for one in info.sources],
+        sources=[documents.source_view(one) for one in info.sources],
         limits={
             **settings.budget.model_dump(),
             "run_seconds": settings.serve.run_seconds,
@@ -106,23 +108,23 @@ async def transparency(site: At) -> schemas.Transparency:
 
 
 @told.get("/examples")
-async def examples(site: At) -> schemas_evaluation.Examples:
+async def examples(site: At) -> schemas_evaluation.ExampleList:
     """Questions to try, where the sample texts that answer them are in the knowledge base."""
-    kb = (await site.shelf.knowledge()).kb
+    kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
     if not any(one.illustrative for one in info.sources):
-        return schemas_evaluation.Examples(examples=[])
-    return schemas_evaluation.Examples(examples=await asyncio.to_thread(_examples))
+        return schemas_evaluation.ExampleList(examples=[])
+    return schemas_evaluation.ExampleList(examples=await asyncio.to_thread(_shortest_examples))
 
 
-def _examples() -> list[schemas_evaluation.Example]:
+def _shortest_examples() -> list[schemas_evaluation.ExampleView]:
     """The shortest of each language: whoever tries something reads them first."""
-    found: list[schemas_evaluation.Example] = []
+    found: list[schemas_evaluation.ExampleView] = []
     for name in ("questions_en.jsonl", "questions_zh.jsonl"):
         text = files("osler.sample").joinpath(name).read_text(encoding="utf-8")
         asked = sorted(map(json.loads, text.splitlines()), key=lambda one: len(one["question"]))
         found += [
-            schemas_evaluation.Example(
+            schemas_evaluation.ExampleView(
                 question=one["question"],
                 options=list(one.get("options", {}).values()),
                 language=one["language"],
@@ -132,5 +134,5 @@ def _examples() -> list[schemas_evaluation.Example]:
     return found
 
 
-def _name(kind: str) -> str:
+def _model_name(kind: str) -> str:
     return wiring.PACKAGED if kind == "packaged" else kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Sequence
 
-from osler.serve.run_manager import Desk, Live
+from osler.serve.run_manager import ActiveRun, RunManager
 
 MEDIA = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -14,7 +14,7 @@ PING = b": ping\n\n"
 QUEUED = b'event: run.queued\ndata: {"type":"run.queued"}\n\n'
 
 
-async def running(desk: Desk, live: Live, after: int) -> AsyncIterator[bytes]:
+async def stream_active(desk: RunManager, live: ActiveRun, after: int) -> AsyncIterator[bytes]:
     """The events after number `after`, to the run's end; a comment when there is long none.
 
     Who watches a run that waits for its turn is told so at once, outside the numbers: it is
@@ -22,17 +22,17 @@ async def running(desk: Desk, live: Live, after: int) -> AsyncIterator[bytes]:
     """
     if live.status == "queued":
         yield QUEUED
-    async for item in desk.follow(live, after, ping=desk.limits.ping_seconds):
-        yield PING if item is None else framed(*item)
+    async for item in desk.follow_lines(live, after, ping=desk.limits.ping_seconds):
+        yield PING if item is None else frame_event(*item)
 
 
-async def recorded(lines: Sequence[str], after: int) -> AsyncIterator[bytes]:
+async def stream_recorded(lines: Sequence[str], after: int) -> AsyncIterator[bytes]:
     """The same of a run that is over."""
     for number, line in enumerate(lines[after:], after + 1):
-        yield framed(number, line)
+        yield frame_event(number, line)
 
 
-def framed(number: int, line: str) -> bytes:
+def frame_event(number: int, line: str) -> bytes:
     """One event. A line holds no line break, so nothing in it can end it."""
     found = _TYPE.search(line)
     name = found.group(1) if found else "message"

@@ -13,23 +13,23 @@ from pydantic import Field
 
 from osler.errors import OslerError
 from osler.serve.keys import Caller
-from osler.serve.state import Site
+from osler.serve.state import ServerState
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 Many = Annotated[int, Field(ge=1, le=50)]
 PassageId = Annotated[str, Field(min_length=1, max_length=500)]
-At = Callable[[Context[Any, Any]], tuple[Site, Caller]]
+At = Callable[[Context[Any, Any]], tuple[ServerState, Caller]]
 
 
-def caller_of(context: Context[Any, Any]) -> Caller | None:
+def calling_caller(context: Context[Any, Any]) -> Caller | None:
     """Whose request carries the call; `None` over stdio, which only this machine's user has."""
     request = context.request_context.request
     return request.scope["osler.caller"] if request is not None else None
 
 
-def read_only(title: str, *, same: bool = True) -> ToolAnnotations:
+def read_only_hints(title: str, *, same: bool = True) -> ToolAnnotations:
     return ToolAnnotations(
         title=title,
         read_only_hint=True,
@@ -39,14 +39,14 @@ def read_only(title: str, *, same: bool = True) -> ToolAnnotations:
     )
 
 
-def anticipated(tool: Callable[_P, Awaitable[_T]]) -> Callable[_P, Awaitable[_T]]:
+def report_refusals(tool: Callable[_P, Awaitable[_T]]) -> Callable[_P, Awaitable[_T]]:
     """What Osler refuses is told the model in words, not as a crash."""
 
     @wraps(tool)
-    async def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+    async def call_tool(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         try:
             return await tool(*args, **kwargs)
         except OslerError as error:
             raise ToolError(str(error)) from error
 
-    return guarded
+    return call_tool

@@ -17,14 +17,21 @@ from starlette.routing import BaseRoute
 
 from osler.app.config import STRATEGIES
 from osler.methods.kag import sandbox
-from osler.methods.kag.formulas import FORMULAS, Choice, Flag, Formula, Number, evaluate
+from osler.methods.kag.formulas import (
+    FORMULAS,
+    ChoiceInput,
+    FlagInput,
+    Formula,
+    NumberInput,
+    evaluate_formula,
+)
 from osler.methods.kag.sandbox import LONGEST
 from osler.questions import parse_question
 from osler.serve import api, checking, choices, documents, records, schemas, schemas_kb
 from osler.serve.keys import Caller
-from osler.serve.load_run import told
-from osler.serve.state import Site
-from osler.serve.tooling import At, Many, PassageId, anticipated, read_only
+from osler.serve.load_run import load_run
+from osler.serve.state import ServerState
+from osler.serve.tooling import At, Many, PassageId, read_only_hints, report_refusals
 
 INSTRUCTIONS = (
     f"{schemas.NOTICE} Search first, then open the passages: every statement must rest on a quote."
@@ -37,17 +44,17 @@ Predicate = Annotated[schemas.Words, Field(min_length=1, max_length=200)]
 StrategyName = Annotated[str, Field(json_schema_extra={"enum": [*STRATEGIES]})]
 
 
-class FoundShort(BaseModel):
+class FoundDocument(BaseModel):
     id: str
     title: str
     url: str
 
 
-class FoundList(BaseModel):
-    results: list[FoundShort]
+class FoundDocuments(BaseModel):
+    results: list[FoundDocument]
 
 
-class Fetched(BaseModel):
+class FetchedDocument(BaseModel):
     id: str
     title: str
     text: str
@@ -55,9 +62,9 @@ class Fetched(BaseModel):
     metadata: dict[str, str]
 
 
-class ConceptsTold(BaseModel):
+class ConceptDefinitions(BaseModel):
     term: str
-    concepts: list[schemas_kb.Concept]
+    concepts: list[schemas_kb.ConceptView]
 
 
 class Calculation(BaseModel):
@@ -84,7 +91,7 @@ class FormulaInput(BaseModel):
     choices: list[str] = []
 
 
-class FormulaTold(BaseModel):
+class FormulaView(BaseModel):
     formula_id: str
     title: str
     unit: str
@@ -93,17 +100,17 @@ class FormulaTold(BaseModel):
 
 
 class FormulaList(BaseModel):
-    formulas: list[FormulaTold]
+    formulas: list[FormulaView]
 
 
-def server(
-    at: Callable[[Context[Any, Any]], tuple[Site, Caller | None]], *, patients: bool = False
+def build_mcp_server(
+    at: Callable[[Context[Any, Any]], tuple[ServerState, Caller | None]], *, patients: bool = False
 ) -> MCPServer[Any]:
     """The tools, over the site that `at` names for a call; `patients`: those of records too."""
 
-    def here(context: Context[Any, Any]) -> tuple[Site, Caller]:
+    def find_site(context: Context[Any, Any]) -> tuple[ServerState, Caller]:
         site, caller = at(context)
-        return site, caller or site.gate.local()
+        return site, caller or site.gate.local_caller()
 
     mcp: MCPServer[Any] = MCPServer(
         "osler",
@@ -113,18 +120,18 @@ def server(
         version=version("osler"),
         log_level="WARNING",
     )
-    _add_knowledge(mcp, here)
-    _add_search_and_fetch(mcp, here)
-    _add_answers(mcp, here)
-    _add_plans(mcp, here)
+    _add_knowledge(mcp, find_site)
+    _add_search_and_fetch(mcp, find_site)
+    _add_answers(mcp, find_site)
+    _add_plans(mcp, find_site)
     _add_calculation(mcp)
-    checking.add(mcp, here)
+    checking.add_claim_tool(mcp, find_site)
     if patients:
-        records.add(mcp, here)
+        records.add_record_tool(mcp, find_site)
     return mcp
 
 
-def http(mcp: MCPServer[Any]) -> list[BaseRoute]:
+def http_routes(mcp: MCPServer[Any]) -> list[BaseRoute]:
     """The routes of `/mcp`. Each request stands alone; the guard has checked its origin."""
     from mcp.server.transport_security import TransportSecuritySettings
 
@@ -139,8 +146,8 @@ def http(mcp: MCPServer[Any]) -> list[BaseRoute]:
 
 
 def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
-    @mcp.tool(annotations=read_only("Search the evidence"))
-    @anticipated
+    @mcp.tool(annotations=read_only_hints("Search the evidence"))
+    @report_refusals
     async def search_evidence(
         context: Context[Any, Any],
         query: Query,
@@ -148,66 +155,66 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
         k: Many = 10,
         year_from: Annotated[int, Field(ge=1000, le=9999)] | None = None,
         snapshot: Annotated[str, Field(max_length=64)] = "",
-    ) -> schemas_kb.Searched:
+    ) -> schemas_kb.SearchResult:
         """Passages of the knowledge base that these words find, best first; with `snapshot`,
         only if that is the one that is served."""
         site, _ = at(context)
-        await api.snapshot_served(site, snapshot)
-        asked = schemas.SearchAsked(query=query, sources=sources, k=k, year_from=year_from)
-        return await api.found(site, asked)
+        await api.served_snapshot(site, snapshot)
+        asked = schemas.SearchRequest(query=query, sources=sources, k=k, year_from=year_from)
+        return await api.run_search(site, asked)
 
-    @mcp.tool(annotations=read_only("Open a passage"))
-    @anticipated
+    @mcp.tool(annotations=read_only_hints("Open a passage"))
+    @report_refusals
     async def get_passage(
         context: Context[Any, Any],
         passage_id: PassageId,
         context_chunks: Annotated[int, Field(ge=0, le=5)] = 0,
-    ) -> schemas_kb.PassageFound:
+    ) -> schemas_kb.PassageInContext:
         """One passage by its id, with those before and after it in its document."""
         site, _ = at(context)
-        return await _opened(site, passage_id, context_chunks)
+        return await _open_passage(site, passage_id, context_chunks)
 
-    @mcp.tool(annotations=read_only("Look up a concept"))
-    @anticipated
+    @mcp.tool(annotations=read_only_hints("Look up a concept"))
+    @report_refusals
     async def lookup_concept(
         context: Context[Any, Any],
         term: Annotated[str, Field(min_length=1, max_length=500)],
         limit: Many = 20,
         relations: Annotated[list[Predicate], Field(max_length=50)] = [],  # noqa: B006
-    ) -> ConceptsTold:
+    ) -> ConceptDefinitions:
         """Definition and one-hop relations of a concept, by a name or an identifier; with
         `relations`, those of these predicates alone."""
         site, _ = at(context)
-        graph = await site.shelf.graph()
-        matches = await asyncio.to_thread(graph.exact, term) if graph else []
+        graph = await site.shelf.open_graph()
+        matches = await asyncio.to_thread(graph.find_exact, term) if graph else []
         ids = [match.concept for match in matches[:3]] or [term]
-        told_ = [await api.concept(site, id, limit, relations) for id in ids]
-        return ConceptsTold(term=term, concepts=told_)
+        told_ = [await api.read_concept(site, id, limit, relations) for id in ids]
+        return ConceptDefinitions(term=term, concepts=told_)
 
 
 def _add_search_and_fetch(mcp: MCPServer[Any], at: At) -> None:
     """The pair of tools by which chat applications read any source."""
 
-    @mcp.tool(annotations=read_only("Search"))
-    @anticipated
-    async def search(context: Context[Any, Any], query: Query) -> FoundList:
+    @mcp.tool(annotations=read_only_hints("Search"))
+    @report_refusals
+    async def search(context: Context[Any, Any], query: Query) -> FoundDocuments:
         """Passages for these words, as ids to `fetch`."""
         site, _ = at(context)
-        found = await api.found(site, schemas.SearchAsked(query=query))
+        found = await api.run_search(site, schemas.SearchRequest(query=query))
         short = [
-            FoundShort(id=p.id, title=p.title, url=p.locator.url)
+            FoundDocument(id=p.id, title=p.title, url=p.locator.url)
             for p in (hit.passage for hit in found.hits)
         ]
-        return FoundList(results=short)
+        return FoundDocuments(results=short)
 
-    @mcp.tool(annotations=read_only("Fetch"))
-    @anticipated
-    async def fetch(context: Context[Any, Any], id: PassageId) -> Fetched:
+    @mcp.tool(annotations=read_only_hints("Fetch"))
+    @report_refusals
+    async def fetch(context: Context[Any, Any], id: PassageId) -> FetchedDocument:
         """The text of one passage that `search` named."""
         site, _ = at(context)
-        told_ = (await _opened(site, id, 0)).passage
+        told_ = (await _open_passage(site, id, 0)).passage
         about = {"source": told_.source, "section": told_.locator.section, "licence": told_.licence}
-        return Fetched(
+        return FetchedDocument(
             id=told_.id,
             title=told_.title,
             text=told_.text,
@@ -216,54 +223,54 @@ def _add_search_and_fetch(mcp: MCPServer[Any], at: At) -> None:
         )
 
 
-async def _opened(site: Site, id: str, around: int) -> schemas_kb.PassageFound:
-    return await api.opened(site, id, around, await api.snapshot_served(site))
+async def _open_passage(site: ServerState, id: str, around: int) -> schemas_kb.PassageInContext:
+    return await api.open_passage(site, id, around, await api.served_snapshot(site))
 
 
 def _add_answers(mcp: MCPServer[Any], at: At) -> None:
-    @mcp.tool(annotations=read_only("Answer a question", same=False))
-    @anticipated
+    @mcp.tool(annotations=read_only_hints("Answer a question", same=False))
+    @report_refusals
     async def answer_question(
         context: Context[Any, Any],
         question: Annotated[schemas.Words, Field(min_length=1, max_length=8_000)],
         strategy: StrategyName | None = None,
         max_seconds: Annotated[float, Field(gt=0, le=120)] = 120.0,
-    ) -> schemas.RunTold:
+    ) -> schemas.RunReport:
         """An answer with its citations, or that the evidence does not say. The run is kept."""
         site, caller = at(context)
-        settings = choices.chosen(
-            site.settings, strategy=strategy, limits=schemas.Limits(seconds=max_seconds)
+        settings = choices.run_settings(
+            site.settings, strategy=strategy, limits=schemas.RunLimits(seconds=max_seconds)
         )
-        live = await site.desk.start(caller, parse_question(question), settings)
+        live = await site.desk.start_run(caller, parse_question(question), settings)
         try:
             async with asyncio.timeout(max_seconds + 5):
-                async for _ in site.desk.follow(live):
+                async for _ in site.desk.follow_lines(live):
                     pass
         except TimeoutError:
             raise ToolError(f"no answer within {max_seconds:g} s; run {live.id}") from None
         finally:
-            await site.desk.cancel(live)
-        return documents.run(await told(site.desk, caller, live.id))
+            await site.desk.cancel_run(live)
+        return documents.run_report(await load_run(site.desk, caller, live.id))
 
 
 def _add_plans(mcp: MCPServer[Any], at: At) -> None:
-    @mcp.tool(annotations=read_only("Plan the sources", same=False))
-    @anticipated
+    @mcp.tool(annotations=read_only_hints("Plan the sources", same=False))
+    @report_refusals
     async def plan_sources(
         context: Context[Any, Any],
         question: Annotated[schemas.Words, Field(min_length=1, max_length=8_000)],
         sources: Annotated[list[schemas.SourceName], Field(max_length=32)] = [],  # noqa: B006
-    ) -> schemas.PlanMade:
+    ) -> schemas.PlanView:
         """Which sources to search for a question, and in which words. Nothing is searched."""
         site, caller = at(context)
-        return await api.planned(
-            site, caller, schemas.PlanAsked(question=question, sources=sources)
+        return await api.make_plan(
+            site, caller, schemas.PlanRequest(question=question, sources=sources)
         )
 
 
 def _add_calculation(mcp: MCPServer[Any]) -> None:
-    @mcp.tool(annotations=read_only("Calculate"))
-    @anticipated
+    @mcp.tool(annotations=read_only_hints("Calculate"))
+    @report_refusals
     async def calculate(
         formula_id: Annotated[str, Field(max_length=100)] = "",
         inputs: Annotated[dict[str, float | bool | str], Field(max_length=64)] = {},  # noqa: B006
@@ -277,19 +284,19 @@ def _add_calculation(mcp: MCPServer[Any]) -> None:
         """
         if bool(formula_id) == bool(python):
             raise ToolError("give formula_id or python, and not both")
-        return await (_written(python, inputs) if python else _formula_of(formula_id, inputs))
+        return await (_run_python(python, inputs) if python else _formula_of(formula_id, inputs))
 
-    @mcp.tool(annotations=read_only("List the formulas"))
+    @mcp.tool(annotations=read_only_hints("List the formulas"))
     async def list_formulas() -> FormulaList:
         """The verified formulas, with what each takes and where it was published."""
-        return FormulaList(formulas=[_formula(one) for one in FORMULAS.values()])
+        return FormulaList(formulas=[_formula_view(one) for one in FORMULAS.values()])
 
 
 async def _formula_of(id: str, inputs: dict[str, float | bool | str]) -> Calculation:
     formula = FORMULAS.get(id)
     if formula is None:
         raise ToolError(f"there is no formula {id!r}; list_formulas names them")
-    result = await asyncio.to_thread(evaluate, formula, inputs)
+    result = await asyncio.to_thread(evaluate_formula, formula, inputs)
     return Calculation(
         formula_id=formula.id,
         title=formula.title,
@@ -303,9 +310,9 @@ async def _formula_of(id: str, inputs: dict[str, float | bool | str]) -> Calcula
     )
 
 
-async def _written(code: str, inputs: dict[str, float | bool | str]) -> Calculation:
+async def _run_python(code: str, inputs: dict[str, float | bool | str]) -> Calculation:
     """Raises `BadCalculation`."""
-    done = await sandbox.calculate(code, inputs)
+    done = await sandbox.run_calculation(code, inputs)
     return Calculation(
         formula_id="",
         title="",
@@ -319,21 +326,21 @@ async def _written(code: str, inputs: dict[str, float | bool | str]) -> Calculat
     )
 
 
-def _formula(given: Formula) -> FormulaTold:
-    return FormulaTold(
+def _formula_view(given: Formula) -> FormulaView:
+    return FormulaView(
         formula_id=given.id,
         title=given.title,
         unit=given.unit,
         source=given.source,
-        inputs=[_input(one) for one in given.inputs],
+        inputs=[_input_view(one) for one in given.inputs],
     )
 
 
-def _input(given: Number | Flag | Choice) -> FormulaInput:
+def _input_view(given: NumberInput | FlagInput | ChoiceInput) -> FormulaInput:
     match given:
-        case Number(name=name, unit=unit, low=low, high=high):
+        case NumberInput(name=name, unit=unit, low=low, high=high):
             return FormulaInput(name=name, kind="number", unit=unit, low=low, high=high)
-        case Flag(name=name):
+        case FlagInput(name=name):
             return FormulaInput(name=name, kind="yes or no")
-        case Choice(name=name, choices=options):
+        case ChoiceInput(name=name, choices=options):
             return FormulaInput(name=name, kind="choice", choices=list(options))

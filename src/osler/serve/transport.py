@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from osler.app.config import Serve
-from osler.serve.state import Site
+from osler.app.config import ServeSettings
+from osler.serve.state import ServerState
 
 _HEADER_BYTES = 32 * 1024
 _FULL_BODY = (
@@ -32,10 +32,10 @@ _FULL = (
 _END_SECONDS = 5
 
 
-class Patient(HttpToolsProtocol):
+class BoundedProtocol(HttpToolsProtocol):
     """Waits so long for a request and for a reader, and takes so many headers and connections."""
 
-    bounds: ClassVar[Serve]
+    bounds: ClassVar[ServeSettings]
     _deadline: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
     _head = 0
@@ -56,11 +56,11 @@ class Patient(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
-        if self._idle:
+        if self._is_idle:
             self._wait_for_request()
         super().data_received(data)
-        if not self._idle:
-            self._cancel()
+        if not self._is_idle:
+            self._cancel_timer()
         # Only of headers: the rest of a body whose request is answered already is passed over.
         elif self._coming and not self.transport.is_closing():
             self._waiting += len(data)
@@ -72,25 +72,25 @@ class Patient(HttpToolsProtocol):
         self._head, self._coming = 0, True
 
     def on_url(self, url: bytes) -> None:
-        self._count(len(url))
+        self._count_bytes(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value))
+        self._count_bytes(len(name) + len(value))
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._waiting, self._coming = 0, False
         super().on_headers_complete()
 
-    def _count(self, more: int) -> None:
+    def _count_bytes(self, more: int) -> None:
         """Raises `ValueError`, which the parser makes a 400 of."""
         self._head += more
         if self._head > _HEADER_BYTES:
             raise ValueError("headers too long")
 
     @property
-    def _idle(self) -> bool:
+    def _is_idle(self) -> bool:
         """Whether no request is being answered. From its first byte on, a request has
         so long to bring its headers; its body is timed by the guard."""
         return self.cycle is None or self.cycle.response_complete
@@ -100,7 +100,7 @@ class Patient(HttpToolsProtocol):
             wait = self.bounds.client_seconds
             self._deadline = self.loop.call_later(wait, self.transport.abort)
 
-    def _cancel(self) -> None:
+    def _cancel_timer(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -117,25 +117,25 @@ class Patient(HttpToolsProtocol):
             self._unread = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._cancel()
+        self._cancel_timer()
         if self._unread is not None:
             self._unread.cancel()
         super().connection_lost(exc)
 
 
-def protocol(limits: Serve) -> type[HttpToolsProtocol]:
+def protocol_with(limits: ServeSettings) -> type[HttpToolsProtocol]:
     """The protocol with these bounds: a class, of which uvicorn makes one for each connection."""
 
-    class Bounded(Patient):
+    class LimitedProtocol(BoundedProtocol):
         bounds = limits
 
-    return Bounded
+    return LimitedProtocol
 
 
-class Draining(Server):
+class DrainingServer(Server):
     """Lets what runs come to its end before it closes."""
 
-    def __init__(self, config: Config, site: Site) -> None:
+    def __init__(self, config: Config, site: ServerState) -> None:
         super().__init__(config)
         self._site = site
 
@@ -144,12 +144,12 @@ class Draining(Server):
         await super().shutdown(sockets)
 
 
-def server(app: Any, site: Site) -> Draining:
+def build_server(app: Any, site: ServerState) -> DrainingServer:
     """Ready to `serve` the app on sockets of the caller's."""
     limits = site.settings.serve
     config = Config(
         app,
-        http=protocol(limits),
+        http=protocol_with(limits),
         ws="none",
         log_config=None,
         access_log=False,
@@ -160,10 +160,10 @@ def server(app: Any, site: Site) -> Draining:
         lifespan="on",
         proxy_headers=False,
     )
-    return Draining(config, site)
+    return DrainingServer(config, site)
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_sockets(host: str, port: int) -> socket.socket:
     """Raises `OSError` where the address cannot be taken."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(kind, socket.SOCK_STREAM)

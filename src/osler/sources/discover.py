@@ -14,10 +14,10 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from osler.errors import MalformedSource
-from osler.sources.companions import Kin, is_companion, kin_of
+from osler.sources.companions import Companions, is_companion, load_companions
 from osler.sources.duplicates import without_doubles
 from osler.sources.formats import FolderParser, by_name, sniff_folder
-from osler.sources.formats.containers import Member, Unreadable, is_archive, members, open_file
+from osler.sources.formats.containers import Member, Unreadable, is_archive, open_file, open_members
 from osler.sources.records import Drop, Parser, Record, SourceFile
 from osler.text import one_line
 
@@ -75,15 +75,17 @@ def discover(
     """
     parser = None if fmt is None else by_name(fmt)
     for path in paths:
-        if isinstance(parser, FolderParser) and not _unit(_existing(path)).is_dir():
+        if isinstance(parser, FolderParser) and not _resolve_unit(_require_path(path)).is_dir():
             raise MalformedSource(
                 f"{path} is not a folder",
                 fix=f"{parser.name} is read from the folder of its tables",
             )
-    return _all([_unit(_existing(path)) for path in paths], parser, settled or _never)
+    return _discover_all(
+        [_resolve_unit(_require_path(path)) for path in paths], parser, settled or _is_never_settled
+    )
 
 
-def read(found: Found) -> Iterator[Record]:
+def read_records(found: Found) -> Iterator[Record]:
     """The records; a file that breaks off, or cannot be read at all, ends in a drop.
 
     A document with the title and text of an earlier one of the file is a drop, too
@@ -91,7 +93,7 @@ def read(found: Found) -> Iterator[Record]:
     """
     is_empty = True
     try:
-        for record in without_doubles(_records(found), found.name):
+        for record in without_doubles(_parse_records(found), found.name):
             is_empty = False
             yield record
     except Unreadable as error:
@@ -103,33 +105,33 @@ def read(found: Found) -> Iterator[Record]:
             yield Drop(found.name, "no record")
 
 
-def fingerprint(path: Path) -> str:
+def hash_tree(path: Path) -> str:
     """SHA-256 of all bytes that `discover([path])` would look at, in hexadecimal.
 
     Of one file it is the file's own; of a folder, of the names and hashes inside.
     """
-    path = _unit(_existing(path))
+    path = _resolve_unit(_require_path(path))
     if not path.is_dir():
-        return _sha256(path)
+        return _hash_file(path)
     total = hashlib.sha256()
-    for file in _walk(path, path):
+    for file in _walk_folder(path, path):
         if isinstance(file, Path):
-            total.update(os.fsencode(file.relative_to(path)) + b"\0" + _sha256(file).encode())
+            total.update(os.fsencode(file.relative_to(path)) + b"\0" + _hash_file(file).encode())
     return total.hexdigest()
 
 
-def _existing(path: Path) -> Path:
+def _require_path(path: Path) -> Path:
     if not path.exists():
         raise MalformedSource(f"{path} does not exist", fix="check the path")
     return path
 
 
-def _sha256(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _records(found: Found) -> Iterator[Record]:
+def _parse_records(found: Found) -> Iterator[Record]:
     if isinstance(found, FoundFolder):
         yield from found.parser.parse_folder(found.file.path)
     else:
@@ -137,47 +139,47 @@ def _records(found: Found) -> Iterator[Record]:
             yield from found.parser.parse(stream, found.name)
 
 
-def _unit(path: Path) -> Path:
+def _resolve_unit(path: Path) -> Path:
     """The path without links in its own name; of MRCONSO.RRF, the folder that it stands in."""
     path = Path(os.path.abspath(path))
     return path.parent if _CONCEPTS.fullmatch(path.name) else path
 
 
-def _never(path: Path) -> bool:
+def _is_never_settled(path: Path) -> bool:
     return False
 
 
-def _all(
+def _discover_all(
     paths: Sequence[Path],
     parser: Parser | FolderParser | None,
     settled: Callable[[Path], bool],
 ) -> Iterator[Found | Drop]:
     for path in paths:
         if isinstance(parser, FolderParser):
-            yield FoundFolder(SourceFile(path), _shown(path, path.parent), parser)
+            yield FoundFolder(SourceFile(path), _display_path(path, path.parent), parser)
         elif path.is_dir():
-            files = (file for file in _walk(path, path) if isinstance(file, Path))
-            kin = kin_of(filter(is_companion, files), parser)
-            yield from _broken(kin, path.parent)
-            for found in _walk(path, path, sniff_folder if parser is None else _no_unit):
+            files = (file for file in _walk_folder(path, path) if isinstance(file, Path))
+            kin = load_companions(filter(is_companion, files), parser)
+            yield from _broken_companions(kin, path.parent)
+            for found in _walk_folder(path, path, sniff_folder if parser is None else _no_unit):
                 if not isinstance(found, Path):
                     yield found
                 elif not settled(found):
-                    yield from _in_file(found, _shown(found, path.parent), kin)
+                    yield from _in_file(found, _display_path(found, path.parent), kin)
         elif not path.is_file():
-            yield Drop(_shown(path, path.parent.parent), "not a regular file")
+            yield Drop(_display_path(path, path.parent.parent), "not a regular file")
         elif not settled(path):
-            kin = kin_of(filter(is_companion, path.parent.iterdir()), parser)
-            yield from _broken(kin, path.parent.parent)
-            yield from _in_file(path, _shown(path, path.parent.parent), kin)
+            kin = load_companions(filter(is_companion, path.parent.iterdir()), parser)
+            yield from _broken_companions(kin, path.parent.parent)
+            yield from _in_file(path, _display_path(path, path.parent.parent), kin)
 
 
-def _broken(kin: Kin, above: Path) -> Iterator[Drop]:
+def _broken_companions(kin: Companions, above: Path) -> Iterator[Drop]:
     for path, why in kin.broken:
-        yield Drop(f"{_shown(path, above)}: {why}", "malformed file")
+        yield Drop(f"{_display_path(path, above)}: {why}", "malformed file")
 
 
-def _shown(path: Path, above: Path) -> str:
+def _display_path(path: Path, above: Path) -> str:
     """The path from `above` on, fit to be printed and stored whatever bytes the name holds."""
     return one_line(path.relative_to(above).as_posix())
 
@@ -191,14 +193,14 @@ def _no_unit(folder: Path) -> FolderParser | None:
     return None
 
 
-def _walk(
+def _walk_folder(
     folder: Path,
     root: Path,
     unit_of: Callable[[Path], FolderParser | None] = _no_unit,
     depth: int = 0,
 ) -> Iterator[Path | FoundFolder | Drop]:
     """Regular files in sorted order, folders that are one unit, and what is passed over."""
-    name = _shown(folder, root.parent)
+    name = _display_path(folder, root.parent)
     try:
         inside = sorted(folder.iterdir())
         parser = unit_of(folder)
@@ -213,41 +215,41 @@ def _walk(
         return
     for path in inside:
         if path.is_symlink():
-            yield Drop(_shown(path, root.parent), "link")
+            yield Drop(_display_path(path, root.parent), "link")
         elif not _is_text(path.name):
-            yield Drop(_shown(path, root.parent), "name is not text")
+            yield Drop(_display_path(path, root.parent), "name is not text")
         elif path.name.startswith("."):
-            yield Drop(_shown(path, root.parent), "hidden")
+            yield Drop(_display_path(path, root.parent), "hidden")
         elif path.is_dir():
-            yield from _walk(path, root, unit_of, depth + 1)
+            yield from _walk_folder(path, root, unit_of, depth + 1)
         elif not path.is_file():
-            yield Drop(_shown(path, root.parent), "not a regular file")
+            yield Drop(_display_path(path, root.parent), "not a regular file")
         elif _ABOUT.fullmatch(path.name):
-            yield Drop(_shown(path, root.parent), "licence or readme")
+            yield Drop(_display_path(path, root.parent), "licence or readme")
         else:
             yield path
 
 
-def _in_file(path: Path, name: str, kin: Kin) -> Iterator[FoundFile | Drop]:
+def _in_file(path: Path, name: str, kin: Companions) -> Iterator[FoundFile | Drop]:
     """The file itself, or what is in it when it is an archive."""
     if is_companion(path):
         yield Drop(name, "table of contents, read with its files")
         return
     try:
         if is_archive(path.name):
-            for member in members(path, name):
+            for member in open_members(path, name):
                 yield (member if isinstance(member, Drop) else _in_archive(path, name, member, kin))
         else:
             with open_file(path) as stream:
                 head = stream.peek(_HEAD)[:_HEAD]
-            yield _found(SourceFile(path), name, head, kin, lambda: open_file(path))
+            yield _match_parser(SourceFile(path), name, head, kin, lambda: open_file(path))
     except Unreadable as error:
         yield Drop(name, error.reason)
     except PermissionError:
         yield Drop(name, "not readable")
 
 
-def _in_archive(path: Path, name: str, member: Member, kin: Kin) -> FoundFile | Drop:
+def _in_archive(path: Path, name: str, member: Member, kin: Companions) -> FoundFile | Drop:
     where, last = f"{name}!{one_line(member.name)}", PurePosixPath(member.name).name
     if not _is_text(member.name):
         return Drop(where, "name is not text")
@@ -259,14 +261,14 @@ def _in_archive(path: Path, name: str, member: Member, kin: Kin) -> FoundFile | 
         head = member.stream.peek(_HEAD)[:_HEAD]
     except Unreadable as error:
         return Drop(where, error.reason)
-    return _found(SourceFile(path, member.name), where, head, kin, lambda: member.stream)
+    return _match_parser(SourceFile(path, member.name), where, head, kin, lambda: member.stream)
 
 
-def _found(
+def _match_parser(
     file: SourceFile,
     name: str,
     head: bytes,
-    kin: Kin,
+    kin: Companions,
     opener: Callable[[], BinaryIO],
 ) -> FoundFile | Drop:
     if not head:

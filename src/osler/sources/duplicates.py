@@ -20,7 +20,7 @@ def without_doubles(records: Iterator[Record], name: str) -> Iterator[Record]:
     seen: set[bytes] = set()
     for record in records:
         if isinstance(record, Document) and record.kind not in _PATIENTS:
-            key = _key(record)
+            key = _document_key(record)
             if key in seen:
                 yield Drop(f"{name}: {record.id}", "double in the file")
                 continue
@@ -29,7 +29,7 @@ def without_doubles(records: Iterator[Record], name: str) -> Iterator[Record]:
         yield record
 
 
-def _key(document: Document) -> bytes:
+def _document_key(document: Document) -> bytes:
     """Equal for equal words under the same identity: two articles may both say "Reply."."""
     # A later version of a record replaces the earlier one, even where it says the same.
     parts = [document.title, document.code, document.url, str(document.version)]

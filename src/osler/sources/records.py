@@ -42,7 +42,7 @@ class Document:
     """Every publication type; `kind` is the most telling of them."""
     retracted: bool = False
     trust: int | None = None
-    """1 (least) to 5, see `osler.kb.store.passages.trust_of`; `None` = that of its source."""
+    """1 (least) to 5, see `osler.sources.catalogue.trust_of`; `None` = that of its source."""
     version: int = 0
     """Grows with each revision by the publisher. Of two documents with one id the greater
     stays, and of equal ones (above 0) that of the file whose name sorts later; 0 = the

@@ -18,9 +18,9 @@ from osler.graph.items import Definition, Name, Relation
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.serve import static
-from osler.serve.ledger import Entry
+from osler.serve.ledger import LedgerEntry
 from osler.testing.encoders import HashingEncoder
-from osler.testing.served import Place, filled
+from osler.testing.served import ServedOsler, fill_knowledge_base
 from osler.trace import from_line
 
 QUESTION = "Which drug is given first, into the outer thigh, at once?"
@@ -37,59 +37,67 @@ FLAGS = (
 )
 
 
-def chromium() -> str | None:
+def find_chromium() -> str | None:
     """The program, where one is installed."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 
 
-def missing() -> str:
+def missing_program() -> str:
     """What a browser test lacks here; empty where nothing is."""
     if importlib.util.find_spec("playwright") is None:
         return "not installed: playwright"
-    if chromium() is None:
+    if find_chromium() is None:
         return "there is no chromium"
-    return "" if static.files() else "the page is not built: make page"
+    return "" if static.read_files() else "the page is not built: make page"
 
 
 @contextmanager
-def browser() -> Iterator[Any]:
+def launch_browser() -> Iterator[Any]:
     """Raises `ImportError` without playwright."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium(), args=[*FLAGS])
+        launched = playwright.chromium.launch(executable_path=find_chromium(), args=[*FLAGS])
         try:
             yield launched
         finally:
             launched.close()
 
 
-class Seen:
+class PageWatcher:
     """Errors on the console, dialogs, and requests to anywhere but the server."""
 
     def __init__(self, page: Any, url: str) -> None:
         self.wrong: list[str] = []
         self.expected: tuple[str, ...] = ()
         """Parts of console lines that belong to the test."""
-        page.on("console", lambda m: self._note(m.text) if m.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda m: self._note_console(m.text) if m.type in ("error", "warning") else None,
+        )
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.on("dialog", lambda dialog: self.wrong.append("dialog"))
         page.on("request", lambda r: None if r.url.startswith(url) else self.wrong.append(r.url))
 
-    def _note(self, text: str) -> None:
+    def _note_console(self, text: str) -> None:
         if not any(one in text for one in self.expected):
             self.wrong.append(text)
 
 
 @contextmanager
-def opened(
-    launched: Any, place: Place, address: str = "", *, expected: Sequence[str] = (), **options: Any
+def open_page(
+    launched: Any,
+    place: ServedOsler,
+    address: str = "",
+    *,
+    expected: Sequence[str] = (),
+    **options: Any,
 ) -> Iterator[Any]:
     """A new window on the page; at its end nothing forbidden may have happened."""
     context = launched.new_context(**{"locale": "en-GB", **options})
     page = context.new_page()
     page.set_default_timeout(1000 * PATIENCE)
-    seen = Seen(page, place.url)
+    seen = PageWatcher(page, place.url)
     seen.expected = tuple(expected)
     try:
         page.goto(f"{place.url}/#/{address}")
@@ -99,41 +107,41 @@ def opened(
     assert not seen.wrong, seen.wrong
 
 
-def ask(page: Any, question: str = QUESTION) -> None:
+def ask_question(page: Any, question: str = QUESTION) -> None:
     """Asks, and waits for the answer."""
     page.get_by_label("A medical question").fill(question)
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_role("heading", name="Answer", exact=True).wait_for()
 
 
-def says(there: Any, text: str) -> None:
+def expect_text(there: Any, text: str) -> None:
     """Waits until the one element there shows the text, among other things.
 
-    What is drawn a moment after the page says that it is there is no failure. Like `reads`
-    and `counts` it fails after `PATIENCE`.
+    What is drawn a moment after the page says that it is there is no failure. Like `expect_exact_text`
+    and `expect_count` it fails after `PATIENCE`.
     """
-    _expected(there).to_contain_text(text, use_inner_text=True)
+    _make_expectation(there).to_contain_text(text, use_inner_text=True)
 
 
-def reads(there: Any, text: Any) -> None:
+def expect_exact_text(there: Any, text: Any) -> None:
     """Waits until what is there shows this text and nothing else: a string, a pattern, or one
     for each of several elements."""
-    _expected(there).to_have_text(text, use_inner_text=True)
+    _make_expectation(there).to_have_text(text, use_inner_text=True)
 
 
-def counts(there: Any, number: int) -> None:
+def expect_count(there: Any, number: int) -> None:
     """Waits until so many are there. That none is there is asserted, not waited for."""
-    _expected(there).to_have_count(number)
+    _make_expectation(there).to_have_count(number)
 
 
-def _expected(there: Any) -> Any:
+def _make_expectation(there: Any) -> Any:
     from playwright.sync_api import expect
 
     expect.set_options(timeout=1000 * PATIENCE)
     return expect(there)
 
 
-def until(page: Any, true: str) -> None:
+def wait_for_script(page: Any, true: str) -> None:
     """Waits for a JavaScript expression to be true. Playwright's own waiting for one would need an
     `eval`, which the page's policy forbids. Raises `AssertionError` after `PATIENCE`."""
     last = time.monotonic() + PATIENCE
@@ -142,8 +150,8 @@ def until(page: Any, true: str) -> None:
         page.wait_for_timeout(20)
 
 
-def recorded(
-    place: Place, number: int, lines: Sequence[dict[str, Any]], question: str = "A film"
+def store_run(
+    place: ServedOsler, number: int, lines: Sequence[dict[str, Any]], question: str = "A film"
 ) -> str:
     """A run that was cancelled after these events, which must be such as Osler writes; its id."""
     id = f"20260101-000000-{number:012x}"
@@ -154,15 +162,15 @@ def recorded(
     told.append(json.dumps(end, separators=(",", ":")))
     ledger = place.site.ledger
     when = "2026-01-01T00:00:00"
-    ledger.begin(Entry(id, "default", "local", when, "queued", "tc-rag", question))
+    ledger.begin_run(LedgerEntry(id, "default", "local", when, "queued", "tc-rag", question))
     code = {"code": "cancelled", "detail": "it was asked to stop"}
-    ledger.end(id, "cancelled", events="\n".join(told), **code)
+    ledger.end_run(id, "cancelled", events="\n".join(told), **code)
     return id
 
 
-def with_graph(home: Path) -> None:
+def fill_with_graph(home: Path) -> None:
     """The usual small knowledge base and a graph of three concepts, one with a hostile name."""
-    filled(home)
+    fill_knowledge_base(home)
     with Graph.create(home / "kb") as graph:
         graph.add(
             [
@@ -175,10 +183,10 @@ def with_graph(home: Path) -> None:
                 Relation("T:1", "related_to", "T:3"),
             ]
         )
-        graph.build()
+        graph.build_arrays()
 
 
-def with_samples(home: Path) -> None:
+def fill_with_samples(home: Path) -> None:
     """A knowledge base of sample texts, for which example questions are offered."""
     text = "# Fever\n\nA sample text of one sentence.\n"
     (home / "one.md").write_text(text, encoding="utf-8")

@@ -29,8 +29,8 @@ from osler.llm.core.base import (
 from osler.trace import (
     Answered,
     Budget,
-    Cancelled,
     Run,
+    RunCancelled,
     Solver,
     Started,
     from_line,
@@ -116,7 +116,7 @@ class LanguageModelKit:
     ) -> None:
         reply = await model.complete(asked, Sampling(max_tokens=8))
         if reply.tokens:
-            _tile(reply.text, reply.tokens)
+            _tokens_tile(reply.text, reply.tokens)
         assert reply.usage.calls == 1
         assert reply.finish in {"stop", "length"}
 
@@ -147,7 +147,7 @@ class LanguageModelKit:
             others = {text for text in alone if text != mine}
             assert reply.text not in others
             if reply.tokens:
-                _tile(reply.text, reply.tokens)
+                _tokens_tile(reply.text, reply.tokens)
 
     async def test_a_cancelled_call_ends_at_once_and_harms_no_other(
         self, model: LanguageModel
@@ -172,7 +172,7 @@ class LikelihoodKit:
     ) -> None:
         """Chinese and signs are made of tokens that are only part of a character."""
         scored = await scorer.score(context, text)
-        _tile(text, scored.tokens)
+        _tokens_tile(text, scored.tokens)
         assert scored.usage.scored_tokens == len(scored.tokens)
         assert any(token.logprob < 0 for token in scored.tokens)
 
@@ -184,7 +184,7 @@ class LikelihoodKit:
         texts = ("ascorbic acid", " C", "抗坏血酸，即维生素C。")
         together = await asyncio.gather(*(scorer.score("A vitamin:", text) for text in texts))
         for text, scored in zip(texts, together, strict=True):
-            _tile(text, scored.tokens)
+            _tokens_tile(text, scored.tokens)
 
 
 class BatchLikelihoodKit(LikelihoodKit):
@@ -198,7 +198,7 @@ class BatchLikelihoodKit(LikelihoodKit):
         turned = await batch.score_all(ASKED, texts[::-1])
         assert len(every) == len(texts)
         for text, one, other in zip(texts, every, turned[::-1], strict=True):
-            _tile(text, one.tokens)
+            _tokens_tile(text, one.tokens)
             assert [t.logprob for t in one.tokens] == [t.logprob for t in other.tokens]
 
     async def test_no_texts_no_results(self, batch: BatchLikelihood) -> None:
@@ -260,14 +260,14 @@ class SolverKit:
     async def test_a_cancelled_run_stops_at_its_next_event(
         self, solver: Solver, question: Question, after: int
     ) -> None:
-        def stop(event: object) -> None:
+        def stop_after(event: object) -> None:
             if len(run.events) > after:
                 run.cancel()
 
-        run = Run(sink=stop)
+        run = Run(sink=stop_after)
         try:
             await solver.solve(question, run)
-        except Cancelled:
+        except RunCancelled:
             assert len(run.events) == after + 1
         else:
             assert len(run.events) <= after + 1
@@ -280,7 +280,7 @@ class SolverKit:
         assert repr(solver) == before
 
 
-def _tile(text: str, tokens: Sequence[TokenScore]) -> None:
+def _tokens_tile(text: str, tokens: Sequence[TokenScore]) -> None:
     """Every character is some token's, in order; tokens of one character share its span."""
     for token in tokens:
         assert 0 <= token.start < token.end <= len(text)

@@ -16,37 +16,37 @@ _LIKELY = " ,;:.<>{}[]()'\"\\|=#*`_-/aB1，；：、。高"
 """Characters that make trouble for readers; random ones seldom are among them."""
 
 
-def derivations(grammar: Grammar) -> SearchStrategy[str]:
+def grammar_texts(grammar: Grammar) -> SearchStrategy[str]:
     """Texts that the grammar accepts, odd ones more often than chance would have it."""
-    return _texts(grammar.root)
+    return _node_texts(grammar.root)
 
 
-def _texts(node: Node) -> SearchStrategy[str]:
+def _node_texts(node: Node) -> SearchStrategy[str]:
     from hypothesis import strategies as st
 
     match node:
         case Lit(text):
             return st.just(text)
         case Chars():
-            return _one(node)
+            return _one_character(node)
         case Seq(parts):
-            return st.tuples(*map(_texts, parts)).map("".join)
+            return st.tuples(*map(_node_texts, parts)).map("".join)
         case Alt(arms):
-            return st.one_of(*map(_texts, arms))
+            return st.one_of(*map(_node_texts, arms))
         case Repeat(part, least, most):
-            return st.lists(_texts(part), min_size=least, max_size=most).map("".join)
+            return st.lists(_node_texts(part), min_size=least, max_size=most).map("".join)
         case Named(_, part):
-            return _texts(part)
+            return _node_texts(part)
         case _ as never:
             assert_never(never)
 
 
-def _one(node: Chars) -> SearchStrategy[str]:
+def _one_character(node: Chars) -> SearchStrategy[str]:
     from hypothesis import strategies as st
 
-    likely = st.sampled_from([c for c in _LIKELY if node.has(c)] or [node.ranges[0][0]])
+    likely = st.sampled_from([c for c in _LIKELY if node.contains_char(c)] or [node.ranges[0][0]])
     if node.negated:
-        every = st.characters(exclude_categories=["Cs"]).filter(node.has)
-        return likely | every if any(map(node.has, _LIKELY)) else every
+        every = st.characters(exclude_categories=["Cs"]).filter(node.contains_char)
+        return likely | every if any(map(node.contains_char, _LIKELY)) else every
     ranges = [st.characters(min_codepoint=ord(a), max_codepoint=ord(b)) for a, b in node.ranges]
     return st.one_of(*ranges)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from osler.evaluate import plan as planning
-from osler.evaluate.log import Writer
-from osler.evaluate.plan import Plan, Task
-from osler.evaluate.record import Outcome, Record, Said
+from osler.evaluate.log import LogWriter
+from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler.evaluate.record import RecordedOutcome, RecordedStatement, SampleRecord
 from osler.evaluate.sample import Gold, Sample
 from osler.types import Question, Usage
 
@@ -18,34 +18,34 @@ RIGHTS = {"direct": 4, "rag:k=5": 9}
 HOSTILE = '<img src=x onerror=alert(1)> & "quoted" 糖尿病？'
 
 
-def evaluated(folder: Path) -> None:
+def write_log_folder(folder: Path) -> None:
     """Writes the folder; one sample of the second strategy failed, and one was not tried."""
     entrants = {}
     for label in RIGHTS:
         kind = label.partition(":")[0]
-        found = planning.entrant(label, {"strategy": {"kind": kind}, "sampling": {"seed": 3}})
+        found = planning.make_entrant(label, {"strategy": {"kind": kind}, "sampling": {"seed": 3}})
         entrants[label] = replace(found, models={"reader": "tiny"}, snapshot="snap1")
-    task = Task("pubmedqa", "choice", "d" * 64, 14, 12, {"no gold option": 2})
+    task = EvaluatedTask("pubmedqa", "choice", "d" * 64, 14, 12, {"no gold option": 2})
     asked = {"direct": {"pubmedqa": QUESTIONS}, "rag:k=5": {"pubmedqa": QUESTIONS + 2}}
-    planning.keep(folder, Plan(0, {"pubmedqa": task}, entrants, asked, "0.1"))
-    with Writer(folder, "w") as writer:
+    planning.save_plan(folder, EvaluationPlan(0, {"pubmedqa": task}, entrants, asked, "0.1"))
+    with LogWriter(folder, "w") as writer:
         for number in range(QUESTIONS):
             for strategy, rights in RIGHTS.items():
-                writer.record(_record(strategy, number, "A" if number < rights else "B"))
-        failed = _record("rag:k=5", QUESTIONS, None)
-        writer.record(replace(failed, status="failed", error="ModelUnreachable: away"))
+                writer.write_record(_make_record(strategy, number, "A" if number < rights else "B"))
+        failed = _make_record("rag:k=5", QUESTIONS, None)
+        writer.write_record(replace(failed, status="failed", error="ModelUnreachable: away"))
 
 
-def _record(strategy: str, number: int, option: str | None) -> Record:
+def _make_record(strategy: str, number: int, option: str | None) -> SampleRecord:
     question = Question(f"q{number:02d}", f"Case {number}: {HOSTILE}", ("yes", "no"))
     sample = Sample("pubmedqa", "choice", question, Gold(("A",), ()))
-    outcome = Outcome(
+    outcome = RecordedOutcome(
         option,
         "Because.",
         "ungrounded",
         "converged",
         "said so",
-        (Said("Because."),),
+        (RecordedStatement("Because."),),
         usage=Usage(calls=2, prompt_tokens=100, seconds=0.5),
     )
-    return Record(strategy, sample, "done", "2026-01-01T00:00:00", 1.5, 0, outcome)
+    return SampleRecord(strategy, sample, "done", "2026-01-01T00:00:00", 1.5, 0, outcome)

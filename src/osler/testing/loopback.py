@@ -1,7 +1,7 @@
 """A server on loopback that is called by the names of others, and time that passes at once.
 
-For tests of what calls out: `serving` speaks HTTP byte by byte, so that it can misbehave, and
-`Lines` makes a way out that finds it under every name that ends in ".test".
+For tests of what calls out: `serve_named_hosts` speaks HTTP byte by byte, so that it can misbehave, and
+`NetworkFactory` makes a way out that finds it under every name that ends in ".test".
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from osler.sources.online.cache import Cache
-from osler.sources.online.client import Bounds, Net
+from osler.sources.online.cache import ReplyCache
+from osler.sources.online.client import OnlineClient, ReplyLimits
 
 HOSTS = frozenset({"en.wiki.test", "zh.wiki.test", "ncbi.test", "searx.test", "bing.test"})
 START = 1_700_000_000.0
@@ -24,7 +24,7 @@ START = 1_700_000_000.0
 
 
 @dataclass(frozen=True)
-class Asked:
+class NamedHostRequest:
     """One request as the server saw it."""
 
     path: str
@@ -36,18 +36,18 @@ class Asked:
         return self.headers.get("host", "").partition(":")[0]
 
 
-Answer = Callable[[Asked], bytes | None]
+Answer = Callable[[NamedHostRequest], bytes | None]
 """The bytes of a whole reply, or `None` to say nothing at all."""
 
 
 @dataclass
-class Server:
+class NamedHostServer:
     answer: Answer
     port: int = 0
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[NamedHostRequest] = field(default_factory=list)
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
-    def url(self, host: str, path: str = "") -> str:
+    def url_of(self, host: str, path: str = "") -> str:
         return f"http://{host}:{self.port}{path}"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -59,7 +59,7 @@ class Server:
             target = urlsplit(first.split(" ")[1])
             params = {k: v[0] for k, v in parse_qs(target.query).items()}
             headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
-            asked = Asked(target.path, params, headers)
+            asked = NamedHostRequest(target.path, params, headers)
             self.asked.append(asked)
             said = self.answer(asked)
             if said is None:
@@ -73,8 +73,8 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(answer: Answer) -> AsyncIterator[Server]:
-    place = Server(answer)
+async def serve_named_hosts(answer: Answer) -> AsyncIterator[NamedHostServer]:
+    place = NamedHostServer(answer)
     server = await asyncio.start_server(place.serve, "127.0.0.1", 0)
     place.port = server.sockets[0].getsockname()[1]
     async with server:
@@ -82,7 +82,7 @@ async def serving(answer: Answer) -> AsyncIterator[Server]:
         await asyncio.gather(*place.tasks)
 
 
-def said(
+def whole_reply(
     body: object, status: int = 200, *, kind: str = "application/json", more: str = ""
 ) -> bytes:
     """A reply: bytes and text as they are, anything else as JSON."""
@@ -93,12 +93,12 @@ def said(
     return f"{head}Connection: close\r\n\r\n".encode() + sent
 
 
-def moved(to: str, status: int = 302) -> bytes:
-    return said(b"", status, more=f"Location: {to}\r\n")
+def redirect_reply(to: str, status: int = 302) -> bytes:
+    return whole_reply(b"", status, more=f"Location: {to}\r\n")
 
 
 @dataclass
-class Time:
+class SleepingClock:
     """A clock that only sleeping moves."""
 
     now: float = START
@@ -113,24 +113,24 @@ class Time:
 
 
 @dataclass
-class Lines:
+class NetworkFactory:
     """Makes the way out of a test."""
 
     folder: Path
-    time: Time = field(default_factory=Time)
+    time: SleepingClock = field(default_factory=SleepingClock)
 
-    def __call__(self, **more: Any) -> Net:
+    def __call__(self, **more: Any) -> OnlineClient:
         options: dict[str, Any] = {
-            "cache": Cache(self.folder),
+            "cache": ReplyCache(self.folder),
             "private_hosts": HOSTS,
-            "resolve": to_loopback,
+            "resolve": resolve_to_loopback,
             "sleep": self.time.sleep,
             "clock": self.time.clock,
-            "bounds": Bounds(seconds=2.0),
+            "bounds": ReplyLimits(seconds=2.0),
         }
-        return Net(**{**options, **more})
+        return OnlineClient(**{**options, **more})
 
 
-async def to_loopback(host: str, port: int) -> list[str]:
+async def resolve_to_loopback(host: str, port: int) -> list[str]:
     """Every name of the tests is this machine; addresses are themselves."""
     return ["127.0.0.1"] if host.endswith(".test") else [host.strip("[]")]

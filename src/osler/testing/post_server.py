@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Asked:
+class PostRequest:
     path: str
     key: str
     """The header's, "" where there was none."""
@@ -20,7 +20,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Said:
+class PostReply:
     """A reply; `body` is JSON unless it is bytes, which are sent as they are."""
 
     body: Any
@@ -33,21 +33,21 @@ class Said:
 
 
 @dataclass
-class Place:
+class PostServer:
     url: str
     """Ends in `/v1`."""
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[PostRequest] = field(default_factory=list)
 
 
 @contextmanager
-def serving(answer: Callable[[Asked], Said | None]) -> Iterator[Place]:
+def serve_posts(answer: Callable[[PostRequest], PostReply | None]) -> Iterator[PostServer]:
     """Answers POSTs as `answer` says; `None` hangs up without a word."""
-    place = Place("")
+    place = PostServer("")
 
-    class Handler(BaseHTTPRequestHandler):
+    class PostHandler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            asked = Asked(self.path, self.headers.get("Authorization", ""), json.loads(body))
+            asked = PostRequest(self.path, self.headers.get("Authorization", ""), json.loads(body))
             place.asked.append(asked)
             said = answer(asked)
             if said is None:
@@ -63,7 +63,7 @@ def serving(answer: Callable[[Asked], Said | None]) -> Iterator[Place]:
         def log_message(self, format: str, *args: Any) -> None:
             """Says nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), PostHandler)
     server.daemon_threads = True
     place.url = f"http://127.0.0.1:{server.server_port}/v1"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import pytest
 
-from osler.testing.servers import JSON, Answer, Answers, Asked, said
+from osler.testing.servers import JSON, Answers, LoopbackReply, LoopbackRequest, json_reply
 
 Source = Literal["from life", "from documentation"]
 
@@ -41,48 +41,48 @@ class Recording:
         listed = ",\n".join(exchanges)
         path.write_text(f'{opening},\n "exchanges": [\n{listed}\n]}}\n', encoding="utf-8")
 
-    def add(self, asked: Asked, answer: bytes) -> None:
+    def add_exchange(self, asked: LoopbackRequest, answer: bytes) -> None:
         """Writes an exchange down, once for equal requests."""
-        if self._find(asked) is None:
-            kind, status, body = _parts(answer)
+        if self._find_exchange(asked) is None:
+            kind, status, body = _split_reply(answer)
             told = {"json": json.loads(body)} if kind == JSON else {"text": body}
             request = {"method": asked.method, "path": asked.path, "body": asked.body}
             self.exchanges.append({**request, "status": status, "kind": kind, **told})
 
-    def __call__(self, asked: Asked) -> Answer | bytes:
+    def __call__(self, asked: LoopbackRequest) -> LoopbackReply | bytes:
         """As a server's `Answers`."""
-        found = self._find(asked)
+        found = self._find_exchange(asked)
         if found is None:
             words = f"never recorded: {asked.method} {asked.path} {json.dumps(asked.body)[:300]}"
-            return said({"error": {"message": words}}, 501)
+            return json_reply({"error": {"message": words}}, 501)
         body = found["json"] if "json" in found else found["text"].encode()
-        return said(body, found["status"], kind=found["kind"])
+        return json_reply(body, found["status"], kind=found["kind"])
 
-    def _find(self, asked: Asked) -> dict[str, Any] | None:
+    def _find_exchange(self, asked: LoopbackRequest) -> dict[str, Any] | None:
         wanted = (asked.method, asked.path, asked.body)
         exchanges = self.exchanges
         same = (one for one in exchanges if (one["method"], one["path"], one["body"]) == wanted)
         return next(same, None)
 
 
-def recorded(answer: Answers, recording: Recording) -> Answers:
+def record_answers(answer: Answers, recording: Recording) -> Answers:
     """The same server, with what it says written down."""
 
-    def answers(asked: Asked) -> Answer | bytes:
+    def record_answer(asked: LoopbackRequest) -> LoopbackReply | bytes:
         told = answer(asked)
         assert isinstance(told, bytes), "only whole replies are recorded"
-        recording.add(asked, told)
+        recording.add_exchange(asked, told)
         return told
 
-    return answers
+    return record_answer
 
 
-async def rehearse(kit: Any, **given: Any) -> None:
+async def run_kit(kit: Any, **given: Any) -> None:
     """Runs a kit's tests on what is given in place of its fixtures, to record what they ask."""
     for name in sorted(dir(kit)):
         if name.startswith("test_"):
             test = getattr(kit, name)
-            for case in _cases(test):
+            for case in _parametrized_cases(test):
                 try:
                     done = test(**given, **case)
                     if inspect.isawaitable(done):
@@ -91,14 +91,14 @@ async def rehearse(kit: Any, **given: Any) -> None:
                     continue
 
 
-def _cases(test: Any) -> Iterator[Mapping[str, Any]]:
+def _parametrized_cases(test: Any) -> Iterator[Mapping[str, Any]]:
     """Each way in which `parametrize` would call it."""
     marks = [mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"]
     for values in product(*(mark.args[1] for mark in marks)):
         yield {mark.args[0]: value for mark, value in zip(marks, values, strict=True)}
 
 
-def _parts(answer: bytes) -> tuple[str, int, str]:
+def _split_reply(answer: bytes) -> tuple[str, int, str]:
     head, _, body = answer.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     kinds = [line.split(": ", 1)[1] for line in lines if line.lower().startswith("content-type")]

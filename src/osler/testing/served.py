@@ -20,15 +20,15 @@ import httpx2
 from uvicorn import Config
 
 from osler.app.config import Settings
-from osler.app.wiring import Ready, Shelf
+from osler.app.wiring import LoadedModel, ResourceCache
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Completion, Message, Sampling, Scored
-from osler.serve.app import create, site
-from osler.serve.state import Page, Site
-from osler.serve.transport import Draining, listening, server
+from osler.serve.app import build_state, create_app
+from osler.serve.state import Page, ServerState
+from osler.serve.transport import DrainingServer, build_server, open_sockets
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import tokens_of
-from osler.testing.waiting import Gate
+from osler.testing.waiting import AwaitableEvent
 from osler.types import Usage
 
 REPLY = "Adrenaline is given first. [1]"
@@ -43,12 +43,12 @@ TEXTS = {
 
 
 @dataclass
-class Speaks:
+class FixedModel:
     """A model that always says the same, once the gate is open where there is one."""
 
     reply: str = REPLY
     name: str = "speaks"
-    gate: Gate | None = None
+    gate: AwaitableEvent | None = None
     called: threading.Event = field(default_factory=threading.Event)
     """Set by the first call; a test that waits for another clears it."""
     asked: int = 0
@@ -91,40 +91,40 @@ class Connections(set[Any]):
             super().discard(one)
             self._changed.notify_all()
 
-    def come_to(self, number: int, timeout: float = 20.0) -> bool:
+    def wait_for_number(self, number: int, timeout: float = 20.0) -> bool:
         """Whether there are so many within `timeout` seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: len(self) == number, timeout)
 
 
 @dataclass
-class Place:
+class ServedOsler:
     """A server that runs."""
 
     url: str
     port: int
-    site: Site
-    server: Draining
-    model: Speaks
+    site: ServerState
+    server: DrainingServer
+    model: FixedModel
     thread: threading.Thread
     connections: Connections
 
-    def settle(self, timeout: float = 20.0) -> None:
+    def wait_for_runs(self, timeout: float = 20.0) -> None:
         """Returns when each run that was begun is put away."""
         for live in list(self.site.desk._live.values()):
             if (task := live.task) is not None:
                 done = threading.Event()
-                told = _setting(done)
+                told = _set_at_end(done)
                 task.get_loop().call_soon_threadsafe(task.add_done_callback, told)
                 assert done.wait(timeout), f"the run {live.id} does not end"
 
-    def stop(self) -> None:
+    def stop_server(self) -> None:
         """As a SIGTERM does it: what runs may end first."""
         self.server.should_exit = True
         self.thread.join(30)
 
 
-def settings_for(home: Path, **sections: Any) -> Settings:
+def serving_settings(home: Path, **sections: Any) -> Settings:
     """A model that words answers, one search, no sampling to speak of."""
     tree: dict[str, Any] = {
         "home": str(home),
@@ -135,7 +135,7 @@ def settings_for(home: Path, **sections: Any) -> Settings:
     return Settings.model_validate(tree)
 
 
-def filled(home: Path, texts: dict[str, str] | None = None) -> None:
+def fill_knowledge_base(home: Path, texts: dict[str, str] | None = None) -> None:
     """A knowledge base of a few passages, indexed by a hashing encoder."""
     folder = home / "texts"
     with KnowledgeBase.create(home / "kb") as kb:
@@ -153,32 +153,34 @@ def no_page(log: Path) -> str:
 
 
 @contextmanager
-def serving(
+def serve_osler(
     home: Path,
     *,
-    model: Speaks | None = None,
+    model: FixedModel | None = None,
     page: Page = no_page,
-    fill: Callable[[Path], None] = filled,
+    fill: Callable[[Path], None] = fill_knowledge_base,
     **sections: Any,
-) -> Iterator[Place]:
+) -> Iterator[ServedOsler]:
     """The server, ready to answer; it is stopped at the end."""
-    settings = settings_for(home, **sections)
+    settings = serving_settings(home, **sections)
     if not (home / "kb").exists():
         fill(home)
-    speaks = model or Speaks()
-    shelf = Shelf(settings, encoder=HashingEncoder(), ready=_Everyone(speaks))
-    made = site(settings, page, shelf=shelf)
-    sock = listening("127.0.0.1", 0)
+    speaks = model or FixedModel()
+    shelf = ResourceCache(settings, encoder=HashingEncoder(), ready=_SameModel(speaks))
+    made = build_state(settings, page, shelf=shelf)
+    sock = open_sockets("127.0.0.1", 0)
     port = sock.getsockname()[1]
     up = threading.Event()
-    running = _Telling(server(create(made), made).config, made, up)
+    running = _SignallingServer(build_server(create_app(made), made).config, made, up)
     running.server_state.connections = connections = Connections()
     thread = threading.Thread(target=running.run, args=([sock],))
     thread.start()
     try:
         assert up.wait(20), "the server did not start"
         assert running.started, "the server did not start"
-        yield Place(f"http://127.0.0.1:{port}", port, made, running, speaks, thread, connections)
+        yield ServedOsler(
+            f"http://127.0.0.1:{port}", port, made, running, speaks, thread, connections
+        )
     finally:
         running.should_exit = True
         thread.join(30)
@@ -186,10 +188,10 @@ def serving(
         assert not thread.is_alive(), "the server did not stop"
 
 
-class _Telling(Draining):
+class _SignallingServer(DrainingServer):
     """Tells when it takes requests, or has given up."""
 
-    def __init__(self, config: Config, site: Site, up: threading.Event) -> None:
+    def __init__(self, config: Config, site: ServerState, up: threading.Event) -> None:
         super().__init__(config, site)
         self._up = up
 
@@ -204,32 +206,32 @@ class _Telling(Draining):
         self._up.set()
 
 
-def _setting(done: threading.Event) -> Callable[[asyncio.Task[None]], None]:
+def _set_at_end(done: threading.Event) -> Callable[[asyncio.Task[None]], None]:
     return lambda _: done.set()
 
 
-class _Everyone(dict[Any, Ready]):
+class _SameModel(dict[Any, LoadedModel]):
     """Whatever model the settings name is this one."""
 
-    def __init__(self, model: Speaks) -> None:
+    def __init__(self, model: FixedModel) -> None:
         super().__init__()
-        self._ready = Ready(model, False, ())
+        self._ready = LoadedModel(model, False, ())
 
     def __contains__(self, key: object) -> bool:
         return True
 
-    def __missing__(self, key: object) -> Ready:
+    def __missing__(self, key: object) -> LoadedModel:
         return self._ready
 
 
-def asked(client: httpx2.Client, question: str = "What is given first?", **more: Any) -> str:
+def start_run(client: httpx2.Client, question: str = "What is given first?", **more: Any) -> str:
     """Starts a run; its id."""
     reply = client.post("/api/v1/runs", json={"question": question, **more})
     assert reply.status_code == 202, reply.text
     return str(reply.json()["run_id"])
 
 
-def events(client: httpx2.Client, run: str, **headers: str) -> list[tuple[int, str, Any]]:
+def read_stream(client: httpx2.Client, run: str, **headers: str) -> list[tuple[int, str, Any]]:
     """Number, name and data of each numbered event, to the end of the stream."""
     found: list[tuple[int, str, Any]] = []
     number, name = 0, ""

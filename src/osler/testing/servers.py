@@ -23,7 +23,7 @@ JSON, EVENTS, LINES = "application/json", "text/event-stream", "application/x-nd
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LoopbackRequest:
     """A request: its path with the query, its headers in lower case, the JSON of its body."""
 
     method: str
@@ -37,7 +37,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LoopbackReply:
     """Bytes to send, and what to do then: hang up, keep the client waiting, or repeat `drip`."""
 
     sent: bytes = b""
@@ -45,20 +45,20 @@ class Answer:
     drip: bytes = b" "
 
 
-HOLD = Answer(then="hold")
+HOLD = LoopbackReply(then="hold")
 """Never a word."""
 
-Answers = Callable[[Asked], Answer | bytes]
+Answers = Callable[[LoopbackRequest], LoopbackReply | bytes]
 
 
 @dataclass
-class Loopback:
+class LoopbackServer:
     """A server that was started, and what has happened there."""
 
     answer: Answers
     url: str = ""
     """Ends in `/v1`."""
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[LoopbackRequest] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -67,7 +67,7 @@ class Loopback:
     """The client went away while it was kept waiting."""
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
-    def bodies(self, path: str) -> list[Any]:
+    def bodies_of(self, path: str) -> list[Any]:
         """What was asked of a path, in order."""
         return [one.body for one in self.asked if one.path == path]
 
@@ -79,22 +79,24 @@ class Loopback:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
             try:
-                await self._send(reader, writer, self._answered(await _request(reader)))
+                await self._send_answer(
+                    reader, writer, self._find_answer(await _read_request(reader))
+                )
             finally:
                 self.at_once -= 1
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
 
-    def _answered(self, asked: Asked | None) -> Answer:
+    def _find_answer(self, asked: LoopbackRequest | None) -> LoopbackReply:
         if asked is None:
-            return Answer(said({"error": "that is no HTTP"}, 400))
+            return LoopbackReply(json_reply({"error": "that is no HTTP"}, 400))
         self.asked.append(asked)
         answer = self.answer(asked)
-        return Answer(answer) if isinstance(answer, bytes) else answer
+        return LoopbackReply(answer) if isinstance(answer, bytes) else answer
 
-    async def _send(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer
+    async def _send_answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: LoopbackReply
     ) -> None:
         writer.write(answer.sent)
         await writer.drain()
@@ -115,7 +117,7 @@ class Loopback:
             self.left.set()
 
 
-async def _request(reader: asyncio.StreamReader) -> Asked | None:
+async def _read_request(reader: asyncio.StreamReader) -> LoopbackRequest | None:
     """None for what does not begin as HTTP does, such as TLS."""
     letter = await reader.readexactly(1)
     if not letter.isalpha():
@@ -125,13 +127,15 @@ async def _request(reader: asyncio.StreamReader) -> Asked | None:
     headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     method, path, _ = first.split(" ")
-    return Asked(method, path, headers, json.loads(body) if body else None)
+    return LoopbackRequest(method, path, headers, json.loads(body) if body else None)
 
 
 @asynccontextmanager
-async def loopback(answer: Answers, *, tls: SSLContext | None = None) -> AsyncIterator[Loopback]:
+async def serve_loopback(
+    answer: Answers, *, tls: SSLContext | None = None
+) -> AsyncIterator[LoopbackServer]:
     """A server on a free port of 127.0.0.1, gone with the block."""
-    place = Loopback(answer)
+    place = LoopbackServer(answer)
     server = await asyncio.start_server(place.serve, "127.0.0.1", 0, ssl=tls)
     host, port = server.sockets[0].getsockname()
     place.url = f"{'https' if tls else 'http'}://{host}:{port}/v1"
@@ -140,58 +144,62 @@ async def loopback(answer: Answers, *, tls: SSLContext | None = None) -> AsyncIt
         await asyncio.gather(*place.tasks)
 
 
-def said(body: object, status: int = 200, *, kind: str = JSON, more: str = "") -> bytes:
+def json_reply(body: object, status: int = 200, *, kind: str = JSON, more: str = "") -> bytes:
     """A whole reply: `body` as it is if bytes, else as JSON; `more` are header lines."""
     sent = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
-    return head(status, kind=kind, more=f"Content-Length: {len(sent)}\r\n{more}") + sent
+    return reply_head(status, kind=kind, more=f"Content-Length: {len(sent)}\r\n{more}") + sent
 
 
-def head(status: int = 200, *, kind: str = JSON, more: str = "") -> bytes:
+def reply_head(status: int = 200, *, kind: str = JSON, more: str = "") -> bytes:
     """The beginning of a reply that ends where the connection does, unless `more` says else."""
     return (
         f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\n{more}Connection: close\r\n\r\n".encode()
     )
 
 
-def streamed(events: Iterable[object], *, done: bool = True) -> bytes:
+def stream_reply(events: Iterable[object], *, done: bool = True) -> bytes:
     """A reply of server-sent events: each as it is if bytes, else as JSON."""
-    return head(kind=EVENTS) + b"".join(map(event, events)) + (event(b"[DONE]") if done else b"")
+    return (
+        reply_head(kind=EVENTS)
+        + b"".join(map(encode_event, events))
+        + (encode_event(b"[DONE]") if done else b"")
+    )
 
 
-def event(told: object) -> bytes:
+def encode_event(told: object) -> bytes:
     data = told if isinstance(told, bytes) else json.dumps(told, ensure_ascii=False).encode()
     return b"data: " + data + b"\n\n"
 
 
-def chat(content: object, entries: object = None, **more: object) -> dict[str, Any]:
+def chat_reply(content: object, entries: object = None, **more: object) -> dict[str, Any]:
     """A chat's reply; `entries` are what it tells of its tokens."""
     told = {} if entries is None else {"logprobs": {"content": entries}}
     message = {"role": "assistant", "content": content}
     return {"choices": [{"message": message, "finish_reason": "stop", **told}], **more}
 
 
-def chunk(content: object = None, finish: object = None, **more: object) -> dict[str, Any]:
+def chat_chunk(content: object = None, finish: object = None, **more: object) -> dict[str, Any]:
     """An event of a streamed chat; `more` goes into its choice."""
     delta = {} if content is None else {"content": content}
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish, **more}]}
 
 
-def token(text: str, logprob: object = -0.5, *, raw: bytes | None = None) -> dict[str, Any]:
+def token_entry(text: str, logprob: object = -0.5, *, raw: bytes | None = None) -> dict[str, Any]:
     """What a reply tells of a token; `raw` are its bytes where they are told."""
     spelt = {} if raw is None else {"bytes": list(raw)}
     return {"token": text, "logprob": logprob, "top_logprobs": [], **spelt}
 
 
-def only_chats(*answers: Answer | bytes) -> Answers:
+def answer_chats_only(*answers: LoopbackReply | bytes) -> Answers:
     """A server of no known kind: these answers to chats, in order, the last for good; else 404."""
     left = list(answers)
 
-    def answer(asked: Asked) -> Answer | bytes:
+    def answer_chat(asked: LoopbackRequest) -> LoopbackReply | bytes:
         if asked.path != "/v1/chat/completions":
-            return said({"error": "not here"}, 404)
+            return json_reply({"error": "not here"}, 404)
         return left.pop(0) if len(left) > 1 else left[0]
 
-    return answer
+    return answer_chat
 
 
 @dataclass
@@ -205,10 +213,10 @@ class FakeTime:
         self.naps.append(seconds)
         self.at += seconds
 
-    def ticks(self) -> float:
+    def read_ticks(self) -> float:
         return self.at
 
     @property
     def clock(self) -> Clock:
-        """For a `Door` or `connect`; it counts from 1970, as dates do."""
-        return Clock(self.sleep, self.ticks, self.ticks)
+        """For a `ServerClient` or `connect`; it counts from 1970, as dates do."""
+        return Clock(self.sleep, self.read_ticks, self.read_ticks)

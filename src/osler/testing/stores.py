@@ -10,7 +10,7 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 
 
-def corpus(path: Path, count: int, word: str = "iron", *, more: str = "") -> Path:
+def write_corpus(path: Path, count: int, word: str = "iron", *, more: str = "") -> Path:
     """A file of so many records about the word, as MedRAG writes them; `more`: text of each."""
     rows = [
         {
@@ -25,7 +25,7 @@ def corpus(path: Path, count: int, word: str = "iron", *, more: str = "") -> Pat
     return path
 
 
-def change(kb: KnowledgeBase, sql: str) -> None:
+def damage_database(kb: KnowledgeBase, sql: str) -> None:
     """Damage from outside."""
     with sqlite3.connect(kb.path / access.FILE) as db:
         db.execute(sql)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from osler.llm.transformers.hub import Pair, libraries
+from osler.llm.transformers.hub import ModelPair, load_libraries
 
 CORPUS = (
     "Oral iron treats iron deficiency anaemia. The patient takes it once a day.",
@@ -32,9 +32,9 @@ def tiny_pair(
     window: int | None = None,
     context: int = 512,
     dropout: float = 0.0,
-) -> Pair:
+) -> ModelPair:
     """A Llama of two layers, or with `window` a Mistral that sees only so many tokens."""
-    torch, transformers = libraries()
+    torch, transformers = load_libraries()
     tokenizer = tiny_tokenizer(spelling)
     shape = {
         "vocab_size": len(tokenizer),
@@ -56,14 +56,14 @@ def tiny_pair(
         else:
             config = transformers.MistralConfig(**shape, sliding_window=window)
             model = transformers.MistralForCausalLM(config)
-    return Pair(model.eval(), tokenizer)
+    return ModelPair(model.eval(), tokenizer)
 
 
 def tiny_tokenizer(spelling: Spelling = "bytes") -> Any:
     """A byte-pair tokenizer with a chat template."""
     import tokenizers as tk
 
-    _, transformers = libraries()
+    _, transformers = load_libraries()
     marks = ["<|im_start|>", "<|im_end|>", "<|pad|>"]
     if spelling == "bytes":
         made = tk.Tokenizer(tk.models.BPE())
@@ -89,7 +89,7 @@ def tiny_tokenizer(spelling: Spelling = "bytes") -> Any:
     return tokenizer
 
 
-def save_tiny(folder: Path, pair: Pair | None = None) -> Path:
+def save_tiny(folder: Path, pair: ModelPair | None = None) -> Path:
     """A tiny model as a folder in the hub's form."""
     model, tokenizer = pair or tiny_pair()
     model.save_pretrained(folder)
@@ -101,7 +101,7 @@ def save_tiny_bert(
     folder: Path, *, seed: int = 0, labels: int | None = None, dimension: int = 16
 ) -> Path:
     """A BERT of one layer; with `labels` one that classifies a text or a pair of texts."""
-    torch, transformers = libraries()
+    torch, transformers = load_libraries()
     tokenizer = tiny_word_pieces(CORPUS)
     config = transformers.BertConfig(
         vocab_size=len(tokenizer),
@@ -125,7 +125,7 @@ def tiny_word_pieces(corpus: Sequence[str]) -> Any:
     """A WordPiece tokenizer that puts texts between [CLS] and [SEP]."""
     import tokenizers as tk
 
-    _, transformers = libraries()
+    _, transformers = load_libraries()
     made = tk.Tokenizer(tk.models.WordPiece(unk_token="[UNK]"))
     made.normalizer = tk.normalizers.BertNormalizer(lowercase=True)
     made.pre_tokenizer = tk.pre_tokenizers.BertPreTokenizer()
@@ -148,7 +148,7 @@ def tiny_word_pieces(corpus: Sequence[str]) -> Any:
     )
 
 
-def save_tiny_gguf(file: Path, pair: Pair) -> Path:
+def save_tiny_gguf(file: Path, pair: ModelPair) -> Path:
     """A tiny Llama of the spelling "bytes" as a GGUF file, for llama.cpp."""
     import gguf
 
@@ -170,7 +170,7 @@ def save_tiny_gguf(file: Path, pair: Pair) -> Path:
     for name, tensor in model.state_dict().items():
         values = tensor.float().numpy()
         if (kind := name.split(".")[-2]) in heads:
-            values = _interleaved(values, heads[kind])
+            values = _interleave_heads(values, heads[kind])
         writer.add_tensor(names.get_name(name, (".weight",)) or name, values)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -194,7 +194,7 @@ def _add_tokenizer(writer: Any, tokenizer: Any) -> None:
     writer.add_chat_template(tokenizer.chat_template)
 
 
-def _interleaved(values: Any, heads: int) -> Any:
+def _interleave_heads(values: Any, heads: int) -> Any:
     """llama.cpp turns neighbours, transformers the two halves of a head."""
     rows = values.shape[0] // heads // 2
     halves = values.reshape(heads, 2, rows, *values.shape[1:])

@@ -16,7 +16,7 @@ _LOOKS_S = 0.01
 """Seconds between two looks at what tells nothing."""
 
 
-class Gate(threading.Event):
+class AwaitableEvent(threading.Event):
     """Opened (`set`) by any thread, and awaited (`passed`) in any event loop."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Gate(threading.Event):
             waiting, self._waiting = self._waiting, []
         for loop, future in waiting:
             with suppress(RuntimeError):  # the loop was closed: nobody waits there any more
-                loop.call_soon_threadsafe(_tell, future)
+                loop.call_soon_threadsafe(_resolve_future, future)
 
     async def passed(self) -> None:
         """Returns once it is open."""
@@ -43,12 +43,12 @@ class Gate(threading.Event):
         await future
 
 
-def _tell(future: asyncio.Future[None]) -> None:
+def _resolve_future(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
 
 
-class Meeting:
+class TaskBarrier:
     """Nobody goes on before so many have come; later comers pass. For tasks of one loop."""
 
     def __init__(self, of: int) -> None:

@@ -34,7 +34,7 @@ from osler.trace.events import (
     read_events,
     to_line,
 )
-from osler.trace.run import Cancelled, Run, Sink, Solver, Spent
+from osler.trace.run import BudgetExceeded, Run, RunCancelled, Sink, Solver
 
 __all__ = [
     "SCHEMA",
@@ -42,8 +42,8 @@ __all__ = [
     "Asked",
     "BoundaryChecked",
     "Budget",
+    "BudgetExceeded",
     "Calculated",
-    "Cancelled",
     "Cautioned",
     "Event",
     "Focused",
@@ -59,11 +59,11 @@ __all__ = [
     "Pushed",
     "Retrieved",
     "Run",
+    "RunCancelled",
     "Searched",
     "Sink",
     "Solver",
     "SourcesPlanned",
-    "Spent",
     "Started",
     "StateValued",
     "from_line",

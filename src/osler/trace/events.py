@@ -27,7 +27,7 @@ class Budget:
     seconds: float | None = None
 
     @property
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         """Whether anything can run out."""
         return self != Budget()
 
@@ -308,19 +308,19 @@ Event = Annotated[
 
 
 @cache
-def _adapter() -> TypeAdapter[Any]:
+def _event_adapter() -> TypeAdapter[Any]:
     return TypeAdapter(Event)
 
 
 def to_line(event: Event) -> str:
     """One JSON object without a line break; the inverse of `from_line`."""
-    return _adapter().dump_json(event).decode()
+    return _event_adapter().dump_json(event).decode()
 
 
 def from_line(line: str) -> Event:
     """Raises `BadRun` when the line is no event of this schema."""
     try:
-        event: Event = _adapter().validate_json(line)
+        event: Event = _event_adapter().validate_json(line)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "line"

@@ -16,7 +16,7 @@ from osler.trace import Event, Run
 T = TypeVar("T")
 
 
-class Lanes:
+class OrderedEvents:
     """One lane a step, in the order in which they are to be told."""
 
     def __init__(self, run: Run, steps: Sequence[int]) -> None:
@@ -25,20 +25,22 @@ class Lanes:
         self._open = list(steps)
         self._done: set[int] = set()
 
-    def begin(self, n: int) -> Run:
+    def begin_step(self, n: int) -> Run:
         """The run of step `n`: same bounds, its own chance, its events in its lane.
 
         Under a budget steps follow each other, and each goes on from what was spent before it.
         """
         seed = (self._run.seed * 1_000_003 + n) % 2**32
-        lane = Run(self._run.id, seed, self._run.budget, sink=lambda event: self._tell(n, event))
-        if self._run.budget.bounded:
+        lane = Run(
+            self._run.id, seed, self._run.budget, sink=lambda event: self._record_event(n, event)
+        )
+        if self._run.budget.is_bounded:
             lane.usage = self._run.usage
         return lane
 
-    def end(self, n: int, lane: Run) -> None:
+    def end_step(self, n: int, lane: Run) -> None:
         """The step is done: what it cost counts, and the next lane may speak."""
-        if self._run.budget.bounded:
+        if self._run.budget.is_bounded:
             self._run.usage = lane.usage
         else:
             self._run.spend(lane.usage)
@@ -47,40 +49,40 @@ class Lanes:
         while self._open and self._open[0] in self._done:
             self._open.pop(0)
             if self._open:
-                self._flush(self._open[0])
+                self._flush_events(self._open[0])
 
-    def _tell(self, n: int, event: Event) -> None:
+    def _record_event(self, n: int, event: Event) -> None:
         if self._open and self._open[0] == n:
             self._run.emit(event)
         else:
             self._waiting[n].append(event)
 
-    def _flush(self, n: int) -> None:
+    def _flush_events(self, n: int) -> None:
         for event in self._waiting.pop(n):
             self._run.emit(event)
 
 
-async def side_by_side(run: Run, works: Sequence[Callable[[Run], Awaitable[T]]]) -> list[T]:
+async def gather_ordered(run: Run, works: Sequence[Callable[[Run], Awaitable[T]]]) -> list[T]:
     """What each work gives, in their order; each has a run of its own.
 
     Under a budget they follow each other, so that what is cut does not depend on which
     reply came first. The first error ends the others, and is raised.
     """
-    lanes = Lanes(run, range(len(works)))
+    lanes = OrderedEvents(run, range(len(works)))
 
-    async def one(n: int) -> T:
-        lane = lanes.begin(n)
+    async def run_one(n: int) -> T:
+        lane = lanes.begin_step(n)
         try:
             return await works[n](lane)
         finally:
-            lanes.end(n, lane)
+            lanes.end_step(n, lane)
 
-    if run.budget.bounded:
-        return [await one(n) for n in range(len(works))]
-    return await together([one(n) for n in range(len(works))])
+    if run.budget.is_bounded:
+        return [await run_one(n) for n in range(len(works))]
+    return await gather([run_one(n) for n in range(len(works))])
 
 
-async def together(works: Iterable[Awaitable[T]]) -> list[T]:
+async def gather(works: Iterable[Awaitable[T]]) -> list[T]:
     """What each gives, in their order, all at once. The first error ends the others, and is
     raised as it is, not in a group."""
     tasks = [asyncio.ensure_future(work) for work in works]

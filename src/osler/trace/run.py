@@ -16,12 +16,12 @@ _ROUNDING = 1e-9
 """Seconds are sums: all that is left, spent, may miss the bound by a last digit."""
 
 
-class Spent(Exception):
+class BudgetExceeded(Exception):
     """A bound of the run is reached, in words; a strategy ends with what it has
     (`Halt.BUDGET`). It is no error, and no strategy lets it out."""
 
 
-class Cancelled(asyncio.CancelledError):
+class RunCancelled(asyncio.CancelledError):
     """The run was asked to stop; nothing half-written is left behind."""
 
 
@@ -46,7 +46,7 @@ class Run:
 
     def emit(self, event: Event) -> None:
         if self._cancelled:
-            raise Cancelled
+            raise RunCancelled
         self.events.append(event)
         if self.sink is not None:
             self.sink(event)
@@ -54,23 +54,25 @@ class Run:
     def spend(self, usage: Usage) -> None:
         self.usage += usage
 
-    def afford(self, what: Literal["call", "search"], calls: int = 1) -> None:
-        """Raises `Spent` unless there is room for one more, or for as many calls at once.
+    def require_budget(self, what: Literal["call", "search"], calls: int = 1) -> None:
+        """Raises `BudgetExceeded` unless there is room for one more, or for as many calls at once.
 
         A search needs room among the searches; a model call among calls, tokens and
         seconds. One call may overrun `tokens`: what it costs is known when it is done.
         """
         kinds = ("searches",) if what == "search" else ("calls", "tokens", "seconds")
-        if (reached := self._reached(kinds)) is not None:
-            raise self.refuse(reached)
+        if (reached := self._reached_bound(kinds)) is not None:
+            raise self.refuse_at_bound(reached)
         limit = self.budget.calls
         if what == "call" and limit is not None and self.usage.calls + calls > limit:
-            raise self.refuse(f"calls {self.usage.calls} of {limit}, and {calls} more are needed")
+            raise self.refuse_at_bound(
+                f"calls {self.usage.calls} of {limit}, and {calls} more are needed"
+            )
 
-    def refuse(self, reached: str) -> Spent:
+    def refuse_at_bound(self, reached: str) -> BudgetExceeded:
         """Notes which bound ends the run; the caller raises what this gives."""
         self.spent = reached
-        return Spent(reached)
+        return BudgetExceeded(reached)
 
     @property
     def seconds_left(self) -> float | None:
@@ -79,15 +81,15 @@ class Run:
         return None if limit is None else max(0.0, limit - self.usage.seconds)
 
     def cancel(self) -> None:
-        """The next event raises `Cancelled` instead of being emitted."""
+        """The next event raises `RunCancelled` instead of being emitted."""
         self._cancelled = True
 
     @property
-    def exhausted(self) -> str | None:
+    def exhausted_bound(self) -> str | None:
         """Which bound is reached, in words; `None` while there is room."""
-        return self._reached(("calls", "tokens", "searches", "seconds"))
+        return self._reached_bound(("calls", "tokens", "searches", "seconds"))
 
-    def _reached(self, kinds: Iterable[str]) -> str | None:
+    def _reached_bound(self, kinds: Iterable[str]) -> str | None:
         for kind in kinds:
             spent, limit = getattr(self.usage, kind), getattr(self.budget, kind)
             if limit is not None and spent >= limit - _ROUNDING:

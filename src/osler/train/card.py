@@ -11,7 +11,7 @@ from typing import Any
 from osler.errors import BadRun
 from osler.llm.core.base import Message
 from osler.text import language_of
-from osler.train.record import CARD, DATA, Kind, Size, kind_of, read, size_of
+from osler.train.record import CARD, DATA, Kind, RecordSize, kind_of, read_records, size_of
 
 FACTS = "recipe.json"
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
@@ -22,20 +22,20 @@ _FORMS: dict[Kind, str] = {
 
 
 @dataclass
-class Seen:
+class RecordSummary:
     """What the records themselves say."""
 
     kind: Kind = "sft"
-    size: Size = field(default_factory=Size)
+    size: RecordSize = field(default_factory=RecordSize)
     tasks: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
 
 
-def seen(folder: Path) -> Seen:
+def summarize_records(folder: Path) -> RecordSummary:
     """Raises `BadRun` for a folder without records, or with both kinds."""
-    found = Seen()
+    found = RecordSummary()
     kinds: set[Kind] = set()
-    for record in read(folder):
+    for record in read_records(folder):
         kinds.add(kind_of(record))
         messages = [Message(said["role"], said["content"]) for said in record["messages"]]
         replies = [record[key] for key in ("completion", "chosen", "rejected") if key in record]
@@ -53,21 +53,21 @@ def keep_facts(folder: Path, facts: dict[str, Any]) -> None:
     (folder / FACTS).write_text(f"{text}\n", encoding="utf-8")
 
 
-def card(folder: Path, *, title: str = "", licence: str = "other") -> str:
-    """The card of the records in a folder. Raises `BadRun` as `seen` does.
+def render_data_card(folder: Path, *, title: str = "", licence: str = "other") -> str:
+    """The card of the records in a folder. Raises `BadRun` as `summarize_records` does.
 
     `licence` is a word of the hub: the records hold questions of the sets named in them, whose
     own terms hold.
     """
-    found = seen(folder)
-    facts = _facts(folder)
+    found = summarize_records(folder)
+    facts = _card_facts(folder)
     title = title or f"Source plans to learn ({found.kind.upper()})"
-    return f"{_front(found, title, licence)}\n# {title}\n\n{_about(found)}\n{_made_of(facts)}"
+    return f"{_front_matter(found, title, licence)}\n# {title}\n\n{_about_section(found)}\n{_made_of(facts)}"
 
 
 def write_card(folder: Path, *, title: str = "", licence: str = "other") -> str:
     """Writes and returns it."""
-    text = card(folder, title=title, licence=licence)
+    text = render_data_card(folder, title=title, licence=licence)
     try:
         (folder / CARD).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -75,7 +75,7 @@ def write_card(folder: Path, *, title: str = "", licence: str = "other") -> str:
     return text
 
 
-def _facts(folder: Path) -> dict[str, Any]:
+def _card_facts(folder: Path) -> dict[str, Any]:
     path = folder / FACTS
     if not path.exists():
         return {}
@@ -86,7 +86,7 @@ def _facts(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _front(found: Seen, title: str, licence: str) -> str:
+def _front_matter(found: RecordSummary, title: str, licence: str) -> str:
     size = next((word for most, word in _SIZES if found.size.records < most), "100K<n<1M")
     return "\n".join(
         [
@@ -106,7 +106,7 @@ def _front(found: Seen, title: str, licence: str) -> str:
     )
 
 
-def _about(found: Seen) -> str:
+def _about_section(found: RecordSummary) -> str:
     size = found.size
     rows = "\n".join(f"| {task} | {n:,} |" for task, n in sorted(found.tasks.items()))
     return (
@@ -121,11 +121,11 @@ def _about(found: Seen) -> str:
 def _made_of(facts: dict[str, Any]) -> str:
     if not facts:
         return ""
-    rows = "\n".join(f"| {name} | {_cell(value)} |" for name, value in facts.items())
+    rows = "\n".join(f"| {name} | {_format_cell(value)} |" for name, value in facts.items())
     return f"\n## How it was made\n\n| What | Value |\n|---|---|\n{rows}\n"
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
     if isinstance(value, str):
         text = value
     elif isinstance(value, list) and all(isinstance(one, str) for one in value):

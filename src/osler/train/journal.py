@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 from osler.errors import BadRun, OslerError
 from osler.evaluate.claims import Claims
 from osler.evaluate.log import writer_name
-from osler.trace.ordered import together
+from osler.trace.ordered import gather
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -42,7 +42,7 @@ _KEY, _VALUE = b'{"key":', b',"value":'
 _MEND = "take that line out, or the file away: what is left counts"
 
 
-class Place(NamedTuple):
+class ResultPlace(NamedTuple):
     """Where a result stands."""
 
     path: Path
@@ -50,7 +50,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stage(Generic[R]):
+class JobStage(Generic[R]):
     """One kind of result in a folder."""
 
     folder: Path
@@ -64,22 +64,22 @@ class Stage(Generic[R]):
     def _adapter(self) -> TypeAdapter[R]:
         return TypeAdapter(self.kind)
 
-    def line(self, result: R) -> bytes:
+    def result_line(self, result: R) -> bytes:
         head = json.dumps(self.key(result), ensure_ascii=False).encode()
         return _KEY + head + _VALUE + self._adapter.dump_json(result) + b"}\n"
 
-    def places(self) -> dict[str, Place]:
+    def places(self) -> dict[str, ResultPlace]:
         """Where each item's first result stands, in the order of the keys.
 
         Raises `BadRun` naming the file for a line that is none.
         """
-        found: dict[str, Place] = {}
+        found: dict[str, ResultPlace] = {}
         for path in sorted(self.folder.glob(f"{self.name}-*.jsonl")):
             for at, line in _whole_lines(path):
-                found.setdefault(_key(line, path), Place(path, at))
+                found.setdefault(_key_of(line, path), ResultPlace(path, at))
         return dict(sorted(found.items()))
 
-    def at(self, place: Place) -> R:
+    def read_at(self, place: ResultPlace) -> R:
         """Raises `BadRun` naming file and byte for a damaged result."""
         with place.path.open("rb") as file:
             file.seek(place.byte)
@@ -99,19 +99,19 @@ class Stage(Generic[R]):
     def results(self) -> Iterator[R]:
         """Each item's first, by key, one in memory at a time. Raises `BadRun` as `at` does."""
         for place in self.places().values():
-            yield self.at(place)
+            yield self.read_at(place)
 
-    def failed(self) -> dict[str, str]:
+    def failed_reasons(self) -> dict[str, str]:
         """The last reason of each item that failed, and was not done since."""
         told: dict[str, str] = {}
         for path in sorted(self.folder.glob(f"failed-{self.name}-*.jsonl")):
             told.update(json.loads(line) for _, line in _whole_lines(path))
-        done = Tally(self.folder, self.name).refreshed()
+        done = DoneItems(self.folder, self.name).refresh_done()
         return {key: why for key, why in told.items() if key not in done}
 
 
 @dataclass
-class Tally:
+class DoneItems:
     """Which items are done, kept up to date by reading only what was added."""
 
     folder: Path
@@ -119,13 +119,13 @@ class Tally:
     _keys: set[str] = field(default_factory=set)
     _read: dict[str, int] = field(default_factory=dict)
 
-    def refreshed(self) -> set[str]:
+    def refresh_done(self) -> set[str]:
         """Raises `BadRun` naming the file for a line that is none."""
         for path in sorted(self.folder.glob(f"{self.name}-*.jsonl")):
             start = self._read.get(path.name, 0)
             if path.stat().st_size > start:
                 for at, line in _whole_lines(path, start):
-                    self._keys.add(_key(line, path))
+                    self._keys.add(_key_of(line, path))
                     self._read[path.name] = at + len(line)
         return self._keys
 
@@ -145,7 +145,7 @@ def _key_bytes(line: bytes) -> bytes:
     return line[:end] if line.startswith(_KEY) and end > 0 else b""
 
 
-def _key(line: bytes, path: Path) -> str:
+def _key_of(line: bytes, path: Path) -> str:
     try:
         return str(json.loads(_key_bytes(line)[len(_KEY) :]))
     except ValueError as error:
@@ -153,10 +153,10 @@ def _key(line: bytes, path: Path) -> str:
 
 
 @dataclass
-class Job(Generic[I, R]):
+class StageJob(Generic[I, R]):
     """One process that works on a stage."""
 
-    stage: Stage[R]
+    stage: JobStage[R]
     do: Callable[[I], Awaitable[R]]
     key: Callable[[I], str]
     """As the stage's key of what `do` makes of it."""
@@ -168,29 +168,29 @@ class Job(Generic[I, R]):
     _given_up: set[str] = field(init=False, default_factory=set)
     """Failed in this run: not tried again before the next."""
     _total: int = field(init=False, default=0)
-    _tally: Tally = field(init=False)
+    _tally: DoneItems = field(init=False)
 
     def __post_init__(self) -> None:
-        self._tally = Tally(self.stage.folder, self.stage.name)
+        self._tally = DoneItems(self.stage.folder, self.stage.name)
 
     async def run(self, items: Sequence[I]) -> None:
         """Returns when every item was done, or has failed once in this run.
 
         Raises `BadRun` when `HOPELESS` items in a row have failed, with the last reason.
         """
-        _made(self.stage.folder)
+        _make_folder(self.stage.folder)
         claims = Claims(self.stage.folder / "claims", self._writer)
         batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
         self._total = len(items)
-        while left := self._left(batches):
+        while left := self._open_batches(batches):
             worked = False
             for batch, due in left.items():
-                worked |= await self._claimed(claims, batch, due)
+                worked |= await self._is_claimed(claims, batch, due)
             if not worked:
                 await asyncio.sleep(_POLL)  # the rest is in other hands
 
-    def _left(self, batches: Sequence[Sequence[I]]) -> dict[str, list[I]]:
-        done = self._tally.refreshed() | self._given_up
+    def _open_batches(self, batches: Sequence[Sequence[I]]) -> dict[str, list[I]]:
+        done = self._tally.refresh_done() | self._given_up
         open_ = {
             f"{self.stage.name}.{self.key(batch[0])}.{len(batch)}": [
                 item for item in batch if self.key(item) not in done
@@ -199,41 +199,41 @@ class Job(Generic[I, R]):
         }
         return {name: due for name, due in open_.items() if due}
 
-    async def _claimed(self, claims: Claims, batch: str, due: list[I]) -> bool:
-        if not claims.take(batch):
+    async def _is_claimed(self, claims: Claims, batch: str, due: list[I]) -> bool:
+        if not claims.take_batch(batch):
             return False
         alive = asyncio.create_task(_keep_alive(claims, batch))
         try:
-            done = self._tally.refreshed()  # what its last holder did
-            await self._all([item for item in due if self.key(item) not in done])
+            done = self._tally.refresh_done()  # what its last holder did
+            await self._run_batch([item for item in due if self.key(item) not in done])
         finally:
             alive.cancel()
-            claims.release(batch)
+            claims.release_batch(batch)
         return True
 
-    async def _all(self, due: Sequence[I]) -> None:
+    async def _run_batch(self, due: Sequence[I]) -> None:
         todo = iter(due)
 
-        async def work() -> None:
+        async def work_through() -> None:
             for item in todo:
-                await self._one(item)
+                await self._run_one(item)
 
-        await together([work() for _ in range(min(self.jobs, len(due)))])
+        await gather([work_through() for _ in range(min(self.jobs, len(due)))])
         if self.progress:
-            done = len(self._tally.refreshed())
+            done = len(self._tally.refresh_done())
             self.progress(self.stage.name, min(done, self._total), self._total)
 
-    async def _one(self, item: I) -> None:
+    async def _run_one(self, item: I) -> None:
         key = self.key(item)
         try:
-            line, file = self.stage.line(await self.do(item)), self.stage.name
+            line, file = self.stage.result_line(await self.do(item)), self.stage.name
             self._row = 0
         except Exception as failure:  # one item is noted with its reason; the others go on
-            why = _told(failure)
+            why = _failure_reason(failure)
             self._row += 1
             self._given_up.add(key)
             line, file = json.dumps([key, why]).encode() + b"\n", f"failed-{self.stage.name}"
-        _append(self.stage.folder / f"{file}-{self._writer}.jsonl", line)
+        _append_line(self.stage.folder / f"{file}-{self._writer}.jsonl", line)
         if self._row >= HOPELESS:
             raise BadRun(
                 f"{self._row} items in a row have failed; the last: {why}",
@@ -241,7 +241,7 @@ class Job(Generic[I, R]):
             )
 
 
-def _told(failure: Exception) -> str:
+def _failure_reason(failure: Exception) -> str:
     told = f"{type(failure).__name__}: {failure}"
     if isinstance(failure, OslerError):
         return told
@@ -252,17 +252,17 @@ def _told(failure: Exception) -> str:
 async def _keep_alive(claims: Claims, batch: str) -> None:
     while True:
         await asyncio.sleep(claims.lease / 4)
-        claims.touch(batch)
+        claims.touch_claim(batch)
 
 
-def _made(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadRun(f"{folder} cannot be made: {error.strerror}") from error
 
 
-def _append(path: Path, line: bytes) -> None:
+def _append_line(path: Path, line: bytes) -> None:
     try:
         with path.open("ab") as file:
             file.write(line)
@@ -271,7 +271,7 @@ def _append(path: Path, line: bytes) -> None:
 
 
 def facts_of(folder: Path, name: str) -> dict[str, Any]:
-    """What `agreed` wrote. Raises `BadRun` where nobody did."""
+    """What `require_agreement` wrote. Raises `BadRun` where nobody did."""
     path = folder / f"{name}.json"
     try:
         found: dict[str, Any] = json.loads(path.read_bytes())
@@ -280,12 +280,12 @@ def facts_of(folder: Path, name: str) -> dict[str, Any]:
     return found
 
 
-def agreed(folder: Path, name: str, facts: dict[str, Any]) -> None:
+def require_agreement(folder: Path, name: str, facts: dict[str, Any]) -> None:
     """What all who work on a stage must have in common; the first one says it.
 
     Raises `BadRun` naming what differs.
     """
-    _made(folder)
+    _make_folder(folder)
     path = folder / f"{name}.json"
     text = json.dumps(facts, ensure_ascii=False, sort_keys=True, indent=1)
     draft = folder / f".{name}.{writer_name()}"

@@ -10,7 +10,7 @@ from osler.errors import BadConfig
 Name = TypeVar("Name", bound=str)
 
 
-def named(word: str, known: Sequence[Name], what: str) -> Name:
+def choose_named(word: str, known: Sequence[Name], what: str) -> Name:
     """The one of those that are known. Raises `BadConfig`, which lists them."""
     for name in known:
         if name == word:

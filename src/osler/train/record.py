@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from osler.errors import BadRun
-from osler.extract.base import tokens
+from osler.extract.base import estimate_tokens
 from osler.llm.core.base import Message
 
 Kind = Literal["sft", "dpo"]
@@ -26,7 +26,7 @@ DATA, CARD = "data.jsonl", "README.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SftRecord:
     """A reply to learn, after its messages."""
 
     id: str
@@ -36,11 +36,11 @@ class Shown:
 
     @property
     def line(self) -> str:
-        return _line(self, completion=self.completion)
+        return _record_line(self, completion=self.completion)
 
 
 @dataclass(frozen=True, slots=True)
-class Preferred:
+class DpoRecord:
     """A reply that is better than another, after the same messages."""
 
     id: str
@@ -51,17 +51,17 @@ class Preferred:
 
     @property
     def line(self) -> str:
-        return _line(self, chosen=self.chosen, rejected=self.rejected)
+        return _record_line(self, chosen=self.chosen, rejected=self.rejected)
 
 
-def _line(record: Shown | Preferred, **replies: str) -> str:
+def _record_line(record: SftRecord | DpoRecord, **replies: str) -> str:
     messages = [{"role": said.role, "content": said.content} for said in record.messages]
     told = {"id": record.id, "messages": messages, **replies, "meta": dict(record.meta)}
     return json.dumps(told, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class RecordSize:
     """How much there is; tokens are estimated, right within a third."""
 
     records: int = 0
@@ -70,8 +70,8 @@ class Size:
     longest: int = 0
     """Of prompt and reply together."""
 
-    def __add__(self, other: Size) -> Size:
-        return Size(
+    def __add__(self, other: RecordSize) -> RecordSize:
+        return RecordSize(
             self.records + other.records,
             self.prompt + other.prompt,
             self.reply + other.reply,
@@ -79,14 +79,14 @@ class Size:
         )
 
 
-def size_of(messages: Sequence[Message], *replies: str) -> Size:
+def size_of(messages: Sequence[Message], *replies: str) -> RecordSize:
     """Of one record."""
-    prompt = sum(tokens(said.content) for said in messages)
-    said = [tokens(reply) for reply in replies]
-    return Size(1, prompt, sum(said), prompt + max(said, default=0))
+    prompt = sum(estimate_tokens(said.content) for said in messages)
+    said = [estimate_tokens(reply) for reply in replies]
+    return RecordSize(1, prompt, sum(said), prompt + max(said, default=0))
 
 
-def write(folder: Path, lines: Iterable[str]) -> None:
+def write_records(folder: Path, lines: Iterable[str]) -> None:
     """`data.jsonl`, whole or not at all. Raises `BadRun`, and what `lines` raises."""
     draft = folder / f".{DATA}.part"
     try:
@@ -100,7 +100,7 @@ def write(folder: Path, lines: Iterable[str]) -> None:
         draft.unlink(missing_ok=True)
 
 
-def read(folder: Path) -> Iterator[dict[str, Any]]:
+def read_records(folder: Path) -> Iterator[dict[str, Any]]:
     """The records. Raises `BadRun` naming file and line for one that is neither kind."""
     path = folder / DATA
     try:

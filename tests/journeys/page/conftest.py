@@ -14,8 +14,8 @@ pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"
 
 from osler.cli.serve import report_page
 from osler.testing import browsing
-from osler.testing.evaluated import evaluated
-from osler.testing.served import Place, Speaks, serving
+from osler.testing.evaluated import write_log_folder
+from osler.testing.served import FixedModel, ServedOsler, serve_osler
 
 REPLY = "Adrenaline is given first. [1] 过敏性休克首选肾上腺素。[3]"
 """It cites two sources."""
@@ -24,36 +24,36 @@ Open = Callable[..., AbstractContextManager[Any]]
 
 @pytest.fixture(scope="session", autouse=True)
 def _there() -> None:
-    if lacks := browsing.missing():
+    if lacks := browsing.missing_program():
         pytest.skip(lacks)
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedOsler]:
     home = tmp_path_factory.mktemp("page")
-    evaluated(home / "eval" / "two")
+    write_log_folder(home / "eval" / "two")
     many = {"caller_minute": 100_000}
-    model = Speaks(reply=REPLY)
-    how: dict[str, Any] = {"page": report_page, "fill": browsing.with_graph, "serve": many}
-    with serving(home, model=model, **how) as running:
+    model = FixedModel(reply=REPLY)
+    how: dict[str, Any] = {"page": report_page, "fill": browsing.fill_with_graph, "serve": many}
+    with serve_osler(home, model=model, **how) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with browsing.browser() as launched:
+    with browsing.launch_browser() as launched:
         yield launched
 
 
 @pytest.fixture
 def window(chromium: Any) -> Open:
     """Opens a window on any server."""
-    return partial(browsing.opened, chromium)
+    return partial(browsing.open_page, chromium)
 
 
 @pytest.fixture
-def page(chromium: Any, place: Place) -> Iterator[Any]:
-    with browsing.opened(chromium, place) as made:
+def page(chromium: Any, place: ServedOsler) -> Iterator[Any]:
+    with browsing.open_page(chromium, place) as made:
         yield made
 
 

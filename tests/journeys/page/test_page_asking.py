@@ -12,62 +12,69 @@ from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
 from osler.testing.browsing import (
     QUESTION,
-    ask,
-    counts,
+    ask_question,
+    expect_count,
+    expect_exact_text,
+    expect_text,
+    fill_with_samples,
     many_pages,
-    reads,
-    says,
-    until,
-    with_samples,
+    wait_for_script,
 )
-from osler.testing.served import Place, Speaks, asked, events, filled, serving
-from osler.testing.waiting import Gate
+from osler.testing.served import (
+    FixedModel,
+    ServedOsler,
+    fill_knowledge_base,
+    read_stream,
+    serve_osler,
+    start_run,
+)
+from osler.testing.waiting import AwaitableEvent
 
 Window = Callable[..., Any]
 
 
 def test_a_question_is_answered_and_its_citation_opens_the_passage_at_the_quote(page: Any) -> None:
-    ask(page)
-    says(page.locator(".answer"), "Adrenaline is given first.")
+    ask_question(page)
+    expect_text(page.locator(".answer"), "Adrenaline is given first.")
     page.locator(".cite").first.click()
     dialog = page.get_by_role("dialog")
     dialog.wait_for()
     marked = dialog.locator("mark").inner_text()
     assert marked
-    says(dialog.locator(".passage"), marked)
+    expect_text(dialog.locator(".passage"), marked)
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
 
 
 def test_a_citation_under_the_pointer_lights_its_card_and_shows_the_quote(page: Any) -> None:
-    ask(page)
+    ask_question(page)
     page.locator(".cite").first.hover()
     page.locator(".card.lit").wait_for()
     tip = page.locator(".cited .tip").first
     assert tip.is_visible()
-    says(tip, page.locator(".card.lit .quote").inner_text())
+    expect_text(tip, page.locator(".card.lit .quote").inner_text())
     page.locator("h1").hover()
     page.locator(".card.lit").wait_for(state="detached")
     assert not tip.is_visible()
 
 
 def test_a_reload_shows_the_same_answer_with_its_citations(page: Any) -> None:
-    ask(page)
+    ask_question(page)
     before = page.locator(".columns").inner_text()
     page.reload()
     page.get_by_role("heading", name="Answer", exact=True).wait_for()
-    reads(page.locator(".columns"), before)
-    counts(page.locator(".cite"), 2)
+    expect_exact_text(page.locator(".columns"), before)
+    expect_count(page.locator(".cite"), 2)
 
 
 def test_evidence_stands_by_source_and_one_source_can_be_looked_at(page: Any) -> None:
-    ask(page)
+    ask_question(page)
     sources = page.locator(".source").count()
     assert sources > 1
     tabs = page.locator(".tabs button")
-    counts(tabs, sources + 1)
+    expect_count(tabs, sources + 1)
     tabs.nth(1).click()
-    counts(page.locator(".source"), 1)
+    expect_count(page.locator(".source"), 1)
     page.locator(".card").first.click()
     page.get_by_role("dialog").locator("mark").wait_for()
 
@@ -93,7 +100,7 @@ def test_the_keyboard_is_enough(page: Any) -> None:
     page.get_by_role("dialog").get_by_text("[1]").wait_for()
     page.keyboard.press("Escape")
     page.keyboard.press("/")
-    until(page, "document.activeElement.tagName === 'TEXTAREA'")
+    wait_for_script(page, "document.activeElement.tagName === 'TEXTAREA'")
 
 
 def test_a_plan_is_edited_before_it_runs(page: Any) -> None:
@@ -128,13 +135,13 @@ def test_a_plan_that_asks_nothing_runs_too(page: Any) -> None:
 
 
 def test_an_option_that_was_chosen_stands_out(window: Window, home: Path) -> None:
-    with serving(home, model=Speaks(reply="B. [1]")) as place, window(place) as page:
+    with serve_osler(home, model=FixedModel(reply="B. [1]")) as place, window(place) as page:
         page.get_by_text("Options and strategy").click()
         page.get_by_label("Options to choose from").fill("salbutamol\nadrenaline")
         page.get_by_role("checkbox", name="guideline").check()
-        ask(page)
-        reads(page.locator(".option"), "B. adrenaline")
-        reads(page.locator(".options .chosen"), "adrenaline")
+        ask_question(page)
+        expect_exact_text(page.locator(".option"), "B. adrenaline")
+        expect_exact_text(page.locator(".options .chosen"), "adrenaline")
         page.get_by_text("How it was reached").click()
         searched = page.locator(".timeline > li", has_text="Searches").inner_text()
         assert "guideline: " in searched
@@ -144,7 +151,7 @@ def test_an_option_that_was_chosen_stands_out(window: Window, home: Path) -> Non
 def test_questions_of_the_sample_texts_are_offered_and_fill_the_form(
     window: Window, home: Path
 ) -> None:
-    with serving(home, fill=with_samples) as place, window(place) as page:
+    with serve_osler(home, fill=fill_with_samples) as place, window(place) as page:
         first = page.locator(".example").first
         text = first.inner_text()
         first.click()
@@ -155,26 +162,28 @@ def test_questions_of_the_sample_texts_are_offered_and_fill_the_form(
 def test_a_run_is_watched_while_it_goes_and_shows_its_answer_by_itself(
     window: Window, home: Path
 ) -> None:
-    gate = Gate()
-    with serving(home, model=Speaks(gate=gate)) as place, window(place) as page:
+    gate = AwaitableEvent()
+    with serve_osler(home, model=FixedModel(gate=gate)) as place, window(place) as page:
         page.get_by_label("A medical question").fill(QUESTION)
         page.get_by_role("button", name="Ask", exact=True).click()
         working = page.get_by_role("status")
         working.get_by_text("Working").wait_for()
-        until(page, "Number(document.querySelector('[role=status]').innerText.split(': ')[1]) > 1")
+        wait_for_script(
+            page, "Number(document.querySelector('[role=status]').innerText.split(': ')[1]) > 1"
+        )
         gate.set()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()
         assert page.get_by_text("Working").count() == 0
 
 
 def test_a_run_that_is_stopped_says_so(window: Window, home: Path) -> None:
-    model = Speaks(gate=Gate())
-    with serving(home, model=model) as place, window(place) as page:
+    model = FixedModel(gate=AwaitableEvent())
+    with serve_osler(home, model=model) as place, window(place) as page:
         page.get_by_label("A medical question").fill(QUESTION)
         page.get_by_role("button", name="Ask", exact=True).click()
         page.get_by_role("button", name="Stop").click()
         page.get_by_role("alert").wait_for()
-        reads(page.get_by_role("alert"), "It was stopped")
+        expect_exact_text(page.get_by_role("alert"), "It was stopped")
 
 
 def cut(page: Any, seen: list[str], *, away: int = 0) -> None:
@@ -196,14 +205,14 @@ def cut(page: Any, seen: list[str], *, away: int = 0) -> None:
 def test_a_stream_that_ends_in_mid_run_is_read_on_from_the_last_event(
     window: Window, home: Path
 ) -> None:
-    gate = Gate()
+    gate = AwaitableEvent()
     seen: list[str] = []
-    with serving(home, model=Speaks(gate=gate)) as place, window(place) as page:
+    with serve_osler(home, model=FixedModel(gate=gate)) as place, window(place) as page:
         cut(page, seen)
         page.get_by_label("A medical question").fill(QUESTION)
         page.get_by_role("button", name="Ask", exact=True).click()
         page.get_by_text("Working").wait_for()
-        until(page, "!document.body.innerText.includes('connection was lost')")
+        wait_for_script(page, "!document.body.innerText.includes('connection was lost')")
         page.get_by_text("Working").wait_for()
         gate.set()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()
@@ -211,11 +220,11 @@ def test_a_stream_that_ends_in_mid_run_is_read_on_from_the_last_event(
 
 
 def test_a_lost_connection_is_said_and_tried_again(window: Window, home: Path) -> None:
-    gate = Gate()
+    gate = AwaitableEvent()
     seen: list[str] = []
     refused = "ERR_FAILED"
     with (
-        serving(home, model=Speaks(gate=gate)) as place,
+        serve_osler(home, model=FixedModel(gate=gate)) as place,
         window(place, expected=[refused]) as page,
     ):
         cut(page, seen, away=3)
@@ -230,32 +239,32 @@ def test_a_lost_connection_is_said_and_tried_again(window: Window, home: Path) -
         assert seen == ["0", "1", "1", "1", "1"]
 
 
-def test_a_question_that_is_refused_says_why(window: Window, place: Place) -> None:
+def test_a_question_that_is_refused_says_why(window: Window, place: ServedOsler) -> None:
     with window(place, expected=["422"]) as page:
         page.get_by_label("A medical question").fill("\x01")
         page.get_by_role("button", name="Ask", exact=True).click()
-        says(page.get_by_role("alert"), "control characters")
+        expect_text(page.get_by_role("alert"), "control characters")
 
 
 def test_a_server_with_keys_asks_for_one(window: Window, home: Path) -> None:
-    filled(home)
+    fill_knowledge_base(home)
     ledger = Ledger(home / "serve")
     key = new_key(ledger, "one")
     ledger.close()
-    with serving(home) as place, window(place, expected=["401"]) as page:
+    with serve_osler(home) as place, window(place, expected=["401"]) as page:
         page.get_by_label("This server wants a key").fill(key)
         page.get_by_role("button", name="Open").click()
-        ask(page)
+        ask_question(page)
         page.reload()
         page.get_by_label("This server wants a key").wait_for()
 
 
 def test_a_sentence_without_a_citation_is_marked(window: Window, home: Path) -> None:
-    with serving(home, model=Speaks(reply="It is so.")) as place, window(place) as page:
-        ask(page)
-        counts(page.locator(".uncited"), 1)
+    with serve_osler(home, model=FixedModel(reply="It is so.")) as place, window(place) as page:
+        ask_question(page)
+        expect_count(page.locator(".uncited"), 1)
         assert page.locator(".cite").count() == 0
-        says(page.locator(".answer"), "ungrounded")
+        expect_text(page.locator(".answer"), "ungrounded")
 
 
 def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(
@@ -266,34 +275,34 @@ def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(
         "book": f"# Old\n\n{dose.format(5)}\n",
         "wiki": f"# New\n\n{dose.format(50)}\n",
     }
-    model = Speaks(reply=f"{dose.format(5)} [1] {dose.format(50)} [2]")
+    model = FixedModel(reply=f"{dose.format(5)} [1] {dose.format(50)} [2]")
 
     def filled_with_both(at: Path) -> None:
-        filled(at, texts)
+        fill_knowledge_base(at, texts)
 
     with (
-        serving(home, model=model, fill=filled_with_both) as place,
+        serve_osler(home, model=model, fill=filled_with_both) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
-        run = asked(client, "What is the dose of examplol in samplosis?")
-        events(client, run)
+        run = start_run(client, "What is the dose of examplol in samplosis?")
+        read_stream(client, run)
         (told, *_) = client.get(f"/api/v1/runs/{run}").json()["cautions"]
         assert told["rule"] == "amounts"
         with window(place, f"runs/{run}") as page:
             box = page.get_by_role("note", name="Look twice")
             box.wait_for()
-            says(box, told["text"])
+            expect_text(box, told["text"])
             for amount in (5, 50):
-                says(box, f"is {amount} mg once")
+                expect_text(box, f"is {amount} mg once")
             box.get_by_role("link").first.click()
             page.locator("main .text", has_text="examplol").first.wait_for()
 
 
 def test_an_answer_of_ten_thousand_words_is_shown_whole(window: Window, home: Path) -> None:
     reply = " ".join(["Adrenaline is given first, into the outer thigh, at once. [1]"] * 1_000)
-    with serving(home, model=Speaks(reply=reply)) as place, window(place) as page:
-        ask(page)
-        counts(page.locator(".cite"), 1_000)
+    with serve_osler(home, model=FixedModel(reply=reply)) as place, window(place) as page:
+        ask_question(page)
+        expect_count(page.locator(".cite"), 1_000)
         assert page.locator(".answer").inner_text().count("outer thigh") == 1_000
         page.locator(".cite").last.click()
         page.get_by_role("dialog").wait_for()
@@ -303,16 +312,16 @@ def test_two_hundred_cards_are_shown_and_open(window: Window, home: Path) -> Non
     reply = " ".join(f"Adrenaline is given first. [{n}]" for n in range(1, 201))
 
     def filled_with_many(at: Path) -> None:
-        filled(at, many_pages(210))
+        fill_knowledge_base(at, many_pages(210))
 
     with (
-        serving(home, model=Speaks(reply=reply), fill=filled_with_many) as place,
+        serve_osler(home, model=FixedModel(reply=reply), fill=filled_with_many) as place,
         httpx2.Client(base_url=place.url, timeout=60) as client,
     ):
-        run = asked(client, QUESTION, k=200)
-        events(client, run)
+        run = start_run(client, QUESTION, k=200)
+        read_stream(client, run)
         with window(place, f"runs/{run}") as page:
             page.locator(".card").first.wait_for()
-            counts(page.locator(".card"), 200)
+            expect_count(page.locator(".card"), 200)
             page.locator(".card").nth(199).click()
             page.get_by_role("dialog").get_by_text("[200]").wait_for()

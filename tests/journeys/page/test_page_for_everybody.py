@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from osler.testing.browsing import ask, recorded, says, until
-from osler.testing.served import Place, Speaks, asked, events, serving
+from osler.testing.browsing import ask_question, expect_text, store_run, wait_for_script
+from osler.testing.served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
 
 Window = Callable[..., Any]
 AXE = Path(__file__).parents[3] / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -35,13 +35,13 @@ SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clie
 
 
 @pytest.fixture(scope="module")
-def addresses(place: Place) -> dict[str, str]:
+def addresses(place: ServedOsler) -> dict[str, str]:
     """Every page → what is there once it is."""
-    told = recorded(place, 0xA11, EVENTS, HOSTILE)
+    told = store_run(place, 0xA11, EVENTS, HOSTILE)
     with httpx2.Client(base_url=place.url) as client:
-        answered, other = asked(client), asked(client, k=1)
-        events(client, answered)
-        events(client, other)
+        answered, other = start_run(client), start_run(client, k=1)
+        read_stream(client, answered)
+        read_stream(client, other)
     return {
         "": "textarea",
         "runs": ".runs li",
@@ -70,7 +70,7 @@ def each(page: Any, addresses: dict[str, str]) -> Any:
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: make page")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing_serious_on_any_page(
-    window: Window, place: Place, addresses: dict[str, str], *, dark: bool
+    window: Window, place: ServedOsler, addresses: dict[str, str], *, dark: bool
 ) -> None:
     scheme = "dark" if dark else "light"
     with window(place, color_scheme=scheme) as page:
@@ -88,7 +88,7 @@ def test_axe_finds_nothing_serious_on_any_page(
 
 @pytest.mark.parametrize(("width", "height"), [(360, 740), (768, 1024), (3840, 2160)])
 def test_no_page_scrolls_sideways(
-    window: Window, place: Place, addresses: dict[str, str], width: int, height: int
+    window: Window, place: ServedOsler, addresses: dict[str, str], width: int, height: int
 ) -> None:
     with window(place, viewport={"width": width, "height": height}) as page:
         wide = [address for address in each(page, addresses) if page.evaluate(SIDEWAYS)]
@@ -96,7 +96,7 @@ def test_no_page_scrolls_sideways(
 
 
 def test_letters_of_twice_the_size_still_fit(
-    window: Window, place: Place, addresses: dict[str, str]
+    window: Window, place: ServedOsler, addresses: dict[str, str]
 ) -> None:
     with window(place, viewport={"width": 640, "height": 450}, device_scale_factor=2) as page:
         wide = [address for address in each(page, addresses) if page.evaluate(SIDEWAYS)]
@@ -104,7 +104,7 @@ def test_letters_of_twice_the_size_still_fit(
 
 
 def test_every_page_is_all_chinese_when_asked(
-    window: Window, place: Place, addresses: dict[str, str]
+    window: Window, place: ServedOsler, addresses: dict[str, str]
 ) -> None:
     """What the page itself says; passages, names and settings are as they are."""
     english = re.compile(
@@ -118,51 +118,51 @@ def test_every_page_is_all_chinese_when_asked(
             if said := english.findall(page.evaluate("document.body.innerText")):
                 found[address] = said
         assert page.evaluate("document.documentElement.lang") == "zh"
-        says(page.locator(".notice"), "不用于急救")
+        expect_text(page.locator(".notice"), "不用于急救")
     assert not found
 
 
 def test_a_chinese_question_is_asked_and_answered_in_chinese(window: Window, home: Path) -> None:
-    model = Speaks(reply="过敏性休克首选肾上腺素。[1]")
-    with serving(home, model=model) as place, window(place, locale="zh-CN") as page:
+    model = FixedModel(reply="过敏性休克首选肾上腺素。[1]")
+    with serve_osler(home, model=model) as place, window(place, locale="zh-CN") as page:
         page.get_by_label("医学问题").fill("过敏性休克首选什么药？")
         page.get_by_role("button", name="提问", exact=True).click()
         page.get_by_role("heading", name="回答").wait_for()
-        says(page.locator(".answer"), "首选肾上腺素")
+        expect_text(page.locator(".answer"), "首选肾上腺素")
         page.locator(".cite").first.click()
         assert page.get_by_role("dialog").locator("mark").inner_text()
         page.get_by_role("button", name="关闭").click()
 
 
-def test_language_and_darkness_are_chosen_and_stay(window: Window, place: Place) -> None:
+def test_language_and_darkness_are_chosen_and_stay(window: Window, place: ServedOsler) -> None:
     colour = "getComputedStyle(document.body).backgroundColor"
     with window(place) as page:
         another = f"{colour} !== '{page.evaluate(colour)}'"
         page.get_by_role("button", name="Dark or light").click()
-        until(page, another)
+        wait_for_script(page, another)
         page.get_by_role("button", name="中文").click()
         page.reload()
         page.get_by_label("医学问题").wait_for()
-        until(page, another)
+        wait_for_script(page, another)
 
 
-def test_what_a_question_wrote_stays_text(window: Window, place: Place) -> None:
+def test_markup_in_a_question_is_escaped_on_the_page(window: Window, place: ServedOsler) -> None:
     with window(place) as page:
-        ask(page, f"{HOSTILE.strip()} adrenaline hostile page")
+        ask_question(page, f"{HOSTILE.strip()} adrenaline hostile page")
         assert page.locator("main img, main script, main iframe, main a[href^=http]").count() == 0
-        says(page.locator("h1"), "<img src=x")
+        expect_text(page.locator("h1"), "<img src=x")
         page.get_by_text("How it was reached").click()
         assert page.title() == "Osler"
 
 
 def test_what_events_bring_stays_text_and_hidden_letters_are_named(
-    window: Window, place: Place, addresses: dict[str, str]
+    window: Window, place: ServedOsler, addresses: dict[str, str]
 ) -> None:
     (told,) = [one for one in addresses if one.endswith("a11")]
     with window(place, told) as page:
         page.get_by_text("How it was reached").click()
         page.locator(".node").first.click()
-        until(page, "document.body.innerText.split('<img src=x onerror').length > 6")
+        wait_for_script(page, "document.body.innerText.split('<img src=x onerror').length > 6")
         text = page.evaluate("document.body.innerText")
         assert "⟨U+202E⟩" in text
         assert "⟨U+200B⟩" in text
@@ -172,17 +172,17 @@ def test_what_events_bring_stays_text_and_hidden_letters_are_named(
 
 
 def test_a_hostile_passage_is_shown_as_it_is_written(window: Window, home: Path) -> None:
-    model = Speaks(reply="A hostile page, adrenaline. [1]")
-    with serving(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
-        run = asked(client, "A hostile page, adrenaline?", sources=["wiki"])
-        events(client, run)
+    model = FixedModel(reply="A hostile page, adrenaline. [1]")
+    with serve_osler(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
+        run = start_run(client, "A hostile page, adrenaline?", sources=["wiki"])
+        read_stream(client, run)
         with window(place, f"runs/{run}") as page:
             page.locator(".card").first.click()
-            says(page.get_by_role("dialog"), "<script>alert(1)</script>")
+            expect_text(page.get_by_role("dialog"), "<script>alert(1)</script>")
             assert page.locator("main img, main script, dialog img, dialog script").count() == 0
 
 
-def test_no_markup_is_ever_read_from_data() -> None:
+def test_page_source_has_no_raw_html_sink() -> None:
     """There is no door in the source by which text could become markup."""
     source = Path(__file__).parents[3] / "web" / "src"
     doors = re.compile(r"dangerouslySetInnerHTML|innerHTML\s*=|document\.write|\beval\(|srcdoc")

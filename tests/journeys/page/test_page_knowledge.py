@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from osler.testing.browsing import counts, reads, says
+from osler.testing.browsing import expect_count, expect_exact_text, expect_text
 from osler.testing.evaluated import HOSTILE
-from osler.testing.served import Place, serving
+from osler.testing.served import ServedOsler, serve_osler
 
 Window = Callable[..., Any]
 
@@ -20,20 +20,20 @@ def test_a_search_leads_to_a_passage_among_its_neighbours(page: Any) -> None:
     page.get_by_role("button", name="Search").click()
     page.locator(".hits a", has_text="Anaphylaxis").first.click()
     page.locator(".here").wait_for()
-    says(page.locator(".here"), "outer thigh")
+    expect_text(page.locator(".here"), "outer thigh")
     page.locator(".beside").wait_for()
-    says(page.locator(".beside"), "Salbutamol")
+    expect_text(page.locator(".beside"), "Salbutamol")
     page.locator(".beside a").click()
     page.locator(".here", has_text="Salbutamol").wait_for()
     origin = page.get_by_role("region", name="Where it is from").inner_text()
     assert "pages.md" in origin
-    says(page.locator("main"), "CC0-1.0")
+    expect_text(page.locator("main"), "CC0-1.0")
 
 
-def test_a_search_is_an_address_and_can_be_narrowed(window: Window, place: Place) -> None:
+def test_a_search_is_an_address_and_can_be_narrowed(window: Window, place: ServedOsler) -> None:
     with window(place, "knowledge?q=adrenaline+休克&source=wiki") as page:
         page.locator(".hits li").first.wait_for()
-        counts(page.locator(".hits li"), 1)
+        expect_count(page.locator(".hits li"), 1)
         assert page.get_by_label("Words to search for").input_value() == "adrenaline 休克"
         page.get_by_role("combobox", name="Source").select_option("")
         page.get_by_role("combobox", name="Language").select_option("zh")
@@ -44,7 +44,7 @@ def test_a_search_is_an_address_and_can_be_narrowed(window: Window, place: Place
         page.locator(".hits li", has_text="立即肌内注射").wait_for()
 
 
-def test_what_there_is_to_search_is_counted(window: Window, place: Place) -> None:
+def test_what_there_is_to_search_is_counted(window: Window, place: ServedOsler) -> None:
     with window(place, "knowledge") as page:
         page.locator("table tbody tr").first.wait_for()
         rows = page.locator("table tbody tr").all_inner_texts()
@@ -52,33 +52,33 @@ def test_what_there_is_to_search_is_counted(window: Window, place: Place) -> Non
 
 
 def test_years_that_are_the_wrong_way_round_are_refused_in_words(
-    window: Window, place: Place
+    window: Window, place: ServedOsler
 ) -> None:
     address = "knowledge?q=adrenaline&from=2020&to=2010"
     with window(place, address, expected=["422"]) as page:
-        says(page.get_by_role("alert"), "year_from is after year_to")
+        expect_text(page.get_by_role("alert"), "year_from is after year_to")
 
 
-def test_a_concept_is_found_by_name_and_leads_to_others(window: Window, place: Place) -> None:
+def test_a_concept_is_found_by_name_and_leads_to_others(window: Window, place: ServedOsler) -> None:
     with window(place, "knowledge") as page:
         page.get_by_label("Name of a concept").fill("anaphylaxis")
         page.get_by_role("button", name="Concept").click()
         page.get_by_role("link", name="anaphylaxis").click()
         page.get_by_role("heading", name="anaphylaxis").wait_for()
         page.locator("main", has_text="过敏性休克").wait_for()
-        says(page.locator("blockquote"), "A severe reaction.")
-        counts(page.locator(".relations li"), 2)
+        expect_text(page.locator("blockquote"), "A severe reaction.")
+        expect_count(page.locator(".relations li"), 2)
         assert page.locator("main img").count() == 0
         page.get_by_role("link", name="adrenaline").click()
         page.get_by_role("heading", name="adrenaline").wait_for()
 
 
-def test_a_name_that_no_concept_has_says_so(window: Window, place: Place) -> None:
+def test_a_name_that_no_concept_has_says_so(window: Window, place: ServedOsler) -> None:
     with window(place, "concepts?term=nothing") as page:
         page.get_by_text("There is no concept of this name.").wait_for()
 
 
-def test_a_passage_that_is_not_there_says_so(window: Window, place: Place) -> None:
+def test_a_passage_that_is_not_there_says_so(window: Window, place: ServedOsler) -> None:
     with window(place, "passages/book%3Anone%231", expected=["404"]) as page:
         page.get_by_role("alert").wait_for()
 
@@ -88,34 +88,34 @@ def test_an_evaluation_is_a_table_with_intervals_that_sorts(page: Any) -> None:
     page.get_by_role("link", name="two").click()
     first = page.locator("table.figures tbody tr").first
     first.wait_for()
-    reads(first.locator("th"), "direct")
-    reads(first.locator(".value"), "40.0 [16.8, 68.7]")
-    counts(first.locator("svg.bar .interval"), 1)
+    expect_exact_text(first.locator("th"), "direct")
+    expect_exact_text(first.locator(".value"), "40.0 [16.8, 68.7]")
+    expect_count(first.locator("svg.bar .interval"), 1)
     page.get_by_role("button", name="Sort by pubmedqa").click()
-    reads(first.locator("th"), "rag:k=5")
-    says(first, "90.0 [59.6, 98.2]")
-    says(page.locator("main"), "+50.0 [")
-    says(page.locator("main"), "1 failed")
+    expect_exact_text(first.locator("th"), "rag:k=5")
+    expect_text(first, "90.0 [59.6, 98.2]")
+    expect_text(page.locator("main"), "+50.0 [")
+    expect_text(page.locator("main"), "1 failed")
     page.get_by_label("Measure").select_option("calls")
-    reads(first.locator(".value"), re.compile(r"^2\.00 \["))
+    expect_exact_text(first.locator(".value"), re.compile(r"^2\.00 \["))
 
 
-def test_a_cell_opens_its_samples_failures_first(window: Window, place: Place) -> None:
+def test_a_cell_opens_its_samples_failures_first(window: Window, place: ServedOsler) -> None:
     with window(place, "evaluations/two") as page:
         page.locator(".cell").nth(1).click()
         page.locator(".sample").first.wait_for()
         badges = page.locator(".sample .badge").all_inner_texts()
         assert badges[:3] == ["failed", "0.0", "1.0"]
         page.locator(".sample summary").nth(1).click()
-        says(page.locator(".sample").nth(1), HOSTILE)
+        expect_text(page.locator(".sample").nth(1), HOSTILE)
         assert page.locator("main img").count() == 0
 
 
 def test_a_home_without_evaluations_says_how_to_make_one(window: Window, home: Path) -> None:
-    with serving(home) as place, window(place, "evaluations") as page:
+    with serve_osler(home) as place, window(place, "evaluations") as page:
         page.get_by_text("osler eval run").wait_for()
 
 
-def test_an_address_that_is_no_page_says_so(window: Window, place: Place) -> None:
+def test_an_address_that_is_no_page_says_so(window: Window, place: ServedOsler) -> None:
     with window(place, "nowhere") as page:
-        reads(page.get_by_role("alert"), "There is no such page.")
+        expect_exact_text(page.get_by_role("alert"), "There is no such page.")

@@ -8,8 +8,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from osler.testing.browsing import QUESTION, ask, counts, reads, recorded, says, until
-from osler.testing.served import Place, asked, events
+from osler.testing.browsing import (
+    QUESTION,
+    ask_question,
+    expect_count,
+    expect_exact_text,
+    expect_text,
+    store_run,
+    wait_for_script,
+)
+from osler.testing.served import ServedOsler, read_stream, start_run
 
 Window = Callable[..., Any]
 
@@ -73,17 +81,17 @@ FORMS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def film(place: Place) -> str:
-    return recorded(place, 0xF11F, FILM)
+def film(place: ServedOsler) -> str:
+    return store_run(place, 0xF11F, FILM)
 
 
 @pytest.fixture(scope="module")
-def forms(place: Place) -> str:
-    return recorded(place, 0xDA6, FORMS)
+def forms(place: ServedOsler) -> str:
+    return store_run(place, 0xDA6, FORMS)
 
 
 @pytest.fixture
-def shown(window: Window, place: Place, film: str) -> Iterator[Any]:
+def shown(window: Window, place: ServedOsler, film: str) -> Iterator[Any]:
     """The film, opened."""
     with window(place, f"runs/{film}") as page:
         page.get_by_text("How it was reached").click()
@@ -92,7 +100,7 @@ def shown(window: Window, place: Place, film: str) -> Iterator[Any]:
 
 
 @pytest.fixture
-def graph(window: Window, place: Place, forms: str) -> Iterator[Any]:
+def graph(window: Window, place: ServedOsler, forms: str) -> Iterator[Any]:
     """The logical form, opened."""
     with window(place, f"runs/{forms}") as page:
         page.get_by_text("How it was reached").click()
@@ -106,28 +114,28 @@ def seek(page: Any, step: int) -> None:
 
 def test_the_film_is_sought_and_shows_the_stack_as_it_was(shown: Any) -> None:
     kept = shown.locator(".frames:not(.gone) li")
-    reads(kept, ["Conclusion done", "Thought second", "User_Query q"])
+    expect_exact_text(kept, ["Conclusion done", "Thought second", "User_Query q"])
     seek(shown, 2)
-    reads(kept, ["Thought <b>first</b>", "User_Query q"])
+    expect_exact_text(kept, ["Thought <b>first</b>", "User_Query q"])
     shown.get_by_role("slider", name="Step").focus()
     shown.keyboard.press("ArrowLeft")
-    reads(kept, ["User_Query q"])
+    expect_exact_text(kept, ["User_Query q"])
 
 
 def test_what_was_popped_stays_in_the_film(shown: Any) -> None:
     seek(shown, 4)
-    reads(shown.locator(".frames.gone li"), ["taken off: Thought <b>first</b>"])
-    says(shown.locator("section[aria-label=Stack] label"), "Backtrack: irrelevant")
+    expect_exact_text(shown.locator(".frames.gone li"), ["taken off: Thought <b>first</b>"])
+    expect_text(shown.locator("section[aria-label=Stack] label"), "Backtrack: irrelevant")
 
 
 def test_the_plot_shows_the_values_against_sigma_and_a_point_seeks_the_film(shown: Any) -> None:
-    counts(shown.locator("figure circle"), 2)
-    says(shown.locator("figcaption"), "σ = 10")
+    expect_count(shown.locator("figure circle"), 2)
+    expect_text(shown.locator("figcaption"), "σ = 10")
     first, second = shown.locator("figure circle").all()
     line = float(shown.locator("figure line.sigma").get_attribute("y1"))
     assert float(first.get_attribute("cy")) < line < float(second.get_attribute("cy"))
     first.click()
-    says(shown.locator("section[aria-label=Stack] label"), "Step 3/7")
+    expect_text(shown.locator("section[aria-label=Stack] label"), "Step 3/7")
     second.click()
     shown.get_by_text("halted").wait_for()
 
@@ -140,17 +148,17 @@ def test_a_node_of_the_graph_opens_by_key_and_tells_its_step(graph: Any) -> None
     assert "Which drug? → adrenaline" in told
     assert "R(s=d)" in told
     assert "Own knowledge?" in told
-    counts(graph.locator(".dag path"), 3)
+    expect_count(graph.locator(".dag path"), 3)
     assert node.get_attribute("aria-expanded") == "true"
 
 
 def test_a_calculation_shows_its_code_and_its_passages_open(graph: Any) -> None:
     graph.get_by_role("button", name="2 Math").click()
     told = graph.locator(".shown")
-    says(told, "print(6 * 7)")
+    expect_text(told, "print(6 * 7)")
     told.get_by_role("link", name="guideline:pages#0").click()
     graph.locator(".here").wait_for()
-    says(graph.locator(".here"), "thigh")
+    expect_text(graph.locator(".here"), "thigh")
 
 
 def test_a_source_that_was_down_and_a_warning_are_never_hidden(graph: Any) -> None:
@@ -166,34 +174,34 @@ def test_what_was_found_and_not_used_is_named_and_opens(graph: Any) -> None:
 
 
 def test_the_timeline_opens_an_event_as_it_is_stored(shown: Any) -> None:
-    counts(shown.locator(".timeline > li"), len(FILM) + 1)
+    expect_count(shown.locator(".timeline > li"), len(FILM) + 1)
     shown.locator(".timeline summary").nth(1).click()
-    says(shown.locator(".timeline pre"), '"text": "<b>first</b>"')
+    expect_text(shown.locator(".timeline pre"), '"text": "<b>first</b>"')
 
 
 def test_a_replay_goes_from_the_first_event_to_the_last(
-    window: Window, place: Place, film: str
+    window: Window, place: ServedOsler, film: str
 ) -> None:
     with window(place, f"runs/{film}/replay") as page:
         page.get_by_text(f"Event 2/{len(FILM) + 1}").wait_for()
         page.get_by_text(f"Event {len(FILM) + 1}/{len(FILM) + 1}").wait_for()
         page.get_by_role("button", name="Play").wait_for()
         page.get_by_role("slider", name="Replay").fill("2")
-        counts(page.locator(".frames li"), 2)
+        expect_count(page.locator(".frames li"), 2)
         assert page.locator("figure").count() == 0
         page.get_by_role("button", name="Play").click()
         page.get_by_role("button", name="Pause").click()
 
 
-def test_runs_are_listed_filtered_opened_and_replayed(page: Any, place: Place) -> None:
+def test_runs_are_listed_filtered_opened_and_replayed(page: Any, place: ServedOsler) -> None:
     with httpx2.Client(base_url=place.url) as client:
-        events(client, asked(client, "What is given first in case seven?"))
-        events(client, asked(client, "What is given first in case eight?"))
+        read_stream(client, start_run(client, "What is given first in case seven?"))
+        read_stream(client, start_run(client, "What is given first in case eight?"))
     page.get_by_role("link", name="Runs").click()
     page.get_by_label("Filter").fill("seven")
     link = page.get_by_role("link", name="What is given first in case seven?")
     link.wait_for()
-    counts(page.locator(".runs li"), 1)
+    expect_count(page.locator(".runs li"), 1)
     page.locator(".runs").get_by_role("link", name="Replay").click()
     page.get_by_text("Replay: Event").wait_for()
     page.go_back()
@@ -202,20 +210,22 @@ def test_runs_are_listed_filtered_opened_and_replayed(page: Any, place: Place) -
     page.get_by_role("heading", name="Answer", exact=True).wait_for()
 
 
-def test_two_runs_stand_side_by_side_and_what_both_found_is_marked(page: Any, place: Place) -> None:
+def test_two_runs_stand_side_by_side_and_what_both_found_is_marked(
+    page: Any, place: ServedOsler
+) -> None:
     with httpx2.Client(base_url=place.url) as client:
-        events(client, asked(client, "Which drug comes first, one?"))
-        events(client, asked(client, "Which drug comes first, two?", strategy="direct"))
-        events(client, asked(client, "Which drug comes first, one?", k=1))
+        read_stream(client, start_run(client, "Which drug comes first, one?"))
+        read_stream(client, start_run(client, "Which drug comes first, two?", strategy="direct"))
+        read_stream(client, start_run(client, "Which drug comes first, one?", k=1))
     page.get_by_role("link", name="Runs").click()
     page.get_by_label("Filter").fill("comes first, one?")
     page.get_by_role("checkbox").nth(0).check()
     page.get_by_role("checkbox").nth(1).check()
     page.get_by_role("link", name="Side by side").click()
     page.locator(".pair .answer").nth(1).wait_for()
-    counts(page.locator(".pair > article"), 2)
-    reads(page.locator("h1"), "Which drug comes first, one?")
-    counts(page.locator(".both"), 2)
+    expect_count(page.locator(".pair > article"), 2)
+    expect_exact_text(page.locator("h1"), "Which drug comes first, one?")
+    expect_count(page.locator(".both"), 2)
     page.reload()
     page.locator(".pair .answer").nth(1).wait_for()
     page.locator(".pair .cite").last.click()
@@ -223,7 +233,7 @@ def test_two_runs_stand_side_by_side_and_what_both_found_is_marked(page: Any, pl
 
 
 def test_the_report_to_print_has_the_same_answer_and_no_script(page: Any) -> None:
-    ask(page, QUESTION)
+    ask_question(page, QUESTION)
     page.get_by_role("link", name="Report to print").click()
     page.wait_for_url("**/report.html")
     assert "Adrenaline is given first." in page.content()
@@ -231,7 +241,7 @@ def test_the_report_to_print_has_the_same_answer_and_no_script(page: Any) -> Non
 
 
 def test_on_paper_there_are_the_answer_and_its_evidence_and_no_controls(page: Any) -> None:
-    ask(page)
+    ask_question(page)
     page.emulate_media(media="print")
     page.locator(".answer .said").wait_for()
     page.locator(".card .quote").first.wait_for()
@@ -239,7 +249,7 @@ def test_on_paper_there_are_the_answer_and_its_evidence_and_no_controls(page: An
         assert not page.locator(gone).first.is_visible()
 
 
-def test_a_run_of_five_thousand_events_is_shown(window: Window, place: Place) -> None:
+def test_a_run_of_five_thousand_events_is_shown(window: Window, place: ServedOsler) -> None:
     many: list[dict[str, Any]] = [{"type": "run.note", "text": f"note {n}"} for n in range(3)]
     model: dict[str, Any] = {
         "type": "model.asked",
@@ -249,15 +259,15 @@ def test_a_run_of_five_thousand_events_is_shown(window: Window, place: Place) ->
     }
     usage = {"calls": 1}
     many += [{**model, "reply": f"r {n}", "usage": usage} for n in range(5_000)]
-    id = recorded(place, 0x5000, many)
+    id = store_run(place, 0x5000, many)
     with window(place, f"runs/{id}") as page:
         page.get_by_text("How it was reached").click()
         page.get_by_role("heading", name="Timeline: 5004").wait_for()
-        counts(page.locator(".timeline > li"), 200)
+        expect_count(page.locator(".timeline > li"), 200)
         page.get_by_role("button", name="Show earlier events: 4804").click()
-        until(page, "document.querySelectorAll('.timeline > li').length === 700")
+        wait_for_script(page, "document.querySelectorAll('.timeline > li').length === 700")
 
 
-def test_a_run_that_is_not_there_says_so(window: Window, place: Place) -> None:
+def test_a_run_that_is_not_there_says_so(window: Window, place: ServedOsler) -> None:
     with window(place, "runs/20260101-000000-ffffffffffff", expected=["404"]) as page:
-        says(page.get_by_role("alert"), "there is no run")
+        expect_text(page.get_by_role("alert"), "there is no run")

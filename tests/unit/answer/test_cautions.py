@@ -10,14 +10,20 @@ import caution_cases
 import pytest
 from rich.console import Console
 
-from osler.answer.cautions import MOST, WORDS, Cautious, cautions
-from osler.answer.currency import Issue, issue, newer_guideline, newer_issue, retraction
-from osler.answer.disagreement import Amount, amounts, difference, directions, read
-from osler.answer.written import Written
+from osler.answer.cautions import MOST, WORDS, CautiousComposer, find_cautions
+from osler.answer.currency import Issue, newer_guideline, newer_issue, read_issue, retraction_notice
+from osler.answer.disagreement import (
+    Amount,
+    find_difference,
+    read_amounts,
+    read_claim,
+    read_directions,
+)
+from osler.answer.written import WrittenComposer
 from osler.cli.document import report_document
 from osler.cli.page import render_page
-from osler.cli.render import Report, page, short
-from osler.kb.ingest.prepare import How, Prepared, prepare
+from osler.cli.render import RunPage, run_page, short_page
+from osler.kb.ingest.prepare import IngestOptions, PreparedDocument, prepare_record
 from osler.serve import documents
 from osler.sources.records import Document, Section
 from osler.trace import Cautioned, Run
@@ -63,7 +69,7 @@ def answered(found: Passage) -> Answer:
 
 
 def rules(cited: Passage, *others: Passage) -> list[str]:
-    return [found.rule for found in cautions(answered(cited), [hit(each) for each in others])]
+    return [found.rule for found in find_cautions(answered(cited), [hit(each) for each in others])]
 
 
 TEN = passage("book:ex", "Samplosis is treated with examplol 10 mg once a day.", "Drugs")
@@ -81,7 +87,7 @@ FORTY = passage("guideline:ex", "Examplol 40 mg once a day is how samplosis is t
     ],
 )
 def test_a_passage_is_retracted_when_it_says_so_of_itself(kind: str, title: str, said: str) -> None:
-    assert retraction(passage("research:1", "x", title, kind=kind)) == said
+    assert retraction_notice(passage("research:1", "x", title, kind=kind)) == said
 
 
 def test_a_retracted_document_says_so_in_each_of_its_passages() -> None:
@@ -93,12 +99,12 @@ def test_a_retracted_document_says_so_in_each_of_its_passages() -> None:
         kind="research-article",
         retracted=True,
     )
-    prepared = prepare(document, How("research"))
-    assert isinstance(prepared, Prepared)
+    prepared = prepare_record(document, IngestOptions("research"))
+    assert isinstance(prepared, PreparedDocument)
     assert {row.kind for row in prepared.rows} == {"Retracted Publication"}
     assert prepared.kinds == "research-article"
-    stands = prepare(replace(document, retracted=False), How("research"))
-    assert isinstance(stands, Prepared)
+    stands = prepare_record(replace(document, retracted=False), IngestOptions("research"))
+    assert isinstance(stands, PreparedDocument)
     assert {row.kind for row in stands.rows} == {"research-article"}
 
 
@@ -115,7 +121,7 @@ def test_a_retracted_document_says_so_in_each_of_its_passages() -> None:
     ],
 )
 def test_a_title_tells_the_work_its_edition_and_its_year(title: str, expected: Issue) -> None:
-    assert issue(passage("book:1", "x", title, year=1999)) == expected
+    assert read_issue(passage("book:1", "x", title, year=1999)) == expected
 
 
 def test_the_latest_issue_of_the_same_source_is_named() -> None:
@@ -155,7 +161,7 @@ def test_a_newer_guideline_counts_against_a_book_and_against_nothing_else() -> N
     ],
 )
 def test_amounts_are_read_with_their_unit(sentence: str, found: list[Amount]) -> None:
-    assert amounts(sentence) == found
+    assert read_amounts(sentence) == found
 
 
 @pytest.mark.parametrize(
@@ -175,11 +181,11 @@ def test_amounts_are_read_with_their_unit(sentence: str, found: list[Amount]) ->
     ],
 )
 def test_words_point_one_way_and_a_negation_turns_them(sentence: str, axis: str, way: int) -> None:
-    assert set(directions(sentence)[axis]) == {way}
+    assert set(read_directions(sentence)[axis]) == {way}
 
 
 def test_amounts_that_differ_are_named_with_both_passages_and_the_words_they_share() -> None:
-    (found,) = cautions(answered(TEN), [hit(TEN), hit(FORTY)])
+    (found,) = find_cautions(answered(TEN), [hit(TEN), hit(FORTY)])
     assert found.rule == "amounts"
     assert "[1] Drugs says 10 mg, Doses says 40 mg" in found.text
     assert "samplosis" in found.text
@@ -212,20 +218,20 @@ def test_another_language_is_not_compared() -> None:
 def test_a_comparison_is_left_alone() -> None:
     ours = "Examplol increases the risk of bleeding in samplosis."
     theirs = "Examplol decreases the risk of bleeding in samplosis less than dummyfen."
-    assert difference(read(ours), read(theirs), "en") is None
+    assert find_difference(read_claim(ours), read_claim(theirs), "en") is None
 
 
 def test_chinese_sentences_disagree_in_chinese_words() -> None:
     cited = passage("book:1", "样本病推荐使用例素。", "例素", language="zh")
     other = passage("guideline:1", "样本病不推荐使用例素。", "样本病", language="zh")
-    (found,) = cautions(answered(cited), [hit(other)])
+    (found,) = find_cautions(answered(cited), [hit(other)])
     assert found.rule == "directions"
     assert "“推荐”" in found.text
     assert "“不推荐”" in found.text
 
 
 def test_only_what_is_cited_is_held_against_the_rest() -> None:
-    assert cautions(Answer(note="nothing is cited"), [hit(TEN), hit(FORTY)]) == ()
+    assert find_cautions(Answer(note="nothing is cited"), [hit(TEN), hit(FORTY)]) == ()
 
 
 def test_there_are_at_most_six_the_more_serious_first() -> None:
@@ -236,29 +242,29 @@ def test_there_are_at_most_six_the_more_serious_first() -> None:
 
 
 def test_the_metadata_rules_can_stand_alone() -> None:
-    assert cautions(answered(TEN), [hit(FORTY)], "currency") == ()
+    assert find_cautions(answered(TEN), [hit(FORTY)], "currency") == ()
 
 
 async def test_a_composer_tells_a_caution_once_a_run_however_often_it_composes() -> None:
-    composer, run, hits = Cautious(Written()), Run(), [hit(TEN), hit(FORTY)]
+    composer, run, hits = CautiousComposer(WrittenComposer()), Run(), [hit(TEN), hit(FORTY)]
     for _ in range(2):
         answer = await composer.conclude(QUESTION, hits, f"{TEN.text} [1]", run)
         assert [found.rule for found in answer.cautions] == ["amounts"]
     (event,) = [each for each in run.events if isinstance(each, Cautioned)]
     assert event.passages == (TEN.id, FORTY.id)
-    assert (composer.drafts, composer.words) == (True, False)
+    assert (composer.uses_draft, composer.writes_answer) == (True, False)
 
 
-def solved(*others: Passage) -> Report:
+def solved(*others: Passage) -> RunPage:
     answer = answered(TEN)
-    answer = replace(answer, cautions=cautions(answer, [hit(each) for each in others]))
-    return Report("r", "rag", "", {}, Solution(answer, Halt.CONVERGED, "w"), (), QUESTION)
+    answer = replace(answer, cautions=find_cautions(answer, [hit(each) for each in others]))
+    return RunPage("r", "rag", "", {}, Solution(answer, Halt.CONVERGED, "w"), (), QUESTION)
 
 
 def test_terminal_json_page_and_api_show_rule_and_both_passages() -> None:
     report = solved(FORTY)
     assert report.solution is not None
-    for shown in (page(report), short(report)):
+    for shown in (run_page(report), short_page(report)):
         console = Console(file=StringIO(), width=200)
         console.print(shown)
         told = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
@@ -269,7 +275,7 @@ def test_terminal_json_page_and_api_show_rule_and_both_passages() -> None:
     html = render_page(report)
     assert "<h2>Cautions</h2>" in html
     assert FORTY.text in html
-    (wired,) = documents.cautions(report.solution.answer)
+    (wired,) = documents.caution_views(report.solution.answer)
     assert [each.passage.id for each in wired.evidence] == [TEN.id, FORTY.id]
     assert "<h2>Cautions</h2>" not in render_page(solved())
 

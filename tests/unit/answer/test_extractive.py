@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.answer.extractive import NOTE, Extractive, Gate, Least
-from osler.retrieve.relevance import Coverage, Overlap
+from osler.answer.extractive import NOTE, EvidenceGate, ExtractiveComposer, QuoteThresholds
+from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
 from osler.types import Authorship, Grounding, Hit, Language, Passage, Question
@@ -23,13 +23,16 @@ def hit(text: str, number: int = 0, title: str = "", language: Language = "en") 
 
 
 HITS = [hit(TEXT)]
-COVERAGE = Coverage(lambda terms: dict.fromkeys(terms, 1.0))
-LEAST: dict[Language, Least] = {"en": Least(0.4, 0.9), "zh": Least(0.3, 0.9)}
-GATE = Gate(COVERAGE, Overlap(), LEAST)
+COVERAGE = CoverageRelevance(lambda terms: dict.fromkeys(terms, 1.0))
+LEAST: dict[Language, QuoteThresholds] = {
+    "en": QuoteThresholds(0.4, 0.9),
+    "zh": QuoteThresholds(0.3, 0.9),
+}
+GATE = EvidenceGate(COVERAGE, OverlapRelevance(), LEAST)
 
 
 async def test_relevant_sentences_are_quoted_and_each_is_cited() -> None:
-    answer = await Extractive(GATE, statements=2).conclude(QUESTION, HITS, "", Run())
+    answer = await ExtractiveComposer(GATE, statements=2).conclude(QUESTION, HITS, "", Run())
     assert answer.authorship is Authorship.EXTRACTIVE
     assert answer.grounding is Grounding.GROUNDED
     assert "Adrenaline is the first drug that treats anaphylaxis." in answer.text
@@ -39,7 +42,7 @@ async def test_relevant_sentences_are_quoted_and_each_is_cited() -> None:
 
 async def test_a_passage_that_covers_too_little_is_no_evidence_and_it_says_so() -> None:
     other = [hit("The train to the coast leaves at noon. It treats no one.")]
-    answer = await Extractive(GATE).conclude(QUESTION, other, "", Run())
+    answer = await ExtractiveComposer(GATE).conclude(QUESTION, other, "", Run())
     assert answer.grounding is Grounding.ABSTAINED
     assert answer.note == "The evidence does not say."
 
@@ -47,19 +50,19 @@ async def test_a_passage_that_covers_too_little_is_no_evidence_and_it_says_so() 
 async def test_a_passage_about_another_disease_is_not_quoted_beside_the_right_one() -> None:
     """Both say "first" and "drug"; only one covers the disease as well."""
     gout = hit("Colchicine is the drug that treats gout first.", 1)
-    answer = await Extractive(GATE).conclude(QUESTION, [gout, *HITS], "", Run())
+    answer = await ExtractiveComposer(GATE).conclude(QUESTION, [gout, *HITS], "", Run())
     assert {e.passage.id for e in answer.evidence} == {"book:a#0"}
 
 
 async def test_without_evidence_it_abstains() -> None:
-    answer = await Extractive(GATE).conclude(QUESTION, [], "", Run())
+    answer = await ExtractiveComposer(GATE).conclude(QUESTION, [], "", Run())
     assert answer.grounding is Grounding.ABSTAINED
 
 
 async def test_an_option_is_chosen_by_the_likelihood_of_its_text_not_its_letter() -> None:
     choice = Question("q", QUESTION.text, ("cetirizine", "adrenaline", "aspirin"))
     model = ScriptedModel([], scores={"adrenaline": 0.4, "cetirizine": 0.1, "aspirin": 0.2})
-    answer = await Extractive(GATE, model).conclude(choice, HITS, "", Run())
+    answer = await ExtractiveComposer(GATE, model).conclude(choice, HITS, "", Run())
     assert answer.option == "B"
     assert "do not rely on it" in answer.note
 
@@ -68,7 +71,7 @@ async def test_an_option_is_chosen_by_the_likelihood_of_its_text_not_its_letter(
 async def test_likelihood_decides_between_sentences_of_like_relevance(likely: str) -> None:
     text = "Adrenaline treats anaphylaxis first. Cetirizine treats anaphylaxis first."
     model = ScriptedModel([], scores={f"{likely} treats anaphylaxis first.": 0.9}, probability=0.1)
-    one = Extractive(GATE, model, statements=1)
+    one = ExtractiveComposer(GATE, model, statements=1)
     answer = await one.conclude(QUESTION, [hit(text)], "", Run())
     assert answer.statements[0].text == f"{likely} treats anaphylaxis first."
 
@@ -76,7 +79,7 @@ async def test_likelihood_decides_between_sentences_of_like_relevance(likely: st
 async def test_chinese_is_quoted_in_chinese() -> None:
     text = "过敏性休克首选肌内注射肾上腺素。注意休息。"
     question = Question("q", "过敏性休克首选什么药物？", language="zh")
-    quoting = Extractive(GATE, statements=1)
+    quoting = ExtractiveComposer(GATE, statements=1)
     answer = await quoting.conclude(question, [hit(text, language="zh")], "", Run())
     assert answer.text == "过敏性休克首选肌内注射肾上腺素。 [1]"
 
@@ -84,7 +87,7 @@ async def test_chinese_is_quoted_in_chinese() -> None:
 async def test_coverage_is_the_share_of_the_question_by_rarity() -> None:
     """ "anaphylaxis" tells 3, "drug" and "treats" 1 each: 3/5, 2/5 and all."""
     rare = {"anaphylaxis": 3.0}
-    coverage = Coverage(lambda terms: {term: rare.get(term, 1.0) for term in terms})
+    coverage = CoverageRelevance(lambda terms: {term: rare.get(term, 1.0) for term in terms})
     texts = ["anaphylaxis", "a drug that treats", "Drug treats anaphylaxis.", "tea"]
     found = await coverage.relevance("Which drug treats anaphylaxis?", texts)
     assert found == pytest.approx((0.6, 0.4, 1.0, 0.0))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from osler.answer.extractive import Extractive, Gate, Least
+from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
 from osler.answer.options import (
     OptionLetters,
     OptionTexts,
@@ -10,7 +10,7 @@ from osler.answer.options import (
     written_options,
 )
 from osler.llm.core.base import Message, Sampling
-from osler.retrieve.relevance import Coverage, Overlap
+from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.testing.scripted import ScriptedModel, TextOnly
 from osler.trace import Asked, Noted, Run
 from osler.types import Hit, Language, Passage, Question
@@ -24,21 +24,21 @@ HITS = [Hit(Passage("book:a#0", "Adrenaline is first.", "book", "t"), 1.0, 1, "q
 async def test_texts_are_compared_by_their_mean_so_that_length_does_not_count() -> None:
     model = ScriptedModel([], scores={"x y": 0.5, "adrenaline": 0.4, "cetirizine": 0.3})
     run = Run()
-    assert await OptionTexts(model).choose(QUESTION, HITS, run) == "C"
+    assert await OptionTexts(model).choose_option(QUESTION, HITS, run) == "C"
     assert [e.reply for e in run.events if isinstance(e, Asked)] == list(QUESTION.options)
 
 
 async def test_letters_are_compared_where_the_model_scores() -> None:
     model = ScriptedModel([], scores={"A": 0.1, "B": 0.6, "C": 0.2})
     run = Run()
-    assert await OptionLetters(model).choose(QUESTION, HITS, run) == "B"
+    assert await OptionLetters(model).choose_option(QUESTION, HITS, run) == "B"
     (prompt,) = {e.prompt for e in run.events if isinstance(e, Asked)}
     assert prompt.startswith("answer/letters@")
 
 
 async def test_a_model_that_cannot_score_says_a_letter_under_its_grammar() -> None:
     script = ScriptedModel(["<answer>C</answer>"])
-    assert await OptionLetters(TextOnly(script)).choose(QUESTION, HITS, Run()) == "C"
+    assert await OptionLetters(TextOnly(script)).choose_option(QUESTION, HITS, Run()) == "C"
     assert script.samplings[0].grammar == letter_grammar("ABC")
     assert "A. cetirizine" in script.seen[0][0].content
     assert "Adrenaline is first." in script.seen[0][0].content
@@ -48,7 +48,7 @@ async def test_a_letter_is_written_under_the_grammar_where_that_is_wanted() -> N
     """The model could be scored, and would then choose B."""
     script = ScriptedModel(["<answer>A</answer>"], scores={"B": 0.9})
     run = Run()
-    assert await OptionLetters(script, written=True).choose(QUESTION, HITS, run) == "A"
+    assert await OptionLetters(script, written=True).choose_option(QUESTION, HITS, run) == "A"
     assert script.samplings[0].grammar == letter_grammar("ABC")
     assert [event.kind for event in run.events if isinstance(event, Asked)] == ["complete"]
 
@@ -56,7 +56,7 @@ async def test_a_letter_is_written_under_the_grammar_where_that_is_wanted() -> N
 async def test_one_that_takes_no_grammar_is_asked_again_until_it_names_one() -> None:
     script = ScriptedModel(["I would say adrenaline perhaps", "<answer>B</answer>"])
     chooser = OptionLetters(TextOnly(script), constrains=False)
-    assert await chooser.choose(QUESTION, HITS, Run(), said="It is urgent.") == "B"
+    assert await chooser.choose_option(QUESTION, HITS, Run(), said="It is urgent.") == "B"
     assert script.samplings[0].grammar is None
     assert script.seen[0][1] == Message("assistant", "It is urgent.\n")
 
@@ -64,20 +64,25 @@ async def test_one_that_takes_no_grammar_is_asked_again_until_it_names_one() -> 
 async def test_no_letter_is_no_option_and_it_is_said() -> None:
     run = Run()
     chooser = OptionLetters(TextOnly(ScriptedModel(["none"] * 3)), constrains=False)
-    assert await chooser.choose(QUESTION, HITS, run) is None
+    assert await chooser.choose_option(QUESTION, HITS, run) is None
     assert next(e.text for e in run.events if isinstance(e, Noted)).startswith("no option")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_an_answer_says_how_its_option_was_chosen(language: Language) -> None:
-    least: dict[Language, Least] = {"en": Least(0.0, 0.0), "zh": Least(0.0, 0.0)}
-    gate = Gate(Coverage(lambda terms: dict.fromkeys(terms, 1.0)), Overlap(), least)
+    least: dict[Language, QuoteThresholds] = {
+        "en": QuoteThresholds(0.0, 0.0),
+        "zh": QuoteThresholds(0.0, 0.0),
+    }
+    gate = EvidenceGate(
+        CoverageRelevance(lambda terms: dict.fromkeys(terms, 1.0)), OverlapRelevance(), least
+    )
     question = Question("q", "Which drug?", ("a", "b"), language)
     model = ScriptedModel([], scores={"B": 0.9})
-    quoting = Extractive(gate, model, options=OptionLetters(model))
+    quoting = ExtractiveComposer(gate, model, options=OptionLetters(model))
     answer = await quoting.conclude(question, HITS, "", Run())
     assert answer.option == "B"
-    assert OptionLetters(model).note(language) in answer.note
+    assert OptionLetters(model).selection_note(language) in answer.note
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.answer.verify import Verdict, verify
+from osler.answer.verify import Verdict, weigh_claim
 from osler.text import language_of
 from osler.types import Hit, Locator, Passage
 
@@ -21,7 +21,7 @@ def hit_of(text: str, id: str) -> Hit:
 
 def held(claim: str, *texts: str) -> Verdict:
     hits: list[Hit] = [hit_of(text, f"book:page-{n}#0") for n, text in enumerate(texts)]
-    return verify(claim, hits, language_of(claim)).verdict
+    return weigh_claim(claim, hits, language_of(claim)).verdict
 
 
 DOSE_ZH = "成人口服对乙酰氨基酚每日最大剂量为4克。"
@@ -54,7 +54,7 @@ def test_what_a_sentence_says_of_a_claim(claim: str, text: str, verdict: Verdict
 
 def test_evidence_on_both_sides_makes_a_claim_disputed_and_both_are_quoted() -> None:
     hits = [hit_of(DOSE, "book:a#0"), hit_of(DOSE.replace("4 g", "3 g"), "guideline:b#0")]
-    found = verify(DOSE, hits, "en")
+    found = weigh_claim(DOSE, hits, "en")
     assert found.verdict == "disputed"
     assert {one.supports: one.evidence.quote for one in found.said} == {
         True: DOSE,

@@ -1,6 +1,6 @@
 """A model's words are led back to passages, or stay uncited."""
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.trace import Run
 from osler.types import Answer, Grounding, Hit, Passage, Question
 
@@ -20,7 +20,7 @@ HITS = [
 
 
 async def written(draft: str, question: Question = QUESTION) -> Answer:
-    return await Written().conclude(question, HITS, draft, Run())
+    return await WrittenComposer().conclude(question, HITS, draft, Run())
 
 
 async def test_a_marked_sentence_cites_the_sentence_of_that_passage() -> None:
@@ -57,7 +57,7 @@ async def test_words_shared_with_the_question_alone_do_not_make_a_citation() -> 
     said = "Paracetamol overdose is the leading cause of acute liver failure."
     question = Question("q", "What is the antidote of paracetamol overdose?")
     draft = "The antidote of paracetamol overdose is paracetamol. [1]"
-    answer = await Written().conclude(question, [hit(1, said)], draft, Run())
+    answer = await WrittenComposer().conclude(question, [hit(1, said)], draft, Run())
     assert answer.grounding is Grounding.UNGROUNDED
 
 
@@ -91,6 +91,8 @@ async def test_the_option_is_read_and_taken_out_of_the_text() -> None:
 async def test_chinese_sentences_are_cited_too() -> None:
     passages = [hit(1, "过敏性休克应立即肌内注射肾上腺素。必要时重复给药。", "zh")]
     question = Question("q", "过敏性休克如何处理？", language="zh")
-    answer = await Written().conclude(question, passages, "应立即肌内注射肾上腺素【1】。", Run())
+    answer = await WrittenComposer().conclude(
+        question, passages, "应立即肌内注射肾上腺素【1】。", Run()
+    )
     assert answer.statements[0].cites == (1,)
     assert answer.evidence[0].quote == "过敏性休克应立即肌内注射肾上腺素。"

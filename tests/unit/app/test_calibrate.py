@@ -8,17 +8,25 @@ from pathlib import Path
 import pytest
 
 from osler.app import calibrate, wiring
-from osler.app.calibrate import Fitted, Measured, Valued, fit, measure, quantile_of, write
-from osler.app.config import Settings, load, template
+from osler.app.calibrate import (
+    QuestionValue,
+    SigmaFit,
+    StateValues,
+    fit_sigma,
+    measure_state_values,
+    quantile_of,
+    write_calibration,
+)
+from osler.app.config import Settings, load, render_template
 from osler.errors import BadConfig, BadQuestion
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.types import Passage, Question
 
 QUESTIONS = [Question(f"q{n}", f"What does drug {n} treat?") for n in range(6)]
 TAU = {"tau", "tau_model", "tau_share", "tau_n", "tau_date", "tau_questions"}
 TODAY = date(2026, 11, 21)
-FITTED = Fitted(3.25, "cppl", "m", 0.9, 6, "2026-11-21", "mine.jsonl")
+FITTED = SigmaFit(3.25, "cppl", "m", 0.9, 6, "2026-11-21", "mine.jsonl")
 
 
 def test_a_quantile_lies_between_its_neighbours() -> None:
@@ -41,16 +49,16 @@ def live(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     }
 
     async def live(settings: Settings) -> wiring.Parts:
-        ready = wiring.Ready(script)
+        ready = wiring.LoadedModel(script)
         return wiring.Parts(
             {"planner": ready, "summariser": ready, "reader": ready},
             lambda *_: ScriptedRetriever(dict(found)),
-            Overlap(),
-            Overlap(),
+            OverlapRelevance(),
+            OverlapRelevance(),
             ("book",),
         )
 
-    monkeypatch.setattr(wiring, "live", live)
+    monkeypatch.setattr(wiring, "live_parts", live)
     return script
 
 
@@ -61,7 +69,7 @@ def settings(**strategy: object) -> Settings:
 
 async def test_each_question_s_first_conclusion_is_valued_as_in_a_run(live: ScriptedModel) -> None:
     seen: list[int] = []
-    measured = await measure(
+    measured = await measure_state_values(
         settings(), QUESTIONS, progress=lambda stage, done, total: seen.append(done)
     )
     live.finish()
@@ -70,20 +78,20 @@ async def test_each_question_s_first_conclusion_is_valued_as_in_a_run(live: Scri
     assert [v.value for v in measured.values[:5]] == pytest.approx([2, 3, 4, 5, 6])
     assert measured.values[5].value is None
     assert seen == [0, 1, 2, 3, 4, 5]
-    found = fit(measured, quantile=0.9, questions="mine.jsonl", today=TODAY)
-    assert found == Fitted(5.6, "cppl", "planner", 0.9, 5, "2026-11-21", "mine.jsonl")
+    found = fit_sigma(measured, quantile=0.9, questions="mine.jsonl", today=TODAY)
+    assert found == SigmaFit(5.6, "cppl", "planner", 0.9, 5, "2026-11-21", "mine.jsonl")
 
 
 @pytest.mark.parametrize("strategy", [{"metric": "off"}, {"kind": "rag"}])
 async def test_what_has_no_state_value_is_refused(strategy: dict[str, object]) -> None:
     with pytest.raises(BadConfig, match="only a monitored TC-RAG"):
-        await measure(settings(**strategy), QUESTIONS)
+        await measure_state_values(settings(**strategy), QUESTIONS)
 
 
 def test_too_few_answers_are_no_distribution() -> None:
-    measured = Measured("m", "cppl", tuple(Valued(q, None) for q in QUESTIONS))
+    measured = StateValues("m", "cppl", tuple(QuestionValue(q, None) for q in QUESTIONS))
     with pytest.raises(BadConfig, match=r"0 of 6 questions.*--questions FILE"):
-        fit(measured, quantile=0.9, questions="x", today=TODAY)
+        fit_sigma(measured, quantile=0.9, questions="x", today=TODAY)
 
 
 def loaded(path: Path) -> Settings:
@@ -96,14 +104,14 @@ def loaded(path: Path) -> Settings:
         "",
         "# mine\n[retrieve]\nk = 7",
         "[calibration]\nsigma = 1.0\nmodel = 'old'\n# why\n\n[retrieve]\nk = 7\n",
-        template(),
+        render_template(),
     ],
 )
 def test_a_fit_is_written_and_every_other_line_stays(tmp_path: Path, text: str) -> None:
     path = tmp_path / "osler.toml"
     path.write_text(text, encoding="utf-8")
     before = loaded(path)
-    write(FITTED, path)
+    write_calibration(FITTED, path)
     after = loaded(path)
     assert after.calibration.tau == before.calibration.tau
     assert after.calibration.model_dump(exclude=TAU) == {
@@ -119,15 +127,15 @@ def test_a_fit_is_written_and_every_other_line_stays(tmp_path: Path, text: str) 
     now = path.read_text("utf-8").splitlines()
     mine = [line for line in text.splitlines() if line.startswith("# ")]
     assert [line for line in now if line in mine] == mine
-    write(FITTED, path)
+    write_calibration(FITTED, path)
     assert path.read_text("utf-8").splitlines() == now, "writing twice is writing once"
 
 
 def test_a_file_that_is_not_there_is_made(tmp_path: Path) -> None:
-    write(FITTED, tmp_path / "osler.toml")
+    write_calibration(FITTED, tmp_path / "osler.toml")
     assert tomllib.loads((tmp_path / "osler.toml").read_text("utf-8"))["calibration"]["n"] == 6
     with pytest.raises(BadConfig, match="cannot write"):
-        write(FITTED, tmp_path / "no" / "osler.toml")
+        write_calibration(FITTED, tmp_path / "no" / "osler.toml")
 
 
 def test_force_takes_a_hand_set_sigma_out_and_nothing_else(tmp_path: Path) -> None:
@@ -136,7 +144,7 @@ def test_force_takes_a_hand_set_sigma_out_and_nothing_else(tmp_path: Path) -> No
     found = load({}, cwd=tmp_path, env={})
     with pytest.raises(BadConfig, match=r"osler\.toml:3: strategy\.sigma = 9 is set by hand"):
         calibrate.refuse_hand_set(found)
-    write(FITTED, path, force=True)
+    write_calibration(FITTED, path, force=True)
     assert "#sigma = 9\nk = 4\n" in path.read_text("utf-8")
     calibrate.refuse_hand_set(load({}, cwd=tmp_path, env={}))
 

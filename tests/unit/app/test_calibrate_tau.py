@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from osler.app import calibrate, wiring
-from osler.app.calibrate import FittedTau, fit_tau, measure_tau, write
-from osler.app.config import KagThinker, Settings, load
-from osler.app.wiring.thinking import tau
+from osler.app.calibrate import TauFit, fit_tau, measure_tau, write_calibration
+from osler.app.config import KagThinkerSettings, Settings, load
+from osler.app.wiring.thinking import boundary_tau
 from osler.errors import BadConfig, BadQuestion
-from osler.methods.kag.calibration import Attempted, Graded
-from osler.retrieve.relevance import Overlap
+from osler.methods.kag.calibration import CalibrationAttempt, GoldAnswer
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Noted, Run
 from osler.types import Question
 
 TODAY = date(2026, 11, 21)
-FITTED = FittedTau(0.62, "reader", 0.9, 6, "2026-11-21", "mine.jsonl")
-GRADED = [Graded(Question(f"q{n}", f"Which drug treats {n}?"), f"drug {n}") for n in range(6)]
+FITTED = TauFit(0.62, "reader", 0.9, 6, "2026-11-21", "mine.jsonl")
+GRADED = [GoldAnswer(Question(f"q{n}", f"Which drug treats {n}?"), f"drug {n}") for n in range(6)]
 SERVER = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "m"}
 
 
@@ -30,10 +30,10 @@ def settings(**strategy: object) -> Settings:
 
 
 def parts(script: ScriptedModel) -> wiring.Parts:
-    ready = wiring.Ready(script)
+    ready = wiring.LoadedModel(script)
     roles: Any = {"planner": ready, "reader": ready}
     found = ScriptedRetriever({})
-    return wiring.Parts(roles, lambda *_: found, Overlap(), Overlap(), ("book",))
+    return wiring.Parts(roles, lambda *_: found, OverlapRelevance(), OverlapRelevance(), ("book",))
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def live(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     async def live(settings: Settings) -> wiring.Parts:
         return parts(script)
 
-    monkeypatch.setattr(wiring, "live", live)
+    monkeypatch.setattr(wiring, "live_parts", live)
     return script
 
 
@@ -56,7 +56,7 @@ async def test_each_question_is_answered_out_of_the_model_s_own_head(live: Scrip
     assert [point.right for point in points] == [True] * 5 + [False]
     assert all("step by step" in turn[-1].content for turn in live.seen)
     found = fit_tau(model, points, share=0.8, questions="mine.jsonl", today=TODAY)
-    assert found == FittedTau(0.5, "reader", 0.8, 6, "2026-11-21", "mine.jsonl")
+    assert found == TauFit(0.5, "reader", 0.8, 6, "2026-11-21", "mine.jsonl")
 
 
 @pytest.mark.parametrize("strategy", [{"boundary": "none"}, {"boundary": "self-check"}])
@@ -66,7 +66,7 @@ async def test_a_boundary_that_weighs_nothing_has_no_tau(strategy: dict[str, obj
 
 
 def test_a_model_that_refuses_everything_is_not_fitted() -> None:
-    refused = [Attempted(each.question, "", None, False) for each in GRADED]
+    refused = [CalibrationAttempt(each.question, "", None, False) for each in GRADED]
     with pytest.raises(BadConfig, match=r"answered 0 of 6 questions"):
         fit_tau("m", refused, share=0.9, questions="x", today=TODAY)
 
@@ -74,7 +74,7 @@ def test_a_model_that_refuses_everything_is_not_fitted() -> None:
 def test_tau_stands_beside_sigma_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "osler.toml"
     path.write_text("[calibration]\nsigma = 3.5\nmodel = 'p'\n", encoding="utf-8")
-    write(FITTED, path)
+    write_calibration(FITTED, path)
     now = load({}, cwd=tmp_path, env={}, file=path).settings.calibration
     assert (now.sigma, now.model) == (3.5, "p")
     assert (now.tau, now.tau_model, now.tau_n) == (0.62, "reader", 6)
@@ -87,7 +87,7 @@ def test_a_hand_set_tau_is_refused_and_force_takes_it_out(tmp_path: Path) -> Non
     found = load({}, cwd=tmp_path, env={})
     with pytest.raises(BadConfig, match=r"osler\.toml:3: strategy\.tau = 0\.4 is set by hand"):
         calibrate.refuse_hand_set(found)
-    write(FITTED, path, force=True)
+    write_calibration(FITTED, path, force=True)
     assert "#tau = 0.4" in path.read_text("utf-8")
 
 
@@ -101,22 +101,22 @@ def fitted(model: str) -> Settings:
 
 
 def test_a_calibrated_tau_is_used_for_its_model_alone() -> None:
-    chosen = KagThinker()
-    assert tau(fitted("reader"), chosen, "reader") == (
+    chosen = KagThinkerSettings()
+    assert boundary_tau(fitted("reader"), chosen, "reader") == (
         0.62,
         "tau 0.62: calibrated on 6 answers, 2026-11-21",
     )
-    value, note = tau(fitted("other"), chosen, "reader")
+    value, note = boundary_tau(fitted("other"), chosen, "reader")
     assert value == 0.5
     assert "is for other, not for reader: it is not used" in note
-    assert tau(fitted("reader"), KagThinker(tau=0.3), "reader") == (0.3, "")
-    assert tau(settings(), chosen, "reader") == (0.5, "")
+    assert boundary_tau(fitted("reader"), KagThinkerSettings(tau=0.3), "reader") == (0.3, "")
+    assert boundary_tau(settings(), chosen, "reader") == (0.5, "")
 
 
 async def test_a_run_under_a_calibrated_tau_says_so() -> None:
     script = ScriptedModel(["nothing"] * 30, name="reader")
     run = Run()
-    await wiring.solver(fitted("reader"), parts(script)).solve(Question("q", "Why?"), run)
+    await wiring.build_solver(fitted("reader"), parts(script)).solve(Question("q", "Why?"), run)
     assert run.events[0] == Noted("tau 0.62: calibrated on 6 answers, 2026-11-21")
 
 
@@ -144,7 +144,8 @@ def test_the_command_fits_tau_where_the_strategy_is_kag_thinker(
 
     async def measured(settings: Settings, graded: Any, *, progress: Any) -> Any:
         return "m", [
-            Attempted(each.question, "x", 0.9 - n / 10, n < 4) for n, each in enumerate(GRADED)
+            CalibrationAttempt(each.question, "x", 0.9 - n / 10, n < 4)
+            for n, each in enumerate(GRADED)
         ]
 
     monkeypatch.setattr(calibrate, "measure_tau", measured)

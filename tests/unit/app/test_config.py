@@ -14,18 +14,18 @@ from pydantic import BaseModel, ValidationError
 from osler.app.config import (
     STRATEGIES,
     AnswerSettings,
-    Direct,
-    KagThinker,
-    Loaded,
-    Rag,
-    Retrieve,
+    DirectSettings,
+    KagThinkerSettings,
+    LoadedSettings,
+    RagSettings,
+    RetrieveSettings,
     Settings,
-    TcRag,
-    dump,
-    flat,
+    TcRagSettings,
+    flatten_settings,
     load,
-    presets,
-    template,
+    read_presets,
+    render_settings,
+    render_template,
     user_file,
     write_template,
 )
@@ -47,7 +47,7 @@ def loaded(
     flags: Mapping[str, object] | None = None,
     env: Mapping[str, str] | None = None,
     preset: str | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     if text:
         (cwd / "osler.toml").write_text(text, encoding="utf-8")
     return load(flags or {}, cwd=cwd, env=env or {}, preset=preset)
@@ -70,7 +70,7 @@ def test_the_defaults_of_the_papers_are_in_force() -> None:
     assert settings.sampling.temperature == 0.6
     assert settings.sampling.max_tokens == 500
     assert settings.retrieve.k == 10
-    assert isinstance(settings.strategy, TcRag)
+    assert isinstance(settings.strategy, TcRagSettings)
     assert settings.strategy.sigma is None
 
 
@@ -90,7 +90,7 @@ def test_the_nearest_layer_wins_and_says_so(tmp_path: Path) -> None:
     )
     chosen, origins = found.settings.retrieve, found.origins
     assert (chosen.k, chosen.rrf_k, chosen.depth, chosen.dense_weight) == (5, 4, 3, 2.0)
-    assert isinstance(found.settings.strategy, TcRag)
+    assert isinstance(found.settings.strategy, TcRagSettings)
     assert found.settings.strategy.sigma == 2
     assert origins["retrieve.k"] == "command line"
     assert origins["retrieve.rrf_k"] == "$OSLER__RETRIEVE__RRF_K"
@@ -154,7 +154,7 @@ def test_whatever_is_unknown_is_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["kb = 3", "[[kb]]", "strategy = 'rag'"])
-def test_a_section_is_not_a_value(tmp_path: Path, text: str) -> None:
+def test_value_in_place_of_a_section_is_refused(tmp_path: Path, text: str) -> None:
     assert "is a section, not a value" in refusal(tmp_path, text)
 
 
@@ -174,7 +174,7 @@ def test_an_unknown_name_in_the_environment_is_refused(
     assert f"${name}: {told}" in message
 
 
-def test_other_variables_are_nobodys_business(tmp_path: Path) -> None:
+def test_unrelated_environment_variables_are_ignored(tmp_path: Path) -> None:
     assert loaded(tmp_path, env={"OSLER_KB": "x", "osler__kb__x": "y"}).settings == Settings()
 
 
@@ -250,13 +250,13 @@ def test_choosing_another_strategy_forgets_what_was_set_for_the_first(tmp_path: 
         '[strategy]\nkind = "tc-rag"\nsigma = 3\nk = 9',
         flags={"strategy.kind": "rag", "strategy.k": 6},
     )
-    assert found.settings.strategy == Rag(k=6)
+    assert found.settings.strategy == RagSettings(k=6)
     assert found.origins["strategy.kind"] == "command line"
 
 
 def test_naming_the_same_strategy_keeps_what_was_set_for_it(tmp_path: Path) -> None:
     found = loaded(tmp_path, "[strategy]\nsigma = 3", flags={"strategy.kind": "tc-rag"})
-    assert found.settings.strategy == TcRag(sigma=3)
+    assert found.settings.strategy == TcRagSettings(sigma=3)
 
 
 def test_a_key_of_another_strategy_is_refused(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_what_substitution_brought_is_not_substituted_again(tmp_path: Path) -> N
     assert found.settings.kb.path == Path("/${B}")
 
 
-@pytest.mark.parametrize("name", sorted(presets()))
+@pytest.mark.parametrize("name", sorted(read_presets()))
 def test_every_preset_loads(tmp_path: Path, name: str) -> None:
     assert loaded(tmp_path, preset=name).settings != Settings()
 
@@ -296,8 +296,8 @@ def test_every_preset_loads(tmp_path: Path, name: str) -> None:
 def test_the_presets_of_tc_rag_carry_the_thresholds_of_the_paper(tmp_path: Path) -> None:
     cppl = loaded(tmp_path, preset="tc-rag-cppl").settings.strategy
     uct = loaded(tmp_path, preset="tc-rag-uct").settings.strategy
-    assert cppl == TcRag(metric="cppl", sigma=10)
-    assert uct == TcRag(metric="uct", sigma=20)
+    assert cppl == TcRagSettings(metric="cppl", sigma=10)
+    assert uct == TcRagSettings(metric="uct", sigma=20)
 
 
 def test_the_presets_of_kag_thinker_are_the_ways_to_run_it(tmp_path: Path) -> None:
@@ -306,32 +306,32 @@ def test_the_presets_of_kag_thinker_are_the_ways_to_run_it(tmp_path: Path) -> No
         loaded(tmp_path, preset=f"kag-thinker-{way}").settings
         for way in ("text", "hybrid", "planner")
     )
-    assert text.strategy == KagThinker(retriever="text")
-    assert hybrid.strategy == planner.strategy == KagThinker(retriever="hybrid")
-    assert planner.role("planner").name == "kag-thinker-multiturn"
-    assert planner.role("reader") == planner.model == Settings().model
+    assert text.strategy == KagThinkerSettings(retriever="text")
+    assert hybrid.strategy == planner.strategy == KagThinkerSettings(retriever="hybrid")
+    assert planner.model_for("planner").name == "kag-thinker-multiturn"
+    assert planner.model_for("reader") == planner.model == Settings().model
 
 
 def test_the_page_of_the_command_line_names_every_preset() -> None:
     page = (Path(__file__).parents[3] / "docs/guide/cli.md").read_text(encoding="utf-8")
     line = next(line for line in page.splitlines() if line.startswith("5. a preset"))
-    assert {f"`{name}`" for name in presets()} <= set(line.replace(",", "").split())
+    assert {f"`{name}`" for name in read_presets()} <= set(line.replace(",", "").split())
 
 
 def test_fast_searches_once_and_lets_no_model_write(tmp_path: Path) -> None:
     settings = loaded(tmp_path, preset="fast").settings
-    assert isinstance(settings.strategy, Rag)
+    assert isinstance(settings.strategy, RagSettings)
     assert settings.model.writes == "no"
 
 
 def test_the_template_loads_to_the_defaults(tmp_path: Path) -> None:
-    assert loaded(tmp_path, template()).settings == Settings()
+    assert loaded(tmp_path, render_template()).settings == Settings()
 
 
 def test_the_template_without_comment_marks_loads_to_the_defaults(tmp_path: Path) -> None:
     text = "\n".join(
         line.removeprefix("#") if not line.startswith("# ") else line
-        for line in template().splitlines()
+        for line in render_template().splitlines()
     )
     found = loaded(tmp_path, text)
     assert found.settings == Settings()
@@ -339,7 +339,7 @@ def test_the_template_without_comment_marks_loads_to_the_defaults(tmp_path: Path
 
 
 def test_the_template_describes_every_key() -> None:
-    lines = template().splitlines()
+    lines = render_template().splitlines()
     for number, line in enumerate(lines):
         if line.startswith("#") and not line.startswith("# "):
             assert lines[number - 1].startswith("# "), line
@@ -351,7 +351,7 @@ def test_the_template_is_not_written_over_a_file(tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match="is there already; --force"):
         write_template(target)
     write_template(target, overwrite=True)
-    assert target.read_text(encoding="utf-8") == template()
+    assert target.read_text(encoding="utf-8") == render_template()
 
 
 def test_a_template_cannot_be_written_where_there_is_no_folder(tmp_path: Path) -> None:
@@ -361,12 +361,12 @@ def test_a_template_cannot_be_written_where_there_is_no_folder(tmp_path: Path) -
 
 def test_what_is_shown_can_be_loaded_again(tmp_path: Path) -> None:
     first = loaded(tmp_path, env={"OSLER__KB__PATH": 'a"b$c\\d', "OSLER__BUDGET__CALLS": "3"})
-    again = loaded(tmp_path, dump(first))
+    again = loaded(tmp_path, render_settings(first))
     assert again.settings == first.settings
 
 
 def test_every_value_is_shown_with_its_origin(tmp_path: Path) -> None:
-    shown = dump(loaded(tmp_path, "[retrieve]\nk = 3"), origin=True)
+    shown = render_settings(loaded(tmp_path, "[retrieve]\nk = 3"), origin=True)
     assert f"k = 3  # {tmp_path / 'osler.toml'}:2" in shown
     assert "depth = 64  # default" in shown
     # A role is shown only when it has a model of its own.
@@ -378,8 +378,12 @@ def test_settings_cannot_be_changed() -> None:
         Settings().retrieve.k = 3
 
 
-def test_threads_leave_one_processor_free_but_never_none() -> None:
-    assert Settings().model.thread_count >= 1
+@pytest.mark.parametrize(("processors", "threads"), [(8, 7), (2, 1), (1, 1), (None, 1)])
+def test_default_threads_are_the_processors_less_one_and_at_least_one(
+    monkeypatch: pytest.MonkeyPatch, processors: int | None, threads: int
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: processors)
+    assert Settings().model.thread_count == threads
     assert Settings.model_validate({"model": {"threads": 3}}).model.thread_count == 3
 
 
@@ -413,14 +417,16 @@ def test_any_settings_survive_being_shown_and_loaded(
     settings = Settings.model_validate(
         {
             "kb": {"path": f"/{path}"},
-            "retrieve": Retrieve(k=k, dense_weight=weight),
+            "retrieve": RetrieveSettings(k=k, dense_weight=weight),
             "answer": AnswerSettings(coverage=share),
-            "strategy": Direct(),
+            "strategy": DirectSettings(),
         }
     )
-    origins = dict.fromkeys(flat(settings), "x")
+    origins = dict.fromkeys(flatten_settings(settings), "x")
     cwd = tmp_path_factory.mktemp("any")
-    (cwd / "osler.toml").write_text(dump(Loaded(settings, origins)), encoding="utf-8", newline="\n")
+    (cwd / "osler.toml").write_text(
+        render_settings(LoadedSettings(settings, origins)), encoding="utf-8", newline="\n"
+    )
     assert load({}, cwd=cwd, env={}).settings == settings
 
 
@@ -436,9 +442,9 @@ name = "strict"
 
 def test_a_role_is_as_the_model_but_for_what_it_sets(tmp_path: Path) -> None:
     settings = loaded(tmp_path, JUDGE).settings
-    judge = settings.role("judge")
+    judge = settings.model_for("judge")
     assert (judge.url, judge.name) == ("http://127.0.0.1:8000/v1", "strict")
-    assert settings.role("reader") == settings.model != judge
+    assert settings.model_for("reader") == settings.model != judge
 
 
 def test_an_endpoint_of_a_role_can_come_from_the_environment(tmp_path: Path) -> None:
@@ -448,17 +454,17 @@ def test_an_endpoint_of_a_role_can_come_from_the_environment(tmp_path: Path) -> 
         "OSLER__ROLES__READER__NAME": "m",
     }
     found = loaded(tmp_path, env=env)
-    assert found.settings.role("reader").url == "http://127.0.0.1:1/v1"
-    assert found.settings.role("planner").kind == "packaged"
+    assert found.settings.model_for("reader").url == "http://127.0.0.1:1/v1"
+    assert found.settings.model_for("planner").kind == "packaged"
     assert found.origins["roles.reader.url"] == "$OSLER__ROLES__READER__URL"
     assert found.origins["roles.reader.context"] == "as [model]"
 
 
 def test_roles_are_shown_and_loaded_again(tmp_path: Path) -> None:
     first = loaded(tmp_path, JUDGE)
-    assert "[roles.judge]" in dump(first)
-    assert "[roles.reader]" not in dump(first)
-    assert loaded(tmp_path, dump(first)).settings == first.settings
+    assert "[roles.judge]" in render_settings(first)
+    assert "[roles.reader]" not in render_settings(first)
+    assert loaded(tmp_path, render_settings(first)).settings == first.settings
     assert Settings.model_validate(first.settings.model_dump(mode="json")) == first.settings
 
 

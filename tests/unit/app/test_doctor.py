@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from osler.app import wiring
-from osler.app.config import ROLES, STRATEGIES, Model, Settings
-from osler.app.doctor import Ability, Check, Report, abilities, verdicts
-from osler.app.doctor.needs import Verdict
+from osler.app.config import ROLES, STRATEGIES, ModelSettings, Settings
+from osler.app.doctor import Ability, Check, DoctorReport, judge_strategies, probe_models
+from osler.app.doctor.needs import StrategyVerdict
 from osler.cli.model_tables import doctor_page
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.core.base import Attended, Completion, Message, Sampling
@@ -62,18 +62,18 @@ class Refusing(ScriptedModel):
         return await super().complete(messages, sampling)
 
 
-def models(monkeypatch: pytest.MonkeyPatch, made: dict[str, wiring.Ready]) -> None:
-    async def language_model(chosen: Model, section: str) -> wiring.Ready:
+def models(monkeypatch: pytest.MonkeyPatch, made: dict[str, wiring.LoadedModel]) -> None:
+    async def language_model(chosen: ModelSettings, section: str) -> wiring.LoadedModel:
         if chosen.name not in made:
             raise ModelUnreachable(f"{chosen.name}: no connection", fix="start it")
         return made[chosen.name]
 
-    monkeypatch.setattr(wiring, "language_model", language_model)
+    monkeypatch.setattr(wiring, "load_model", language_model)
 
 
 async def test_a_model_is_asked_for_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    models(monkeypatch, {"": wiring.Ready(Obedient(["yes"], name="m"))})
-    (found,) = await abilities(Settings())
+    models(monkeypatch, {"": wiring.LoadedModel(Obedient(["yes"], name="m"))})
+    (found,) = await probe_models(Settings())
     assert found == Ability(
         ROLES,
         "packaged",
@@ -91,37 +91,37 @@ async def test_a_model_is_asked_for_what_it_can_do(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     "ready",
     [
-        wiring.Ready(TextOnly(ScriptedModel(["yes"])), constrains=False, formats=()),
-        wiring.Ready(TextOnly(Refusing(["yes"]))),
-        wiring.Ready(TextOnly(ScriptedModel(["yes", "free text"]))),
+        wiring.LoadedModel(TextOnly(ScriptedModel(["yes"])), constrains=False, formats=()),
+        wiring.LoadedModel(TextOnly(Refusing(["yes"]))),
+        wiring.LoadedModel(TextOnly(ScriptedModel(["yes", "free text"]))),
     ],
 )
 async def test_what_it_only_says_it_can_do_does_not_count(
-    monkeypatch: pytest.MonkeyPatch, ready: wiring.Ready
+    monkeypatch: pytest.MonkeyPatch, ready: wiring.LoadedModel
 ) -> None:
     models(monkeypatch, {"": ready})
-    (found,) = await abilities(Settings())
+    (found,) = await probe_models(Settings())
     assert (found.logprobs, found.scores, found.constrains) == ("none", False, False)
 
 
 async def test_a_server_that_is_down_is_one_line_and_the_others_are_still_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    models(monkeypatch, {"big": wiring.Ready(Obedient(["yes"], name="big"))})
+    models(monkeypatch, {"big": wiring.LoadedModel(Obedient(["yes"], name="big"))})
     chosen = Settings.model_validate({"model": SERVER, "roles": {"reader": {"name": "gone"}}})
-    first, second = await abilities(chosen)
+    first, second = await probe_models(chosen)
     assert (first.roles, first.completes) == (("planner", "judge", "summariser"), True)
     assert (second.roles, second.error, second.fix) == (
         ("reader",),
         "gone: no connection",
         "start it",
     )
-    assert {v.status for v in verdicts((first, second))} == {"refused"}
-    assert {v.why for v in verdicts((first, second))} == {"the reader cannot be asked"}
+    assert {v.status for v in judge_strategies((first, second))} == {"refused"}
+    assert {v.why for v in judge_strategies((first, second))} == {"the reader cannot be asked"}
 
 
 def statuses(*found: Ability) -> dict[str, str]:
-    return {verdict.strategy: verdict.status for verdict in verdicts(found)}
+    return {verdict.strategy: verdict.status for verdict in judge_strategies(found)}
 
 
 def test_a_model_that_can_do_all_runs_every_strategy_in_full() -> None:
@@ -129,13 +129,13 @@ def test_a_model_that_can_do_all_runs_every_strategy_in_full() -> None:
 
 
 def test_every_strategy_that_can_be_set_has_a_verdict_and_no_other() -> None:
-    told = [verdict.strategy.partition(",")[0] for verdict in verdicts([FULL])]
+    told = [verdict.strategy.partition(",")[0] for verdict in judge_strategies([FULL])]
     assert set(told) == set(STRATEGIES)
-    assert all(verdict.needs for verdict in verdicts([FULL]))
+    assert all(verdict.needs for verdict in judge_strategies([FULL]))
 
 
 def test_without_a_concept_graph_what_walks_it_is_refused_and_what_may_use_it_degraded() -> None:
-    found = {verdict.strategy: verdict for verdict in verdicts([FULL], graph=False)}
+    found = {verdict.strategy: verdict for verdict in judge_strategies([FULL], graph=False)}
     assert (found["hykge"].status, found["kag-thinker"].status) == ("refused", "degraded")
     assert "no concept graph" in found["hykge"].why
     assert {
@@ -144,8 +144,8 @@ def test_without_a_concept_graph_what_walks_it_is_refused_and_what_may_use_it_de
 
 
 async def test_attention_counts_where_it_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    models(monkeypatch, {"": wiring.Ready(Looking(["yes"], name="m"))})
-    (found,) = await abilities(Settings())
+    models(monkeypatch, {"": wiring.LoadedModel(Looking(["yes"], name="m"))})
+    (found,) = await probe_models(Settings())
     assert found.attends
 
 
@@ -179,7 +179,7 @@ def test_what_a_model_lacks_degrades_or_refuses_what_needs_it(
 ) -> None:
     found = statuses(replace(FULL, **lacks))  # type: ignore[arg-type]
     assert {name: found[name] for name in wanted} == wanted
-    reasons = {v.strategy: v.why for v in verdicts([replace(FULL, **lacks)])}  # type: ignore[arg-type]
+    reasons = {v.strategy: v.why for v in judge_strategies([replace(FULL, **lacks)])}  # type: ignore[arg-type]
     assert all(reasons[name] for name, status in wanted.items() if status != "full")
 
 
@@ -191,12 +191,12 @@ def test_a_letter_needs_no_scores() -> None:
     assert "asked for again" in free.why
 
 
-def alone(reader: Ability, **options: Any) -> Verdict:
+def alone(reader: Ability, **options: Any) -> StrategyVerdict:
     """What would become of the model alone."""
-    return next(told for told in verdicts([reader], **options) if told.strategy == "direct")
+    return next(told for told in judge_strategies([reader], **options) if told.strategy == "direct")
 
 
-def page(report: Report, *, short: bool = False) -> str:
+def page(report: DoctorReport, *, short: bool = False) -> str:
     out = StringIO()
     Console(file=out, width=160).print(doctor_page(report, short=short))
     return out.getvalue()
@@ -206,7 +206,7 @@ def test_the_page_shows_a_column_for_each_model_and_a_row_for_each_strategy() ->
     down = Ability(("reader",), "openai", error="gone")
     found = (replace(FULL, roles=("planner", "judge", "summariser")), down)
     check = Check("model of reader", "fail", "gone", "start it")
-    shown = page(Report((check,), found, verdicts(found)))
+    shown = page(DoctorReport((check,), found, judge_strategies(found)))
     for part in (
         "fail  model of reader: gone",
         "planner, judge, summariser",
@@ -220,6 +220,6 @@ def test_the_page_shows_a_column_for_each_model_and_a_row_for_each_strategy() ->
         "the reader cannot be asked",
     ):
         assert part in shown
-    assert page(Report((check,), found, verdicts(found)), short=True) == (
+    assert page(DoctorReport((check,), found, judge_strategies(found)), short=True) == (
         "fail  model of reader: gone\n      start it\n"
     )

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
-from osler.methods.tcrag.tools import DOC_RAG, Search
+from osler.methods.tcrag.tools import DOC_RAG, SearchTool
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Event, Run, to_line
 from osler.types import Halt, Hit, Passage, Question
@@ -54,11 +54,11 @@ async def solved(number: int, abreast: asyncio.Barrier) -> tuple[Run, list[Event
     passage = Passage(f"book:{number}#0", f"It is case {number}.", "book", "Cases")
     model = Abreast(script(number))
     model.abreast = abreast
-    tools = (Search(DOC_RAG, FoundAbreast({"": [passage]}, abreast=abreast), ("book",)),)
+    tools = (SearchTool(DOC_RAG, FoundAbreast({"": [passage]}, abreast=abreast), ("book",)),)
     moves = AnyMove(frozenset({DOC_RAG}))
     seen: list[Event] = []
     run = Run(id=f"r{number}", seed=number, sink=seen.append)
-    machine = TuringMachine(model, tools, Cppl(model), Written(), moves, sigma=10)
+    machine = TuringMachine(model, tools, Cppl(model), WrittenComposer(), moves, sigma=10)
     solution = await machine.solve(question(number), run)
     assert solution.halt is Halt.CONVERGED
     model.finish()

@@ -1,10 +1,10 @@
 """`answer.options` reaches the composer."""
 
-from osler.answer.extractive import Extractive
+from osler.answer.extractive import ExtractiveComposer
 from osler.answer.options import OptionLetters, OptionTexts
 from osler.app import wiring
 from osler.app.config import Settings
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 
 
@@ -12,15 +12,15 @@ def chooser(options: str, *, scores: bool = True) -> object:
     script = ScriptedModel([])
     model = script if scores else TextOnly(script)
     parts = wiring.Parts(
-        {"reader": wiring.Ready(model)},
+        {"reader": wiring.LoadedModel(model)},
         lambda name, sources: ScriptedRetriever({}),
-        Overlap(),
-        Overlap(),
+        OverlapRelevance(),
+        OverlapRelevance(),
         (),
     )
     settings = Settings.model_validate({"answer": {"options": options}})
-    composer = wiring.wording(settings, parts)
-    assert isinstance(composer, Extractive)
+    composer = wiring.answer_wording(settings, parts)
+    assert isinstance(composer, ExtractiveComposer)
     return composer.options
 
 

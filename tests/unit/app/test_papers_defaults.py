@@ -3,10 +3,10 @@
 import pytest
 
 from osler.app.config import STRATEGIES, Settings
-from osler.kb.ingest.chunk import passages
+from osler.kb.ingest.chunk import document_passages
 from osler.llm.core.base import Sampling
+from osler.sources.catalogue import SOURCES
 from osler.sources.records import Document, Section
-from osler.types import SOURCES
 
 
 def test_decoding_defaults_are_the_paper_s() -> None:
@@ -23,7 +23,7 @@ def test_the_five_sources_stand_in_the_paper_s_order() -> None:
 def test_a_passage_has_at_most_a_thousand_characters() -> None:
     """Omni-RAG §3.1."""
     long = Document("d", "T", (Section("A sentence of some length stands here. " * 200),))
-    cut = list(passages(long, "book"))
+    cut = list(document_passages(long, "book"))
     assert len(cut) > 7
     assert max(len(passage.text) for passage in cut) <= 1_000
 

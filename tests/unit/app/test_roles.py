@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from osler.answer.extractive import Extractive
-from osler.answer.rewriter import Reread
-from osler.answer.written import Written
+from osler.answer.extractive import ExtractiveComposer
+from osler.answer.rewriter import Rewriter
+from osler.answer.written import WrittenComposer
 from osler.app import wiring
-from osler.app.config import Model, Settings, TcRag
+from osler.app.config import ModelSettings, Settings, TcRagSettings
 from osler.app.wiring import models as wired
 from osler.errors import BadRun, CapabilityMissing, ModelUnreachable
 from osler.llm.core.base import LanguageModel
 from osler.llm.recording.tape import Tape
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.stack import Kind
-from osler.retrieve.relevance import Overlap
+from osler.methods.tcrag.stack import FrameKind
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Asked, Budget, Noted, Pushed, Run
 from osler.types import Halt, Passage, Question
@@ -33,10 +33,10 @@ def settings(**sections: object) -> Settings:
 
 def parts(**models: LanguageModel) -> wiring.Parts:
     return wiring.Parts(
-        {role: wiring.Ready(model) for role, model in models.items()},  # type: ignore[misc]
+        {role: wiring.LoadedModel(model) for role, model in models.items()},  # type: ignore[misc]
         lambda *_: ScriptedRetriever({"": [PASSAGE]}),
-        Overlap(),
-        Overlap(),
+        OverlapRelevance(),
+        OverlapRelevance(),
         ("book",),
     )
 
@@ -46,36 +46,38 @@ def scripted(name: str, *replies: str) -> ScriptedModel:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[ModelSettings]:
     """The models that were really made."""
-    made: list[Model] = []
+    made: list[ModelSettings] = []
 
-    async def language_model(chosen: Model, section: str) -> wiring.Ready:
+    async def language_model(chosen: ModelSettings, section: str) -> wiring.LoadedModel:
         made.append(chosen)
-        return wiring.Ready(scripted(f"model {len(made)}"))
+        return wiring.LoadedModel(scripted(f"model {len(made)}"))
 
-    monkeypatch.setattr(wired, "language_model", language_model)
+    monkeypatch.setattr(wired, "load_model", language_model)
     return made
 
 
-async def test_roles_with_equal_settings_share_one_loaded_model(asked: list[Model]) -> None:
+async def test_roles_with_equal_settings_share_one_loaded_model(asked: list[ModelSettings]) -> None:
     chosen = settings(model=SERVER, roles={"judge": {"name": "strict"}, "reader": {"writes": "no"}})
-    cast = await wiring.cast(chosen, ("planner", "reader", "summariser", "judge"))
+    cast = await wiring.load_roles(chosen, ("planner", "reader", "summariser", "judge"))
     assert [model.name for model in asked] == ["big", "strict"]
     assert cast["planner"] is cast["reader"] is cast["summariser"]
     assert cast["judge"].model.name == "model 2"
 
 
-async def test_a_model_that_no_role_of_the_strategy_has_is_never_asked(asked: list[Model]) -> None:
+async def test_a_model_that_no_role_of_the_strategy_has_is_never_asked(
+    asked: list[ModelSettings],
+) -> None:
     chosen = settings(strategy={"kind": "direct"}, roles={"judge": SERVER, "planner": SERVER})
-    await wiring.live(chosen)
+    await wiring.live_parts(chosen)
     assert [model.kind for model in asked] == ["packaged"]
 
 
 async def test_a_server_that_is_down_is_an_error_never_another_model() -> None:
     chosen = settings(roles={"reader": SERVER}, strategy={"kind": "direct"})
     with pytest.raises(ModelUnreachable, match=r"127\.0\.0\.1:9"):
-        await wiring.live(chosen)
+        await wiring.live_parts(chosen)
 
 
 async def test_the_planner_acts_the_summariser_sums_up_and_the_reader_answers() -> None:
@@ -90,12 +92,12 @@ async def test_the_planner_acts_the_summariser_sums_up_and_the_reader_answers() 
     chosen = settings(model=SERVER, roles={"reader": {"name": "r"}, "summariser": {"name": "s"}})
     made = parts(planner=planner, summariser=summariser, reader=reader)
     run = Run()
-    solution = await wiring.solver(chosen, made).solve(QUESTION, run)
+    solution = await wiring.build_solver(chosen, made).solve(QUESTION, run)
     for model in (planner, summariser, reader):
         model.finish()
     assert solution.halt is Halt.CONVERGED
     assert solution.answer.text == "Oral iron treats iron deficiency anaemia. [1]"
-    summed = [e.text for e in run.events if isinstance(e, Pushed) and e.kind == Kind.SUMMARY]
+    summed = [e.text for e in run.events if isinstance(e, Pushed) and e.kind == FrameKind.SUMMARY]
     assert summed == ["Iron treats iron deficiency anaemia. [1] End."]
     roles = [e.role for e in run.events if isinstance(e, Asked)]
     assert roles == ["planner", "planner", "summariser", "planner", "reader"]
@@ -107,7 +109,7 @@ async def test_one_model_in_every_role_writes_its_own_summary_and_conclusion() -
     only = scripted("one", "Tool_Use: DOC_RAG", "Summary: short [1]", "Conclusion: It does. [1]")
     made = parts(planner=only, summariser=only, reader=only)
     run = Run()
-    await wiring.solver(settings(model=SERVER), made).solve(QUESTION, run)
+    await wiring.build_solver(settings(model=SERVER), made).solve(QUESTION, run)
     only.finish()
     assert {e.role for e in run.events if isinstance(e, Asked)} == {"planner"}
 
@@ -117,7 +119,7 @@ async def test_a_reader_that_the_budget_has_no_call_for_leaves_the_draft() -> No
     chosen = settings(model=SERVER, roles={"reader": {"name": "r"}})
     made = parts(planner=planner, summariser=planner, reader=scripted("reader"))
     run = Run(budget=Budget(calls=2))
-    solution = await wiring.solver(chosen, made).solve(QUESTION, run)
+    solution = await wiring.build_solver(chosen, made).solve(QUESTION, run)
     assert solution.answer.text.startswith("Iron treats anaemia.")
     assert run.spent == "calls 2 of 2"
 
@@ -125,10 +127,10 @@ async def test_a_reader_that_the_budget_has_no_call_for_leaves_the_draft() -> No
 @pytest.mark.parametrize(
     ("roles", "kind"),
     [
-        ({}, Written),
-        ({"reader": {"name": "r"}}, Reread),
-        ({"reader": {"kind": "packaged"}}, Extractive),
-        ({"planner": {"kind": "packaged"}}, Reread),
+        ({}, WrittenComposer),
+        ({"reader": {"name": "r"}}, Rewriter),
+        ({"reader": {"kind": "packaged"}}, ExtractiveComposer),
+        ({"planner": {"kind": "packaged"}}, Rewriter),
     ],
 )
 def test_who_words_the_answer_follows_from_the_reader(roles: dict[str, object], kind: type) -> None:
@@ -136,33 +138,33 @@ def test_who_words_the_answer_follows_from_the_reader(roles: dict[str, object], 
     planner = scripted("p")
     reader = planner if not roles else scripted("r")
     made = parts(planner=planner, summariser=planner, reader=reader)
-    assert isinstance(wiring.wording(chosen, made), kind)
+    assert isinstance(wiring.answer_wording(chosen, made), kind)
 
 
 def test_the_monitor_is_the_planner_s() -> None:
     blind = TextOnly(scripted("blind"))
     chosen = settings(model=SERVER, strategy={"kind": "tc-rag", "metric": "cppl"})
     with pytest.raises(CapabilityMissing, match="blind"):
-        wiring.solver(chosen, parts(planner=blind, summariser=blind, reader=scripted("r")))
+        wiring.build_solver(chosen, parts(planner=blind, summariser=blind, reader=scripted("r")))
 
 
 def test_recorded_parts_note_what_each_model_could_do() -> None:
     tape = Tape()
     blind = TextOnly(scripted("blind"))
-    made = wiring.recorded(parts(planner=blind, reader=scripted("r")), tape)
+    made = wiring.record_parts(parts(planner=blind, reader=scripted("r")), tape)
     assert {name: able.scores for name, able in tape.models.items()} == {"blind": False, "r": True}
-    again = wiring.replayed(tape, made.names, ("book",), "")
+    again = wiring.replay_parts(tape, made.names, ("book",), "")
     assert again.names == {"planner": "blind", "reader": "r"}
     with pytest.raises(BadRun, match="no model 'other', but blind, r"):
-        wiring.replayed(tape, {"reader": "other"}, (), "")
+        wiring.replay_parts(tape, {"reader": "other"}, (), "")
 
 
 FITTED = {"sigma": 3.5, "metric": "off", "model": "planner", "n": 20, "date": "2026-11-21"}
 
 
 def threshold(chosen: Settings, planner: str) -> wiring.Threshold:
-    assert isinstance(chosen.strategy, TcRag)
-    return wiring.threshold(chosen, chosen.strategy, planner)
+    assert isinstance(chosen.strategy, TcRagSettings)
+    return wiring.halting_threshold(chosen, chosen.strategy, planner)
 
 
 def test_a_calibrated_sigma_is_for_its_own_model_and_metric_alone() -> None:
@@ -185,7 +187,7 @@ def test_a_calibrated_sigma_is_for_its_own_model_and_metric_alone() -> None:
 
 def steered(chosen: Settings, replies: Sequence[str]) -> tuple[TuringMachine, Run]:
     planner = scripted("planner", *replies)
-    solver = wiring.solver(chosen, parts(planner=planner, summariser=planner, reader=planner))
+    solver = wiring.build_solver(chosen, parts(planner=planner, summariser=planner, reader=planner))
     assert isinstance(solver, TuringMachine)
     return solver, Run()
 
@@ -210,4 +212,4 @@ async def test_a_key_is_read_from_the_role_s_own_file(tmp_path: Path) -> None:
     absent = tmp_path / "key"
     chosen = settings(roles={"reader": {**SERVER, "key_file": absent}}, strategy={"kind": "direct"})
     with pytest.raises(Exception, match=r"key file .* cannot be read"):
-        await wiring.live(chosen)
+        await wiring.live_parts(chosen)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from osler.app import runs, wiring
-from osler.app.config import Rag, Settings
+from osler.app.config import RagSettings, Settings
 from osler.errors import ModelMissing
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Answered, Event, Retrieved, Searched, read_events
 from osler.types import Halt, Passage, Question, Solution
@@ -32,15 +32,15 @@ def asked(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
         index = ScriptedRetriever({"anaphylaxis": [passage]})
         sources = settings.kb.sources or ("guideline",)
         return wiring.Parts(
-            {"reader": wiring.Ready(ScriptedModel([]))},
+            {"reader": wiring.LoadedModel(ScriptedModel([]))},
             lambda *_: index,
-            Overlap(),
-            Overlap(),
+            OverlapRelevance(),
+            OverlapRelevance(),
             sources,
             "5f2a",
         )
 
-    monkeypatch.setattr(wiring, "live", live)
+    monkeypatch.setattr(wiring, "live_parts", live)
     monkeypatch.setenv("OSLER__ANSWER__COVERAGE", "0.2")
     return seen
 
@@ -56,11 +56,13 @@ class Ending:
 
         async def ask(
             settings: Settings, question: Question, *, sink: Any, plan_only: bool, plan: object
-        ) -> runs.Finished:
+        ) -> runs.FinishedRun:
             questions.append(question)
             for event in events:
                 sink(event)
-            return runs.Finished("r1", None, solution, 1.5, {"reader": "m"}, "5f2a", "rag", events)
+            return runs.FinishedRun(
+                "r1", None, solution, 1.5, {"reader": "m"}, "5f2a", "rag", events
+            )
 
         self.monkeypatch.setattr(runs, "ask", ask)
         return questions
@@ -138,7 +140,7 @@ def test_the_json_document_has_everything_and_its_spans_are_right(
 def test_options_become_settings(osler: Any, asked: list[Settings]) -> None:
     osler("ask", QUESTION, *RAG, "--k", "2", "--seed", "7", "--sources", "book,wiki")
     (settings,) = asked
-    assert settings.strategy == Rag(k=2)
+    assert settings.strategy == RagSettings(k=2)
     assert settings.sampling.seed == 7
     assert settings.kb.sources == ("book", "wiki")
 
@@ -258,7 +260,7 @@ def test_a_missing_model_ends_with_5(osler: Any, monkeypatch: pytest.MonkeyPatch
     def live(_: Settings) -> wiring.Parts:
         raise ModelMissing("no weights", fix="run `osler download-models`")
 
-    monkeypatch.setattr(wiring, "live", live)
+    monkeypatch.setattr(wiring, "live_parts", live)
     result = osler("ask", QUESTION)
     assert result.exit_code == 5
     assert result.stderr == "osler: no weights; run `osler download-models`\n"
@@ -276,7 +278,7 @@ def run(osler: Any, asked: list[Settings], tmp_path: Path) -> Path:
 def test_a_run_is_replayed_without_a_model(
     osler: Any, run: Path, monkeypatch: pytest.MonkeyPatch, word: Callable[[Path], str]
 ) -> None:
-    monkeypatch.delattr(wiring, "live")
+    monkeypatch.delattr(wiring, "live_parts")
     result = osler("replay", word(run))
     assert result.exit_code == 0
     events = len((run / "events.jsonl").read_text("utf-8").splitlines())

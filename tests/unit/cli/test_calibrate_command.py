@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from osler.app import calibrate
-from osler.app.calibrate import Measured, Valued
-from osler.app.config import Settings, TcRag
+from osler.app.calibrate import QuestionValue, StateValues
+from osler.app.config import Settings, TcRagSettings
 from osler.types import Question
 
 
@@ -19,15 +19,15 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings of each measuring; the values are 1 to 10 and one abstention."""
     seen: list[Settings] = []
 
-    async def measure(settings: Settings, questions: Any, *, progress: Any) -> Measured:
+    async def measure(settings: Settings, questions: Any, *, progress: Any) -> StateValues:
         seen.append(settings)
-        found = [Valued(Question(str(n), "What?"), float(n)) for n in range(1, 11)]
-        none = Valued(Question("x", "什么？", language="zh"), None)
-        assert isinstance(settings.strategy, TcRag)
+        found = [QuestionValue(Question(str(n), "What?"), float(n)) for n in range(1, 11)]
+        none = QuestionValue(Question("x", "什么？", language="zh"), None)
+        assert isinstance(settings.strategy, TcRagSettings)
         assert settings.strategy.metric != "off"
-        return Measured("m", settings.strategy.metric, (*found, none))
+        return StateValues("m", settings.strategy.metric, (*found, none))
 
-    monkeypatch.setattr(calibrate, "measure", measure)
+    monkeypatch.setattr(calibrate, "measure_state_values", measure)
     return seen
 
 

@@ -13,7 +13,7 @@ import pytest
 from osler.app.config import STRATEGIES, Settings, load
 from osler.app.evaluation import labels_of, strategy_settings
 from osler.evaluate.datasets import DATA_SETS
-from osler.evaluate.experiments import experiment, names
+from osler.evaluate.experiments import experiment_names, read_experiment
 
 QUESTIONS = [
     {"question": f"What is used for {what}?", "options": {"A": a, "B": b}, "answer_idx": gold}
@@ -70,9 +70,9 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
     assert not (folder / "log").exists()
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", experiment_names())
 def test_an_experiment_names_known_data_sets_and_valid_settings(name: str, tmp_path: Path) -> None:
-    found = experiment(name)
+    found = read_experiment(name)
     assert found.repeats
     assert set(found.tasks) <= set(DATA_SETS)
     made = [
@@ -85,14 +85,14 @@ def test_an_experiment_names_known_data_sets_and_valid_settings(name: str, tmp_p
 
 
 def test_an_address_in_a_strategy_keeps_its_colons(tmp_path: Path) -> None:
-    readers = experiment("omni-readers-planners").labels
+    readers = read_experiment("omni-readers-planners").labels
     assert len(readers) == 3 * 7
     found = strategy_settings(
         readers[-1], lambda flags, preset: load(flags, cwd=tmp_path, env={}, preset=preset).settings
     )
-    reader = found.role("reader")
+    reader = found.model_for("reader")
     assert (reader.url, reader.name) == ("http://127.0.0.1:8003/v1", "Mistral-7B-Instruct-v0.3")
-    assert found.role("planner").kind == "packaged"
+    assert found.model_for("planner").kind == "packaged"
 
 
 def test_all_stands_for_every_strategy_that_model_and_knowledge_base_can_serve(
@@ -139,7 +139,7 @@ def test_an_experiment_of_another_command_says_which(osler: Any, folder: Path) -
 
 def test_experiments_are_listed_and_a_broken_one_is_refused(osler: Any, folder: Path) -> None:
     listed = json.loads(osler("eval", "experiments", "--json").stdout)["experiments"]
-    assert {one["name"] for one in listed} == set(names())
+    assert {one["name"] for one in listed} == set(experiment_names())
     assert "TC-RAG Figure 3" in osler("eval", "experiments").stdout
     (folder / "mine.toml").write_text('tasks = "medqa-us"', encoding="utf-8")
     done = osler("eval", "run", "--log-dir", "log", "--experiment", "mine.toml")

@@ -38,10 +38,10 @@ def model(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
         }
     )
 
-    async def cast(*_: object) -> dict[str, models.Ready]:
-        return {"summariser": models.Ready(one)}
+    async def cast(*_: object) -> dict[str, models.LoadedModel]:
+        return {"summariser": models.LoadedModel(one)}
 
-    monkeypatch.setattr(extraction, "cast", cast)
+    monkeypatch.setattr(extraction, "load_roles", cast)
     return one
 
 
@@ -111,5 +111,5 @@ def test_a_bad_wish_is_refused_before_any_model_is_loaded(
 
 
 def test_without_a_knowledge_base_there_is_nothing_to_extract(osler: Any, folder: Path) -> None:
-    assert wiring.cast is models.cast
+    assert wiring.load_roles is models.load_roles
     assert osler("kb", "extract").exit_code == 4

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from osler.cli.options import grouped
+from osler.cli.options import group_options
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Pace:
     name: Annotated[str | None, typer.Option("--called", help="Whose.")] = None
 
 
-@grouped
+@group_options
 def walk(
     where: Annotated[str, typer.Argument(help="To.")],
     *,

@@ -17,8 +17,8 @@ TEXT = "Chronic kidney disease (CKD) is common. CKD is caused by hypertension."
 
 @pytest.fixture(autouse=True)
 def encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wiring, "encoder", lambda _: HashingEncoder())
-    monkeypatch.setattr(knowledge, "encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr(wiring, "load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr(knowledge, "load_encoder", lambda _: HashingEncoder())
 
 
 @pytest.fixture

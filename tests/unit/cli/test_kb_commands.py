@@ -11,7 +11,7 @@ import pytest
 
 from osler.app import wiring
 from osler.app.config import Settings
-from osler.kb.base import Added, Built, Info, KnowledgeBase, Progress
+from osler.kb.base import BuildResult, IngestResult, KnowledgeBase, KnowledgeBaseInfo, Progress
 from osler.kb.check import SourceInfo
 from osler.types import Hit, Passage
 
@@ -33,12 +33,12 @@ def books(folder: Path) -> Path:
 @pytest.fixture
 def kb(osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A knowledge base that is searched by words alone."""
-    monkeypatch.setattr(wiring, "encoder", lambda _: None)
+    monkeypatch.setattr(wiring, "load_encoder", lambda _: None)
     assert osler("kb", "add", str(books), "--source", "book").exit_code == 0
     assert osler("kb", "build").exit_code == 0
 
 
-def test_what_was_added_is_counted(osler: Any, books: Path) -> None:
+def test_kb_add_counts_what_was_added(osler: Any, books: Path) -> None:
     first = osler("kb", "add", str(books), "--source", "book")
     assert first.exit_code == 0
     assert first.stdout == (
@@ -51,7 +51,9 @@ def test_what_was_added_is_counted(osler: Any, books: Path) -> None:
 def test_files_that_could_not_be_read_end_with_6(
     osler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    added = Added(3, 0, 2, 9, {"no abstract": 2, "no text": 1}, ("b.bin",), ("c.xml: line 3",))
+    added = IngestResult(
+        3, 0, 2, 9, {"no abstract": 2, "no text": 1}, ("b.bin",), ("c.xml: line 3",)
+    )
     monkeypatch.setattr(KnowledgeBase, "add", lambda *_, **__: added)
     result = osler("kb", "add", "x", "--source", "book")
     assert result.exit_code == 6
@@ -69,9 +71,9 @@ def test_options_of_add_reach_the_knowledge_base(
 ) -> None:
     seen: dict[str, object] = {}
 
-    def add(kb: KnowledgeBase, paths: Iterable[Path], **options: Any) -> Added:
+    def add(kb: KnowledgeBase, paths: Iterable[Path], **options: Any) -> IngestResult:
         seen.update(options, paths=list(paths))
-        return Added(0, 0, 0, 0, {}, (), ())
+        return IngestResult(0, 0, 0, 0, {}, (), ())
 
     monkeypatch.setattr(KnowledgeBase, "add", add)
     terms = ("--format", "markdown", "--licence", "CC0-1.0", "--trust", "4")
@@ -87,13 +89,13 @@ def test_options_of_add_reach_the_knowledge_base(
     }
 
 
-def test_a_bad_name_of_a_source_ends_with_4(osler: Any, books: Path) -> None:
+def test_kb_add_with_a_bad_source_name_ends_with_4(osler: Any, books: Path) -> None:
     result = osler("kb", "add", str(books), "--source", "My Books")
     assert result.exit_code == 4
     assert "cannot name a source" in result.stderr
 
 
-def test_what_was_built_is_counted(osler: Any, kb: None) -> None:
+def test_kb_build_counts_what_was_built(osler: Any, kb: None) -> None:
     built = json.loads(osler("kb", "build", "--json").stdout)
     assert built["passages"] == 2
     assert built["snapshot"]
@@ -102,12 +104,12 @@ def test_what_was_built_is_counted(osler: Any, kb: None) -> None:
 def test_the_sample_is_added_before_it_is_built(
     osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def build_sample(settings: Settings, progress: Progress | None) -> Built:
+    def build_sample(settings: Settings, progress: Progress | None) -> BuildResult:
         with wiring.open_or_create(settings) as kb:
             kb.add([books], source="book", illustrative=True)
             return kb.build(None, progress=progress)
 
-    monkeypatch.setattr(wiring, "encoder", lambda _: None)
+    monkeypatch.setattr(wiring, "load_encoder", lambda _: None)
     monkeypatch.setattr(wiring, "build_sample", build_sample)
     assert osler("kb", "build", "--sample").stdout.startswith("2 passages, 0 encoded now")
 
@@ -126,7 +128,7 @@ def test_an_unknown_passage_ends_with_4_and_names_the_nearest(osler: Any, kb: No
     assert "book:anaphylaxis#0" in result.stderr
 
 
-def test_what_it_holds_is_told_by_source(osler: Any, kb: None) -> None:
+def test_kb_info_tells_the_contents_by_source(osler: Any, kb: None) -> None:
     shown = osler("kb", "info").stdout
     row = next(line for line in shown.splitlines() if line.startswith("book "))
     assert row.split()[:3] == ["book", "2", "2"]
@@ -139,7 +141,7 @@ def test_what_was_dropped_is_told_with_its_reason(
     osler: Any, kb: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = SourceInfo("book", 1, 3, 1200, {"en": 141.2}, ("CC0-1.0", ""), 3, {"no abstract": 12})
-    info = Info(Path("kb"), (source,), "", 0, "", False, 7)
+    info = KnowledgeBaseInfo(Path("kb"), (source,), "", 0, "", False, 7)
     monkeypatch.setattr(KnowledgeBase, "info", lambda _: info)
     assert [line.rstrip() for line in osler("kb", "info").stdout.splitlines()] == [
         "knowledge base kb",
@@ -152,23 +154,25 @@ def test_what_was_dropped_is_told_with_its_reason(
     ]
 
 
-def test_an_empty_one_says_what_comes_next(osler: Any, tmp_path: Path) -> None:
+def test_kb_info_of_an_empty_knowledge_base_names_the_next_command(
+    osler: Any, tmp_path: Path
+) -> None:
     KnowledgeBase.create(tmp_path / "osler" / "kb").close()
     assert "it is empty; next: osler kb add" in osler("kb", "info").stdout
 
 
-def test_none_at_all_ends_with_4(osler: Any) -> None:
+def test_kb_info_without_a_knowledge_base_ends_with_4(osler: Any) -> None:
     result = osler("kb", "info")
     assert result.exit_code == 4
     assert "there is no knowledge base" in result.stderr
 
 
-def test_one_that_is_whole_is_verified(osler: Any, kb: None) -> None:
+def test_kb_verify_passes_a_whole_knowledge_base(osler: Any, kb: None) -> None:
     assert osler("kb", "verify").stdout == "the knowledge base is whole\n"
     assert json.loads(osler("kb", "verify", "--json").stdout) == {"problems": [], "ok": True}
 
 
-def test_each_problem_is_told_and_ends_with_1(
+def test_kb_verify_lists_each_problem_and_ends_with_1(
     osler: Any, kb: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KnowledgeBase, "verify", lambda _: ["a is bad", "b is worse"])
@@ -177,13 +181,13 @@ def test_each_problem_is_told_and_ends_with_1(
     assert result.stdout == "a is bad\nb is worse\n"
 
 
-def test_a_source_is_taken_out(osler: Any, kb: None) -> None:
+def test_kb_remove_takes_a_source_out(osler: Any, kb: None) -> None:
     result = osler("kb", "rm", "--source", "book", "--document", "anaemia")
     assert result.stdout == "passages taken out: 1; next: osler kb build\n"
     assert json.loads(osler("kb", "rm", "-s", "book", "--json").stdout) == {"passages": 1}
 
 
-def test_hits_are_found_and_their_number_is_a_setting(
+def test_kb_search_finds_as_many_hits_as_set(
     osler: Any, monkeypatch: pytest.MonkeyPatch, passage: Passage
 ) -> None:
     seen: list[tuple[str, int, tuple[str, ...]]] = []
@@ -192,7 +196,7 @@ def test_hits_are_found_and_their_number_is_a_setting(
         seen.append((query, k, settings.kb.sources))
         return [Hit(passage, 0.5, 1, query, passage.source)]
 
-    monkeypatch.setattr(wiring, "search", search)
+    monkeypatch.setattr(wiring, "search_passages", search)
     assert "1. 0.500 guideline · Anaphylaxis" in osler("kb", "search", "shock").stdout
     document = json.loads(
         osler("kb", "search", "休克", "--k", "3", "-s", "book", "-s", "wiki", "--json").stdout
@@ -201,10 +205,10 @@ def test_hits_are_found_and_their_number_is_a_setting(
     assert seen == [("shock", 10, ()), ("休克", 3, ("book", "wiki"))]
 
 
-def test_nothing_found_ends_with_1(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kb_search_without_hits_ends_with_1(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async def search(*_: Any, **__: Any) -> list[Hit]:
         return []
 
-    monkeypatch.setattr(wiring, "search", search)
+    monkeypatch.setattr(wiring, "search_passages", search)
     result = osler("kb", "search", "shock")
     assert (result.exit_code, result.stdout) == (1, "nothing found\n")

@@ -28,7 +28,9 @@ def kb(osler: Any, books: Path) -> Path:
     return Path(json.loads(osler("kb", "info", "--json").stdout)["path"])
 
 
-def test_what_is_gone_is_listed_until_it_is_pruned(osler: Any, kb: Path, books: Path) -> None:
+def test_kb_update_lists_missing_files_until_they_are_pruned(
+    osler: Any, kb: Path, books: Path
+) -> None:
     (books / "gout.md").unlink()
     shown = osler("kb", "update").stdout
     assert "0 files read, 1 unchanged" in shown
@@ -63,7 +65,7 @@ def test_a_snapshot_is_taken_listed_gone_back_to_and_deleted(osler: Any, kb: Pat
     assert json.loads(osler("kb", "snapshots", "--drop", "monday", "--json").stdout) == []
 
 
-def test_a_damaged_one_is_gone_back_from(osler: Any, kb: Path) -> None:
+def test_kb_rollback_restores_a_damaged_knowledge_base(osler: Any, kb: Path) -> None:
     osler("kb", "snapshot", "monday")
     (kb / access.FILE).write_bytes(b"nothing that SQLite knows" * 100)
     assert osler("kb", "info").exit_code == 4
@@ -82,7 +84,7 @@ def test_an_export_goes_in_again_without_a_source(osler: Any, kb: Path, folder: 
     assert provenance["origin"].endswith("gout.md")
 
 
-def test_a_day_is_a_time(osler: Any, kb: Path, folder: Path) -> None:
+def test_kb_export_since_accepts_a_day(osler: Any, kb: Path, folder: Path) -> None:
     target = str(folder / "all.jsonl")
     assert "0 documents" in osler("kb", "export", target, "--since", "2999-01-01").stdout
     assert "2 documents" in osler("kb", "export", target, "--since", "2000-01-01").stdout
@@ -112,8 +114,8 @@ def test_dead_letters_are_listed_with_their_place(osler: Any, kb: Path, books: P
     assert "book: dead letters 1; see: osler kb dead" in osler("kb", "info").stdout
 
 
-def test_who_will_not_wait_for_another_writer_is_told_at_once(osler: Any, kb: Path) -> None:
-    with access.locked(kb):
+def test_kb_no_wait_is_refused_at_once_while_another_writes(osler: Any, kb: Path) -> None:
+    with access.hold_lock(kb):
         result = osler("kb", "rm", "--source", "book", "--wait", "0")
     assert result.exit_code == 4
     assert "another process is writing" in result.stderr

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from osler.sources.online.cache import Cache
+from osler.sources.online.cache import ReplyCache
 from osler.types import Locator, Passage
 
 PATIENTS = {
@@ -122,7 +122,7 @@ def test_a_page_that_was_found_outside_opens_from_the_cache(
     page = Passage(
         "web:a.example-1f#0", "Words of a page.", "web", "A page", Locator(url="http://a")
     )
-    Cache(tmp_path / "osler" / "web").keep([page], now=1.0)
+    ReplyCache(tmp_path / "osler" / "web").keep_passages([page], now=1.0)
 
     done = osler("kb", "get", page.id)
     missing = osler("kb", "get", "web:b.example-2f#0")

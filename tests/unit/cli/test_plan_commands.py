@@ -10,10 +10,10 @@ import pytest
 
 from osler.app import wiring
 from osler.app.config import Settings
-from osler.app.wiring.models import Ready
+from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.parts import Parts, roles_of
-from osler.methods.omni.describe import Offer
-from osler.retrieve.relevance import Overlap
+from osler.methods.omni.describe import SourceDescription
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.types import Passage
@@ -34,18 +34,18 @@ def model(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
     )
 
     async def live(chosen: Settings) -> Parts:
-        ready, found = Ready(scripted), ScriptedRetriever({"": [FACT]})
+        ready, found = LoadedModel(scripted), ScriptedRetriever({"": [FACT]})
         return Parts(
             dict.fromkeys(roles_of(chosen), ready),
             lambda name, sources: found,
-            Overlap(),
-            Overlap(),
+            OverlapRelevance(),
+            OverlapRelevance(),
             ("book", "wiki"),
-            offers=(Offer("book"), Offer("wiki")),
+            offers=(SourceDescription("book"), SourceDescription("wiki")),
         )
 
-    monkeypatch.setattr(wiring, "live", live)
-    monkeypatch.setattr(wiring, "encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr(wiring, "live_parts", live)
+    monkeypatch.setattr(wiring, "load_encoder", lambda _: HashingEncoder())
     return scripted
 
 

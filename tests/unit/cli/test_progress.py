@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from osler.cli.progress import BarDisplay, LineDisplay, Patient, mode_of, progress
-from osler.cli.session import ProgressMode, Session
+from osler.cli.progress import BarDisplay, DelayedDisplay, LineDisplay, resolve_mode, show_progress
+from osler.cli.session import CliSession, ProgressMode
 
 
 @dataclass
@@ -35,10 +35,10 @@ class Seen:
 
 def test_nothing_is_shown_within_two_seconds() -> None:
     clock, seen = Watch(), Seen()
-    patient = Patient(seen, clock)
+    patient = DelayedDisplay(seen, clock)
     for seconds, done in ((0.0, 1), (1.9, 2), (2.0, 3), (2.1, 4)):
         clock.now = 100 + seconds
-        patient.report("files", done, None)
+        patient.report_progress("files", done, None)
     assert [done for _, done, _ in seen.shown] == [3, 4]
 
 
@@ -87,17 +87,17 @@ def test_lines_of_json_are_objects() -> None:
 def test_auto_is_a_bar_on_a_terminal_and_lines_elsewhere(
     wanted: ProgressMode, terminal: bool, mode: ProgressMode
 ) -> None:
-    assert mode_of(wanted, terminal=terminal) == mode
+    assert resolve_mode(wanted, terminal=terminal) == mode
 
 
-@pytest.mark.parametrize("session", [Session(progress="none"), Session(quiet=True)])
-def test_nobody_is_told_who_does_not_want_to_know(session: Session) -> None:
-    with progress(session) as report:
+@pytest.mark.parametrize("session", [CliSession(progress="none"), CliSession(quiet=True)])
+def test_progress_is_off_for_none_and_quiet(session: CliSession) -> None:
+    with show_progress(session) as report:
         assert report is None
 
 
 def test_a_quick_job_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress(Session(progress="plain")) as report:
+    with show_progress(CliSession(progress="plain")) as report:
         assert report is not None
         report("files", 1, 2)
     assert capsys.readouterr() == ("", "")
@@ -106,16 +106,16 @@ def test_a_quick_job_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_bar_that_was_never_shown_is_closed_without_a_sign(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    bar = BarDisplay(Session())
+    bar = BarDisplay(CliSession())
     bar.close()
     assert bar._bar is None, "closing starts nothing"
-    with progress(Session(progress="rich")) as report:
+    with show_progress(CliSession(progress="rich")) as report:
         assert report is not None
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_bar_takes_stages_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
-    bar = BarDisplay(Session(no_color=True))
+    bar = BarDisplay(CliSession(no_color=True))
     bar.show("[red]files", 1, None)
     bar.show("[red]files", 2, 4)
     bar.show("vectors", 1, 2)

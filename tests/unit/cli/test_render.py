@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console, Group, RenderableType
 
-from osler.cli.film import film, number
+from osler.cli.film import draw_film, format_number
 from osler.cli.render import (
-    Report,
+    RunPage,
     answer_block,
     evidence_block,
     hits_page,
-    page,
+    mark_quotes,
     passages_page,
-    quoted,
-    short,
+    run_page,
+    short_page,
 )
-from osler.cli.session import printable
+from osler.cli.session import escape_controls
 from osler.trace import Event, SourcesPlanned
 from osler.types import Answer, Evidence, Grounding, Hit, Passage, Question, Solution, Statement
 
@@ -34,8 +34,8 @@ def text_of(*page: RenderableType) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def report(events: tuple[Event, ...], question: Question, solution: Solution | None) -> Report:
-    return Report(
+def report(events: tuple[Event, ...], question: Question, solution: Solution | None) -> RunPage:
+    return RunPage(
         run="20260102-030405-abcdef",
         strategy="tc-rag",
         snapshot="5f2a",
@@ -48,28 +48,28 @@ def report(events: tuple[Event, ...], question: Question, solution: Solution | N
 
 
 def test_the_film_of_a_stack(stack_events: tuple[Event, ...]) -> None:
-    assert text_of(*film(stack_events)) == (GOLDEN / "film-stack.txt").read_text("utf-8")
+    assert text_of(*draw_film(stack_events)) == (GOLDEN / "film-stack.txt").read_text("utf-8")
 
 
 def test_the_film_of_a_strategy_without_a_stack(plain_events: tuple[Event, ...]) -> None:
-    assert text_of(*film(plain_events)) == (GOLDEN / "film-plain.txt").read_text("utf-8")
+    assert text_of(*draw_film(plain_events)) == (GOLDEN / "film-plain.txt").read_text("utf-8")
 
 
 def test_the_page_of_a_run(
     plain_events: tuple[Event, ...], question: Question, solution: Solution
 ) -> None:
-    shown = text_of(page(report(plain_events, question, solution)))
+    shown = text_of(run_page(report(plain_events, question, solution)))
     assert shown == (GOLDEN / "page.txt").read_text("utf-8")
 
 
 def test_the_page_of_an_abstention(question: Question, abstention: Solution) -> None:
-    shown = text_of(page(report((), question, abstention), with_film=False))
+    shown = text_of(run_page(report((), question, abstention), with_film=False))
     assert shown == (GOLDEN / "page-abstained.txt").read_text("utf-8")
 
 
 def test_the_page_of_a_plan(plain_events: tuple[Event, ...], question: Question) -> None:
     plans = tuple(event for event in plain_events if isinstance(event, SourcesPlanned))
-    assert text_of(page(report(plans, question, None), with_film=False)) == (
+    assert text_of(run_page(report(plans, question, None), with_film=False)) == (
         "plan (fixed): book: anaphylaxis; adrenaline | wiki: anaphylaxis\n\n"
         "model      reader smollm2-135m\n"
         "knowledge  snapshot 5f2a\n"
@@ -97,7 +97,7 @@ def test_what_the_answer_notes_is_not_said_twice(solution: Solution, question: Q
 def test_the_short_page_has_the_answer_alone(
     stack_events: tuple[Event, ...], question: Question, solution: Solution
 ) -> None:
-    shown = text_of(short(report(stack_events, question, solution)))
+    shown = text_of(short_page(report(stack_events, question, solution)))
     assert shown == (
         "Give adrenaline into the outer thigh at once; repeat after five minutes. [1]\n"
         "Extractive: quoted sentences, worded by no model.\n"
@@ -108,7 +108,9 @@ def test_an_answer_without_citations_has_no_evidence(
     question: Question, solution: Solution
 ) -> None:
     answer = Answer(statements=(Statement("Perhaps adrenaline."),))
-    shown = text_of(page(report((), question, replace(solution, answer=answer)), with_film=False))
+    shown = text_of(
+        run_page(report((), question, replace(solution, answer=answer)), with_film=False)
+    )
     assert answer.grounding is Grounding.UNGROUNDED
     assert "Evidence" not in shown
     assert "grounding  ungrounded" in shown
@@ -116,7 +118,7 @@ def test_an_answer_without_citations_has_no_evidence(
 
 def test_the_quote_is_marked_in_its_passage_to_the_character(passage: Passage) -> None:
     hit = Hit(passage, 1.0, 1, "q", "guideline")
-    shown = quoted([(1, Evidence(hit, 0, 11))]).plain
+    shown = mark_quotes([(1, Evidence(hit, 0, 11))]).plain
     assert shown.startswith("«Anaphylaxis» is a medical")
     assert shown.replace("«", "").replace("»", "") == passage.text
 
@@ -145,15 +147,15 @@ def test_a_passage_is_marked_among_its_neighbours(passage: Passage) -> None:
     assert [line[:2] for line in heads] == ["  ", "> "]
 
 
-def test_what_a_terminal_would_obey_is_not_sent_to_it(passage: Passage) -> None:
+def test_terminal_escape_sequences_are_removed(passage: Passage) -> None:
     hostile = replace(passage, text="a\x1b[2Jb\x07c\u202ed\te\n", title="\x1b]0;x\x07")
     shown = text_of(hits_page([Hit(hostile, 1.0, 1, "q", "s")]))
     assert "\x1b" not in shown
     assert "\x07" not in shown
-    assert printable("a\tb\n中\u3000文") == "a\tb\n中\u3000文"
+    assert escape_controls("a\tb\n中\u3000文") == "a\tb\n中\u3000文"
 
 
-def test_brackets_of_a_text_are_not_taken_for_markup(passage: Passage) -> None:
+def test_rich_markup_in_a_text_is_escaped(passage: Passage) -> None:
     marked = replace(passage, text="[bold]x[/bold] [1]", title="[red]")
     shown = text_of(hits_page([Hit(marked, 1.0, 1, "q", "s")]))
     assert "[bold]x[/bold] [1]" in shown
@@ -164,4 +166,4 @@ def test_brackets_of_a_text_are_not_taken_for_markup(passage: Passage) -> None:
     [(12.345, "12.3"), (0.00012, "0.00012"), (1234.5, "1,234"), (1e12, "1e+12"), (10.0, "10")],
 )
 def test_numbers_are_short(value: float, words: str) -> None:
-    assert number(value) == words
+    assert format_number(value) == words

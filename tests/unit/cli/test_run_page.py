@@ -8,7 +8,7 @@ from lxml import etree
 from osler.cli.page import render_page
 from osler.cli.page.dag import plan_dag
 from osler.cli.page.plot import state_plots
-from osler.cli.render import Report
+from osler.cli.render import RunPage
 from osler.trace import (
     BoundaryChecked,
     Event,
@@ -56,10 +56,10 @@ PLANNED: tuple[Event, ...] = (
 )
 
 
-def report(events: tuple[Event, ...] = EVENTS, answer: Answer = ANSWER) -> Report:
+def report(events: tuple[Event, ...] = EVENTS, answer: Answer = ANSWER) -> RunPage:
     question = Question("q", HOSTILE, (HOSTILE, "no"))
     solution = Solution(answer, Halt.CONVERGED, HOSTILE)
-    return Report("run1", "tc-rag", "snap", {"reader": HOSTILE}, solution, events, question, 1.0)
+    return RunPage("run1", "tc-rag", "snap", {"reader": HOSTILE}, solution, events, question, 1.0)
 
 
 class Tags(HTMLParser):

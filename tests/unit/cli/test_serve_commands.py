@@ -19,7 +19,7 @@ pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"
 import httpx2
 
 from osler.app.config import Settings
-from osler.testing.served import filled
+from osler.testing.served import fill_knowledge_base
 
 
 def test_a_key_is_shown_once_listed_without_its_secret_and_taken_back(osler: Any) -> None:
@@ -70,7 +70,7 @@ def test_the_deploy_files_are_written_whole_and_never_over_others(osler: Any, fo
 
 def test_the_program_serves_and_a_sigterm_ends_it(tmp_path: Path) -> None:
     home = tmp_path / "h"
-    filled(home)
+    fill_knowledge_base(home)
     program = subprocess.Popen(
         [sys.executable, "-m", "osler", "serve", "--port", "0", "--json"],
         stdout=subprocess.PIPE,

@@ -14,7 +14,7 @@ import typer.main
 
 from osler import errors
 from osler.cli import app
-from osler.cli.session import Session, complete_preset, complete_strategy
+from osler.cli.session import CliSession, complete_preset, complete_strategy
 from osler.errors import MalformedOutput, OslerError, UnknownPassage
 
 
@@ -24,7 +24,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def loaded(*_: object) -> Any:
         raise error
 
-    monkeypatch.setattr(Session, "loaded", loaded)
+    monkeypatch.setattr(CliSession, "load_layers", loaded)
 
 
 def kinds(root: type[OslerError]) -> list[type[OslerError]]:
@@ -93,7 +93,9 @@ def test_with_json_an_error_is_an_object(
     }
 
 
-def test_an_error_cannot_command_the_terminal(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_escape_sequences_in_an_error_are_removed(
+    osler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     failing(monkeypatch, errors.BadConfig("\x1b[2J"))
     assert "\x1b" not in osler("config", "show").stderr
 
@@ -118,7 +120,7 @@ def test_an_interruption_says_how_to_go_on(osler: Any, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "arguments", [["nothing"], ["kb", "add"], ["ask", "q", "--k", "0"], ["--progress", "loud"]]
 )
-def test_a_wrong_call_ends_with_2(osler: Any, arguments: list[str]) -> None:
+def test_wrong_usage_ends_with_2(osler: Any, arguments: list[str]) -> None:
     assert osler(*arguments).exit_code == 2
 
 

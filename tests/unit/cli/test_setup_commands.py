@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from osler.app import doctor
-from osler.app.config import Settings, template
-from osler.app.doctor import Check, Report
+from osler.app.config import Settings, render_template
+from osler.app.doctor import Check, DoctorReport
 from osler.kb.encoders import base
 from osler.llm.local import quantise, weights
 
 
 def test_init_writes_a_file_that_can_be_read(osler: Any, folder: Path) -> None:
     assert osler("init").stdout == "osler.toml written; next: osler doctor\n"
-    assert (folder / "osler.toml").read_text("utf-8") == template()
+    assert (folder / "osler.toml").read_text("utf-8") == render_template()
     assert osler("config", "check").exit_code == 0
 
 
@@ -52,10 +52,10 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[Check]:
     """What the checks find."""
     results = [Check("settings", "pass", "read"), Check("model", "warn", "slow", "wait")]
 
-    def examine(_: Settings) -> Report:
-        return Report(tuple(results), (), ())
+    def examine(_: Settings) -> DoctorReport:
+        return DoctorReport(tuple(results), (), ())
 
-    monkeypatch.setattr(doctor, "examine", examine)
+    monkeypatch.setattr(doctor, "run_doctor", examine)
     return results
 
 
@@ -77,9 +77,9 @@ def test_a_failed_check_ends_with_1_and_says_how_to_mend_it(osler: Any, found: l
 
 
 def test_models_are_fetched_and_named(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "fetch", lambda *, progress: [Path("a.gguf")])
+    monkeypatch.setattr(weights, "fetch_weights", lambda *, progress: [Path("a.gguf")])
     monkeypatch.setattr(quantise, "default_gguf", lambda: Path("a.q8.gguf"))
-    monkeypatch.setattr(base, "MiniLM", lambda: None)
+    monkeypatch.setattr(base, "MiniLMEncoder", lambda: None)
     assert osler("download-models").stdout == "a.gguf\na.q8.gguf\n"
     document = json.loads(osler("download-models", "--json").stdout)
     assert document == {"files": ["a.gguf", "a.q8.gguf"]}

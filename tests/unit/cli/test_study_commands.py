@@ -13,7 +13,7 @@ import pytest
 from osler.app import wiring
 from osler.app.config import Role, Settings
 from osler.llm.core.base import Completion, Message, Sampling, Scored
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import ScriptedRetriever, tokens_of
 from osler.types import Passage, Usage
@@ -55,19 +55,21 @@ class Expert:
 @pytest.fixture(autouse=True)
 def expert(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     (folder / "osler.toml").write_text(SERVER, encoding="utf-8")
-    ready = wiring.Ready(Expert(), constrains=False)
+    ready = wiring.LoadedModel(Expert(), constrains=False)
 
-    async def cast(settings: Settings, roles: Iterable[Role]) -> dict[Role, wiring.Ready]:
+    async def cast(settings: Settings, roles: Iterable[Role]) -> dict[Role, wiring.LoadedModel]:
         return dict.fromkeys(roles, ready)
 
     async def live(settings: Settings) -> wiring.Parts:
         found = ScriptedRetriever({"": [Passage("book:h#0", FACT, "book", "Hernia")]})
         models = await cast(settings, wiring.roles_of(settings))
-        return wiring.Parts(models, lambda *_: found, Overlap(), Overlap(), ("book",))
+        return wiring.Parts(
+            models, lambda *_: found, OverlapRelevance(), OverlapRelevance(), ("book",)
+        )
 
-    monkeypatch.setattr(wiring, "cast", cast)
-    monkeypatch.setattr(wiring, "live", live)
-    monkeypatch.setattr(wiring, "encoder", lambda settings: HashingEncoder())
+    monkeypatch.setattr(wiring, "load_roles", cast)
+    monkeypatch.setattr(wiring, "live_parts", live)
+    monkeypatch.setattr(wiring, "load_encoder", lambda settings: HashingEncoder())
 
 
 def noise_set(n: int, relevant: list[str]) -> str:

@@ -39,10 +39,10 @@ def teacher(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
     }
     one = KeyedModel(replies)
 
-    async def cast(_: object, roles: Sequence[str]) -> dict[str, models.Ready]:
-        return {role: models.Ready(one) for role in roles}
+    async def cast(_: object, roles: Sequence[str]) -> dict[str, models.LoadedModel]:
+        return {role: models.LoadedModel(one) for role in roles}
 
-    monkeypatch.setattr(teaching, "cast", cast)
+    monkeypatch.setattr(teaching, "load_roles", cast)
     for place in (wiring, teaching):
         monkeypatch.setattr(place, "encoder", lambda _: HashingEncoder())
     return one
@@ -187,13 +187,13 @@ def test_a_recogniser_is_trained_into_the_knowledge_base_and_links(
     assert json.loads(log[0])["n"] == 1
     from osler.graph.items import Name, Relation
     from osler.graph.store import Graph
-    from osler.train.recognise.link import Linking
+    from osler.train.recognise.link import RecognisedNames
 
     with Graph.create(Path(document["folder"]).parent) as graph:
         graph.add((Name("T:1", "zo3xin"), Name("T:2", "tea"), Relation("T:1", "is", "T:2")))
-        found = graphs.recogniser_of(graph)
-        assert isinstance(found, Linking)
-        assert [m.concepts for m in found.mentions("She took zo3xin and rests")] == [("T:1",)]
+        found = graphs.open_recogniser(graph)
+        assert isinstance(found, RecognisedNames)
+        assert [m.concepts for m in found.find_mentions("She took zo3xin and rests")] == [("T:1",)]
 
 
 def test_a_recogniser_of_unmarked_texts_is_refused(osler: Any, folder: Path) -> None:

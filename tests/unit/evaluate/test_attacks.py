@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.errors import MalformedSource
 from osler.evaluate.attacks import (
     KINDS,
     NOISES,
-    Attacked,
+    AttackedRetriever,
+    AttackState,
     Kind,
     Noise,
-    Shot,
     Target,
-    attack,
-    cell,
     read_targets,
+    run_attack,
+    summarize_cell,
 )
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Unmonitored
 from osler.methods.tcrag.moves import AnyMove
-from osler.methods.tcrag.tools import DOC_RAG, Search
+from osler.methods.tcrag.tools import DOC_RAG, SearchTool
 from osler.testing.scripted import ScriptedRetriever
 from osler.trace import Solver
 from osler.types import Passage, Question, Retriever
@@ -65,9 +65,9 @@ def build(retriever: Retriever) -> Solver:
     model = Expert()
     return TuringMachine(
         model,
-        (Search(DOC_RAG, retriever, ("research",)),),
+        (SearchTool(DOC_RAG, retriever, ("research",)),),
         Unmonitored(),
-        Written(),
+        WrittenComposer(),
         AnyMove(frozenset({DOC_RAG})),
         sigma=10,
     )
@@ -78,7 +78,7 @@ def build(retriever: Retriever) -> Solver:
 async def test_an_expert_backtracks_from_a_replacement_and_sums_up_a_mixture(
     kind: Kind, noise: Noise
 ) -> None:
-    (outcome,) = await attack(build, [TARGET], kind, noise)
+    (outcome,) = await run_attack(build, [TARGET], kind, noise)
     assert outcome.attacked
     assert outcome.right
     assert outcome.backtracked is (kind == "structural")
@@ -87,8 +87,8 @@ async def test_an_expert_backtracks_from_a_replacement_and_sums_up_a_mixture(
 
 async def test_only_the_first_call_of_a_run_is_attacked() -> None:
     honest = ScriptedRetriever({"": [FACT]})
-    shot = Shot()
-    attacked = Attacked(honest, "structural", [FAR], shot)
+    shot = AttackState()
+    attacked = AttackedRetriever(honest, "structural", [FAR], shot)
     first = await attacked.search("x", k=5)
     second = await attacked.search("x", k=5)
     assert [hit.passage for hit in first] == [FAR]
@@ -96,23 +96,25 @@ async def test_only_the_first_call_of_a_run_is_attacked() -> None:
 
 
 async def test_a_partial_attack_stands_after_the_results() -> None:
-    attacked = Attacked(ScriptedRetriever({"": [FACT]}), "partial", [FAR, NEAR], Shot())
+    attacked = AttackedRetriever(
+        ScriptedRetriever({"": [FACT]}), "partial", [FAR, NEAR], AttackState()
+    )
     hits = await attacked.search("x", k=5)
     assert [(hit.passage, hit.rank) for hit in hits] == [(FACT, 1), (FAR, 2), (NEAR, 3)]
 
 
 async def test_a_target_without_such_noise_is_left_out() -> None:
     bare = Target(TARGET.question, "A", (FACT,), (), (FAR,))
-    assert await attack(build, [bare], "partial", "relevant") == []
+    assert await run_attack(build, [bare], "partial", "relevant") == []
 
 
 def test_mixed_noise_takes_turns() -> None:
-    assert TARGET.noise("mixed") == (NEAR, FAR)
+    assert TARGET.noise_of("mixed") == (NEAR, FAR)
 
 
 async def test_a_cell_counts_shares_with_intervals() -> None:
-    outcomes = await attack(build, [TARGET] * 4, "structural", "relevant")
-    found = cell("structural", "relevant", outcomes)
+    outcomes = await run_attack(build, [TARGET] * 4, "structural", "relevant")
+    found = summarize_cell("structural", "relevant", outcomes)
     assert (found.backtrack.value, found.summary.value, found.em.value) == (1.0, 0.0, 1.0)
     assert found.em.n == 4
     assert found.em.low == pytest.approx(0.5101, abs=1e-4)

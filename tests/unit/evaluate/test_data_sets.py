@@ -10,24 +10,24 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig, MalformedSource, OslerError
-from osler.evaluate.datasets import DATA_SETS, Loaded, load, read_qrels
+from osler.evaluate.datasets import DATA_SETS, LoadedDataset, load_dataset, read_qrels
 from osler.evaluate.datasets.base import json_records
-from osler.evaluate.datasets.clinical import labels
+from osler.evaluate.datasets.clinical import read_labels
 from osler.evaluate.datasets.longform import inline_options
 
 GOLDEN: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "golden" / "datasets.json").read_text(encoding="utf-8")
 )
-_LOADED: dict[str, Loaded] = {}
+_LOADED: dict[str, LoadedDataset] = {}
 
 
 def questions(shared_data: Path) -> Path:
     return shared_data / "A_questions"
 
 
-def loaded(name: str, folder: Path) -> Loaded:
+def loaded(name: str, folder: Path) -> LoadedDataset:
     if name not in _LOADED:
-        _LOADED[name] = load(name, folder)
+        _LOADED[name] = load_dataset(name, folder)
     return _LOADED[name]
 
 
@@ -59,7 +59,7 @@ def test_the_official_key_of_cmb_is_read(shared_data: Path) -> None:
     path = questions(shared_data) / "cmb_exam" / "CMB-test-choice-answer.json"
     rows = list(json_records(path))
     assert len(rows) == told(shared_data)["cmb_exam/CMB-test-choice-answer.json"]
-    assert all(row.text("answer") for row in rows)
+    assert all(row.text_of("answer") for row in rows)
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -200,7 +200,7 @@ def test_a_file_that_is_not_there_is_named(name: str, tmp_path: Path) -> None:
     if name == "medicationqa":
         pytest.importorskip("openpyxl")
     with pytest.raises(MalformedSource) as refused:
-        load(name, tmp_path)
+        load_dataset(name, tmp_path)
     assert any(file in refused.value.message for file in DATA_SETS[name].files)
 
 
@@ -258,8 +258,8 @@ def test_fifty_options_go_on_with_small_letters() -> None:
 
 
 def test_labels_without_commas_between_them_are_still_apart() -> None:
-    assert labels("Choose from ['a b' 'c', \"d\"]. One word.") == ("a b", "c", "d")
-    assert labels("True or not?") == ("True", "False")
+    assert read_labels("Choose from ['a b' 'c', \"d\"]. One word.") == ("a b", "c", "d")
+    assert read_labels("True or not?") == ("True", "False")
 
 
 def test_a_workbook_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -280,4 +280,4 @@ def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, text: str) -> None
 
 def test_an_unknown_data_set_gets_a_hint() -> None:
     with pytest.raises(BadConfig, match="did you mean 'medqa-us'"):
-        load("medqa_us", Path())
+        load_dataset("medqa_us", Path())

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from osler.errors import BadRun
-from osler.evaluate.export import HARNESSES, export
-from osler.evaluate.export.write import Part, row
+from osler.evaluate.export import HARNESSES, export_tasks
+from osler.evaluate.export.write import ExportedTask, make_export_row
 from osler.evaluate.sample import Gold, Kind, Sample
 from osler.types import Language, Question
 
@@ -30,7 +30,8 @@ def sample(kind: Kind, number: int) -> Sample:
 
 KINDS: tuple[Kind, ...] = ("choice", "choices", "short", "long")
 PARTS = [
-    Part(f"made-{kind}", kind, [sample(kind, n) for n in range(3)], "d" * 64) for kind in KINDS
+    ExportedTask(f"made-{kind}", kind, [sample(kind, n) for n in range(3)], "d" * 64)
+    for kind in KINDS
 ]
 
 
@@ -38,10 +39,12 @@ PARTS = [
 def test_every_sample_is_written_once_and_nothing_names_where_it_lies(
     harness: Any, tmp_path: Path
 ) -> None:
-    made = export(PARTS, harness, tmp_path / "out")
+    made = export_tasks(PARTS, harness, tmp_path / "out")
     for part in PARTS:
         lines = (tmp_path / "out" / f"{part.slug}.jsonl").read_text(encoding="utf-8").splitlines()
-        assert [json.loads(line) for line in lines] == [row(one) for one in part.samples]
+        assert [json.loads(line) for line in lines] == [
+            make_export_row(one) for one in part.samples
+        ]
     for path in made:
         text = path.read_text(encoding="utf-8")
         assert str(tmp_path) not in text
@@ -50,15 +53,15 @@ def test_every_sample_is_written_once_and_nothing_names_where_it_lies(
 
 
 def test_a_row_says_what_is_asked_and_what_is_right() -> None:
-    one = row(sample("choices", 7))
+    one = make_export_row(sample("choices", 7))
     assert one["prompt"].endswith("C. x | y\n答案（只写所有正确选项的字母）：")
     assert (one["gold"], one["right"], one["letters"]) == (["A", "C"], 0, ["A", "B", "C"])
-    assert row(sample("short", 7))["golds"] == ["adrenaline", "epinephrine"]
+    assert make_export_row(sample("short", 7))["golds"] == ["adrenaline", "epinephrine"]
 
 
 def test_one_task_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadRun, match="two tasks have one name"):
-        export([PARTS[0], PARTS[0]], "inspect", tmp_path)
+        export_tasks([PARTS[0], PARTS[0]], "inspect", tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -66,7 +69,7 @@ def test_lm_evaluation_harness_loads_the_tasks_and_scores_them(tmp_path: Path) -
     """Its own dummy model answers by chance, so that every task runs to its score."""
     evaluator = pytest.importorskip("lm_eval.evaluator", reason="lm-eval is not installed")
     managers = pytest.importorskip("lm_eval.tasks")
-    export(PARTS, "lm-eval", tmp_path)
+    export_tasks(PARTS, "lm-eval", tmp_path)
     manager = managers.TaskManager(include_path=str(tmp_path), include_defaults=False)
     slugs = [part.slug for part in PARTS]
     found = evaluator.simple_evaluate(
@@ -81,7 +84,7 @@ def test_lm_evaluation_harness_loads_the_tasks_and_scores_them(tmp_path: Path) -
         tried = found["samples"][part.slug]
         assert [one["doc"]["id"] for one in tried] == [one.id for one in part.samples]
     first = found["samples"]["osler_made_choice"][0]
-    assert first["doc"]["prompt"] == row(PARTS[0].samples[0])["prompt"]
+    assert first["doc"]["prompt"] == make_export_row(PARTS[0].samples[0])["prompt"]
     assert str(first["target"]) == "1"
     assert len(first["arguments"]) == 3
     context = next(iter(first["arguments"]))
@@ -94,7 +97,7 @@ def test_inspect_loads_the_tasks_and_scores_them(tmp_path: Path) -> None:
     """Its own mock model says the same to everything: right where that is right."""
     inspect = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
     models = pytest.importorskip("inspect_ai.model")
-    export(PARTS, "inspect", tmp_path)
+    export_tasks(PARTS, "inspect", tmp_path)
     for part, said, score in (
         (PARTS[0], "ANSWER: B", 1.0),
         (PARTS[0], "ANSWER: A", 0.0),

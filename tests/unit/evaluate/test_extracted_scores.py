@@ -5,15 +5,21 @@ from __future__ import annotations
 import annotated
 import pytest
 
-from osler.evaluate.metrics.extracted import LEVELS, Annotated, Hits, hits, measured
+from osler.evaluate.metrics.extracted import (
+    LEVELS,
+    AnnotatedChunk,
+    LevelHits,
+    count_hits,
+    score_extraction,
+)
 from osler.extract.anchor import Anchors
-from osler.extract.items import Entity, Relation
+from osler.extract.items import Entity, EntityRelation
 from osler.extract.patterns import PREDICATES
-from osler.extract.schema import medicine
-from osler.graph.normal import normal
+from osler.extract.schema import medicine_schema
+from osler.graph.normal import normalize_name
 from osler.types import Passage
 
-CHUNK = Annotated(
+CHUNK = AnnotatedChunk(
     Passage("a:1#0", "Aspirin treats Fever and pain.", "a", ""),
     (("Aspirin", "Drug"), ("fever", "Symptom"), ("pain", "Symptom")),
     (("Aspirin", "is used to treat", "fever"), ("Aspirin", "is used to treat", "pain")),
@@ -25,29 +31,31 @@ def test_names_types_pairs_and_predicates_are_counted_apart() -> None:
         Entity("ASPIRIN", "Drug", 0, 7),
         Entity("Fever", "Disease", 15, 20),
         Entity("treats", "", 8, 14),
-        Relation("fever", "is caused by", "aspirin", 0, 20),
-        Relation("Aspirin", "is used to treat", "pain", 0, 29),
+        EntityRelation("fever", "is caused by", "aspirin", 0, 20),
+        EntityRelation("Aspirin", "is used to treat", "pain", 0, 29),
     )
-    assert hits(CHUNK, found) == {
-        "name": Hits(2, 3, 3),
-        "name and type": Hits(1, 3, 3),
-        "pair": Hits(2, 2, 2),
-        "pair and predicate": Hits(1, 2, 2),
+    assert count_hits(CHUNK, found) == {
+        "name": LevelHits(2, 3, 3),
+        "name and type": LevelHits(1, 3, 3),
+        "pair": LevelHits(2, 2, 2),
+        "pair and predicate": LevelHits(1, 2, 2),
     }
-    assert hits(CHUNK, ()) == {level: Hits(0, 0, 2 + (level in LEVELS[:2])) for level in LEVELS}
+    assert count_hits(CHUNK, ()) == {
+        level: LevelHits(0, 0, 2 + (level in LEVELS[:2])) for level in LEVELS
+    }
 
 
 def test_figures_are_over_all_names_of_all_chunks() -> None:
-    found = measured([Hits(2, 3, 4), Hits(1, 1, 4)])
+    found = score_extraction([LevelHits(2, 3, 4), LevelHits(1, 1, 4)])
     assert found.precision.value == pytest.approx(3 / 4)
     assert found.recall.value == pytest.approx(3 / 8)
     assert found.f1.value == pytest.approx(2 * 3 / (4 + 8))
     assert found.precision.low == pytest.approx(2 / 3)
     assert found.precision.high == 1.0
-    nothing = measured([Hits(0, 0, 0)])
+    nothing = score_extraction([LevelHits(0, 0, 0)])
     assert (nothing.precision.value, nothing.recall.value, nothing.f1.value) == (0, 0, 0)
     with pytest.raises(ValueError, match="no chunks"):
-        measured([])
+        score_extraction([])
 
 
 def test_thirty_chunks_are_annotated_with_what_stands_in_them() -> None:
@@ -56,12 +64,12 @@ def test_thirty_chunks_are_annotated_with_what_stands_in_them() -> None:
     for chunk in chunks:
         language, text = chunk.passage.language, chunk.passage.text
         assert 60 <= len(text.split() if language == "en" else text) <= 140
-        names = [normal(name) for name, _ in chunk.entities]
+        names = [normalize_name(name) for name, _ in chunk.entities]
         assert len(set(names)) == len(names)
-        assert all(Anchors(text).first(name) for name, _ in chunk.entities)
-        assert {type_ for _, type_ in chunk.entities} <= set(medicine().types)
+        assert all(Anchors(text).first_span(name) for name, _ in chunk.entities)
+        assert {type_ for _, type_ in chunk.entities} <= set(medicine_schema().types)
         for subject, predicate, object_ in chunk.relations:
-            assert {normal(subject), normal(object_)} <= set(names)
+            assert {normalize_name(subject), normalize_name(object_)} <= set(names)
             assert predicate in PREDICATES[language]
 
 

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from osler.evaluate.datasets import DATA_SETS, load
+from osler.evaluate.datasets import DATA_SETS, load_dataset
 from osler.evaluate.sample import Sample
 
 Seen = tuple[str | None, str | list[str], int]
@@ -262,7 +262,7 @@ def test_another_reading_of_the_files_finds_the_same_ids_gold_and_options(
     name: str, shared_data: Path
 ) -> None:
     folder = shared_data / "A_questions"
-    found = load(name, folder).samples
+    found = load_dataset(name, folder).samples
     seen = list(READERS[name](folder))
     assert len(found) == len(seen)
     for sample, (id, gold, options) in zip(found, seen, strict=True):

@@ -10,31 +10,31 @@ import pytest
 
 from osler.errors import BadRun, MalformedOutput, MalformedSource
 from osler.evaluate import plan as planning
-from osler.evaluate.agreement import against, weighted_kappa
-from osler.evaluate.judged import Form, Judgement, Judging, read_judgements
+from osler.evaluate.agreement import compare_with_people, weighted_kappa
+from osler.evaluate.judged import Form, Judgement, JudgingRun, read_judgements
 from osler.evaluate.judges import NO_DOCUMENTS, Judge, marks_grammar, parse_marks
-from osler.evaluate.log import Writer
+from osler.evaluate.log import LogWriter
 from osler.evaluate.metrics.rubric import DIMENSIONS
 from osler.evaluate.metrics.several import Entailment
-from osler.evaluate.plan import Plan, Task
-from osler.evaluate.record import Cited, Outcome, Record, Said
-from osler.evaluate.report import build, render_html, render_markdown
+from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler.evaluate.record import RecordedEvidence, RecordedOutcome, RecordedStatement, SampleRecord
+from osler.evaluate.report import build_report, render_html, render_markdown
 from osler.evaluate.sample import Gold, Kind, Sample
 from osler.testing.scripted import ScriptedModel, TextOnly
 from osler.trace import FormNode, FormsPlanned, Run
 from osler.types import Question
 
 LABELS = ("rag:sampling.seed=1", "rag:sampling.seed=2", "cot")
-CITED = (Cited("book:a#0", "Anaphylaxis", "A1", "Adrenaline is first."),)
+CITED = (RecordedEvidence("book:a#0", "Anaphylaxis", "A1", "Adrenaline is first."),)
 
 
-def tried(label: str, id: str, text: str, kind: Kind = "long") -> Record:
+def tried(label: str, id: str, text: str, kind: Kind = "long") -> SampleRecord:
     question = Question(id, f"What is given for {id}?")
     sample = Sample("liveqa", kind, question, Gold((), ("Adrenaline into the thigh.",)))
-    said = tuple(Said(part) for part in text.split("|") if part)
+    said = tuple(RecordedStatement(part) for part in text.split("|") if part)
     cited = () if label == "cot" else CITED
-    outcome = Outcome(text=text, statements=said, evidence=cited)
-    return Record(label, sample, "done", "2026-01-01T00:00:00", 1.0, 0, outcome)
+    outcome = RecordedOutcome(text=text, statements=said, evidence=cited)
+    return SampleRecord(label, sample, "done", "2026-01-01T00:00:00", 1.0, 0, outcome)
 
 
 @pytest.fixture
@@ -42,23 +42,25 @@ def log(tmp_path: Path) -> Path:
     """RAG under two seeds and CoT, on two questions with a reference text."""
     folder = tmp_path / "log"
     entrants = {
-        label: planning.entrant(
+        label: planning.make_entrant(
             label,
             {"strategy": {"kind": label[:3]}, "sampling": {"seed": seed, "temperature": 0.7}},
         )
         for label, seed in zip(LABELS, (1, 2, 1), strict=True)
     }
-    task = Task("liveqa", "long", "d" * 64, 2, 2)
-    planning.keep(
+    task = EvaluatedTask("liveqa", "long", "d" * 64, 2, 2)
+    planning.save_plan(
         folder,
-        Plan(0, {"liveqa": task}, entrants, {label: {"liveqa": 2} for label in LABELS}, "0.1"),
+        EvaluationPlan(
+            0, {"liveqa": task}, entrants, {label: {"liveqa": 2} for label in LABELS}, "0.1"
+        ),
     )
-    with Writer(folder, "w") as writer:
+    with LogWriter(folder, "w") as writer:
         for label in LABELS:
             for id in ("shock", "hives"):
                 node = FormNode(1, "Retrieval", f"What for {id}?", "Retrieval(…)", ())
-                trace = writer.trace([FormsPlanned((node,))])
-                writer.record(replace(tried(label, id, f"Give it for {id}."), trace=trace))
+                trace = writer.write_trace([FormsPlanned((node,))])
+                writer.write_record(replace(tried(label, id, f"Give it for {id}."), trace=trace))
     return folder
 
 
@@ -69,13 +71,15 @@ def one_file(folder: Path) -> Path:
 
 async def made(folder: Path, form: Form, model: object, **more: int) -> list[Judgement]:
     judge = Judge(model)  # type: ignore[arg-type]
-    return [one async for one in Judging(folder, form, judge, **more).run()]
+    return [one async for one in JudgingRun(folder, form, judge, **more).run()]
 
 
 async def test_marks_are_asked_with_reference_and_documents_and_paid_for() -> None:
     reply = "Good. <marks>relevance 4, completeness 3, proficiency 5, interpretability 2</marks>"
     model, run = ScriptedModel([reply]), Run()
-    found = await Judge(model).marks("Why?", "the reference", "the answer", ["the source"], run)
+    found = await Judge(model).give_marks(
+        "Why?", "the reference", "the answer", ["the source"], run
+    )
     assert found == dict(zip(DIMENSIONS, (4, 3, 5, 2), strict=True))
     asked = model.seen[0][0].content
     assert all(word in asked for word in ("the reference", "the answer", "the source"))
@@ -84,7 +88,7 @@ async def test_marks_are_asked_with_reference_and_documents_and_paid_for() -> No
 
 async def test_an_answer_without_documents_has_no_interpretability() -> None:
     model = ScriptedModel(["<marks>relevance 4, completeness 3, proficiency 5</marks>"])
-    found = await Judge(model).marks("为什么？", "参考", "答案", [], Run(), "zh")
+    found = await Judge(model).give_marks("为什么？", "参考", "答案", [], Run(), "zh")
     assert found == {"relevance": 4, "completeness": 3, "proficiency": 5}
     assert "可解释性" not in model.seen[0][0].content
 
@@ -114,13 +118,13 @@ def test_what_the_grammar_of_marks_lets_through_is_read() -> None:
 
 async def test_a_verdict_that_cannot_be_read_is_none_and_is_paid_for_too() -> None:
     model, run = ScriptedModel(["perhaps"] * 3), Run()
-    assert await Judge(model).right("Who?", ["Ann"], "Bob", run) is None
+    assert await Judge(model).is_right("Who?", ["Ann"], "Bob", run) is None
     assert run.usage.calls == 3
 
 
 async def test_entailment_is_a_probability_where_the_model_scores() -> None:
     model = ScriptedModel([], scores={"A": 0.6, "B": 0.2, "C": 0.1})
-    found = await Judge(model).entailment("It is given.", "Give it.", Run())
+    found = await Judge(model).score_entailment("It is given.", "Give it.", Run())
     assert found is not None
     assert isclose(found.entails, 0.6)
     assert isclose(found.share, 0.75)
@@ -129,8 +133,8 @@ async def test_entailment_is_a_probability_where_the_model_scores() -> None:
 async def test_entailment_is_said_where_it_cannot_be_scored() -> None:
     model = TextOnly(ScriptedModel(["<answer>B</answer>", "<answer>C</answer>"]))
     judge = Judge(model, constrains=True)
-    assert await judge.entailment("a", "b", Run()) == Entailment(0.0, 1.0)
-    assert await judge.entailment("a", "b", Run(), "zh") == Entailment(0.0, 0.0)
+    assert await judge.score_entailment("a", "b", Run()) == Entailment(0.0, 1.0)
+    assert await judge.score_entailment("a", "b", Run(), "zh") == Entailment(0.0, 0.0)
 
 
 async def test_correctness_is_judged_once_and_shown_in_the_report(log: Path) -> None:
@@ -141,7 +145,7 @@ async def test_correctness_is_judged_once_and_shown_in_the_report(log: Path) -> 
     assert await made(log, "correct", ScriptedModel([])) == []
     other = ScriptedModel(["<answer>no</answer>"] * 6, name="another judge")
     assert len(await made(log, "correct", other)) == 6
-    report = build(log)
+    report = build_report(log)
     assert {(one.judge, one.strategy) for one in report.judged} == {
         (judge, label) for judge in ("scripted", "another judge") for label in LABELS
     }
@@ -165,7 +169,7 @@ async def test_stability_pairs_runs_that_differ_in_their_seed_alone(log: Path) -
     assert [one.key.strategy for one in found] == ["rag", "rag"]
     assert found[0].values == {"stable": 1.0, "alike": 1.0}
     assert found[1].values == {"alike": 1.0}
-    (row,) = build(log).judged
+    (row,) = build_report(log).judged
     assert (row.unread, row.usage.calls) == (1, 4)
     assert "What for hives?" in model.seen[0][-1].content
 
@@ -210,7 +214,7 @@ async def test_a_judge_is_held_against_people_mark_by_mark(log: Path) -> None:
     people = log.parent / "people.csv"
     rows = [f"{LABELS[0]},liveqa,{id},{who},{mark},3,1,-" for id, who, mark in RATED]
     people.write_text(PEOPLE + "\n".join([*rows, "rag,liveqa,other,ann,5,5,5,5"]), encoding="utf-8")
-    found = {one.dimension: one for one in against(log, people).marked}
+    found = {one.dimension: one for one in compare_with_people(log, people).marked}
     assert found.keys() == set(NO_DOCUMENTS)  # people gave no interpretability
     one = found["relevance"]
     assert (one.n, one.near, one.higher) == (3, 1.0, 0.0)
@@ -239,7 +243,7 @@ async def test_verdicts_of_people_give_precision_and_recall(log: Path) -> None:
         "cot,liveqa,shock,ann,yes",
     ]
     people.write_text("\n".join(rows), encoding="utf-8")
-    (found,) = against(log, people).graded
+    (found,) = compare_with_people(log, people).graded
     assert (found.agreement.accuracy, found.agreement.precision, found.agreement.recall) == (
         0.5,
         1.0,
@@ -247,11 +251,11 @@ async def test_verdicts_of_people_give_precision_and_recall(log: Path) -> None:
     )
     people.write_text("\n".join([*rows, "cot,liveqa,hives,bob,maybe"]), encoding="utf-8")
     with pytest.raises(MalformedSource, match=r"people\.csv:4: 'maybe' is neither yes nor no"):
-        against(log, people)
+        compare_with_people(log, people)
 
 
 async def test_people_who_judged_other_answers_are_told_apart(log: Path) -> None:
     people = log.parent / "people.csv"
     people.write_text("strategy,task,id,rater,verdict\ncot,liveqa,hives,ann,yes", encoding="utf-8")
     with pytest.raises(BadRun, match=r"no answer of .* was judged"):
-        against(log, people)
+        compare_with_people(log, people)

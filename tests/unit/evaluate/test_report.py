@@ -11,32 +11,38 @@ import pytest
 from osler.errors import BadRun
 from osler.evaluate import measures
 from osler.evaluate import plan as planning
-from osler.evaluate.compare import compare
-from osler.evaluate.log import Writer
-from osler.evaluate.measures import BY_NAME, MEASURES, value
+from osler.evaluate.compare import compare_logs
+from osler.evaluate.log import LogWriter
+from osler.evaluate.measures import BY_NAME, MEASURES, measure_value
 from osler.evaluate.metrics.several import relative_drop
-from osler.evaluate.plan import Plan, Task
-from osler.evaluate.record import Cited, Outcome, Record, Said, Status
-from osler.evaluate.report import build, render_html, render_markdown
+from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler.evaluate.record import (
+    RecordedEvidence,
+    RecordedOutcome,
+    RecordedStatement,
+    SampleRecord,
+    Status,
+)
+from osler.evaluate.report import build_report, render_html, render_markdown
 from osler.evaluate.sample import Gold, Sample
-from osler.evaluate.statistics import holm, mcnemar, paired, permutation
+from osler.evaluate.statistics import holm, mcnemar, paired_test, permutation
 from osler.trace import Noted
 from osler.types import Question, Usage
 
 HOSTILE = '<script>alert(1)</script> & "quoted" 糖尿病？'
 
 
-def record(strategy: str, number: int, option: str | None, *, error: str = "") -> Record:
+def record(strategy: str, number: int, option: str | None, *, error: str = "") -> SampleRecord:
     question = Question(f"q{number:02d}", f"Case {number}: {HOSTILE}", ("yes", "no"))
     sample = Sample("pubmedqa", "choice", question, Gold(("A",), (), ("PMID:7",)))
-    outcome = Outcome(
+    outcome = RecordedOutcome(
         option,
         "Because [1].",
         "grounded",
         "converged",
         "said so",
-        (Said("Because.", (1,)),),
-        (Cited("research:pubmed_7_0#0", "A title", "PMID:7", "quote"),),
+        (RecordedStatement("Because.", (1,)),),
+        (RecordedEvidence("research:pubmed_7_0#0", "A title", "PMID:7", "quote"),),
         ("research:pubmed_8_0#0", "research:pubmed_7_0#0"),
         ("answer/letters@abc",),
         0.9 if option == "A" else 0.3,
@@ -44,7 +50,9 @@ def record(strategy: str, number: int, option: str | None, *, error: str = "") -
     )
     status: Status = "failed" if error else "done"
     when = "2026-01-01T00:00:00"
-    return Record(strategy, sample, status, when, 1.5, 0, Outcome() if error else outcome, error)
+    return SampleRecord(
+        strategy, sample, status, when, 1.5, 0, RecordedOutcome() if error else outcome, error
+    )
 
 
 @pytest.fixture
@@ -54,23 +62,23 @@ def log(tmp_path: Path) -> Path:
     settings = {"strategy": {"kind": "direct"}, "sampling": {"seed": 3}}
     entrants = {}
     for label, kind in (("direct", "direct"), ("rag:k=5", "rag")):
-        found = planning.entrant(label, {**settings, "strategy": {"kind": kind}})
+        found = planning.make_entrant(label, {**settings, "strategy": {"kind": kind}})
         entrants[label] = replace(found, models={"reader": "tiny"}, snapshot="snap1")
-    task = Task("pubmedqa", "choice", "d" * 64, 14, 12, {"no gold option": 2})
+    task = EvaluatedTask("pubmedqa", "choice", "d" * 64, 14, 12, {"no gold option": 2})
     asked = {"direct": {"pubmedqa": 10}, "rag:k=5": {"pubmedqa": 12}}
-    planning.keep(folder, Plan(0, {"pubmedqa": task}, entrants, asked, "0.1"))
-    with Writer(folder, "w") as writer:
+    planning.save_plan(folder, EvaluationPlan(0, {"pubmedqa": task}, entrants, asked, "0.1"))
+    with LogWriter(folder, "w") as writer:
         for number in range(10):
             for strategy, rights in (("direct", 4), ("rag:k=5", 9)):
                 made = record(strategy, number, "A" if number < rights else "B")
-                trace = writer.trace([Noted(f"note {HOSTILE}")])
-                writer.record(replace(made, trace=trace))
-        writer.record(record("rag:k=5", 10, None, error="ModelUnreachable: away"))
+                trace = writer.write_trace([Noted(f"note {HOSTILE}")])
+                writer.write_record(replace(made, trace=trace))
+        writer.write_record(record("rag:k=5", 10, None, error="ModelUnreachable: away"))
     return folder
 
 
 def test_the_figures_are_those_of_the_records(log: Path) -> None:
-    report = build(log)
+    report = build_report(log)
     direct, rag = report.cells
     assert direct.estimates["accuracy"].value == pytest.approx(0.4)
     assert rag.estimates["accuracy"].value == pytest.approx(0.9)
@@ -85,7 +93,7 @@ def test_the_figures_are_those_of_the_records(log: Path) -> None:
 
 
 def test_the_paired_test_sees_what_changed(log: Path) -> None:
-    (one,) = build(log).compared
+    (one,) = build_report(log).compared
     assert (one.first, one.second, one.change.n) == ("direct", "rag:k=5", 10)
     assert one.change.value == pytest.approx(0.5)
     assert one.p == one.corrected == pytest.approx(2 * 0.5**5)
@@ -94,7 +102,7 @@ def test_the_paired_test_sees_what_changed(log: Path) -> None:
 
 
 def test_the_markdown_says_what_was_measured_how_and_what_is_left_out(log: Path) -> None:
-    text = render_markdown(build(log))
+    text = render_markdown(build_report(log))
     assert "| rag:k=5 | 90.0 [59.6, 98.2] | 90.0 |" in text
     assert "Omni-RAG Table 4, No Retrieval | 34.60 | 40.0" in text
     assert "Qwen2.5-7B-Instruct there, tiny here; n = 10" in text
@@ -106,61 +114,61 @@ def test_the_markdown_says_what_was_measured_how_and_what_is_left_out(log: Path)
 
 
 def test_the_page_has_no_script_and_loads_nothing(log: Path) -> None:
-    page = render_html(build(log), lambda events: [str(event) for event in events])
+    page = render_html(build_report(log), lambda events: [str(event) for event in events])
     assert "<script" not in page
     assert not re.search(r"(?:src|href)=\"(?!#)", page)
     assert "note &lt;script&gt;" in page
 
 
 def test_failures_come_first(log: Path) -> None:
-    page = render_html(build(log))
+    page = render_html(build_report(log))
     shown = re.findall(r'id="s-rag:k=5-pubmedqa-(q\d\d)"', page)
     assert shown[:3] == ["q10", "q09", "q00"]
 
 
 def test_a_measure_that_fails_fails_the_report_by_name(log: Path) -> None:
-    def broken(record: Record) -> float:
+    def broken(record: SampleRecord) -> float:
         raise ZeroDivisionError("nothing to divide")
 
     found = [replace(m, of=broken) if m.name == "mrr" else m for m in MEASURES]
     with pytest.raises(BadRun, match="'mrr' failed on pubmedqa q00 under direct: ZeroDivision"):
-        build(log, measures=found)
+        build_report(log, measures=found)
 
 
 def test_an_empty_log_has_no_report(log: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
-    planning.keep(empty, planning.read(log))
+    planning.save_plan(empty, planning.read_plan(log))
     with pytest.raises(BadRun, match="holds no sample yet"):
-        build(empty)
+        build_report(empty)
     with pytest.raises(BadRun, match="is no log folder"):
-        build(tmp_path / "nothing")
+        build_report(tmp_path / "nothing")
 
 
 def test_logs_without_a_common_sample_cannot_be_compared(log: Path, tmp_path: Path) -> None:
     with pytest.raises(BadRun, match="is no log folder"):
-        compare(log, tmp_path / "nothing")
+        compare_logs(log, tmp_path / "nothing")
     (tmp_path / "other").mkdir()
     with pytest.raises(BadRun, match="no sample in common"):
-        compare(log, tmp_path / "other")
+        compare_logs(log, tmp_path / "other")
 
 
 def test_an_unparsed_choice_is_wrong_and_counted() -> None:
     made = record("direct", 1, None)
-    assert value(BY_NAME["accuracy"], made) == 0
-    assert value(BY_NAME["unparsed"], made) == 1
-    assert value(BY_NAME["f1"], made) is None
+    assert measure_value(BY_NAME["accuracy"], made) == 0
+    assert measure_value(BY_NAME["unparsed"], made) == 1
+    assert measure_value(BY_NAME["f1"], made) is None
 
 
 def test_a_choice_of_several_is_all_or_nothing() -> None:
     question = Question("q", "?", ("a", "b", "c"))
     sample = Sample("cmb-exam", "choices", question, Gold(("A", "C")))
     for text, score in (("答案是AC", 1.0), ("Answer: A and C", 1.0), ("答案是A", 0.0), ("", 0.0)):
-        made = replace(record("x", 1, None), sample=sample, outcome=Outcome(None, text))
-        assert value(BY_NAME["accuracy"], made) == score, text
+        made = replace(record("x", 1, None), sample=sample, outcome=RecordedOutcome(None, text))
+        assert measure_value(BY_NAME["accuracy"], made) == score, text
 
 
 def test_marks_of_citations_are_not_part_of_an_answer() -> None:
-    assert measures.said(record("x", 1, "A")) == "Because."
+    assert measures.answer_text(record("x", 1, "A")) == "Because."
 
 
 def test_mcnemar_by_hand() -> None:
@@ -168,7 +176,7 @@ def test_mcnemar_by_hand() -> None:
     first = [1.0] * 5 + [0.0] + [1.0] * 4
     second = [0.0] * 5 + [1.0] + [1.0] * 4
     assert mcnemar(first, second) == pytest.approx(14 / 64)
-    assert paired(first, second).name == "McNemar, exact"
+    assert paired_test(first, second).name == "McNemar, exact"
     assert mcnemar([1.0], [1.0]) == 1
 
 
@@ -217,7 +225,7 @@ def test_a_browser_shows_the_page(log: Path, tmp_path: Path) -> None:
     if browser is None:
         pytest.skip("no browser: chromium is not installed")
     page = tmp_path / "report.html"
-    page.write_text(render_html(build(log)), encoding="utf-8")
+    page.write_text(render_html(build_report(log)), encoding="utf-8")
     picture = tmp_path / "page.png"
     command = [
         browser,

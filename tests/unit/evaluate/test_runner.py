@@ -15,13 +15,13 @@ import pytest
 from osler.errors import BadRun, ModelUnreachable
 from osler.evaluate import plan as planning
 from osler.evaluate.claims import LEASE, Claims
-from osler.evaluate.log import Tried, read_records, read_trace
-from osler.evaluate.merge import merge
-from osler.evaluate.plan import Plan, Task
-from osler.evaluate.record import Key
-from osler.evaluate.runner import HOPELESS, Cell, Finished, Ready, Runner
+from osler.evaluate.log import TriedSamples, read_records, read_trace
+from osler.evaluate.merge import merge_logs
+from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler.evaluate.record import SampleKey
+from osler.evaluate.runner import HOPELESS, EvaluationRunner, ReadyStrategy, RunnerCell, SolvedRun
 from osler.evaluate.sample import Gold, Sample
-from osler.testing.waiting import Meeting
+from osler.testing.waiting import TaskBarrier
 from osler.trace import Answered, Run, Started
 from osler.types import Answer, Halt, Question, Solution
 
@@ -46,7 +46,7 @@ class Counting:
         self.given: list[object] = []
         self.broken = broken or set()
         self.error = error or ModelUnreachable("the server is away")
-        self.meeting: Meeting | None = None
+        self.meeting: TaskBarrier | None = None
 
     async def solve(self, question: Question, run: Run) -> Solution:
         self.asked.append(question.id)
@@ -58,15 +58,17 @@ class Counting:
         return Solution(Answer(option="A"), Halt.CONVERGED, "said so", run.usage)
 
 
-def runner(folder: Path, solver: Counting, *, jobs: int = 1, again: bool = True) -> Runner:
-    async def prepare(label: str) -> Ready:
-        return Ready(solver, {"reader": "counting"}, kind="direct")
+def runner(
+    folder: Path, solver: Counting, *, jobs: int = 1, again: bool = True
+) -> EvaluationRunner:
+    async def prepare(label: str) -> ReadyStrategy:
+        return ReadyStrategy(solver, {"reader": "counting"}, kind="direct")
 
-    return Runner(folder, prepare, jobs, again)
+    return EvaluationRunner(folder, prepare, jobs, again)
 
 
-def cells(n: int) -> list[Cell]:
-    return [Cell("direct", "made", samples(n))]
+def cells(n: int) -> list[RunnerCell]:
+    return [RunnerCell("direct", "made", samples(n))]
 
 
 @pytest.mark.parametrize("jobs", [1, 5])
@@ -93,19 +95,19 @@ async def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
 
 
 async def test_a_run_is_kept_with_its_tape_where_that_is_wanted(tmp_path: Path) -> None:
-    kept: list[Finished] = []
+    kept: list[SolvedRun] = []
 
-    def taped() -> tuple[Counting, Callable[[Finished], str]]:
-        def keep(done: Finished) -> str:
+    def taped() -> tuple[Counting, Callable[[SolvedRun], str]]:
+        def keep(done: SolvedRun) -> str:
             kept.append(done)
             return f"run-{len(kept)}"
 
         return Counting({"q001"}), keep
 
-    async def prepare(label: str) -> Ready:
-        return Ready(Counting({s.id for s in samples(3)}), kind="direct", taped=taped)
+    async def prepare(label: str) -> ReadyStrategy:
+        return ReadyStrategy(Counting({s.id for s in samples(3)}), kind="direct", taped=taped)
 
-    await Runner(tmp_path, prepare).run(cells(3))
+    await EvaluationRunner(tmp_path, prepare).run(cells(3))
     found = {record.sample.id: record for record in read_records(tmp_path)}
     assert [found[f"q00{n}"].tape for n in range(3)] == ["run-1", "", "run-2"]
     assert found["q001"].status == "failed"
@@ -119,7 +121,7 @@ async def test_gold_never_reaches_a_solver(tmp_path: Path) -> None:
             "made", "long", Question("q", "Case?"), Gold((), ("the secret reference",), ("PMID:4",))
         )
     ]
-    await runner(tmp_path, solver).run([Cell("direct", "made", secret)])
+    await runner(tmp_path, solver).run([RunnerCell("direct", "made", secret)])
     seen = repr([(given, vars(given) if isinstance(given, Run) else "") for given in solver.given])
     assert "secret" not in seen
     assert "PMID:4" not in seen
@@ -161,7 +163,7 @@ async def test_a_run_in_which_everything_fails_stops_and_says_why(
 
 async def test_two_runners_share_a_folder_and_no_sample_is_tried_twice(tmp_path: Path) -> None:
     one, two = Counting(), Counting()
-    one.meeting = two.meeting = Meeting(2)
+    one.meeting = two.meeting = TaskBarrier(2)
     await asyncio.gather(
         runner(tmp_path, one, jobs=3).run(cells(100)), runner(tmp_path, two, jobs=3).run(cells(100))
     )
@@ -170,7 +172,7 @@ async def test_two_runners_share_a_folder_and_no_sample_is_tried_twice(tmp_path:
     assert two.asked
 
 
-async def test_half_a_line_at_the_end_of_a_log_is_ignored(tmp_path: Path) -> None:
+async def test_truncated_last_log_line_is_ignored(tmp_path: Path) -> None:
     await runner(tmp_path, Counting()).run(cells(4))
     path = only(tmp_path, "records-*.jsonl")
     whole = path.read_bytes()
@@ -219,7 +221,7 @@ async def test_a_killed_run_loses_at_most_the_samples_in_flight(tmp_path: Path) 
         assert told.readline() == "all three hang\n"
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
-    tried = Tried(tmp_path)
+    tried = TriedSamples(tmp_path)
     tried.refresh()
     assert len(tried.status) == 20
     later = Counting()
@@ -233,16 +235,16 @@ async def test_a_killed_run_loses_at_most_the_samples_in_flight(tmp_path: Path) 
 def test_a_claim_of_another_host_is_free_after_its_lease(tmp_path: Path) -> None:
     now = [1_000.0]
     mine = Claims(tmp_path, "mine", lease=60, clock=lambda: now[0])
-    assert mine.take("b")
+    assert mine.take_batch("b")
     (path,) = tmp_path.iterdir()
     path.write_text("elsewhere 1 theirs", encoding="utf-8")
     os.utime(path, (now[0], now[0]))
-    assert not mine.take("b")
-    mine.release("b")
+    assert not mine.take_batch("b")
+    mine.release_batch("b")
     assert path.exists()
     now[0] += 61
-    assert mine.take("b")
-    mine.release("b")
+    assert mine.take_batch("b")
+    mine.release_batch("b")
     assert not path.exists()
 
 
@@ -253,8 +255,8 @@ def test_a_claim_of_a_process_that_died_here_is_free_at_once(tmp_path: Path) -> 
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     (tmp_path / "b").write_text(f"{socket.gethostname()} {dead.pid} x", encoding="utf-8")
-    assert claims.take("b")
-    assert not Claims(tmp_path, "other").take("b")
+    assert claims.take_batch("b")
+    assert not Claims(tmp_path, "other").take_batch("b")
 
 
 @pytest.mark.parametrize(
@@ -264,14 +266,14 @@ def test_a_claim_that_cannot_be_read_is_free_after_its_lease(tmp_path: Path, own
     now = time.time()
     (tmp_path / "b").write_bytes(owner)
     os.utime(tmp_path / "b", (now, now))
-    assert not Claims(tmp_path, "mine", clock=lambda: now + 1).take("b")
-    assert Claims(tmp_path, "mine", clock=lambda: now + LEASE + 5).take("b")
+    assert not Claims(tmp_path, "mine", clock=lambda: now + 1).take_batch("b")
+    assert Claims(tmp_path, "mine", clock=lambda: now + LEASE + 5).take_batch("b")
 
 
-def plan(seed: int = 0, digest: str = "d", sigma: float = 1.0, n: int = 5) -> Plan:
-    entrant = planning.entrant("rag", {"strategy": {"sigma": sigma}, "home": "/anywhere"})
-    task = Task("made", "choice", digest, 10, 9, {"no gold": 1})
-    return Plan(seed, {"made": task}, {"rag": entrant}, {"rag": {"made": n}}, "0")
+def plan(seed: int = 0, digest: str = "d", sigma: float = 1.0, n: int = 5) -> EvaluationPlan:
+    entrant = planning.make_entrant("rag", {"strategy": {"sigma": sigma}, "home": "/anywhere"})
+    task = EvaluatedTask("made", "choice", digest, 10, 9, {"no gold": 1})
+    return EvaluationPlan(seed, {"made": task}, {"rag": entrant}, {"rag": {"made": n}}, "0")
 
 
 @pytest.mark.parametrize(
@@ -282,17 +284,19 @@ def plan(seed: int = 0, digest: str = "d", sigma: float = 1.0, n: int = 5) -> Pl
         (plan(sigma=2.0), r"rag has other strategy\.sigma"),
     ],
 )
-def test_a_log_folder_made_otherwise_is_refused(tmp_path: Path, other: Plan, said: str) -> None:
-    planning.keep(tmp_path, plan())
+def test_a_log_folder_made_otherwise_is_refused(
+    tmp_path: Path, other: EvaluationPlan, said: str
+) -> None:
+    planning.save_plan(tmp_path, plan())
     with pytest.raises(BadRun, match=said):
-        planning.keep(tmp_path, other)
-    assert planning.read(tmp_path) == plan()
+        planning.save_plan(tmp_path, other)
+    assert planning.read_plan(tmp_path) == plan()
 
 
-def test_a_log_folder_may_grow(tmp_path: Path) -> None:
-    planning.keep(tmp_path, plan(n=5))
-    assert planning.keep(tmp_path, plan(n=50)).asked == {"rag": {"made": 50}}
-    assert planning.keep(tmp_path, plan(n=5)).asked == {"rag": {"made": 50}}
+def test_log_folder_may_be_extended_with_more_samples(tmp_path: Path) -> None:
+    planning.save_plan(tmp_path, plan(n=5))
+    assert planning.save_plan(tmp_path, plan(n=50)).asked == {"rag": {"made": 50}}
+    assert planning.save_plan(tmp_path, plan(n=5)).asked == {"rag": {"made": 50}}
 
 
 @pytest.mark.parametrize(
@@ -309,31 +313,34 @@ def test_a_plan_of_another_version_or_half_written_is_refused(
 ) -> None:
     (tmp_path / planning.PLAN).write_text(text, encoding="utf-8")
     with pytest.raises(BadRun, match=said):
-        planning.read(tmp_path)
+        planning.read_plan(tmp_path)
 
 
 def test_a_smaller_limit_tries_a_part_of_what_a_larger_one_does() -> None:
     whole = samples(50)
-    assert planning.chosen(whole, None, 3) == whole
-    few, more = planning.chosen(whole, 5, 3), planning.chosen(list(reversed(whole)), 20, 3)
+    assert planning.choose_samples(whole, None, 3) == whole
+    few, more = (
+        planning.choose_samples(whole, 5, 3),
+        planning.choose_samples(list(reversed(whole)), 20, 3),
+    )
     assert more[:5] == few
-    assert planning.chosen(whole, 5, 4) != few
+    assert planning.choose_samples(whole, 5, 4) != few
 
 
 async def test_logs_are_merged_and_a_done_try_wins(tmp_path: Path) -> None:
     one, two, both = tmp_path / "1", tmp_path / "2", tmp_path / "both"
     for folder, broken in ((one, {"q000"}), (two, {"q001"})):
-        planning.keep(folder, plan(n=2))
+        planning.save_plan(folder, plan(n=2))
         await runner(folder, Counting(broken)).run(cells(2))
-    merge([one, two], both)
-    merge([one, two], both)
+    merge_logs([one, two], both)
+    merge_logs([one, two], both)
     records = {record.key: record for record in read_records(both)}
-    assert records[Key("direct", "made", "q000")].status == "done"
+    assert records[SampleKey("direct", "made", "q000")].status == "done"
     assert {record.status for record in records.values()} == {"done"}
     assert all(r.trace and read_trace(both, r.trace) for r in records.values())
-    planning.keep(tmp_path / "3", plan(seed=9))
+    planning.save_plan(tmp_path / "3", plan(seed=9))
     with pytest.raises(BadRun, match="seed"):
-        merge([one, tmp_path / "3"], both)
+        merge_logs([one, tmp_path / "3"], both)
 
 
 def test_a_trace_that_is_cut_short_is_an_error(tmp_path: Path) -> None:
@@ -359,5 +366,5 @@ def test_a_trace_that_is_damaged_is_named(tmp_path: Path, damage: bytes) -> None
 
 def test_the_plan_keeps_no_path_of_this_machine(tmp_path: Path) -> None:
     settings = {"home": "/a", "runs": {"path": "/b"}, "kb": {"path": "/c", "chunk": "omni"}}
-    kept = json.dumps(planning.entrant("x", settings).settings)
+    kept = json.dumps(planning.make_entrant("x", settings).settings)
     assert kept == '{"kb": {"chunk": "omni"}}'

@@ -13,14 +13,16 @@ from osler.app import studies, wiring
 from osler.app.config import Settings
 from osler.errors import BadConfig, BadQuestion, OslerError
 from osler.evaluate.figures import sigma_figure
-from osler.evaluate.labeled_questions import Posed, read_posed
-from osler.evaluate.sigma import METRICS, Metric, Outcome, Point, points
-from osler.retrieve.relevance import Overlap
+from osler.evaluate.labeled_questions import LabeledQuestion, read_posed
+from osler.evaluate.sigma import METRICS, Metric, SigmaOutcome, SigmaPoint, summarize_points
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.types import Halt, Passage, Question
 
 FOUND = Passage("book:inr#0", "Amiodarone raises the INR.", "book", "INR")
-POSED = Posed(Question("q", "What does amiodarone do?", ("raises the INR", "nothing")), "A")
+POSED = LabeledQuestion(
+    Question("q", "What does amiodarone do?", ("raises the INR", "nothing")), "A"
+)
 VAGUE = "It may rise. <answer>B</answer>"
 CLEAR = "The INR rises. [1] <answer>A</answer>"
 REPLIES = ["Tool_Use: DOC_RAG", f"Conclusion: {VAGUE}", "Thought: more", f"Conclusion: {CLEAR}"]
@@ -40,16 +42,16 @@ def models(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedModel]:
 
     async def live(settings: Settings) -> wiring.Parts:
         made.append(ScriptedModel(list(REPLIES) * 9, scores=SCORES, name="m"))
-        ready = wiring.Ready(made[-1])
+        ready = wiring.LoadedModel(made[-1])
         return wiring.Parts(
             {"planner": ready, "summariser": ready, "reader": ready},
             lambda *_: ScriptedRetriever({"": [FOUND]}),
-            Overlap(),
-            Overlap(),
+            OverlapRelevance(),
+            OverlapRelevance(),
             ("book",),
         )
 
-    monkeypatch.setattr(wiring, "live", live)
+    monkeypatch.setattr(wiring, "live_parts", live)
     return made
 
 
@@ -88,8 +90,8 @@ async def test_only_tc_rag_is_studied() -> None:
         await studies.sigma_sweep(other, [POSED], {"cppl": [2]})
 
 
-def outcomes(metric: Metric) -> list[Outcome]:
-    one = Outcome("a", metric, 5.0, Halt.BUDGET, 4, 9, 100, (30.0, 8.0), True)
+def outcomes(metric: Metric) -> list[SigmaOutcome]:
+    one = SigmaOutcome("a", metric, 5.0, Halt.BUDGET, 4, 9, 100, (30.0, 8.0), True)
     return [
         one,
         replace(one, id="b", halt=Halt.NO_EVIDENCE, values=(), right=None, steps=2),
@@ -99,7 +101,7 @@ def outcomes(metric: Metric) -> list[Outcome]:
 
 
 def test_a_point_counts_halts_and_means_with_intervals() -> None:
-    low, high = points(outcomes("cppl"))
+    low, high = summarize_points(outcomes("cppl"))
     assert (low.sigma, high.sigma) == (5, 20)
     assert (low.converged.value, high.converged.value, high.converged.n) == (0.0, 0.5, 2)
     assert low.halts == {"converged": 0, "budget": 1, "no_evidence": 1, "refused": 0}
@@ -110,8 +112,8 @@ def test_a_point_counts_halts_and_means_with_intervals() -> None:
     assert (low.em.value, low.em.n) == (1, 1)
 
 
-def both() -> list[Point]:
-    return points([outcome for metric in METRICS for outcome in outcomes(metric)])
+def both() -> list[SigmaPoint]:
+    return summarize_points([outcome for metric in METRICS for outcome in outcomes(metric)])
 
 
 @pytest.mark.skipif(not find_spec("matplotlib"), reason='not installed: pip install "osler[plot]"')
@@ -139,10 +141,10 @@ def test_without_the_extra_the_fix_is_named(tmp_path: Path) -> None:
 
 
 def test_levels_are_numbers_above_zero() -> None:
-    assert studies.levels(cppl="20, 5,5", uct="") == {"cppl": [5, 20]}
+    assert studies.parse_sigmas(cppl="20, 5,5", uct="") == {"cppl": [5, 20]}
     for wrong in ("x", "0", "-1", "inf", "nan"):
         with pytest.raises(BadConfig):
-            studies.levels(cppl=wrong, uct="")
+            studies.parse_sigmas(cppl=wrong, uct="")
 
 
 def test_questions_are_read_with_their_right_option(tmp_path: Path) -> None:

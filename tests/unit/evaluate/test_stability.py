@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from osler.evaluate.stability import Judge, stability, told
+from osler.evaluate.stability import StabilityJudge, measure_stability, process_of_run
 from osler.testing.scripted import ScriptedModel
 from osler.trace import FormNode, FormSolved, FormsPlanned, Run
 from osler.types import Answer, Halt, Question, Solution, Statement
@@ -29,7 +29,7 @@ class Planned:
 
 async def test_the_score_is_the_share_that_the_judge_calls_consistent() -> None:
     model = ScriptedModel(["<answer>yes</answer>", "不同。<answer>no</answer>"])
-    found = await stability(lambda seed: Planned(False), Judge(model), QUESTIONS)
+    found = await measure_stability(lambda seed: Planned(False), StabilityJudge(model), QUESTIONS)
     model.finish()
     assert (found.judged.value, found.judged.n, found.unread) == (0.5, 2, 0)
     assert found.alike.value == 1.0
@@ -43,20 +43,22 @@ async def test_the_score_is_the_share_that_the_judge_calls_consistent() -> None:
 
 async def test_plans_of_another_shape_are_told_apart_without_a_judge() -> None:
     model = ScriptedModel(["<answer>yes</answer>"] * 2)
-    found = await stability(lambda seed: Planned(seed == 1), Judge(model), QUESTIONS)
+    found = await measure_stability(
+        lambda seed: Planned(seed == 1), StabilityJudge(model), QUESTIONS
+    )
     assert (found.judged.value, found.alike.value) == (1.0, 0.0)
 
 
 async def test_a_verdict_that_cannot_be_read_counts_as_unstable_and_is_told() -> None:
     model = ScriptedModel(["perhaps"] * 6)
-    found = await stability(lambda seed: Planned(False), Judge(model), QUESTIONS)
+    found = await measure_stability(lambda seed: Planned(False), StabilityJudge(model), QUESTIONS)
     assert (found.judged.value, found.unread) == (0.0, 2)
 
 
 async def test_one_seed_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="two seeds"):
-        await stability(
-            lambda seed: Planned(False), Judge(ScriptedModel([])), QUESTIONS, seeds=(3, 3)
+        await measure_stability(
+            lambda seed: Planned(False), StabilityJudge(ScriptedModel([])), QUESTIONS, seeds=(3, 3)
         )
 
 
@@ -64,6 +66,6 @@ def test_a_process_is_told_by_its_plan_its_steps_and_its_answer() -> None:
     run = Run()
     run.emit(FormsPlanned((FormNode(1, "Retrieval", "Who?", "Retrieval(…)", ()),)))
     run.emit(FormSolved(1, "failed", ""))
-    found = told(run, Solution(Answer(option="B"), Halt.CONVERGED, ""))
+    found = process_of_run(run, Solution(Answer(option="B"), Halt.CONVERGED, ""))
     assert found.text == "Step1: Who?\nAction1: Retrieval(…)\n#1 unknown\nB"
     assert found.shape == (("Retrieval", ()),)

@@ -16,12 +16,12 @@ from osler.extract import brief, copied, reply_format
 from osler.extract.anchor import Anchors
 from osler.extract.items import UNANCHORED, Unit
 from osler.extract.model import ModelExtractor
-from osler.extract.schema import medicine
+from osler.extract.schema import medicine_schema
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.core.grammar import Grammar
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
-from osler.testing.derivations import derivations
+from osler.testing.derivations import grammar_texts
 from osler.testing.scripted import ScriptedModel
 from osler.types import Language, Passage
 
@@ -34,9 +34,9 @@ PASSAGES = [
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
 
-def among(passage: Passage) -> reply_format.Choices:
+def among(passage: Passage) -> reply_format.CopyChoices:
     names = ("二甲双胍", "糖尿病") if passage.language == "zh" else ("Metformin", "Nausea")
-    return reply_format.choices(passage.text, passage.language, names)
+    return reply_format.copy_choices(passage.text, passage.language, names)
 
 
 Form = tuple[str, type[Any], Grammar]
@@ -48,14 +48,14 @@ def forms(passage: Passage) -> Iterator[Form]:
         yield (
             f"{unit} {language}",
             reply_format.WIRES[unit],
-            reply_format.grammar(unit, medicine(), held),
+            reply_format.unit_grammar(unit, medicine_schema(), held),
         )
-        free = reply_format.grammar(unit, medicine(), reply_format.Choices())
+        free = reply_format.unit_grammar(unit, medicine_schema(), reply_format.CopyChoices())
         yield f"free {unit} {language}", reply_format.WIRES[unit], free
-    yield f"names {language}", brief.Sentences, brief.grammar(medicine(), passage)
-    free = brief.grammar(medicine(), passage, copies=False)
+    yield f"names {language}", brief.Sentences, brief.names_grammar(medicine_schema(), passage)
+    free = brief.names_grammar(medicine_schema(), passage, copies=False)
     yield f"free names {language}", brief.Sentences, free
-    pairs = brief.relations(medicine(), passage, held.names)
+    pairs = brief.relations_grammar(medicine_schema(), passage, held.names)
     yield f"pairs {language}", reply_format.Relations, pairs
 
 
@@ -64,30 +64,36 @@ IDS = [name for name, *_ in FORMS]
 
 
 def test_phrases_lie_between_marks_and_begin_and_end_with_a_word_of_weight() -> None:
-    found = copied.phrases("The risk of stroke, and of heart failure, is high (see 4).", "en")
+    found = copied.copyable_phrases(
+        "The risk of stroke, and of heart failure, is high (see 4).", "en"
+    )
     assert found == (
         *("risk", "risk of stroke", "stroke", "heart", "heart failure", "failure"),
         *("high", "see", "see 4"),
     )
-    assert "糖尿病" in copied.phrases("2型糖尿病的治疗", "zh")
-    assert not any("的" in phrase for phrase in copied.phrases("2型糖尿病的治疗", "zh"))
+    assert "糖尿病" in copied.copyable_phrases("2型糖尿病的治疗", "zh")
+    assert not any("的" in phrase for phrase in copied.copyable_phrases("2型糖尿病的治疗", "zh"))
 
 
 def test_openings_are_the_first_words_of_sentences_and_cells_those_of_tables() -> None:
-    assert copied.openings(ENGLISH)[:2] == (
+    assert copied.sentence_openings(ENGLISH)[:2] == (
         "Metformin treats type 2 diabetes.",
         "Nausea (mild) is common.",
     )
-    assert copied.cells(ENGLISH) == ("Dose", "Days", "500 mg", "7")
-    assert copied.cells("No table here.") == ()
+    assert copied.table_cells(ENGLISH) == ("Dose", "Days", "500 mg", "7")
+    assert copied.table_cells("No table here.") == ()
 
 
 @given(st.text(max_size=200), st.sampled_from(["en", "zh"]))
 def test_what_may_be_copied_stands_in_the_text(text: str, language: Language) -> None:
     at = Anchors(text)
-    for phrase in (*copied.phrases(text, language), *copied.openings(text), *copied.cells(text)):
+    for phrase in (
+        *copied.copyable_phrases(text, language),
+        *copied.sentence_openings(text),
+        *copied.table_cells(text),
+    ):
         assert phrase in text
-        assert at.first(phrase) is not None
+        assert at.first_span(phrase) is not None
 
 
 @pytest.mark.parametrize(("name", "form", "grammar"), FORMS, ids=IDS)
@@ -96,12 +102,12 @@ def test_what_may_be_copied_stands_in_the_text(text: str, language: Language) ->
 def test_whatever_a_grammar_lets_through_is_read_whole_or_cut(
     name: str, form: type[Any], grammar: Grammar, data: st.DataObject
 ) -> None:
-    text = data.draw(derivations(grammar))
-    value, was_cut = reply_format.read(form, Completion(text))
+    text = data.draw(grammar_texts(grammar))
+    value, was_cut = reply_format.read_reply(form, Completion(text))
     assert not was_cut
     assert isinstance(value, form)
     place = data.draw(st.integers(0, len(text) - 1))
-    part, was_cut = reply_format.read(form, Completion(text[:place], finish="length"))
+    part, was_cut = reply_format.read_reply(form, Completion(text[:place], finish="length"))
     assert was_cut
     assert isinstance(part, form)
 
@@ -116,7 +122,7 @@ def test_of_a_reply_held_to_the_chunk_no_name_is_dropped(
         return
     unit: Any = {"names": "entities", "pairs": "relations"}.get(name.split()[0], name.split()[0])
     passage = PASSAGES[name.endswith("zh")]
-    replies = [data.draw(derivations(grammar))]
+    replies = [data.draw(grammar_texts(grammar))]
     if unit == "relations":
         replies.insert(0, _both(passage, is_brief=name.startswith("pairs")))
     model = ScriptedModel(replies)
@@ -148,7 +154,9 @@ def test_a_chunk_without_words_or_tables_costs_no_call() -> None:
 
 def test_of_a_summary_that_was_cut_whole_sentences_are_kept() -> None:
     text = '{"about":["Nausea"],"text":"Nausea is common. It goes aw'
-    value, was_cut = reply_format.read(reply_format.SummaryWire, Completion(text, finish="length"))
+    value, was_cut = reply_format.read_reply(
+        reply_format.SummaryWire, Completion(text, finish="length")
+    )
     assert was_cut
     assert value.text == "Nausea is common."
 
@@ -175,10 +183,10 @@ async def test_the_packaged_model_is_held_to_the_grammar_of_each_unit(
     )
     for passage in PASSAGES:
         extractor = ModelExtractor(packaged, wanted=(unit,), brief=is_brief)
-        held = extractor._format(unit, passage, among(passage))
-        asked = Message("user", extractor._prompt(unit, passage, among(passage).names).text)
+        held = extractor._reply_grammar(unit, passage, among(passage))
+        asked = Message("user", extractor._render_prompt(unit, passage, among(passage).names).text)
         short = Sampling(temperature=0.0, max_tokens=24, top=0, grammar=held)
         reply = await packaged.complete([asked], short)
-        assert held.begins(reply.text)
-        value, _ = reply_format.read(form, reply)
+        assert held.accepts_prefix(reply.text)
+        value, _ = reply_format.read_reply(form, reply)
         assert isinstance(value, form)

@@ -8,8 +8,8 @@ import pytest
 
 from osler.extract import name_patterns, names, patterns
 from osler.extract.dictionary import DictionaryExtractor
-from osler.extract.items import Entity, Found, Relation
-from osler.graph.items import Name, Typed
+from osler.extract.items import Entity, EntityRelation, ExtractedItems
+from osler.graph.items import Name, SemanticType
 from osler.graph.store import Graph
 from osler.types import Language, Passage
 
@@ -18,14 +18,16 @@ def passage(text: str, title: str = "", language: Language = "en") -> Passage:
     return Passage("book:x#0", text, "book", title, language=language)
 
 
-def read(*passages: Passage, graph: Graph | None = None, pairs: bool = True) -> list[Found]:
+def read(
+    *passages: Passage, graph: Graph | None = None, pairs: bool = True
+) -> list[ExtractedItems]:
     with DictionaryExtractor(graph, pairs=pairs) as extractor:
-        extractor.learn(iter(passages))
-        return [extractor.read(one) for one in passages]
+        extractor.learn_names(iter(passages))
+        return [extractor.read_passage(one) for one in passages]
 
 
-def triples(found: Found) -> list[tuple[str, str, str]]:
-    items = [item for item in found.items if isinstance(item, Relation)]
+def triples(found: ExtractedItems) -> list[tuple[str, str, str]]:
+    items = [item for item in found.items if isinstance(item, EntityRelation)]
     return [(item.subject, item.predicate, item.object) for item in items]
 
 
@@ -34,7 +36,7 @@ def test_an_abbreviation_and_its_long_form_are_one_concept() -> None:
     (found,) = read(passage(text))
     long, short = (item for item in found.items if isinstance(item, Entity))
     assert (long.name, short.name) == ("Chronic obstructive pulmonary disease", "COPD")
-    assert long.concepts == short.concepts == (names.identifier(long.name),)
+    assert long.concepts == short.concepts == (names.text_concept_id(long.name),)
 
 
 @pytest.mark.parametrize(
@@ -53,18 +55,18 @@ def test_long_forms_by_hand(short: str, before: str, long: str) -> None:
 
 def test_titles_definitions_and_other_names_are_learnt_in_both_languages() -> None:
     english = "Heart failure, also known as cardiac failure, is common. Asthma is a disease."
-    learnt = list(names.learn(passage(english, "Dyspnoea")))
-    assert names.Learnt("Dyspnoea") in learnt
-    assert names.Learnt("Heart failure", "cardiac failure") in learnt
-    assert names.Learnt("Asthma") in learnt
+    learnt = list(names.introduced_names(passage(english, "Dyspnoea")))
+    assert names.IntroducedName("Dyspnoea") in learnt
+    assert names.IntroducedName("Heart failure", "cardiac failure") in learnt
+    assert names.IntroducedName("Asthma") in learnt
     chinese = "糖尿病是一种代谢疾病，又称消渴症。该病是一种慢性病。"
-    learnt = list(names.learn(passage(chinese, "二甲双胍", "zh"), by_form=False))
+    learnt = list(names.introduced_names(passage(chinese, "二甲双胍", "zh"), by_form=False))
     assert learnt == [
-        names.Learnt("二甲双胍"),
-        names.Learnt("糖尿病", "消渴症"),
-        names.Learnt("糖尿病"),
+        names.IntroducedName("二甲双胍"),
+        names.IntroducedName("糖尿病", "消渴症"),
+        names.IntroducedName("糖尿病"),
     ]
-    assert list(names.learn(passage("This is a test.", "Introduction"))) == []
+    assert list(names.introduced_names(passage("This is a test.", "Introduction"))) == []
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_titles_definitions_and_other_names_are_learnt_in_both_languages() -> No
     ],
 )
 def test_the_whole_gap_is_the_cue(gap: str, language: Language, predicate: str | None) -> None:
-    assert patterns.between(gap, language) == predicate
+    assert patterns.predicate_between(gap, language) == predicate
 
 
 FORMS = [
@@ -111,7 +113,7 @@ FORMS = [
 
 @pytest.mark.parametrize(("text", "wanted"), FORMS)
 def test_names_are_known_by_their_form(text: str, wanted: list[tuple[str, str]]) -> None:
-    said = [text[start:end] for start, end in name_patterns.found(text)]
+    said = [text[start:end] for start, end in name_patterns.find_names(text)]
     assert [(name, name_patterns.type_of(name)) for name in said] == wanted
 
 
@@ -119,11 +121,13 @@ def test_without_forms_only_what_texts_introduce_is_a_name() -> None:
     one = passage("Gastritis may lead to anaemia.")
     with DictionaryExtractor(forms=False) as plain, DictionaryExtractor() as full:
         for extractor in (plain, full):
-            extractor.learn(iter([one]))
-        assert plain.read(one) == Found()
-        assert triples(full.read(one)) == [("Gastritis", "leads to", "anaemia")]
-        assert [e.type for e in full.read(one).items if isinstance(e, Entity)] == ["Disease"] * 2
-        assert plain.key(one) != full.key(one)
+            extractor.learn_names(iter([one]))
+        assert plain.read_passage(one) == ExtractedItems()
+        assert triples(full.read_passage(one)) == [("Gastritis", "leads to", "anaemia")]
+        assert [e.type for e in full.read_passage(one).items if isinstance(e, Entity)] == [
+            "Disease"
+        ] * 2
+        assert plain.result_key(one) != full.result_key(one)
 
 
 def test_stated_relations_come_before_names_that_stand_together() -> None:
@@ -155,9 +159,9 @@ def test_chinese_relations_are_stated_in_chinese() -> None:
 
 def test_the_graph_s_concepts_and_types_come_first(tmp_path: Path) -> None:
     with Graph.create(tmp_path) as graph:
-        graph.add([Name("UMLS:C1", "asthma"), Typed("UMLS:C1", "Disease or Syndrome")])
+        graph.add([Name("UMLS:C1", "asthma"), SemanticType("UMLS:C1", "Disease or Syndrome")])
         (found,) = read(passage("Asthma is a disease.", "Asthma"), graph=graph)
-        (entity,) = found.of("entity")
+        (entity,) = found.of_kind("entity")
         assert isinstance(entity, Entity)
         assert (entity.concepts, entity.type) == (("UMLS:C1",), "Disease")
 
@@ -165,8 +169,8 @@ def test_the_graph_s_concepts_and_types_come_first(tmp_path: Path) -> None:
 def test_a_greater_vocabulary_makes_all_keys_new_but_names_of_texts_do_not(tmp_path: Path) -> None:
     one = passage("Asthma.")
     with Graph.create(tmp_path) as graph:
-        first = DictionaryExtractor(graph).key(one)
+        first = DictionaryExtractor(graph).result_key(one)
         graph.add([Name("TEXT:1", "asthma", "text/dictionary")])
-        assert DictionaryExtractor(graph).key(one) == first
+        assert DictionaryExtractor(graph).result_key(one) == first
         graph.add([Name("UMLS:C1", "asthma", "MSH")])
-        assert DictionaryExtractor(graph).key(one) != first
+        assert DictionaryExtractor(graph).result_key(one) != first

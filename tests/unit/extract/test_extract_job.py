@@ -14,7 +14,7 @@ import pytest
 
 from osler.errors import ModelUnreachable, UnknownPassage
 from osler.extract import job, publish
-from osler.extract.base import Cost, Outcome
+from osler.extract.base import ExtractionCost, ExtractionOutcome
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.model import ModelExtractor
@@ -54,10 +54,10 @@ def extractor(model: Namer) -> ModelExtractor:
     return ModelExtractor(model, wanted=("entities",))
 
 
-def run(kb: KnowledgeBase, model: Namer, **how: int) -> job.Report:
+def run(kb: KnowledgeBase, model: Namer, **how: int) -> job.ExtractionReport:
     limit = how.get("limit")
     return asyncio.run(
-        job.run(kb.path, extractor(model), limit=limit, at_once=how.get("at_once", 1))
+        job.run_extraction(kb.path, extractor(model), limit=limit, at_once=how.get("at_once", 1))
     )
 
 
@@ -65,14 +65,14 @@ def problems(kb: KnowledgeBase) -> list[str]:
     return [problem for problem in kb.verify() if "is not built" not in problem]
 
 
-def dictionary(kb: KnowledgeBase) -> publish.Published:
+def dictionary(kb: KnowledgeBase) -> publish.PublishReport:
     with DictionaryExtractor() as chosen:
-        asyncio.run(job.run(kb.path, chosen))
-    return publish.publish(kb.path)
+        asyncio.run(job.run_extraction(kb.path, chosen))
+    return publish.publish_items(kb.path)
 
 
 def test_the_plan_says_what_a_run_would_ask_and_writes_nothing(kb: KnowledgeBase) -> None:
-    planned = job.plan(kb.path, extractor(Namer()))
+    planned = job.plan_extraction(kb.path, extractor(Namer()))
     assert (planned.chunks, planned.done, planned.asked) == (4, 0, 4)
     assert planned.cost.calls == 4
     assert planned.cost.prompt_tokens > 4 * 300  # the prompt with its 24 types, four times
@@ -84,9 +84,9 @@ def test_what_was_done_makes_the_estimate_and_is_not_done_again(kb: KnowledgeBas
     model = Namer()
     report = run(kb, model, limit=1)
     assert (report.chunks, report.left, model.asked) == (1, 3, 1)
-    planned = job.plan(kb.path, extractor(model))
+    planned = job.plan_extraction(kb.path, extractor(model))
     assert (planned.done, planned.asked, planned.measured) == (1, 3, 1)
-    assert (planned.cost, planned.seconds) == (Cost(3, 300, 30), 6.0)
+    assert (planned.cost, planned.seconds) == (ExtractionCost(3, 300, 30), 6.0)
     assert run(kb, model).chunks == 3
     assert run(kb, model).chunks == 0
     assert model.asked == 4
@@ -150,7 +150,7 @@ def test_the_same_words_cost_nothing_when_they_come_back(
         Extractions.of(kb).items_of("book:copd#0")
     kb.remove(source="book")
     kb.add([tmp_path / "texts.jsonl"], source="book")
-    planned = job.plan(kb.path, extractor(model))
+    planned = job.plan_extraction(kb.path, extractor(model))
     assert (planned.asked, planned.known) == (0, 4)
     report = run(kb, model)
     assert (report.chunks, report.known, model.asked) == (4, 4, 4)
@@ -178,7 +178,9 @@ def test_a_changed_document_is_done_anew_and_the_others_are_not(
 ) -> None:
     model = Namer()
     run(kb, model)
-    texts = {p.id.split(":")[1].removesuffix("#0"): p.text for d in kb.documents("book") for p in d}
+    texts = {
+        p.id.split(":")[1].removesuffix("#0"): p.text for d in kb.read_documents("book") for p in d
+    }
     put({**texts, "copd": "Emphysema is another word."})
     kb.update()
     assert run(kb, model).chunks == 1
@@ -208,18 +210,18 @@ def test_names_and_relations_of_texts_stand_in_the_graph_with_their_passage(
     published = dictionary(kb)
     assert published.passages == 4
     with Graph.open(kb.path) as graph:
-        (copd,) = graph.exact("copd")
-        concept = graph.concept(copd.concept)
+        (copd,) = graph.find_exact("copd")
+        concept = graph.get_concept(copd.concept)
         assert concept is not None
         assert set(concept.names) >= {"COPD", "Chronic obstructive pulmonary disease"}
-        (metformin,) = graph.exact("二甲双胍")
-        (edge,) = graph.neighbours([metformin.concept])
+        (metformin,) = graph.find_exact("二甲双胍")
+        (edge,) = graph.find_neighbours([metformin.concept])
         assert edge.triple == ("二甲双胍", "用于治疗", "糖尿病")
         assert edge.source == "text/dictionary"
-        with graph.reading() as db:
+        with graph.open_reader() as db:
             notes = [text for (text,) in db.execute("SELECT text FROM note")]
     assert "book:糖尿病#0" in [kb.get(note).id for note in notes]
-    assert dictionary(kb) == publish.Published()  # twice changes nothing
+    assert dictionary(kb) == publish.PublishReport()  # twice changes nothing
 
 
 def test_what_rests_on_no_text_any_more_leaves_the_graph_at_once(kb: KnowledgeBase) -> None:
@@ -228,13 +230,13 @@ def test_what_rests_on_no_text_any_more_leaves_the_graph_at_once(kb: KnowledgeBa
     dictionary(kb)
     kb.remove(source="book", document="copd")
     with Graph.open(kb.path) as graph:
-        assert graph.exact("copd") == []
-        assert graph.exact("smoking") != []  # a vocabulary's name stays
-        assert graph.exact("二甲双胍") != []
+        assert graph.find_exact("copd") == []
+        assert graph.find_exact("smoking") != []  # a vocabulary's name stays
+        assert graph.find_exact("二甲双胍") != []
     assert problems(kb) == []
     kb.remove(source="book")
     with Graph.open(kb.path) as graph:
-        info = graph.info()
+        info = graph.get_info()
     assert (info.concepts, info.names, info.relations) == (1, 1, 0)
 
 
@@ -242,12 +244,12 @@ def test_a_vocabulary_s_concept_keeps_its_own_names(kb: KnowledgeBase) -> None:
     with Graph.create(kb.path) as graph:
         graph.add([Name("OURS:1", "Chronic obstructive pulmonary disease")])
         with DictionaryExtractor(graph) as chosen:
-            asyncio.run(job.run(kb.path, chosen))
-        publish.publish(kb.path)
-        assert [match.concept for match in graph.exact("COPD")] == ["OURS:1"]
+            asyncio.run(job.run_extraction(kb.path, chosen))
+        publish.publish_items(kb.path)
+        assert [match.concept for match in graph.find_exact("COPD")] == ["OURS:1"]
         kb.remove(source="book")
-        assert graph.exact("COPD") == []
-        concept = graph.concept("OURS:1")
+        assert graph.find_exact("COPD") == []
+        concept = graph.get_concept("OURS:1")
         assert concept is not None
         assert concept.names == ("Chronic obstructive pulmonary disease",)
 
@@ -260,7 +262,7 @@ def test_a_graph_that_is_behind_is_told_by_verify_and_mended_by_the_next_run(
         db.execute("PRAGMA foreign_keys=ON")
         db.execute("DELETE FROM extracted WHERE passage = 1")
     assert any("the graph holds" in problem for problem in kb.verify())
-    assert publish.publish(kb.path).withdrawn == 1
+    assert publish.publish_items(kb.path).withdrawn == 1
     assert problems(kb) == []
 
 
@@ -268,15 +270,15 @@ def test_an_extractor_that_fails_leaves_word_of_it(kb: KnowledgeBase) -> None:
     class Failing:
         name, batch = "failing", 2
 
-        def key(self, passage: Passage) -> str:
+        def result_key(self, passage: Passage) -> str:
             return passage.id
 
-        def cost(self, passage: Passage) -> Cost:
-            return Cost()
+        def estimate_cost(self, passage: Passage) -> ExtractionCost:
+            return ExtractionCost()
 
-        async def extract(self, passages: Sequence[Passage]) -> list[Outcome]:
-            return [Outcome(failed="it is beyond me") for _ in passages]
+        async def extract(self, passages: Sequence[Passage]) -> list[ExtractionOutcome]:
+            return [ExtractionOutcome(failed="it is beyond me") for _ in passages]
 
-    first = asyncio.run(job.run(kb.path, Failing()))
+    first = asyncio.run(job.run_extraction(kb.path, Failing()))
     assert (first.failed, first.failures[0]) == (4, "it is beyond me")
-    assert asyncio.run(job.run(kb.path, Failing())).chunks == 4
+    assert asyncio.run(job.run_extraction(kb.path, Failing())).chunks == 4

@@ -6,9 +6,17 @@ import asyncio
 import json
 from typing import Any
 
-from osler.extract.items import UNANCHORED, Entity, Found, Heading, Point, Relation, Table
+from osler.extract.items import (
+    UNANCHORED,
+    Entity,
+    EntityRelation,
+    ExtractedItems,
+    KnowledgePoint,
+    OutlineHeading,
+    TextTable,
+)
 from osler.extract.model import ModelExtractor
-from osler.extract.schema import medicine
+from osler.extract.schema import medicine_schema
 from osler.testing.scripted import ScriptedModel
 from osler.types import Passage
 
@@ -25,7 +33,7 @@ def entities(*said: dict[str, Any]) -> str:
     return json.dumps({"entities": said})
 
 
-def read(model: ScriptedModel, *units: str, passage: Passage = PASSAGE) -> Found:
+def read(model: ScriptedModel, *units: str, passage: Passage = PASSAGE) -> ExtractedItems:
     wanted: Any = units
     (outcome,) = asyncio.run(ModelExtractor(model, wanted=wanted).extract([passage]))
     assert not outcome.failed, outcome.failed
@@ -65,9 +73,9 @@ def test_relations_stand_between_entities_that_were_found() -> None:
     related = json.dumps({"relations": [dict(zip(keys, end, strict=True)) for end in ends]})
     model = ScriptedModel([said, related])
     found = read(model, "relations")
-    first, second = found.of("relation")
-    assert isinstance(first, Relation)
-    assert isinstance(second, Relation)
+    first, second = found.of_kind("relation")
+    assert isinstance(first, EntityRelation)
+    assert isinstance(second, EntityRelation)
     assert (first.subject, first.object) == ("Metformin", "Type-2 diabetes")
     assert TEXT[first.start : first.end].startswith("Metformin")
     assert TEXT[first.start : first.end].endswith("diabetes")
@@ -103,7 +111,7 @@ def test_a_point_rests_on_the_core_entities_that_stand_in_the_text() -> None:
     lost = {**point, "core": ["glycogen"]}
     found = read(ScriptedModel([json.dumps({"points": [point, lost]})]), "points")
     (kept,) = found.items
-    assert isinstance(kept, Point)
+    assert isinstance(kept, KnowledgePoint)
     assert kept.type == "Declarative"
     assert kept.entities == ("Metformin", "Type-2 diabetes")
     assert kept.questions == ("What is metformin used for?",)
@@ -131,9 +139,9 @@ def test_tables_outlines_and_summaries_stand_in_the_text() -> None:
         passage=passage,
     )
     table, heading, summary = found.items
-    assert isinstance(table, Table)
+    assert isinstance(table, TextTable)
     assert table.rows == (("500 mg", "7"),)
-    assert isinstance(heading, Heading)
+    assert isinstance(heading, OutlineHeading)
     assert text[heading.start : heading.end] == "Then stop"
     assert summary.kind == "summary"
     assert summary.about == ("Nausea",)
@@ -157,7 +165,7 @@ def test_a_fenced_reply_is_read_and_a_chunk_that_cannot_be_read_has_failed() -> 
     (outcome,) = asyncio.run(ModelExtractor(model, wanted=("entities",)).extract([PASSAGE]))
     assert "expected JSON of Entities" in outcome.failed
     assert outcome.usage.calls == 3
-    assert outcome.found == Found()
+    assert outcome.found == ExtractedItems()
 
 
 def test_a_chinese_chunk_is_asked_about_in_chinese() -> None:
@@ -172,15 +180,15 @@ def test_a_chinese_chunk_is_asked_about_in_chinese() -> None:
 
 def test_a_key_changes_with_text_title_prompt_schema_and_model() -> None:
     base = ModelExtractor(ScriptedModel([]))
-    other = medicine().model_copy(update={"name": "mine"})
+    other = medicine_schema().model_copy(update={"name": "mine"})
     keys = {
-        base.key(PASSAGE),
-        base.key(Passage("book:m#0", TEXT + " ", "book", "Metformin")),
-        base.key(Passage("book:m#0", TEXT, "book", "Another")),
-        base.key(Passage("book:m#0", TEXT, "book", "Metformin", language="zh")),
-        ModelExtractor(ScriptedModel([]), other).key(PASSAGE),
-        ModelExtractor(ScriptedModel([], name="b")).key(PASSAGE),
-        ModelExtractor(ScriptedModel([]), wanted=("summary",)).key(PASSAGE),
+        base.result_key(PASSAGE),
+        base.result_key(Passage("book:m#0", TEXT + " ", "book", "Metformin")),
+        base.result_key(Passage("book:m#0", TEXT, "book", "Another")),
+        base.result_key(Passage("book:m#0", TEXT, "book", "Metformin", language="zh")),
+        ModelExtractor(ScriptedModel([]), other).result_key(PASSAGE),
+        ModelExtractor(ScriptedModel([], name="b")).result_key(PASSAGE),
+        ModelExtractor(ScriptedModel([]), wanted=("summary",)).result_key(PASSAGE),
     }
     assert len(keys) == 7
-    assert base.key(Passage("other:m#7", TEXT, "other", "Metformin")) in keys
+    assert base.result_key(Passage("other:m#7", TEXT, "other", "Metformin")) in keys

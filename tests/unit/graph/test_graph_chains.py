@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.graph.chains import between, nearest, outward, parse, verbalise
+from osler.graph.chains import (
+    find_chains_between,
+    find_chains_from,
+    parse_chain,
+    rank_nearest,
+    verbalise_chain,
+)
 from osler.graph.items import Item, Name, Relation
 from osler.graph.store import Graph
 
@@ -44,7 +50,7 @@ def test_paths_are_all_the_simple_paths_there_are(graph: Graph, hops: int) -> No
         wanted = set()
         if other.has_node(one) and other.has_node(two):
             wanted = {tuple(p) for p in networkx.all_simple_paths(other, one, two, cutoff=hops)}
-        chains = between(graph, one, two, hops=hops, k=100_000)
+        chains = find_chains_between(graph, one, two, hops=hops, k=100_000)
         assert {chain.concepts for chain in chains} == wanted
 
 
@@ -54,32 +60,34 @@ def test_every_step_of_a_chain_is_a_relation_of_the_graph(graph: Graph) -> None:
         for i in facts()
         if isinstance(i, Relation)
     }
-    chains = between(graph, "N:1", "N:2", hops=4, k=50) + outward(graph, "N:0", hops=2, k=50)
+    chains = find_chains_between(graph, "N:1", "N:2", hops=4, k=50) + find_chains_from(
+        graph, "N:0", hops=2, k=50
+    )
     assert len(chains) > 50
     for chain in chains:
         assert set(chain.triples) <= stated
-        assert parse(verbalise(chain)) == chain.triples
+        assert parse_chain(verbalise_chain(chain)) == chain.triples
         assert 0 < chain.score <= 1
 
 
 def test_shorter_chains_and_chains_around_hubs_come_first(graph: Graph) -> None:
-    chains = between(graph, "N:1", "N:4", hops=3, k=30)
+    chains = find_chains_between(graph, "N:1", "N:4", hops=3, k=30)
     scores = [chain.score for chain in chains]
     assert scores == sorted(scores, reverse=True)
-    assert len(between(graph, "N:1", "N:4", hops=3, k=2)) == 2
+    assert len(find_chains_between(graph, "N:1", "N:4", hops=3, k=2)) == 2
 
 
 def test_chains_outward_begin_at_the_concept_and_never_return(graph: Graph) -> None:
-    for chain in outward(graph, "N:0", hops=3, k=200):
+    for chain in find_chains_from(graph, "N:0", hops=3, k=200):
         assert chain.concepts[0] == "N:0"
         assert len(set(chain.concepts)) == len(chain.concepts) <= 4
 
 
 def test_no_chain_is_an_answer(graph: Graph) -> None:
-    assert between(graph, "N:1", "N:1") == []
-    assert between(graph, "N:1", "N:404") == []
-    assert outward(graph, "N:404") == []
-    assert nearest(graph, ["N:404"]) == []
+    assert find_chains_between(graph, "N:1", "N:1") == []
+    assert find_chains_between(graph, "N:1", "N:404") == []
+    assert find_chains_from(graph, "N:404") == []
+    assert rank_nearest(graph, ["N:404"]) == []
 
 
 def test_nearness_is_personalised_pagerank(graph: Graph) -> None:
@@ -91,7 +99,7 @@ def test_nearness_is_personalised_pagerank(graph: Graph) -> None:
     other.add_edges_from((a, b) for a, _, b in seen if a != b)
     seeds = {"N:1": 1.0, "N:5": 1.0}
     wanted = networkx.pagerank(other, alpha=0.85, personalization=seeds, dangling=seeds, tol=1e-12)
-    found = dict(nearest(graph, list(seeds), k=COUNT, precision=1e-9))
+    found = dict(rank_nearest(graph, list(seeds), k=COUNT, precision=1e-9))
     for concept, share in found.items():
         assert share == pytest.approx(wanted[concept], abs=1e-5)
     assert sum(found.values()) == pytest.approx(1, abs=1e-5)
@@ -113,13 +121,15 @@ def test_igraph_has_the_same_paths(graph: Graph) -> None:
         one, two = rng.sample([f"N:{n}" for n in range(COUNT)], 2)
         paths = other.get_all_simple_paths(one, two, maxlen=3)
         wanted = {tuple(other.vs[n]["name"] for n in path) for path in paths}
-        assert {chain.concepts for chain in between(graph, one, two, k=100_000)} == wanted
+        assert {
+            chain.concepts for chain in find_chains_between(graph, one, two, k=100_000)
+        } == wanted
 
 
 def test_igraph_has_the_same_pagerank(graph: Graph) -> None:
     other, seeds = vertices(), ["N:1", "N:5"]
     wanted = other.personalized_pagerank(damping=0.85, reset_vertices=seeds)
-    found = dict(nearest(graph, seeds, k=COUNT, precision=1e-9))
+    found = dict(rank_nearest(graph, seeds, k=COUNT, precision=1e-9))
     for name, share in zip(other.vs["name"], wanted, strict=True):
         assert found.get(name, 0.0) == pytest.approx(share, abs=1e-5)
 
@@ -129,4 +139,4 @@ def test_what_is_no_chain_is_not_read_as_one(text: str) -> None:
     if text == "a —b→":
         text = "a—b→c"
     with pytest.raises(MalformedOutput):
-        parse(text)
+        parse_chain(text)

@@ -11,10 +11,10 @@ import pytest
 from osler.errors import CapabilityMissing, KnowledgeBaseMissing, UnknownPassage
 from osler.graph import communities, fusion
 from osler.graph.communities import Communities, find_passage
-from osler.graph.items import Definition, Item, Mapping, Name, Relation
-from osler.graph.partition import partition, within
+from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation
+from osler.graph.partition import pairs_within, partition_graph
 from osler.graph.store import Graph
-from osler.graph.verbalize import parse
+from osler.graph.verbalize import parse_chain
 
 pytest.importorskip("igraph")
 
@@ -34,25 +34,25 @@ FACTS: tuple[Item, ...] = (
     Definition("A:0", "The middle of A. It has a second sentence."),
     Name("D:0", "alone"),
     Name("X:1", "other A"),
-    Mapping("A:5", "X:1", "sssom"),
+    ConceptMapping("A:5", "X:1", "sssom"),
 )
 
 
 def members(found: Communities, one: communities.Community) -> set[str]:
-    return set(found.graph.ids(found.members(one).tolist()).values())
+    return set(found.graph.ids_of(found.member_numbers(one).tolist()).values())
 
 
 def test_what_hangs_together_is_a_community(graph: Graph) -> None:
-    found = communities.build(graph)
-    parts = [members(found, one) for one in found.all(level=0)]
+    found = communities.build_communities(graph)
+    parts = [members(found, one) for one in found.list_communities(level=0)]
     assert parts == [
         {f"A:{n}" for n in range(6)},
         {f"B:{n}" for n in range(5)},
         {f"C:{n}" for n in range(4)},
     ]
-    (of_b,) = found.of("B:3")
+    (of_b,) = found.communities_of("B:3")
     assert members(found, of_b) == parts[1]
-    assert found.of("D:0") == found.of("nobody") == []
+    assert found.communities_of("D:0") == found.communities_of("nobody") == []
 
 
 def test_a_large_community_is_split_and_its_parts_are_slices_of_it(tmp_path: Path) -> None:
@@ -60,10 +60,10 @@ def test_a_large_community_is_split_and_its_parts_are_slices_of_it(tmp_path: Pat
     bridges: list[Item] = [Relation(f"{a}:0", "near", f"{b}:1") for a, b in pairwise(groups)]
     with Graph.create(tmp_path) as graph:
         graph.add([item for group in groups for item in clique(group, 3)] + bridges)
-        held = partition(graph.arrays(), largest=3)
+        held = partition_graph(graph.load_arrays(), largest=3)
         assert held["level"].max() >= 1
-        found = communities.build(graph, largest=3)
-        smallest = found.of("T7:2")
+        found = communities.build_communities(graph, largest=3)
+        smallest = found.communities_of("T7:2")
         assert [one.level for one in smallest] == list(range(len(smallest)))[::-1]
         assert {"T7:0", "T7:1", "T7:2"} <= members(found, smallest[0])
         assert members(found, smallest[0]) < members(found, smallest[-1])
@@ -78,14 +78,14 @@ def test_a_large_community_is_split_and_its_parts_are_slices_of_it(tmp_path: Pat
 
 
 def test_the_same_graph_has_the_same_communities(graph: Graph) -> None:
-    one, other = partition(graph.arrays()), partition(graph.arrays())
+    one, other = partition_graph(graph.load_arrays()), partition_graph(graph.load_arrays())
     assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
 def test_pairs_within_are_counted_once_with_all_their_relations(graph: Graph) -> None:
     graph.add([Relation("A:1", "also", "A:0")])
-    numbers = np.array(graph.numbers(["B:0", "A:1", "A:0"]), dtype=np.int32)
-    pairs, weights = within(graph.arrays(), numbers)
+    numbers = np.array(graph.numbers_of(["B:0", "A:1", "A:0"]), dtype=np.int32)
+    pairs, weights = pairs_within(graph.load_arrays(), numbers)
     assert sorted((*sorted(pair), w) for pair, w in zip(pairs.tolist(), weights, strict=True)) == [
         (0, 2, 1),
         (1, 2, 2),
@@ -93,58 +93,58 @@ def test_pairs_within_are_counted_once_with_all_their_relations(graph: Graph) ->
 
 
 def test_the_extract_is_the_graph_s_own_words_and_opens(graph: Graph) -> None:
-    found = communities.build(graph)
-    (one,) = found.of("A:3")
-    passage = found.extract(one)
+    found = communities.build_communities(graph)
+    (one,) = found.communities_of("A:3")
+    passage = found.write_extract(one)
     first, definition, *relations = passage.text.split("\n")
     assert first.startswith("Community of 6 concepts: A concept 0; ")
     assert definition == "A concept 0: The middle of A."
     names = {f"A concept {n}" for n in range(6)}
     assert len(relations) == 12
     for line in relations:
-        ((one_, predicate, other),) = parse(line)
+        ((one_, predicate, other),) = parse_chain(line)
         assert {one_, other} <= names
         assert predicate == "goes_with"
-    assert {end for line in relations for end in parse(line)[0][::2]} == names
+    assert {end for line in relations for end in parse_chain(line)[0][::2]} == names
     assert find_passage(graph, passage.id) == passage
-    assert found.told(one) is None
-    assert found.passage(one) == passage
+    assert found.read_summary(one) is None
+    assert found.get_passage(one) == passage
 
 
 def test_what_a_model_has_written_is_kept_while_the_concepts_are_the_same(graph: Graph) -> None:
-    found = communities.build(graph)
-    (one,) = found.of("B:3")
-    told = found.keep(one, "B concepts go together.", "some-model")
+    found = communities.build_communities(graph)
+    (one,) = found.communities_of("B:3")
+    told = found.store_summary(one, "B concepts go together.", "some-model")
     assert (told.text, told.locator.section) == ("B concepts go together.", "written by some-model")
-    assert find_passage(graph, told.id) == told == found.passage(one)
-    assert found.current()  # writing of it changes no fact
+    assert find_passage(graph, told.id) == told == found.get_passage(one)
+    assert found.is_current()  # writing of it changes no fact
     graph.add([Name("E:0", "new"), Relation("E:0", "near", "A:0")])
-    assert not found.current()
+    assert not found.is_current()
     with pytest.raises(KnowledgeBaseMissing, match="has changed"):
         Communities(graph)
     with pytest.raises(UnknownPassage) as stale:
         find_passage(graph, told.id)
     assert "osler kb graph communities" in (stale.value.fix or "")
-    again = communities.build(graph)
+    again = communities.build_communities(graph)
     assert find_passage(graph, told.id) == told
-    assert [one.mark for one in again.of("B:3")] == [one.mark]
+    assert [one.mark for one in again.communities_of("B:3")] == [one.mark]
 
 
 def test_fused_concepts_are_one_member(graph: Graph) -> None:
-    fusion.fuse(graph)
-    found = communities.build(graph)
-    assert found.of("X:1") == found.of("A:5") != []
-    assert found.of("A:5")[-1].size == 6
+    fusion.fuse_concepts(graph)
+    found = communities.build_communities(graph)
+    assert found.communities_of("X:1") == found.communities_of("A:5") != []
+    assert found.communities_of("A:5")[-1].size == 6
 
 
 def test_communities_that_are_not_there_are_said(graph: Graph) -> None:
     with pytest.raises(KnowledgeBaseMissing, match="not been found"):
         Communities(graph)
-    communities.build(graph)
+    communities.build_communities(graph)
     for bad in ("", "zz", "0" * 16, "-1", "f" * 40, "12"):
         with pytest.raises(UnknownPassage):
             find_passage(graph, f"graph:community.{bad}#extract")
-    (one,) = Communities(graph).of("A:0")
+    (one,) = Communities(graph).communities_of("A:0")
     for part in ("", "summary", "def"):
         with pytest.raises(UnknownPassage):
             find_passage(graph, f"{one.id}#{part}")
@@ -152,8 +152,8 @@ def test_communities_that_are_not_there_are_said(graph: Graph) -> None:
 
 def test_an_empty_graph_has_no_community(tmp_path: Path) -> None:
     with Graph.create(tmp_path) as graph:
-        assert len(communities.build(graph)) == 0
-        assert list(Communities(graph).all()) == []
+        assert len(communities.build_communities(graph)) == 0
+        assert list(Communities(graph).list_communities()) == []
 
 
 def test_without_the_extra_the_fix_is_named(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,4 +161,4 @@ def test_without_the_extra_the_fix_is_named(graph: Graph, monkeypatch: pytest.Mo
 
     monkeypatch.setitem(sys.modules, "igraph", None)
     with pytest.raises(CapabilityMissing, match="igraph"):
-        communities.build(graph)
+        communities.build_communities(graph)

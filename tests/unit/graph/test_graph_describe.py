@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from osler.graph import fusion
-from osler.graph.describe import LONGEST, Described, describe
+from osler.graph.describe import LONGEST, DescriptionReport, describe_concepts
 from osler.graph.items import Definition, Name, Relation
 from osler.graph.store import Graph
 from osler.types import Passage
@@ -54,16 +54,16 @@ def test_an_article_describes_the_one_concept_with_its_title(graph: Graph) -> No
         article("Umbrella", "It keeps the rain off."),
         (),
     ]
-    assert describe(graph, articles) == Described(3, 1, 1)
-    assert describe(graph, articles) == Described(0, 1, 1)
-    aspirin = graph.concept("UMLS:C1")
+    assert describe_concepts(graph, articles) == DescriptionReport(3, 1, 1)
+    assert describe_concepts(graph, articles) == DescriptionReport(0, 1, 1)
+    aspirin = graph.get_concept("UMLS:C1")
     assert aspirin is not None
     ((source, text),) = aspirin.definitions
     assert source == "wiki:ASPIRIN#0"
     assert text.startswith("It is a drug. It is used")
     assert len(text) <= LONGEST
     assert text.endswith(".")
-    mercury = graph.concept("UMLS:C5")
+    mercury = graph.get_concept("UMLS:C5")
     assert mercury is not None
     assert [source for source, _ in mercury.definitions] == ["MSH", "wiki:Mercury (element)#0"]
 
@@ -71,7 +71,7 @@ def test_an_article_describes_the_one_concept_with_its_title(graph: Graph) -> No
 def test_a_drug_is_the_concept_with_its_name_or_synonym_and_the_rest_is_reported(
     graph: Graph,
 ) -> None:
-    done = fusion.attach(graph, "DRUGBANK")
+    done = fusion.attach_vocabulary(graph, "DRUGBANK")
     assert done.merges == 2
     assert done.unmatched == (
         ("DRUGBANK:DB3", "unheard of"),
@@ -79,15 +79,15 @@ def test_a_drug_is_the_concept_with_its_name_or_synonym_and_the_rest_is_reported
         ("DRUGBANK:DB5", "ASA"),  # three letters are too few
     )
     assert done.ambiguous == 1
-    aspirin = graph.concept("UMLS:C1")
+    aspirin = graph.get_concept("UMLS:C1")
     assert aspirin is not None
     assert aspirin.definitions == (("DRUGBANK indication", "Relieves pain."),)
-    assert [edge.object for edge in graph.neighbours(["UMLS:C1"])] == ["UMLS:C5"]
-    hows = {(merge.one, merge.other): (merge.how, merge.why) for merge in fusion.merges(graph)}
+    assert [edge.object for edge in graph.find_neighbours(["UMLS:C1"])] == ["UMLS:C5"]
+    hows = {(merge.one, merge.other): (merge.how, merge.why) for merge in fusion.list_merges(graph)}
     assert hows == {
         ("UMLS:C1", "DRUGBANK:DB1"): ("name", "Acetylsalicylic Acid"),
         ("UMLS:C5", "DRUGBANK:DB2"): ("synonym", "mercury"),
     }
-    assert fusion.attach(graph, "DRUGBANK").merges == 0
-    assert fusion.separate(graph) == 2
-    assert [edge.object for edge in graph.neighbours(["UMLS:C1"])] == []
+    assert fusion.attach_vocabulary(graph, "DRUGBANK").merges == 0
+    assert fusion.separate_concepts(graph) == 2
+    assert [edge.object for edge in graph.find_neighbours(["UMLS:C1"])] == []

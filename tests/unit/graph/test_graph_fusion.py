@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from osler.graph.chains import between
-from osler.graph.fusion import BY_MAPPING, BY_NAME, Merge, fuse, merges, separate
-from osler.graph.items import Definition, Mapping, Name, Relation
+from osler.graph.chains import find_chains_between
+from osler.graph.fusion import (
+    BY_MAPPING,
+    BY_NAME,
+    ConceptMerge,
+    fuse_concepts,
+    list_merges,
+    separate_concepts,
+)
+from osler.graph.items import ConceptMapping, Definition, Name, Relation
 from osler.graph.link import Dictionary
 from osler.graph.store import Graph
 
@@ -20,21 +27,21 @@ FACTS = (
     Relation("DOID:1", "has_symptom", "HP:9"),
     Relation("DOID:1", "is_a", "MONDO:1"),
     Relation("MESH:1", "is_a", "DOID:2"),
-    Mapping("MONDO:1", "DOID:1", "sssom"),
-    Mapping("MONDO:1", "DOID:2", "sssom"),
-    Mapping("HP:9", "DOID:2", "xref"),
-    Mapping("HP:9", "X:404", "sssom"),
+    ConceptMapping("MONDO:1", "DOID:1", "sssom"),
+    ConceptMapping("MONDO:1", "DOID:2", "sssom"),
+    ConceptMapping("HP:9", "DOID:2", "xref"),
+    ConceptMapping("HP:9", "X:404", "sssom"),
 )
 
 
 def test_what_is_the_same_is_read_as_one(graph: Graph) -> None:
-    done = fuse(graph)
+    done = fuse_concepts(graph)
     assert (done.merges, done.refused) == (2, 1)  # DOID:1 and DOID:2 would have become one
-    assert merges(graph) == [
-        Merge("MONDO:1", "DOID:1", BY_MAPPING, "sssom"),
-        Merge("MONDO:1", "MESH:1", BY_NAME, "extreme fever"),
+    assert list_merges(graph) == [
+        ConceptMerge("MONDO:1", "DOID:1", BY_MAPPING, "sssom"),
+        ConceptMerge("MONDO:1", "MESH:1", BY_NAME, "extreme fever"),
     ]
-    concepts = [graph.concept(id) for id in ("DOID:1", "MONDO:1", "MESH:1")]
+    concepts = [graph.get_concept(id) for id in ("DOID:1", "MONDO:1", "MESH:1")]
     assert concepts[0] is not None
     assert concepts[0] == concepts[1] == concepts[2]
     assert set(concepts[0].names) == {"hyperpyrexia", "extreme fever", "Extreme Fever"}
@@ -42,22 +49,22 @@ def test_what_is_the_same_is_read_as_one(graph: Graph) -> None:
 
 
 def test_relations_of_all_members_are_the_concept_s_and_those_inside_go(graph: Graph) -> None:
-    fuse(graph)
-    edges = graph.neighbours(["MESH:1"])
+    fuse_concepts(graph)
+    edges = graph.find_neighbours(["MESH:1"])
     assert {(e.predicate, e.object_name) for e in edges} == {
         ("has_symptom", "shivering"),
         ("is_a", "warm thing"),
     }
-    (chain,) = between(graph, "HP:9", "DOID:2", hops=2)
+    (chain,) = find_chains_between(graph, "HP:9", "DOID:2", hops=2)
     assert len(chain.concepts) == 3
-    (mention,) = Dictionary(graph).mentions("an extreme fever")
+    (mention,) = Dictionary(graph).find_mentions("an extreme fever")
     assert len(mention.concepts) == 1
 
 
 def test_a_merge_is_taken_back_alone(graph: Graph) -> None:
-    fuse(graph)
-    assert separate(graph, [Merge("MONDO:1", "DOID:1", BY_MAPPING, "")]) == 1
-    one, two = graph.concept("DOID:1"), graph.concept("MONDO:1")
+    fuse_concepts(graph)
+    assert separate_concepts(graph, [ConceptMerge("MONDO:1", "DOID:1", BY_MAPPING, "")]) == 1
+    one, two = graph.get_concept("DOID:1"), graph.get_concept("MONDO:1")
     assert one is not None
     assert two is not None
     assert one.names == ("hyperpyrexia",)
@@ -65,12 +72,12 @@ def test_a_merge_is_taken_back_alone(graph: Graph) -> None:
 
 
 def test_cross_references_are_followed_only_when_asked_for(graph: Graph) -> None:
-    assert fuse(graph, sources=("xref",), names=False).merges == 1
-    (merge,) = merges(graph)
+    assert fuse_concepts(graph, sources=("xref",), names=False).merges == 1
+    (merge,) = list_merges(graph)
     assert (merge.one, merge.other, merge.why) == ("HP:9", "DOID:2", "xref")
 
 
 def test_a_name_that_two_of_a_vocabulary_have_fuses_nothing(tmp_path: Path) -> None:
     with Graph.create(tmp_path) as graph:
         graph.add([Name(id, "same name", "", 0) for id in ("A:1", "A:2", "B:1")])
-        assert fuse(graph).merges == 0
+        assert fuse_concepts(graph).merges == 0

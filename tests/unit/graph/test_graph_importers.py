@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, MalformedSource
-from osler.graph.curies import curie, of
-from osler.graph.formats import IMPORTERS, read
-from osler.graph.items import Definition, Item, Mapping, Name, Relation, Typed
+from osler.graph.curies import make_curie, parse_curie
+from osler.graph.formats import IMPORTERS, read_graph_files
+from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation, SemanticType
 from osler.graph.store import Graph
 from osler.sources.records import Drop
 
@@ -21,7 +21,7 @@ from osler.sources.records import Drop
 def taken(tmp_path: Path, name: str, data: str | bytes) -> list[Item]:
     file = tmp_path / name
     file.write_bytes(data.encode() if isinstance(data, str) else data)
-    return list(read([file]))
+    return list(read_graph_files([file]))
 
 
 def triples(items: list[Item]) -> list[tuple[str, str, str]]:
@@ -78,7 +78,7 @@ def test_obo_gives_names_relations_mappings_and_named_drops(tmp_path: Path) -> N
         ("DOID:2", "kid"),
     ]
     assert triples(items) == [("DOID:2", "is_a", "DOID:1"), ("DOID:2", "part_of", "DOID:1")]
-    assert [i.other for i in items if isinstance(i, Mapping)] == [
+    assert [i.other for i in items if isinstance(i, ConceptMapping)] == [
         "UMLS:C0000001",
         "MESH:D000001",
         "DOID:77",
@@ -152,7 +152,7 @@ def test_umls_tables_keep_concepts_without_definition(tmp_path: Path) -> None:
         "C1|A1|S|DEL|C2|A2|S||R1||HPO|HPO|||N||\n",
         encoding="utf-8",
     )
-    items = list(read([folder]))
+    items = list(read_graph_files([folder]))
     assert names(items) == [
         ("UMLS:C1", "SAB"),
         ("UMLS:C1", "热"),
@@ -161,7 +161,7 @@ def test_umls_tables_keep_concepts_without_definition(tmp_path: Path) -> None:
     assert [i.rank for i in items if isinstance(i, Name)] == [0, 2, 0]
     assert triples(items) == [("UMLS:C2", "isa", "UMLS:C1")]
     assert [i.text for i in items if isinstance(i, Definition)] == ["Warm."]
-    assert {i.other for i in items if isinstance(i, Mapping)} == {"MESH:D1", "HP:0000002"}
+    assert {i.other for i in items if isinstance(i, ConceptMapping)} == {"MESH:D1", "HP:0000002"}
     assert dict(drops(items)) == {
         "MRCONSO.RRF:3": "language other than English and Chinese",
         "MRCONSO.RRF:5": "suppressed",
@@ -204,7 +204,7 @@ def test_sssom_takes_exact_matches_only(tmp_path: Path) -> None:
         "MONDO:0000001\tskos:broadMatch\tDOID:5\n"
     )
     items = taken(tmp_path, "m.sssom.tsv", text)
-    assert [i[:2] for i in items if isinstance(i, Mapping)] == [("MONDO:0000001", "DOID:4")]
+    assert [i[:2] for i in items if isinstance(i, ConceptMapping)] == [("MONDO:0000001", "DOID:4")]
     assert drops(items) == [("m.sssom.tsv:5", "mapping that is not exact")]
 
 
@@ -291,7 +291,7 @@ def test_primekg_pads_the_numbers_of_ontologies(tmp_path: Path) -> None:
     items = taken(tmp_path, "kg.csv", text)
     assert triples(items) == [("MONDO:0000017", "phenotype_present", "HP:0000256")]
     assert names(items)[0] == ("MONDO:0000017", 'a, quoted "name"')
-    assert [i.type for i in items if isinstance(i, Typed)] == ["disease", "effect"]
+    assert [i.type for i in items if isinstance(i, SemanticType)] == ["disease", "effect"]
 
 
 RECORD = {
@@ -369,7 +369,7 @@ def test_owl_says_what_obo_says(tmp_path: Path) -> None:
     items = taken(tmp_path, "ours.owl", OWL)
     assert names(items) == [("DOID:1", "parent"), ("DOID:1", "elder"), ("DOID:2", "child")]
     assert triples(items) == [("DOID:2", "is_a", "DOID:1"), ("DOID:2", "part_of", "DOID:1")]
-    assert [i.other for i in items if isinstance(i, Mapping)] == ["UMLS:C1"]
+    assert [i.other for i in items if isinstance(i, ConceptMapping)] == ["UMLS:C1"]
     assert [reason for _, reason in drops(items)] == [
         "relation to itself",
         "obsolete term",
@@ -399,7 +399,7 @@ def test_equivalences_of_icd_are_mappings_only_where_they_are_exact(tmp_path: Pa
         "icd9cm,icd10cm,flags,approximate,no_map\n"
         "0020,A0100,10000,1,0\n0021,A011,00000,0,0\nE8000,NoDx,11000,1,1\n0022\n",
     )
-    assert [(i.concept, i.other) for i in items if isinstance(i, Mapping)] == [
+    assert [(i.concept, i.other) for i in items if isinstance(i, ConceptMapping)] == [
         ("ICD9CM:002.1", "ICD10CM:A01.1")
     ]
     assert triples(items) == [("ICD9CM:002.0", "close_to", "ICD10CM:A01.00")]
@@ -468,7 +468,7 @@ def test_an_empty_file_is_a_drop_not_a_crash(tmp_path: Path, name: str) -> None:
 def test_every_importer_survives_noise(tmp_path: Path) -> None:
     """Each reads bytes that are not its own: drops, or one named error, nothing else.
 
-    `read` would not do: it asks `matches` first, which keeps noise from most of them.
+    `read_graph_files` would not do: it asks `matches` first, which keeps noise from most of them.
     """
     noise = [b"\x00\xff" * 300, b"a\tb,c|d\n" * 50, b"{" * 200, "中文\n".encode("gb18030") * 20]
     for importer in IMPORTERS:
@@ -487,17 +487,24 @@ def test_every_importer_survives_noise(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(MalformedSource):
-        list(read([tmp_path / "nowhere"]))
+        list(read_graph_files([tmp_path / "nowhere"]))
     with pytest.raises(BadConfig, match="no format"):
-        list(read([tmp_path], fmt="nonsense"))
+        list(read_graph_files([tmp_path], fmt="nonsense"))
 
 
 def test_identifiers_have_one_spelling() -> None:
-    assert of("UMLS_CUI:C1") == of("http://linkedlifedata.com/UMLS_C1") == "UMLS:C1"
-    assert of("http://purl.obolibrary.org/obo/DOID_1") == "DOID:1"
-    assert of("SNOMEDCT_2010_1_31:5") == of("SNOMEDCT_US:5") == "SNOMEDCT:5"
-    assert (of("no prefix"), of(""), of(":x"), of("x:")) == ("", "", "", "")
-    assert curie("HPO", "HP:0000001") == curie("HP", "1") == "HP:0000001"
+    assert (
+        parse_curie("UMLS_CUI:C1") == parse_curie("http://linkedlifedata.com/UMLS_C1") == "UMLS:C1"
+    )
+    assert parse_curie("http://purl.obolibrary.org/obo/DOID_1") == "DOID:1"
+    assert parse_curie("SNOMEDCT_2010_1_31:5") == parse_curie("SNOMEDCT_US:5") == "SNOMEDCT:5"
+    assert (parse_curie("no prefix"), parse_curie(""), parse_curie(":x"), parse_curie("x:")) == (
+        "",
+        "",
+        "",
+        "",
+    )
+    assert make_curie("HPO", "HP:0000001") == make_curie("HP", "1") == "HP:0000001"
 
 
 @pytest.mark.parametrize("spelling", ["UMLS:C0000001", "CUI:C0000001", "UMLS_CUI:C0000001"])
@@ -506,7 +513,7 @@ def test_a_concept_is_found_by_any_spelling_of_its_identifier(
 ) -> None:
     with Graph.create(tmp_path) as graph:
         graph.add([Name("UMLS:C0000001", "fever"), Definition("UMLS:C0000001", "Too warm.")])
-        concept = graph.concept(spelling)
+        concept = graph.get_concept(spelling)
         assert concept is not None
         assert concept.id == "UMLS:C0000001"
-        assert graph.passage(f"graph:{spelling}#def").id == "graph:UMLS:C0000001#def"
+        assert graph.get_passage(f"graph:{spelling}#def").id == "graph:UMLS:C0000001#def"

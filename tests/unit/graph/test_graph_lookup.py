@@ -13,7 +13,7 @@ from osler.errors import CapabilityMissing
 from osler.graph.items import Name, Relation
 from osler.graph.link import Dictionary, Recogniser
 from osler.graph.lookup import Lookup
-from osler.graph.normal import normal, spans
+from osler.graph.normal import normalize_name, unit_spans
 from osler.graph.store import Graph
 
 NAMES = {
@@ -83,7 +83,7 @@ def test_exact_look_up_needs_no_extra_and_fuzzy_names_it(
 
     monkeypatch.setattr(builtins, "__import__", without)
     assert Lookup(graph).find("T2DM")
-    assert Dictionary(graph).mentions("a fever")
+    assert Dictionary(graph).find_mentions("a fever")
     with pytest.raises(CapabilityMissing, match="rapidfuzz") as raised:
         Lookup(graph).find("feverr")
     assert 'pip install "osler[graph]"' in raised.value.fix
@@ -91,7 +91,7 @@ def test_exact_look_up_needs_no_extra_and_fuzzy_names_it(
 
 def found(graph: Graph, text: str, **how: Any) -> list[tuple[str, tuple[str, ...]]]:
     recogniser: Recogniser = Dictionary(graph, **how)
-    return [(text[m.start : m.end], m.concepts) for m in recogniser.mentions(text)]
+    return [(text[m.start : m.end], m.concepts) for m in recogniser.find_mentions(text)]
 
 
 def test_the_longest_name_wins_in_english_and_chinese(graph: Graph) -> None:
@@ -136,8 +136,8 @@ def test_an_empty_graph_finds_nothing(tmp_path: Path) -> None:
 
 def test_places_of_units_are_places_in_the_text() -> None:
     text = "Ｔ２ 型İ糖-尿 Straße"
-    for unit, start, end in spans(text):
-        assert normal(text[start:end]) == normal(unit)
+    for unit, start, end in unit_spans(text):
+        assert normalize_name(text[start:end]) == normalize_name(unit)
 
 
 def test_relations_of_a_hub_are_chosen_by_their_words(graph: Graph) -> None:
@@ -145,8 +145,8 @@ def test_relations_of_a_hub_are_chosen_by_their_words(graph: Graph) -> None:
     hub = [Relation("T:2", "has_part", f"H:{n}") for n in range(300)]
     graph.add([*many, *hub, Relation("T:2", "may_cause", "T:3")])
     lookup = Lookup(graph)
-    best = lookup.related("T:2", "what may it cause", most=5)
+    best = lookup.find_related("T:2", "what may it cause", most=5)
     assert ("Diabetes Mellitus", "may_cause", "Lactic acidosis") in [e.triple for e in best]
     assert len(best) == 5
-    assert "thing number 217" in [e.object_name for e in lookup.related("T:2", "217", most=3)]
-    assert lookup.related("T:404", "x", most=3) == []
+    assert "thing number 217" in [e.object_name for e in lookup.find_related("T:2", "217", most=3)]
+    assert lookup.find_related("T:404", "x", most=3) == []

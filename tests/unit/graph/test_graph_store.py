@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseMissing, UnknownPassage
-from osler.graph.chains import between, nearest, outward
-from osler.graph.items import Definition, Mapping, Name, Relation, Stream, Typed
+from osler.graph.chains import find_chains_between, find_chains_from, rank_nearest
+from osler.graph.items import ConceptMapping, Definition, Name, Relation, SemanticType, Stream
 from osler.graph.store import Graph
 from osler.sources.records import Drop
 
@@ -22,13 +22,13 @@ FACTS = (
     Name("T:2", "Diabetes Mellitus, Type 2", "MSH", 0),
     Name("T:2", "T2DM"),
     Name("T:3", "Lactic acidosis", "MSH", 0),
-    Typed("T:1", "Drug"),
+    SemanticType("T:1", "Drug"),
     Definition("T:1", "From HPO.", "HPO"),
     Definition("T:1", "From elsewhere.", "AAA"),
     Definition("T:1", "From MeSH.", "MSH"),
     Relation("T:1", "may_cause", "T:3", "SRC"),
     Relation("T:3", "seen_with", "T:2", "SRC"),
-    Mapping("T:2", "X:9", "SRC"),
+    ConceptMapping("T:2", "X:9", "SRC"),
 )
 
 
@@ -37,16 +37,16 @@ def test_what_was_added_is_counted(tmp_path: Path) -> None:
         added = graph.add(FACTS)
         assert (added.concepts, added.names, added.definitions) == (3, 6, 3)
         assert (added.relations, added.mappings, added.drops) == (3, 1, ())
-        info = graph.info()
+        info = graph.get_info()
         assert (info.concepts, info.names, info.relations) == (3, 6, 3)
         assert dict(info.predicates) == {"treats": 1, "may_cause": 1, "seen_with": 1}
 
 
 def test_adding_the_same_again_changes_nothing(graph: Graph) -> None:
-    before = graph.info()
+    before = graph.get_info()
     again = graph.add(FACTS)
     assert (again.concepts, again.names, again.definitions, again.relations) == (0, 0, 0, 0)
-    after = graph.info()
+    after = graph.get_info()
     assert (after.concepts, after.names, after.relations) == (
         before.concepts,
         before.names,
@@ -55,12 +55,12 @@ def test_adding_the_same_again_changes_nothing(graph: Graph) -> None:
 
 
 def test_a_concept_has_its_names_types_and_definitions_in_order(graph: Graph) -> None:
-    concept = graph.concept("T:1")
+    concept = graph.get_concept("T:1")
     assert concept is not None
     assert concept.names == ("Metformin", "metformin hydrochloride", "二甲双胍")
     assert concept.types == ("Drug",)
     assert [source for source, _ in concept.definitions] == ["MSH", "HPO", "AAA"]
-    assert graph.concept("T:99") is None
+    assert graph.get_concept("T:99") is None
 
 
 @pytest.mark.parametrize(
@@ -76,19 +76,19 @@ def test_a_concept_has_its_names_types_and_definitions_in_order(graph: Graph) ->
 def test_a_name_is_found_whatever_its_case_width_and_punctuation(
     graph: Graph, text: str, id: str, how: str
 ) -> None:
-    (match,) = graph.exact(text)
+    (match,) = graph.find_exact(text)
     assert (match.concept, match.how) == (id, how)
 
 
 def test_an_unknown_name_is_nothing(graph: Graph) -> None:
-    assert graph.exact("aspirin") == []
-    assert graph.exact("") == []
-    assert graph.exact("\ud800'; DROP TABLE name; --") == []
+    assert graph.find_exact("aspirin") == []
+    assert graph.find_exact("") == []
+    assert graph.find_exact("\ud800'; DROP TABLE name; --") == []
 
 
 def test_neighbours_go_both_ways_or_one(graph: Graph) -> None:
     def seen(**how: object) -> set[tuple[str, str, str]]:
-        return {e.triple for e in graph.neighbours(["T:3"], **how)}  # type: ignore[arg-type]
+        return {e.triple for e in graph.find_neighbours(["T:3"], **how)}  # type: ignore[arg-type]
 
     out = ("Lactic acidosis", "seen_with", "Diabetes Mellitus, Type 2")
     into = ("Metformin", "may_cause", "Lactic acidosis")
@@ -97,18 +97,18 @@ def test_neighbours_go_both_ways_or_one(graph: Graph) -> None:
     assert seen(direction="in") == {into}
     assert seen(predicates=["may_cause"]) == {into}
     assert seen(predicates=["unheard_of"]) == set()
-    assert len(graph.neighbours(["T:3"], limit=1)) == 1
-    assert graph.neighbours(["T:99"]) == []
+    assert len(graph.find_neighbours(["T:3"], limit=1)) == 1
+    assert graph.find_neighbours(["T:99"]) == []
 
 
-def test_what_hangs_in_the_air_is_dropped_with_its_line(tmp_path: Path) -> None:
+def test_relation_without_its_concepts_is_dropped_with_its_line(tmp_path: Path) -> None:
     stream: Stream = (
         Name("T:1", "one"),
         Name("T:2", " \u200b "),
         Relation("T:1", "is_a", "T:404", where="f.tsv:7"),
         Definition("T:404", "text", where="f.tsv:8"),
         Definition("T:1", "", where="f.tsv:10"),
-        Typed("T:404", "Drug", where="f.tsv:9"),
+        SemanticType("T:404", "Drug", where="f.tsv:9"),
         Drop("f.tsv:3", "malformed row"),
     )
     with Graph.create(tmp_path) as graph:
@@ -129,11 +129,11 @@ def test_what_hangs_in_the_air_is_dropped_with_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["SAB", "NULL", "a'b\"c; DROP TABLE edge", "%_", "a,b | c\td", "+"]
 )
-def test_hostile_names_are_names(tmp_path: Path, name: str) -> None:
+def test_sql_and_markup_in_a_concept_name_stay_text(tmp_path: Path, name: str) -> None:
     with Graph.create(tmp_path) as graph:
         graph.add([Name("X:" + name, name), Name("Y", "other"), Relation("Y", name, "X:" + name)])
-        (match,) = graph.exact(name)
-        (edge,) = graph.neighbours([match.concept])
+        (match,) = graph.find_exact(name)
+        (edge,) = graph.find_neighbours([match.concept])
         assert edge.predicate == " ".join(name.split())
         assert edge.subject == "Y"
 
@@ -146,23 +146,23 @@ def test_a_stream_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     with Graph.create(tmp_path) as graph:
         with pytest.raises(RuntimeError):
             graph.add(broken())
-        assert graph.info().concepts == 0
+        assert graph.get_info().concepts == 0
         assert graph.add([Name("T:1", "one")]).concepts == 1
 
 
 def test_passages_open_by_their_ids(graph: Graph) -> None:
-    concept = graph.concept("T:1")
+    concept = graph.get_concept("T:1")
     assert concept is not None
     definition = graph.definition_passage(concept)
     assert definition is not None
     assert definition.text == "Definition: From MeSH."
-    assert graph.passage("graph:T:1#def") == definition
-    for edge in graph.neighbours(["T:1"]):
+    assert graph.get_passage("graph:T:1#def") == definition
+    for edge in graph.find_neighbours(["T:1"]):
         passage = graph.relation_passage(concept, edge)
-        assert graph.passage(passage.id) == passage
+        assert graph.get_passage(passage.id) == passage
     for bad in ("graph:T:1#rel-0", "graph:T:9#def", "graph:T:2#def", "book:x#1", "", "graph:T:1"):
         with pytest.raises(UnknownPassage):
-            graph.passage(bad)
+            graph.get_passage(bad)
 
 
 def test_a_folder_without_a_graph_and_a_file_that_is_none_are_named(tmp_path: Path) -> None:
@@ -175,9 +175,9 @@ def test_a_folder_without_a_graph_and_a_file_that_is_none_are_named(tmp_path: Pa
 
 def test_many_threads_read_while_one_writes(graph: Graph) -> None:
     def ask(_: int) -> int:
-        assert graph.exact("T2DM")
-        assert len(graph.arrays()["heads"]) >= 4
-        return len(graph.neighbours(["T:1"]))
+        assert graph.find_exact("T2DM")
+        assert len(graph.load_arrays()["heads"]) >= 4
+        return len(graph.find_neighbours(["T:1"]))
 
     def write() -> None:
         for number in range(6):
@@ -187,19 +187,19 @@ def test_many_threads_read_while_one_writes(graph: Graph) -> None:
         writer = pool.submit(write)
         assert set(pool.map(ask, range(60))) == {2}
         writer.result()
-    assert graph.info().concepts == 3 + 6
+    assert graph.get_info().concepts == 3 + 6
 
 
 def test_the_derived_file_is_made_anew_when_it_is_old_cut_or_gone(graph: Graph) -> None:
-    first = len(graph.arrays()["to"])
+    first = len(graph.load_arrays()["to"])
     file = graph.folder / "graph.arrays"
     whole = file.read_bytes()
     for damage in (b"", whole[:100], b"x" * 500, whole[:-1]):
         file.write_bytes(damage)
         with Graph.open(graph.folder) as again:
-            assert len(again.arrays()["to"]) == first
+            assert len(again.load_arrays()["to"]) == first
     graph.add([Name("T:4", "four"), Relation("T:4", "is_a", "T:1")])
-    assert len(graph.arrays()["to"]) == first + 2
+    assert len(graph.load_arrays()["to"]) == first + 2
 
 
 def test_cycles_are_relations_like_any_other(tmp_path: Path) -> None:
@@ -209,9 +209,12 @@ def test_cycles_are_relations_like_any_other(tmp_path: Path) -> None:
     with Graph.create(tmp_path) as graph:
         added = graph.add([*facts, *turns, Relation("X:1", "is_a", "X:0")])
         assert (added.relations, added.drops) == (4, ())
-        assert {chain.concepts for chain in between(graph, "X:0", "X:2", hops=4)} == {
+        assert {chain.concepts for chain in find_chains_between(graph, "X:0", "X:2", hops=4)} == {
             ("X:0", "X:2"),
             ("X:0", "X:1", "X:2"),
         }
-        assert {len(chain.concepts) for chain in outward(graph, "X:0", hops=4, k=50)} == {2, 3}
-        assert sum(share for _, share in nearest(graph, ["X:0"])) <= 1
+        assert {len(chain.concepts) for chain in find_chains_from(graph, "X:0", hops=4, k=50)} == {
+            2,
+            3,
+        }
+        assert sum(share for _, share in rank_nearest(graph, ["X:0"])) <= 1

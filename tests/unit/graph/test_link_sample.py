@@ -7,7 +7,7 @@ from pathlib import Path
 import link_mentions
 import pytest
 
-from osler.graph.link import Dictionary, Mention
+from osler.graph.link import ConceptMention, Dictionary
 from osler.graph.store import Graph
 from osler.retrieve.words import STOP_WORDS
 from osler.types import Language
@@ -42,8 +42,8 @@ def test_linking_is_as_precise_and_complete_as_the_log_says(
 class Everything:
     """Finds the first letter of every text, and nothing else."""
 
-    def mentions(self, text: str) -> list[Mention]:
-        return [Mention(0, 1, ("OURS:1",))]
+    def find_mentions(self, text: str) -> list[ConceptMention]:
+        return [ConceptMention(0, 1, ("OURS:1",))]
 
 
 def test_a_bad_recogniser_is_scored_as_one() -> None:

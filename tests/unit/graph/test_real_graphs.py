@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from osler.graph.formats import read
+from osler.graph.formats import read_graph_files
 from osler.graph.formats.umls import Umls
-from osler.graph.items import Added
+from osler.graph.items import ImportReport
 from osler.graph.store import Graph
 from osler.sources.records import Drop
 
 DATA = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 
 
-def added(tmp_path: Path, *places: str) -> Added:
+def added(tmp_path: Path, *places: str) -> ImportReport:
     paths = [DATA / place for place in places]
     if missing := [path for path in paths if not path.exists()]:
         pytest.skip(f"the public data is not there: {missing[0].name}")
     with Graph.create(tmp_path) as graph:
-        return graph.add(read(paths))
+        return graph.add(read_graph_files(paths))
 
 
 def test_every_row_of_the_umls_tables_is_accounted_for(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_every_row_term_and_record_is_taken_or_dropped_by_name(place: str, count
             pytest.skip("a table about the release, not about concepts")
         items = [item for item in Umls().read(file.parent) if item.where.startswith(file.name)]
     else:
-        items = list(read([file]))
+        items = list(read_graph_files([file]))
     if file.name in ABOUT:
         assert items == [Drop(file.name, "description of a graph, no facts")]
         return

@@ -21,8 +21,8 @@ from osler.kb.encoders.base import Kind
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access, schema
 from osler.testing.encoders import HashingEncoder
-from osler.testing.stores import corpus
-from osler.text import words
+from osler.testing.stores import write_corpus
+from osler.text import split_words
 from osler.types import Language
 
 
@@ -42,7 +42,7 @@ class Bent(HashingEncoder):
 @pytest.fixture
 def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.create(tmp_path / "kb") as made:
-        made.add([corpus(tmp_path / "iron.jsonl", 20)], source="book")
+        made.add([write_corpus(tmp_path / "iron.jsonl", 20)], source="book")
         yield made
 
 
@@ -67,12 +67,15 @@ def test_building_again_encodes_nothing_and_changes_nothing(kb: KnowledgeBase) -
 
 def test_only_what_is_new_is_encoded(kb: KnowledgeBase, tmp_path: Path) -> None:
     kb.build(HashingEncoder())
-    kb.add([corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="book")
+    kb.add([write_corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="book")
     assert kb.build(HashingEncoder()).encoded == 5
 
 
 def test_the_snapshot_does_not_depend_on_the_order_of_adding(tmp_path: Path) -> None:
-    files = [corpus(tmp_path / "iron.jsonl", 3), corpus(tmp_path / "zinc.jsonl", 3, "zinc")]
+    files = [
+        write_corpus(tmp_path / "iron.jsonl", 3),
+        write_corpus(tmp_path / "zinc.jsonl", 3, "zinc"),
+    ]
     snapshots = set()
     for name, order in (("a", files), ("b", files[::-1])):
         with KnowledgeBase.create(tmp_path / name) as kb:
@@ -162,7 +165,7 @@ def test_before_the_first_build_nothing_is_indexed(kb: KnowledgeBase) -> None:
 
 def test_new_passages_are_counted_until_they_are_built(kb: KnowledgeBase, tmp_path: Path) -> None:
     kb.build(HashingEncoder())
-    kb.add([corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="book")
+    kb.add([write_corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="book")
     with pytest.raises(KnowledgeBaseUnbuilt, match="5 of 25 passages are not indexed"):
         kb.require_built("hashing-64")
 
@@ -176,17 +179,17 @@ def test_after_a_removal_the_snapshot_is_no_longer_true(kb: KnowledgeBase) -> No
 
 def test_what_was_removed_leaves_no_trace_in_the_scores(kb: KnowledgeBase, tmp_path: Path) -> None:
     before = kb.by_words(["iron", "7"], k=20)
-    kb.add([corpus(tmp_path / "zinc.jsonl", 30, "zinc")], source="wiki")
+    kb.add([write_corpus(tmp_path / "zinc.jsonl", 30, "zinc")], source="wiki")
     assert kb.by_words(["iron", "7"], k=20) != before
     kb.remove(source="wiki")
     assert kb.by_words(["iron", "7"], k=20) == before
 
 
 def test_the_words_in_the_index_are_those_of_this_schema() -> None:
-    """Whoever changes `words` must raise `SCHEMA`: indexes hold the old words."""
+    """Whoever changes `split_words` must raise `SCHEMA`: indexes hold the old words."""
     probe = "IL-6, CD4+ 1.5 mg β-blocker naïve patient's 糖尿病A型"
     assert schema.SCHEMA == 4
-    assert " ".join(words(probe)) == (
+    assert " ".join(split_words(probe)) == (
         "il 6 cd4 1.5 mg β blocker naïve patient s 糖 糖尿 尿 尿病 病 a 型"
     )
 
@@ -237,7 +240,7 @@ KnowledgeBase.open(Path(sys.argv[1])).add([Path(sys.argv[2])], source="wiki", pr
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_a_killed_addition_leaves_no_half_of_a_file(kb: KnowledgeBase, tmp_path: Path) -> None:
-    file = corpus(tmp_path / "zinc.jsonl", 500, "zinc")
+    file = write_corpus(tmp_path / "zinc.jsonl", 500, "zinc")
     command = [sys.executable, "-c", KILLED_ADD, str(kb.path), str(file)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL  # noqa: S603
     assert kb.sources == ("book",)
@@ -251,10 +254,10 @@ def test_a_killed_addition_leaves_no_half_of_a_file(kb: KnowledgeBase, tmp_path:
 
 def test_a_second_writer_is_refused_at_once(kb: KnowledgeBase, tmp_path: Path) -> None:
     with (
-        access.locked(kb.path),
+        access.hold_lock(kb.path),
         pytest.raises(KnowledgeBaseError, match="another process is writing"),
     ):
-        kb.add([corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="book")
+        kb.add([write_corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="book")
     assert kb.add([tmp_path / "zinc.jsonl"], source="book").documents == 5
 
 
@@ -267,6 +270,6 @@ def test_readers_see_the_last_whole_state_while_one_writes(
         with KnowledgeBase.open(kb.path) as other:
             seen.append(other.info().documents)
 
-    kb.add([corpus(tmp_path / "zinc.jsonl", 250, "zinc")], source="book", progress=look)
+    kb.add([write_corpus(tmp_path / "zinc.jsonl", 250, "zinc")], source="book", progress=look)
     assert set(seen) == {20}
     assert kb.info().documents == 270

@@ -13,7 +13,7 @@ from osler.errors import KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 from osler.testing.encoders import HashingEncoder
-from osler.testing.stores import corpus
+from osler.testing.stores import write_corpus
 
 TEXT = " A text of some length on iron, zinc, gold and lead, and what they do. " * 8
 
@@ -21,7 +21,7 @@ TEXT = " A text of some length on iron, zinc, gold and lead, and what they do. "
 @pytest.fixture
 def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.create(tmp_path / "kb") as made:
-        made.add([corpus(tmp_path / "few.jsonl", 50, more=TEXT)], source="book")
+        made.add([write_corpus(tmp_path / "few.jsonl", 50, more=TEXT)], source="book")
         made.build(HashingEncoder())
         yield made
 
@@ -60,7 +60,7 @@ except KnowledgeBaseError as error:
 def test_a_full_disk_is_one_clear_error_and_nothing_half_written(
     kb: KnowledgeBase, tmp_path: Path, what: str
 ) -> None:
-    many = corpus(tmp_path / "many.jsonl", 3000, more=TEXT)
+    many = write_corpus(tmp_path / "many.jsonl", 3000, more=TEXT)
     command = [sys.executable, "-c", FULL, what, str(kb.path), str(many)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 7, done.stderr
@@ -68,7 +68,7 @@ def test_a_full_disk_is_one_clear_error_and_nothing_half_written(
     assert len(done.stdout.splitlines()) == 1
     assert kb.verify() == [] or what == "build"
     assert kb.info().documents == 50
-    assert kb.snapshots() == []
+    assert kb.list_snapshots() == []
     assert [path.name for path in tmp_path.rglob("*.out.jsonl")] == []
     kb.add([many], source="wiki")
     kb.build(HashingEncoder())
@@ -134,7 +134,7 @@ def test_when_the_second_process_dies_nothing_of_the_file_stays(
 
     monkeypatch.setattr(reader_process, "WORTH", 1)
     monkeypatch.setattr(reader_process, "_CHILD", "import os; os.kill(os.getpid(), 9) # {path!r}")
-    many = corpus(tmp_path / "many.jsonl", 300, more=TEXT)
+    many = write_corpus(tmp_path / "many.jsonl", 300, more=TEXT)
     with pytest.raises(KnowledgeBaseError, match=r"ended before the file did"):
         kb.add([many], source="wiki")
     assert kb.sources == ("book",)
@@ -147,7 +147,7 @@ def test_a_file_read_in_a_second_process_gives_the_same(
 ) -> None:
     from osler.kb.ingest import reader_process
 
-    many = corpus(tmp_path / "many.jsonl", 600, more=TEXT)
+    many = write_corpus(tmp_path / "many.jsonl", 600, more=TEXT)
     with many.open("a") as file:
         file.write("{broken\n")
     snapshots = []
@@ -168,7 +168,7 @@ def test_a_truncated_file_is_a_failure_in_a_second_process_too(
     from osler.kb.ingest import reader_process
 
     monkeypatch.setattr(reader_process, "WORTH", 1)
-    whole = gzip.compress(corpus(tmp_path / "many.jsonl", 3000, more=TEXT).read_bytes())
+    whole = gzip.compress(write_corpus(tmp_path / "many.jsonl", 3000, more=TEXT).read_bytes())
     (tmp_path / "cut.jsonl.gz").write_bytes(whole[: len(whole) // 2])
     added = kb.add([tmp_path / "cut.jsonl.gz"], source="wiki")
     assert len(added.failed) == 1

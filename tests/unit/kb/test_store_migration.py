@@ -10,7 +10,7 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.ingest.prepare import mark_of
 from osler.kb.store import access, migrate, schema
 from osler.testing.encoders import HashingEncoder
-from osler.text import words
+from osler.text import split_words
 
 SCHEMA_1 = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -64,7 +64,7 @@ def old(tmp_path: Path) -> Path:
                 " 'Review', 'CC0', 'en', 0, ?, 0, 4)",
                 (n, f"book:d{n}#0", text, n),
             )
-            tokens = " ".join(words(f"Title\n{text}"))
+            tokens = " ".join(split_words(f"Title\n{text}"))
             source = str(int.from_bytes(b"book", "big"))
             db.execute(
                 "INSERT INTO lexical(rowid, words, source) VALUES (?,?,?)", (n, tokens, source)

@@ -20,13 +20,13 @@ from osler.errors import (
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 from osler.testing.encoders import HashingEncoder
-from osler.testing.stores import change, corpus
+from osler.testing.stores import damage_database, write_corpus
 
 
 @pytest.fixture
 def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.create(tmp_path / "kb") as made:
-        made.add([corpus(tmp_path / "iron.jsonl", 20)], source="book")
+        made.add([write_corpus(tmp_path / "iron.jsonl", 20)], source="book")
         yield made
 
 
@@ -34,7 +34,7 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
 
 
 @pytest.mark.parametrize("inside", [None, b""], ids=["no folder", "an empty file"])
-def test_where_nothing_is_nothing_opens(tmp_path: Path, inside: bytes | None) -> None:
+def test_opening_an_absent_knowledge_base_is_an_error(tmp_path: Path, inside: bytes | None) -> None:
     folder = tmp_path / "kb"
     if inside is not None:
         folder.mkdir()
@@ -63,18 +63,18 @@ def test_somebody_elses_database_is_no_knowledge_base(tmp_path: Path) -> None:
 
 
 def test_a_database_that_names_no_schema_is_none_of_ours(kb: KnowledgeBase) -> None:
-    change(kb, "DELETE FROM meta")
+    damage_database(kb, "DELETE FROM meta")
     with pytest.raises(KnowledgeBaseMismatch, match="not a knowledge base"):
         KnowledgeBase.open(kb.path)
 
 
 def test_another_schema_is_refused(kb: KnowledgeBase) -> None:
-    change(kb, "UPDATE meta SET value = '99' WHERE key = 'schema'")
+    damage_database(kb, "UPDATE meta SET value = '99' WHERE key = 'schema'")
     with pytest.raises(KnowledgeBaseMismatch, match="schema 99"):
         KnowledgeBase.open(kb.path)
 
 
-def test_what_exists_is_not_made_again(kb: KnowledgeBase) -> None:
+def test_creating_over_an_existing_knowledge_base_is_refused(kb: KnowledgeBase) -> None:
     with pytest.raises(KnowledgeBaseError, match="already"):
         KnowledgeBase.create(kb.path)
 
@@ -87,7 +87,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 
 def test_a_folder_with_odd_characters_in_its_name_is_a_folder(tmp_path: Path) -> None:
     with KnowledgeBase.create(tmp_path / "知识 %20?#x") as kb:
-        kb.add([corpus(tmp_path / "iron.jsonl", 2)], source="book")
+        kb.add([write_corpus(tmp_path / "iron.jsonl", 2)], source="book")
     with KnowledgeBase.open(kb.path) as again:
         assert again.info().passages == 2
 
@@ -175,15 +175,15 @@ NAN = f"x'{np.full(64, np.nan, np.float32).tobytes().hex()}'"
         ("UPDATE meta SET value = '' WHERE key = 'built'", "it is not built: 0 of 20"),
     ],
 )
-def test_damage_is_named(kb: KnowledgeBase, sql: str, problem: str) -> None:
+def test_verify_names_the_damage(kb: KnowledgeBase, sql: str, problem: str) -> None:
     kb.build(HashingEncoder())
-    change(kb, sql)
+    damage_database(kb, sql)
     assert any(problem in line for line in kb.verify()), kb.verify()
 
 
 def test_vectors_that_are_not_numbers_are_named(kb: KnowledgeBase) -> None:
     kb.build(HashingEncoder())
-    change(kb, f"UPDATE vector SET value = {NAN} WHERE passage = 3")  # noqa: S608
+    damage_database(kb, f"UPDATE vector SET value = {NAN} WHERE passage = 3")  # noqa: S608
     assert kb.verify() == ["book:iron2#0 has a vector not finite"]
 
 
@@ -199,7 +199,7 @@ def test_a_damaged_file_is_named(kb: KnowledgeBase) -> None:
 
 
 def test_a_connection_in_use_is_closed_when_it_comes_back(kb: KnowledgeBase) -> None:
-    readers = access.Readers(kb.path)
+    readers = access.ReaderPool(kb.path)
     with readers.borrow() as db:
         readers.close()
         assert db.execute("SELECT count(*) FROM passage").fetchone() == (20,)
@@ -209,8 +209,8 @@ def test_a_connection_in_use_is_closed_when_it_comes_back(kb: KnowledgeBase) -> 
 
 def test_a_rebuild_mends_both_indexes(kb: KnowledgeBase) -> None:
     kb.build(HashingEncoder())
-    change(kb, "INSERT INTO lexical(lexical) VALUES ('delete-all')")
-    change(kb, "DELETE FROM vector")
+    damage_database(kb, "INSERT INTO lexical(lexical) VALUES ('delete-all')")
+    damage_database(kb, "DELETE FROM vector")
     assert kb.build(HashingEncoder(), rebuild=True).encoded == 20
     assert kb.verify() == []
     assert len(kb.by_words(["iron"], k=50)) == 20

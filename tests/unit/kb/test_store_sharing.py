@@ -19,7 +19,7 @@ from osler.kb.index import leases
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
 from osler.testing.encoders import HashingEncoder
-from osler.testing.stores import corpus
+from osler.testing.stores import write_corpus
 
 
 class Watched(HashingEncoder):
@@ -39,7 +39,7 @@ class Watched(HashingEncoder):
 @pytest.fixture
 def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.create(tmp_path / "kb") as made:
-        made.add([corpus(tmp_path / "iron.jsonl", 40)], source="book")
+        made.add([write_corpus(tmp_path / "iron.jsonl", 40)], source="book")
         yield made
 
 
@@ -105,22 +105,22 @@ def test_two_processes_that_build_share_the_work(kb: KnowledgeBase) -> None:
     assert kb.verify() == []
 
 
-def test_what_a_live_builder_has_claimed_is_left_to_it(kb: KnowledgeBase) -> None:
-    with access.writing(kb.path) as db:
-        index.begin(db, HashingEncoder(), rebuild=False)
-        first = leases._claim(db, "a", 0, 30, 60.0)
-        second = leases._claim(db, "b", 0, 30, 60.0)
+def test_batches_leased_by_a_live_builder_are_left_to_it(kb: KnowledgeBase) -> None:
+    with access.open_for_writing(kb.path) as db:
+        index.begin_build(db, HashingEncoder(), rebuild=False)
+        first = leases._claim_batch(db, "a", 0, 30, 60.0)
+        second = leases._claim_batch(db, "b", 0, 30, 60.0)
         assert (len(first), len(second)) == (30, 10)
         assert not {number for number, _ in first} & {number for number, _ in second}
 
 
 @pytest.mark.parametrize("expires", [-1.0, 10_000.0], ids=["over", "of a clock set back"])
-def test_a_claim_that_is_over_is_free(kb: KnowledgeBase, expires: float) -> None:
-    with access.writing(kb.path) as db:
-        index.begin(db, HashingEncoder(), rebuild=False)
-        leases._claim(db, "dead", 0, 30, 60.0)
+def test_expired_lease_is_free(kb: KnowledgeBase, expires: float) -> None:
+    with access.open_for_writing(kb.path) as db:
+        index.begin_build(db, HashingEncoder(), rebuild=False)
+        leases._claim_batch(db, "dead", 0, 30, 60.0)
         db.execute("UPDATE lease SET expires = ?", (time.time() + expires,))
-        assert len(leases._claim(db, "alive", 0, 40, 60.0)) == 40
+        assert len(leases._claim_batch(db, "alive", 0, 40, 60.0)) == 40
 
 
 KILLED = """
@@ -145,24 +145,24 @@ KnowledgeBase.open(Path(sys.argv[1])).build(Killed(), batch=5)
 def test_what_a_dead_builder_had_claimed_is_done_at_once_by_the_next(kb: KnowledgeBase) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, str(kb.path)], check=False)  # noqa: S603
     assert killed.returncode == -signal.SIGKILL
-    with closing(access.connect(kb.path)) as db:
+    with closing(access.open_connection(kb.path)) as db:
         assert db.execute("SELECT count(*) FROM lease").fetchone() == (5,)
     assert kb.build(HashingEncoder()).encoded == 30
     assert kb.verify() == []
 
 
 def test_a_batch_that_somebody_else_did_meanwhile_is_not_counted(kb: KnowledgeBase) -> None:
-    with access.writing(kb.path) as db:
-        index.begin(db, HashingEncoder(), rebuild=False)
-        rows = leases._claim(db, "slow", 0, 40, 60.0)
+    with access.open_for_writing(kb.path) as db:
+        index.begin_build(db, HashingEncoder(), rebuild=False)
+        rows = leases._claim_batch(db, "slow", 0, 40, 60.0)
         vectors = leases.encode_batch(HashingEncoder(), [passage for _, passage in rows])
-        assert leases._store(db, "fast", rows, vectors) == 40
-        assert leases._store(db, "slow", rows, vectors) == 0
+        assert leases._store_vectors(db, "fast", rows, vectors) == 40
+        assert leases._store_vectors(db, "slow", rows, vectors) == 0
 
 
-def test_while_some_build_nobody_adds(kb: KnowledgeBase, tmp_path: Path) -> None:
-    with access.locked(kb.path, access.Mode.TOGETHER), pytest.raises(KnowledgeBaseBusy):
-        kb.add([corpus(tmp_path / "b.jsonl", 2)], source="wiki")
+def test_adding_is_refused_while_a_build_runs(kb: KnowledgeBase, tmp_path: Path) -> None:
+    with access.hold_lock(kb.path, access.LockMode.TOGETHER), pytest.raises(KnowledgeBaseBusy):
+        kb.add([write_corpus(tmp_path / "b.jsonl", 2)], source="wiki")
 
 
 def test_another_encoder_does_not_join(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,9 +170,9 @@ def test_another_encoder_does_not_join(kb: KnowledgeBase, monkeypatch: pytest.Mo
         identity = "other-64"
 
     monkeypatch.setattr("osler.kb.index.coordination._PATIENCE", 0.2)
-    with access.writing(kb.path) as db:
-        index.begin(db, HashingEncoder(), rebuild=False)
-    with access.locked(kb.path, access.Mode.TOGETHER), pytest.raises(KnowledgeBaseBusy):
+    with access.open_for_writing(kb.path) as db:
+        index.begin_build(db, HashingEncoder(), rebuild=False)
+    with access.hold_lock(kb.path, access.LockMode.TOGETHER), pytest.raises(KnowledgeBaseBusy):
         kb.build(Other())
     with pytest.raises(KnowledgeBaseMismatch):
         kb.build(Other())
@@ -185,7 +185,7 @@ def test_a_second_writer_waits_says_so_and_goes_on(kb: KnowledgeBase, tmp_path: 
     held, said = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with access.locked(kb.path):
+        with access.hold_lock(kb.path):
             held.set()
             said.wait(20)
 
@@ -199,14 +199,16 @@ def test_a_second_writer_waits_says_so_and_goes_on(kb: KnowledgeBase, tmp_path: 
         said.set()
 
     kb.wait = 20.0
-    added = kb.add([corpus(tmp_path / "b.jsonl", 2)], source="wiki", progress=report)
+    added = kb.add([write_corpus(tmp_path / "b.jsonl", 2)], source="wiki", progress=report)
     other.join()
     assert seen[0] == "waiting"
     assert seen.count("waiting") == 1
     assert added.documents == 2
 
 
-def test_who_has_waited_long_enough_is_told_so(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_waiting_for_a_writer_ends_with_knowledge_base_busy(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
     kb.wait = 0.3
-    with access.locked(kb.path), pytest.raises(KnowledgeBaseBusy, match="another process"):
-        kb.add([corpus(tmp_path / "b.jsonl", 2)], source="wiki")
+    with access.hold_lock(kb.path), pytest.raises(KnowledgeBaseBusy, match="another process"):
+        kb.add([write_corpus(tmp_path / "b.jsonl", 2)], source="wiki")

@@ -56,7 +56,7 @@ def test_an_update_of_what_did_not_change_opens_no_file(
     def refuse(*_: Any) -> str:
         raise AssertionError("a file was read")
 
-    monkeypatch.setattr(files, "fingerprint", refuse)
+    monkeypatch.setattr(files, "hash_tree", refuse)
     monkeypatch.setattr("osler.sources.discover.open_file", refuse)
     updated = kb.update()
     assert (updated.files, updated.unchanged, updated.documents) == (0, 2, 0)
@@ -70,7 +70,9 @@ def test_an_archive_that_did_not_change_is_not_opened(
         tar.add(books, "books")
     os.utime(archive, (OLD, OLD))
     assert kb.add([archive], source="book").documents == 3
-    monkeypatch.setattr("osler.sources.discover.members", lambda *_: pytest.fail("it was opened"))
+    monkeypatch.setattr(
+        "osler.sources.discover.open_members", lambda *_: pytest.fail("it was opened")
+    )
     assert kb.update().unchanged == 1
 
 

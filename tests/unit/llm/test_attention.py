@@ -8,17 +8,17 @@ import pytest
 
 from osler.app import wiring
 from osler.app.config import Settings
-from osler.app.wiring.models import Ready
+from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.parts import Parts
 from osler.llm.core.base import Attended, Attentive, Likelihood, Message
-from osler.llm.core.token_bytes import Pieces
+from osler.llm.core.token_bytes import TokenCodec
 from osler.llm.recording.players import ReplayingAttentive
-from osler.llm.recording.recorders import recording
-from osler.llm.recording.tape import Able, Tape
-from osler.llm.transformers.hub import Pair
+from osler.llm.recording.recorders import record_model
+from osler.llm.recording.tape import ModelAbilities, Tape
+from osler.llm.transformers.hub import ModelPair
 from osler.llm.transformers.model import TransformersModel
-from osler.methods.baselines.dragin import ByAttention, Dragin
-from osler.retrieve.relevance import Overlap
+from osler.methods.baselines.dragin import AttentionSensor, Dragin
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.testing.tiny import tiny_pair
 from osler.trace import Run, to_line
@@ -31,22 +31,24 @@ ASKED = [Message("user", "What treats iron deficiency anaemia?")]
 
 
 @pytest.fixture(scope="module")
-def pair() -> Pair:
+def pair() -> ModelPair:
     return tiny_pair(context=4096)
 
 
-def model_of(pair: Pair) -> TransformersModel:
+def model_of(pair: ModelPair) -> TransformersModel:
     return TransformersModel(pair, name="tiny", reuse=True)
 
 
 @pytest.mark.parametrize("text", TEXTS)
-async def test_entropies_and_weights_are_those_of_one_plain_pass(text: str, pair: Pair) -> None:
+async def test_entropies_and_weights_are_those_of_one_plain_pass(
+    text: str, pair: ModelPair
+) -> None:
     import torch
 
     model = model_of(pair)
     seen = await model.attend("A vitamin:", text)
-    pieces = Pieces(pair.tokenizer)
-    before, (ids, _) = pieces.ids("A vitamin:", begins=True), pieces.scored(text)
+    pieces = TokenCodec(pair.tokenizer)
+    before, (ids, _) = pieces.token_ids("A vitamin:", begins=True), pieces.ids_and_spans(text)
     pair.model.set_attn_implementation("eager")
     with torch.no_grad():
         plain = pair.model(input_ids=torch.tensor([before + ids]), output_attentions=True)
@@ -62,7 +64,9 @@ async def test_entropies_and_weights_are_those_of_one_plain_pass(text: str, pair
     assert len(seen.tokens) == len(seen.entropies) == len(seen.weights) == len(ids)
 
 
-async def test_attending_leaves_the_model_and_what_it_has_read_as_they_were(pair: Pair) -> None:
+async def test_attending_leaves_the_model_and_what_it_has_read_as_they_were(
+    pair: ModelPair,
+) -> None:
     model = model_of(pair)
     usual = pair.model.config._attn_implementation
     before = await model.score(ASKED, TEXTS[0])
@@ -76,16 +80,16 @@ async def test_attending_leaves_the_model_and_what_it_has_read_as_they_were(pair
     )
 
 
-async def test_a_tape_keeps_attention(pair: Pair, tmp_path: Path) -> None:
-    from osler.llm.recording.players import Player, replaying
+async def test_a_tape_keeps_attention(pair: ModelPair, tmp_path: Path) -> None:
+    from osler.llm.recording.players import TapePlayer, replay_model
 
-    tape = Tape({"tiny": Able(attends=True)})
-    model = recording(model_of(pair), tape)
+    tape = Tape({"tiny": ModelAbilities(attends=True)})
+    model = record_model(model_of(pair), tape)
     assert isinstance(model, Attentive)
     seen = await model.attend(ASKED, TEXTS[1])
     path = tmp_path / "tape.jsonl"
-    path.write_text("\n".join(tape.lines()), encoding="utf-8")
-    replayed = replaying(Player(Tape.read(path)), "tiny")
+    path.write_text("\n".join(tape.to_lines()), encoding="utf-8")
+    replayed = replay_model(TapePlayer(Tape.read(path)), "tiny")
     assert isinstance(replayed, ReplayingAttentive)
     again: Attended = await replayed.attend(ASKED, TEXTS[1])
     assert again == seen
@@ -94,10 +98,10 @@ async def test_a_tape_keeps_attention(pair: Pair, tmp_path: Path) -> None:
 def test_only_what_shows_attention_is_said_to() -> None:
     scripted = ScriptedModel([])
     assert isinstance(scripted, Likelihood)
-    assert not isinstance(recording(scripted, Tape()), Attentive)
+    assert not isinstance(record_model(scripted, Tape()), Attentive)
 
 
-async def test_dragin_runs_on_transformers_and_replays(pair: Pair, tmp_path: Path) -> None:
+async def test_dragin_runs_on_transformers_and_replays(pair: ModelPair, tmp_path: Path) -> None:
     """On random weights: it says nothing, searches where its own attention points, and ends."""
     settings = Settings.model_validate(
         {
@@ -109,20 +113,20 @@ async def test_dragin_runs_on_transformers_and_replays(pair: Pair, tmp_path: Pat
     iron = Passage("book:iron#0", "Oral iron treats iron deficiency anaemia.", "book", "Iron")
     found = ScriptedRetriever({"": [iron]})
     parts = Parts(
-        {"reader": Ready(model_of(pair), constrains=False)},
+        {"reader": LoadedModel(model_of(pair), constrains=False)},
         lambda name, sources: found,
-        Overlap(),
-        Overlap(),
+        OverlapRelevance(),
+        OverlapRelevance(),
         ("book",),
     )
     tape, run, again = Tape(), Run(), Run()
     question = Question("q", "What treats iron deficiency anaemia?")
-    solver = wiring.solver(settings, wiring.recorded(parts, tape))
+    solver = wiring.build_solver(settings, wiring.record_parts(parts, tape))
     assert isinstance(solver, Dragin)
-    assert isinstance(solver.sensor, ByAttention)
+    assert isinstance(solver.sensor, AttentionSensor)
     solution = await solver.solve(question, run)
     assert solution.halt in set(Halt)
     assert found.asked, "random weights are unsure of everything"
-    kept = wiring.replayed(tape, {"reader": "tiny"}, ("book",), "")
-    assert await wiring.solver(settings, kept).solve(question, again) == solution
+    kept = wiring.replay_parts(tape, {"reader": "tiny"}, ("book",), "")
+    assert await wiring.build_solver(settings, kept).solve(question, again) == solution
     assert [to_line(e) for e in again.events] == [to_line(e) for e in run.events]

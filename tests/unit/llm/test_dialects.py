@@ -11,30 +11,38 @@ from osler.errors import CapabilityMissing, ModelError
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, lit
 from osler.llm.server.bounded_reading import BadReply
-from osler.llm.server.client import OpenAIModel, ScoringOpenAIModel, connect
-from osler.llm.server.connection import Door, Endpoint
-from osler.llm.server.dialects import Dialect, Held, Kind, Scoring, Server, chat, constraint
+from osler.llm.server.client import OpenAIModel, ScoringOpenAIModel, connect_server
+from osler.llm.server.connection import Endpoint, ServerClient
+from osler.llm.server.dialects import (
+    ConstraintKind,
+    ConstraintValues,
+    Dialect,
+    ScoringMethod,
+    ServerProfile,
+    chat_body,
+    constraint_fields,
+)
 from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
 from osler.testing.servers import (
     EVENTS,
     LINES,
     Answers,
-    Asked,
     FakeTime,
-    chunk,
-    event,
-    head,
-    loopback,
-    only_chats,
-    said,
-    streamed,
-    token,
+    LoopbackRequest,
+    answer_chats_only,
+    chat_chunk,
+    encode_event,
+    json_reply,
+    reply_head,
+    serve_loopback,
+    stream_reply,
+    token_entry,
 )
-from osler.testing.servers import chat as chatted
+from osler.testing.servers import chat_reply as chatted
 
 QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]
 CHATS = "/v1/chat/completions"
-RULE = Held('root ::= "a"', "a", ("a",), {"type": "string"})
+RULE = ConstraintValues('root ::= "a"', "a", ("a",), {"type": "string"})
 
 
 # Requests
@@ -43,27 +51,27 @@ RULE = Held('root ::= "a"', "a", ("a",), {"type": "string"})
 @pytest.mark.parametrize(
     ("dialect", "kinds", "held"),
     [
-        (Dialect.LLAMA_CPP, {*Kind}, {"grammar": RULE.gbnf}),
-        (Dialect.LLAMA_CPP, {Kind.SCHEMA}, {"json_schema": RULE.json_schema}),
-        (Dialect.VLLM, {*Kind}, {"structured_outputs": {"grammar": RULE.gbnf}}),
-        (Dialect.VLLM, {Kind.REGEX}, {"structured_outputs": {"regex": "a"}}),
-        (Dialect.VLLM, {Kind.CHOICE}, {"structured_outputs": {"choice": ["a"]}}),
-        (Dialect.VLLM, {Kind.SCHEMA}, {"structured_outputs": {"json": RULE.json_schema}}),
-        (Dialect.SGLANG, {*Kind}, {"ebnf": RULE.gbnf}),
-        (Dialect.SGLANG, {Kind.REGEX}, {"regex": "a"}),
-        (Dialect.OLLAMA, {*Kind}, {"format": RULE.json_schema}),
+        (Dialect.LLAMA_CPP, {*ConstraintKind}, {"grammar": RULE.gbnf}),
+        (Dialect.LLAMA_CPP, {ConstraintKind.SCHEMA}, {"json_schema": RULE.json_schema}),
+        (Dialect.VLLM, {*ConstraintKind}, {"structured_outputs": {"grammar": RULE.gbnf}}),
+        (Dialect.VLLM, {ConstraintKind.REGEX}, {"structured_outputs": {"regex": "a"}}),
+        (Dialect.VLLM, {ConstraintKind.CHOICE}, {"structured_outputs": {"choice": ["a"]}}),
+        (Dialect.VLLM, {ConstraintKind.SCHEMA}, {"structured_outputs": {"json": RULE.json_schema}}),
+        (Dialect.SGLANG, {*ConstraintKind}, {"ebnf": RULE.gbnf}),
+        (Dialect.SGLANG, {ConstraintKind.REGEX}, {"regex": "a"}),
+        (Dialect.OLLAMA, {*ConstraintKind}, {"format": RULE.json_schema}),
         *((dialect, set(), None) for dialect in Dialect),
     ],
 )
 def test_a_rule_goes_in_the_most_exact_form_that_was_seen_to_hold(
-    dialect: Dialect, kinds: set[Kind], held: Mapping[str, Any] | None
+    dialect: Dialect, kinds: set[ConstraintKind], held: Mapping[str, Any] | None
 ) -> None:
-    assert constraint(Server(dialect, frozenset(kinds)), RULE) == held
+    assert constraint_fields(ServerProfile(dialect, frozenset(kinds)), RULE) == held
 
 
 @pytest.mark.parametrize("dialect", [Dialect.SGLANG, Dialect.OPENROUTER, Dialect.GENERIC])
 def test_a_schema_goes_as_a_response_format_elsewhere(dialect: Dialect) -> None:
-    held = constraint(Server(dialect, frozenset({Kind.SCHEMA})), RULE)
+    held = constraint_fields(ServerProfile(dialect, frozenset({ConstraintKind.SCHEMA})), RULE)
     assert held
     told = held["response_format"]
     assert told["type"] == "json_schema"
@@ -72,21 +80,23 @@ def test_a_schema_goes_as_a_response_format_elsewhere(dialect: Dialect) -> None:
 
 
 @pytest.mark.parametrize("dialect", Dialect)
-def test_a_rule_without_the_form_that_a_server_takes_is_none(dialect: Dialect) -> None:
-    server = Server(dialect, frozenset(Kind) - {Kind.GRAMMAR})
-    assert constraint(server, Held(gbnf='root ::= "a"')) is None
+def test_grammar_without_a_form_the_server_takes_is_not_sent(dialect: Dialect) -> None:
+    server = ServerProfile(dialect, frozenset(ConstraintKind) - {ConstraintKind.GRAMMAR})
+    assert constraint_fields(server, ConstraintValues(gbnf='root ::= "a"')) is None
 
 
 @pytest.mark.parametrize("dialect", [Dialect.LLAMA_CPP, Dialect.VLLM, Dialect.SGLANG])
-def test_tails_are_not_cut(dialect: Dialect) -> None:
-    body = chat(Server(dialect), "m", QUERY, Sampling(), {})
+def test_sampling_asks_for_the_whole_distribution(dialect: Dialect) -> None:
+    body = chat_body(ServerProfile(dialect), "m", QUERY, Sampling(), {})
     assert (body["top_p"], body["min_p"]) == (1.0, 0.0)
     assert body["top_k"] in {0, -1}
     assert (body["temperature"], body["max_tokens"], body["seed"]) == (0.6, 500, 0)
 
 
 def test_ollama_is_told_not_to_cut_a_prompt_and_not_to_cut_tails() -> None:
-    body = chat(Server(Dialect.OLLAMA), "m", QUERY, Sampling(stop=("\n",), seed=3), {"format": {}})
+    body = chat_body(
+        ServerProfile(Dialect.OLLAMA), "m", QUERY, Sampling(stop=("\n",), seed=3), {"format": {}}
+    )
     assert (body["truncate"], body["shift"]) == (False, False)
     options = body["options"]
     assert (options["num_predict"], options["seed"], options["stop"]) == (500, 3, ["\n"])
@@ -98,16 +108,18 @@ def test_ollama_is_told_not_to_cut_a_prompt_and_not_to_cut_tails() -> None:
 
 def test_no_tokens_are_asked_for_where_none_are_wanted() -> None:
     for dialect in Dialect:
-        body = chat(Server(dialect), "m", QUERY, Sampling(top=0), {})
+        body = chat_body(ServerProfile(dialect), "m", QUERY, Sampling(top=0), {})
         assert "logprobs" not in body
 
 
 def test_a_message_is_continued_in_each_server_s_own_way() -> None:
     begun = [*QUERY, Message("assistant", "so")]
-    vllm = chat(Server(Dialect.VLLM), "m", begun, Sampling(), {})
+    vllm = chat_body(ServerProfile(Dialect.VLLM), "m", begun, Sampling(), {})
     assert (vllm["continue_final_message"], vllm["add_generation_prompt"]) == (True, False)
-    assert chat(Server(Dialect.SGLANG), "m", begun, Sampling(), {})["continue_final_message"]
-    fresh = chat(Server(Dialect.VLLM), "m", QUERY, Sampling(), {})
+    assert chat_body(ServerProfile(Dialect.SGLANG), "m", begun, Sampling(), {})[
+        "continue_final_message"
+    ]
+    fresh = chat_body(ServerProfile(Dialect.VLLM), "m", QUERY, Sampling(), {})
     assert (fresh["continue_final_message"], fresh["add_generation_prompt"]) == (False, True)
 
 
@@ -115,12 +127,14 @@ def test_a_message_is_continued_in_each_server_s_own_way() -> None:
 
 
 async def answered(
-    reply: object, sampling: Sampling | None = None, server: Server | None = None
+    reply: object, sampling: Sampling | None = None, server: ServerProfile | None = None
 ) -> Completion:
-    sent = reply if isinstance(reply, bytes) else said(reply)
-    async with loopback(only_chats(sent)) as place:
-        door = Door(Endpoint(base_url=place.url, model="m"), clock=FakeTime().clock)
-        return await OpenAIModel(door, server or Server()).complete(QUERY, sampling or Sampling())
+    sent = reply if isinstance(reply, bytes) else json_reply(reply)
+    async with serve_loopback(answer_chats_only(sent)) as place:
+        door = ServerClient(Endpoint(base_url=place.url, model="m"), clock=FakeTime().clock)
+        return await OpenAIModel(door, server or ServerProfile()).complete(
+            QUERY, sampling or Sampling()
+        )
 
 
 async def test_tokens_come_with_offsets_and_the_server_s_counts() -> None:
@@ -129,7 +143,7 @@ async def test_tokens_come_with_offsets_and_the_server_s_counts() -> None:
         "completion_tokens": 3,
         "prompt_tokens_details": {"cached_tokens": 4},
     }
-    entries = [token("A", log(0.5)), token(" B"), token("<eos>")]
+    entries = [token_entry("A", log(0.5)), token_entry(" B"), token_entry("<eos>")]
     reply = await answered(chatted("A B", entries, usage=used))
     assert [(t.text, t.start, t.end) for t in reply.tokens] == [("A", 0, 1), (" B", 1, 3)]
     assert reply.tokens[0].logprob == log(0.5)
@@ -140,66 +154,72 @@ async def test_tokens_come_with_offsets_and_the_server_s_counts() -> None:
 
 async def test_a_streamed_reply_reads_as_a_whole_one() -> None:
     used = {"prompt_tokens": 9, "completion_tokens": 2}
-    entries = [token("抗"), token(" B", -2.0)]
+    entries = [token_entry("抗"), token_entry(" B", -2.0)]
     whole = await answered(chatted("抗 B", entries, usage=used))
     pieces = [
-        chunk(),
-        chunk("抗", logprobs={"content": entries[:1]}),
-        chunk(" B", logprobs={"content": entries[1:]}),
-        chunk(finish="stop"),
+        chat_chunk(),
+        chat_chunk("抗", logprobs={"content": entries[:1]}),
+        chat_chunk(" B", logprobs={"content": entries[1:]}),
+        chat_chunk(finish="stop"),
         {"choices": [], "usage": used},
     ]
-    parted = await answered(streamed(pieces))
+    parted = await answered(stream_reply(pieces))
     assert (parted.text, parted.tokens, parted.finish) == (whole.text, whole.tokens, whole.finish)
     assert parted.usage.prompt_tokens == 9
 
 
 async def test_a_stream_may_end_without_its_last_word() -> None:
     """Some send `[DONE]` alone, some a finish alone; with neither it broke off."""
-    ended = streamed([chunk("x", finish="length")], done=False)
+    ended = stream_reply([chat_chunk("x", finish="length")], done=False)
     reply = await answered(ended)
     assert (reply.text, reply.finish) == ("x", "length")
 
 
 async def test_comments_and_odd_line_ends_in_a_stream_are_no_matter() -> None:
-    sent = head(kind=f"{EVENTS}; charset=utf-8") + b": PROCESSING\r\n\r\n"
-    sent += event(chunk("a\u2028b")).replace(b"\n", b"\r\n") + event(chunk(finish="stop"))
+    sent = reply_head(kind=f"{EVENTS}; charset=utf-8") + b": PROCESSING\r\n\r\n"
+    sent += encode_event(chat_chunk("a\u2028b")).replace(b"\n", b"\r\n") + encode_event(
+        chat_chunk(finish="stop")
+    )
     assert (await answered(sent)).text == "a\u2028b"
 
 
 async def test_tokens_that_share_a_character_share_its_span() -> None:
     first, second = "抗".encode()[:2], "抗".encode()[2:]
-    reply = await answered(chatted("抗", [token("\ufffd", raw=first), token("\ufffd", raw=second)]))
+    reply = await answered(
+        chatted("抗", [token_entry("\ufffd", raw=first), token_entry("\ufffd", raw=second)])
+    )
     assert [(t.start, t.end) for t in reply.tokens] == [(0, 1), (0, 1)]
 
 
 async def test_tokens_that_do_not_spell_the_reply_are_dropped() -> None:
-    assert (await answered(chatted("Hello", [token("Hel"), token("p")]))).tokens == ()
-    assert (await answered(chatted("抗", [token("\ufffd"), token("\ufffd")]))).tokens == ()
+    assert (await answered(chatted("Hello", [token_entry("Hel"), token_entry("p")]))).tokens == ()
+    assert (
+        await answered(chatted("抗", [token_entry("\ufffd"), token_entry("\ufffd")]))
+    ).tokens == ()
 
 
 async def test_a_character_told_as_one_token_that_was_three_is_not_taken_for_one() -> None:
-    told = chatted("素", [token("素")], usage={"completion_tokens": 3})
+    told = chatted("素", [token_entry("素")], usage={"completion_tokens": 3})
     assert (await answered(told)).tokens == ()
 
 
-async def test_a_rounding_error_above_nought_is_nought() -> None:
-    assert (await answered(chatted("x", [token("x", 1e-7)]))).tokens[0].logprob == 0
+async def test_log_probability_just_above_zero_is_zero() -> None:
+    assert (await answered(chatted("x", [token_entry("x", 1e-7)]))).tokens[0].logprob == 0
 
 
 @pytest.mark.parametrize(
     ("entries", "wrong"),
     [
-        ([token("x", float("nan"))], "nan is no log-probability"),
-        ([token("x", 0.7)], "0.7 is no log-probability"),
-        ([token("x", float("-inf"))], "-inf is no log-probability"),
-        ([token("x", None)], "'x' has no log-probability"),
-        ([token("x", True)], "'x' has no log-probability"),
+        ([token_entry("x", float("nan"))], "nan is no log-probability"),
+        ([token_entry("x", 0.7)], "0.7 is no log-probability"),
+        ([token_entry("x", float("-inf"))], "-inf is no log-probability"),
+        ([token_entry("x", None)], "'x' has no log-probability"),
+        ([token_entry("x", True)], "'x' has no log-probability"),
         ([3], "no list of objects"),
-        ([{**token("x"), "bytes": [300]}], "no bytes"),
-        ([{**token("x"), "bytes": 10**12}], "no bytes"),
-        ([{**token("x"), "top_logprobs": "x"}], "top_logprobs"),
-        ([{**token("x"), "top_logprobs": [token("y", 2.0)]}], "2.0 is no"),
+        ([{**token_entry("x"), "bytes": [300]}], "no bytes"),
+        ([{**token_entry("x"), "bytes": 10**12}], "no bytes"),
+        ([{**token_entry("x"), "top_logprobs": "x"}], "top_logprobs"),
+        ([{**token_entry("x"), "top_logprobs": [token_entry("y", 2.0)]}], "2.0 is no"),
     ],
 )
 async def test_log_probabilities_that_cannot_be_are_an_error_and_no_zero(
@@ -207,14 +227,14 @@ async def test_log_probabilities_that_cannot_be_are_an_error_and_no_zero(
 ) -> None:
     with pytest.raises(ModelError, match=wrong):
         await answered(chatted("x", entries))
-    piece = chunk("x", logprobs={"content": entries})
+    piece = chat_chunk("x", logprobs={"content": entries})
     with pytest.raises(ModelError, match=wrong):
-        await answered(streamed([piece, chunk(finish="stop")]))
+        await answered(stream_reply([piece, chat_chunk(finish="stop")]))
 
 
 async def test_a_filtered_reply_is_no_reply() -> None:
     with pytest.raises(ModelError, match="content filter"):
-        await answered(streamed([chunk("half a"), chunk(finish="content_filter")]))
+        await answered(stream_reply([chat_chunk("half a"), chat_chunk(finish="content_filter")]))
 
 
 async def test_a_refusal_is_told_in_its_words() -> None:
@@ -226,7 +246,7 @@ async def test_a_refusal_is_told_in_its_words() -> None:
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 async def test_thought_is_passed_on_apart_from_the_words(field: str) -> None:
     pieces = [{"choices": [{"delta": {field: part}}]} for part in ("so ", "then")]
-    reply = await answered(streamed([*pieces, chunk("Iron."), chunk(finish="stop")]))
+    reply = await answered(stream_reply([*pieces, chat_chunk("Iron."), chat_chunk(finish="stop")]))
     assert (reply.text, reply.thinking) == ("Iron.", "so then")
     whole = {"choices": [{"message": {"content": "Iron.", field: "so then"}}]}
     assert (await answered(whole)).thinking == "so then"
@@ -234,13 +254,13 @@ async def test_thought_is_passed_on_apart_from_the_words(field: str) -> None:
 
 async def test_a_model_that_spent_all_its_tokens_in_thought_said_nothing() -> None:
     thought = {"choices": [{"delta": {"content": None, "reasoning_content": "hm"}}]}
-    reply = await answered(streamed([thought, chunk(finish="length")]))
+    reply = await answered(stream_reply([thought, chat_chunk(finish="length")]))
     assert (reply.text, reply.thinking, reply.finish) == ("", "hm", "length")
 
 
 async def test_a_reply_goes_no_further_than_a_stop_that_the_server_refused() -> None:
-    server = Server(without=frozenset({"stop"}))
-    entries = [token("a"), token("\n"), token("b")]
+    server = ServerProfile(without=frozenset({"stop"}))
+    entries = [token_entry("a"), token_entry("\n"), token_entry("b")]
     reply = await answered(chatted("a\nb", entries), Sampling(stop=("X", "\n")), server)
     assert (reply.text, [t.text for t in reply.tokens]) == ("a", ["a"])
 
@@ -251,13 +271,13 @@ async def test_ollama_s_lines_read_as_any_other_s() -> None:
         return json.dumps(told, ensure_ascii=False).encode() + b"\n"
 
     end = {"done": True, "done_reason": "length", "prompt_eval_count": 7, "eval_count": 2}
-    body = line("抗", logprobs=[token("抗")]) + line("\x85b", logprobs=[token("\x85b")])
+    body = line("抗", logprobs=[token_entry("抗")]) + line("\x85b", logprobs=[token_entry("\x85b")])
     thought = {"message": {"content": "", "thinking": "hm"}, "done": False}
-    sent = head(kind=LINES) + json.dumps(thought).encode() + b"\n" + body + line("", **end)
+    sent = reply_head(kind=LINES) + json.dumps(thought).encode() + b"\n" + body + line("", **end)
 
-    async with loopback(lambda _: sent) as place:
-        door = Door(Endpoint(base_url=place.url, model="m"), clock=FakeTime().clock)
-        reply = await OpenAIModel(door, Server(Dialect.OLLAMA)).complete(QUERY, Sampling())
+    async with serve_loopback(lambda _: sent) as place:
+        door = ServerClient(Endpoint(base_url=place.url, model="m"), clock=FakeTime().clock)
+        reply = await OpenAIModel(door, ServerProfile(Dialect.OLLAMA)).complete(QUERY, Sampling())
         assert place.asked[0].path == "/api/chat"
     assert (reply.text, reply.finish, reply.thinking) == ("抗\x85b", "length", "hm")
     assert [t.text for t in reply.tokens] == ["抗", "\x85b"]
@@ -275,27 +295,27 @@ def server(
 ) -> Answers:
     """A server with these doors outside chats; what is not among them is 404."""
 
-    def answer(asked: Asked) -> bytes:
+    def answer(asked: LoopbackRequest) -> bytes:
         if asked.path == CHATS:
             return chats(asked.body)
         if asked.path == "/v1/models" and models is not None:
-            return said(models)
+            return json_reply(models)
         told = doors.get(asked.path)
         told = told(asked.body) if callable(told) else told
-        return said({"detail": "Not Found"}, 404) if told is None else said(told)
+        return json_reply({"detail": "Not Found"}, 404) if told is None else json_reply(told)
 
     return answer
 
 
 async def connected(answer: Answers, model: str = "m") -> OpenAIModel:
-    async with loopback(answer) as place:
+    async with serve_loopback(answer) as place:
         endpoint = Endpoint(base_url=place.url, model=model)
-        return await connect(endpoint, clock=FakeTime().clock)
+        return await connect_server(endpoint, clock=FakeTime().clock)
 
 
 def free(body: Any) -> bytes:
     """Says what it likes, whatever it was asked."""
-    return said(chatted("Vitamin C, of course.", [token("Vitamin C, of course.", 0.0)]))
+    return json_reply(chatted("Vitamin C, of course.", [token_entry("Vitamin C, of course.", 0.0)]))
 
 
 def idle_tokenizer(body: Any) -> Any:
@@ -320,12 +340,12 @@ def _tenths(count: int) -> list[float]:
 def obedient(body: Any) -> bytes:
     rule = body.get("structured_outputs", {}).get("grammar", "")
     text = rule.split('"')[1] if rule else "free"
-    return said(chatted(text, [token(char, 0.0) for char in text]))
+    return json_reply(chatted(text, [token_entry(char, 0.0) for char in text]))
 
 
 async def test_a_server_that_says_nothing_of_itself_is_a_plain_one() -> None:
     model = await connected(server(free))
-    assert model.server == Server(logprobs=True)
+    assert model.server == ServerProfile(logprobs=True)
     assert isinstance(model, LanguageModel)
     assert not isinstance(model, Likelihood)
     with pytest.raises(CapabilityMissing, match="grammar"):
@@ -333,7 +353,7 @@ async def test_a_server_that_says_nothing_of_itself_is_a_plain_one() -> None:
 
 
 @pytest.mark.parametrize("way", [None, "zeroes", "short", "none"])
-async def test_what_a_vllm_ignores_it_is_not_said_to_do(way: str | None) -> None:
+async def test_vllm_capability_that_is_ignored_is_not_claimed(way: str | None) -> None:
     """An echo without log-probabilities, of zeroes alone, or of other tokens than were sent."""
 
     def broken(body: Any) -> Any:
@@ -346,25 +366,25 @@ async def test_what_a_vllm_ignores_it_is_not_said_to_do(way: str | None) -> None
 
     doors = VLLM | ({"/v1/completions": broken} if way else {})
     model = await connected(server(free, doors=doors))
-    assert model.server == Server(Dialect.VLLM, logprobs=True)
+    assert model.server == ServerProfile(Dialect.VLLM, logprobs=True)
     assert not model.constrains
     assert not isinstance(model, Likelihood)
 
 
 async def test_a_schema_that_is_ignored_is_not_taken_to_hold() -> None:
     """It is JSON, but of another form."""
-    model = await connected(server(lambda _: said(chatted('{"vitamin": "C"}'))))
+    model = await connected(server(lambda _: json_reply(chatted('{"vitamin": "C"}'))))
     assert model.server.kinds == frozenset()
 
 
 async def test_vllm_scores_a_text_by_echo_in_one_request() -> None:
-    async with loopback(server(obedient, doors=VLLM | {"/v1/completions": echo})) as place:
-        model = await connect(Endpoint(base_url=place.url, model="m"))
+    async with serve_loopback(server(obedient, doors=VLLM | {"/v1/completions": echo})) as place:
+        model = await connect_server(Endpoint(base_url=place.url, model="m"))
         assert isinstance(model, ScoringOpenAIModel)
-        probed = len(place.bodies("/v1/completions"))
+        probed = len(place.bodies_of("/v1/completions"))
         scored = await model.score("ab", "cd")
-        assert len(place.bodies("/v1/completions")) == probed + 1
-        body = place.bodies("/v1/completions")[-1]
+        assert len(place.bodies_of("/v1/completions")) == probed + 1
+        body = place.bodies_of("/v1/completions")[-1]
     assert [(t.text, t.start, t.end, t.logprob) for t in scored.tokens] == [
         ("c", 0, 1, -0.2),
         ("d", 1, 2, -0.3),
@@ -384,22 +404,24 @@ async def test_vllm_without_echo_scores_by_prompt_logprobs() -> None:
             told.append({str(token_id): place, "1": {"logprob": -0.01, "decoded_token": "?"}})
         return {"choices": [{"text": ".", "prompt_logprobs": told}]}
 
-    async with loopback(server(obedient, doors=VLLM | {"/v1/completions": prompted})) as place:
-        model = await connect(Endpoint(base_url=place.url, model="m"))
+    async with serve_loopback(
+        server(obedient, doors=VLLM | {"/v1/completions": prompted})
+    ) as place:
+        model = await connect_server(Endpoint(base_url=place.url, model="m"))
         assert isinstance(model, ScoringOpenAIModel)
-        assert model.server.scoring is Scoring.PROMPT
+        assert model.server.scoring is ScoringMethod.PROMPT
         scored = await model.score("ab", "抗d")
     assert [(t.text, t.logprob) for t in scored.tokens] == [("抗", -0.2), ("d", -0.3)]
 
 
 async def test_vllm_s_masked_zeroes_under_a_grammar_are_replaced_by_the_raw_model_s() -> None:
-    async with loopback(server(obedient, doors=VLLM | {"/v1/completions": echo})) as place:
-        model = await connect(Endpoint(base_url=place.url, model="m"))
+    async with serve_loopback(server(obedient, doors=VLLM | {"/v1/completions": echo})) as place:
+        model = await connect_server(Endpoint(base_url=place.url, model="m"))
         reply = await model.complete(
             [Message("user", "q"), Message("assistant", "so")],
             Sampling(grammar=Grammar("ab", lit("ab"))),
         )
-        body = place.bodies(CHATS)[-1]
+        body = place.bodies_of(CHATS)[-1]
     assert [t.logprob for t in reply.tokens] == [-0.3, -0.4]
     assert reply.usage.calls == 1
     assert body["structured_outputs"] == {"grammar": 'root ::= "ab"'}
@@ -408,12 +430,12 @@ async def test_vllm_s_masked_zeroes_under_a_grammar_are_replaced_by_the_raw_mode
 async def test_log_probabilities_of_another_distribution_are_left_out_where_none_can_score() -> (
     None
 ):
-    sampled = Server(Dialect.SGLANG)
-    told = chatted("x", [token("x")])
+    sampled = ServerProfile(Dialect.SGLANG)
+    told = chatted("x", [token_entry("x")])
     assert (await answered(told, Sampling(temperature=0.6), sampled)).tokens == ()
     assert (await answered(told, Sampling(temperature=1.0), sampled)).tokens
     assert (await answered(told, Sampling(temperature=0.0), sampled)).tokens
-    held = Server(kinds=frozenset({Kind.GRAMMAR}), dialect=Dialect.VLLM)
+    held = ServerProfile(kinds=frozenset({ConstraintKind.GRAMMAR}), dialect=Dialect.VLLM)
     assert (await answered(told, Sampling(grammar=Grammar("x", lit("x"))), held)).tokens == ()
 
 
@@ -429,17 +451,17 @@ async def test_ollama_s_models_are_known_without_their_tag() -> None:
     doors = {"/api/version": {"version": "0.34.0"}}
     plain = server(free, doors=doors, models={"data": [{"id": "qwen:latest"}]})
 
-    def answer(asked: Asked) -> Any:
-        return head(kind=LINES) + end if asked.path == "/api/chat" else plain(asked)
+    def answer(asked: LoopbackRequest) -> Any:
+        return reply_head(kind=LINES) + end if asked.path == "/api/chat" else plain(asked)
 
     model = await connected(answer, "qwen")
     assert model.server.dialect is Dialect.OLLAMA
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 502, 301])
-async def test_a_gateway_that_guards_other_doors_hides_no_model(status: int) -> None:
-    def answer(asked: Asked) -> bytes:
-        return free(asked.body) if asked.path.startswith("/v1/") else said({}, status)
+async def test_gateway_that_forbids_probing_routes_is_a_generic_server(status: int) -> None:
+    def answer(asked: LoopbackRequest) -> bytes:
+        return free(asked.body) if asked.path.startswith("/v1/") else json_reply({}, status)
 
     assert (await connected(answer)).server.dialect is Dialect.GENERIC
 
@@ -449,13 +471,13 @@ async def test_fields_that_a_server_refuses_are_done_without() -> None:
         for name in ("max_tokens", "temperature", "logprobs", "top_logprobs", "stop"):
             if name in body:
                 told = {"message": f"Unsupported parameter: '{name}'", "param": name}
-                return said({"error": told}, 400)
-        return said(chatted("x"))
+                return json_reply({"error": told}, 400)
+        return json_reply(chatted("x"))
 
-    async with loopback(server(fussy)) as place:
-        model = await connect(Endpoint(base_url=place.url, model="m"))
+    async with serve_loopback(server(fussy)) as place:
+        model = await connect_server(Endpoint(base_url=place.url, model="m"))
         await model.complete(QUERY, Sampling(max_tokens=7))
-        body = place.bodies(CHATS)[-1]
+        body = place.bodies_of(CHATS)[-1]
     refused = {"max_tokens", "temperature", "logprobs", "top_logprobs"}
     assert model.server.without == refused
     assert body["max_completion_tokens"] == 7
@@ -465,13 +487,13 @@ async def test_fields_that_a_server_refuses_are_done_without() -> None:
 async def test_a_server_that_refuses_the_same_field_for_ever_is_an_error() -> None:
     told = {"message": "Unsupported parameter: 'seed'", "param": "seed"}
     with pytest.raises(ModelError, match="Unsupported parameter"):
-        await connected(server(lambda _: said({"error": told}, 400)))
+        await connected(server(lambda _: json_reply({"error": told}, 400)))
 
 
 async def test_a_server_that_refuses_the_question_itself_is_an_error() -> None:
     told = {"message": "no messages here", "param": "messages"}
     with pytest.raises(ModelError, match="no messages here"):
-        await connected(server(lambda _: said({"error": told}, 400)))
+        await connected(server(lambda _: json_reply({"error": told}, 400)))
 
 
 # Scores

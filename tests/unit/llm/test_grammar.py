@@ -11,19 +11,19 @@ from osler.llm.core.grammar import (
     Grammar,
     alt,
     chars,
-    free,
+    free_text,
     from_schema,
     lit,
     maybe,
-    named,
+    named_rule,
     repeat,
     seq,
 )
-from osler.llm.core.grammar.numbers import integers, reals
+from osler.llm.core.grammar.numbers import integer_range, real_range
 
 
 def test_named_parts_become_rules_written_once() -> None:
-    word = named("word", repeat(chars("", ("a", "z")), 1, 3))
+    word = named_rule("word", repeat(chars("", ("a", "z")), 1, 3))
     grammar = Grammar("two", seq(word, maybe(" and ", word), alt(".", "!")))
     assert grammar.gbnf == ('root ::= word (" and " word)? ("." | "!")\nword ::= [a-z]{1,3}')
     assert grammar.regex == r"(?:[a-z]{1,3})(?:\ and\ (?:[a-z]{1,3}))?(?:\.|!)"
@@ -38,13 +38,13 @@ def test_what_would_end_a_literal_or_a_class_is_escaped() -> None:
 
 def test_two_parts_cannot_have_one_name() -> None:
     with pytest.raises(ValueError, match="two parts are named x"):
-        _ = Grammar("x", seq(named("x", "a"), named("x", "b"))).gbnf
+        _ = Grammar("x", seq(named_rule("x", "a"), named_rule("x", "b"))).gbnf
 
 
 @pytest.mark.parametrize("name", ["root", "Word", "a b", ""])
 def test_a_name_that_no_engine_takes_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="no name for a rule"):
-        named(name, "a")
+        named_rule(name, "a")
 
 
 @pytest.mark.parametrize(("least", "most"), [(2, 1), (0, 0), (-1, 2)])
@@ -63,21 +63,21 @@ def test_a_choice_of_nothing_is_refused() -> None:
 def test_few_texts_are_choices_and_many_are_none() -> None:
     assert Grammar("x", alt("yes", seq("no", maybe("t")))).choices == ("yes", "no", "not")
     assert Grammar("x", repeat(chars("", ("0", "9")), 1, 2)).choices == ()
-    assert Grammar("x", free(5)).choices == ()
+    assert Grammar("x", free_text(5)).choices == ()
 
 
 def test_the_beginning_of_a_text_is_known_from_a_wrong_one() -> None:
     grammar = Grammar("x", seq("<answer>", alt("yes", "no"), "</answer>"))
     for text in ("", "<ans", "<answer>n", "<answer>yes</answer>"):
-        assert grammar.begins(text)
+        assert grammar.accepts_prefix(text)
     for text in ("answer", "<answer>m", "<answer>yes</answer>."):
-        assert not grammar.begins(text)
-    assert from_schema(SCHEMA).begins('{ "a": ')
-    assert not from_schema(SCHEMA).begins('{ "b": ')
+        assert not grammar.accepts_prefix(text)
+    assert from_schema(SCHEMA).accepts_prefix('{ "a": ')
+    assert not from_schema(SCHEMA).accepts_prefix('{ "b": ')
 
 
 def test_free_text_is_one_line_that_does_not_begin_with_a_space() -> None:
-    line = Grammar("line", free(4, without=";"))
+    line = Grammar("line", free_text(4, without=";"))
     assert line.accepts("缺铁 b")
     for text in ("", " a", "\u3000a", "a\nb", "a\u2028", "a;b", "abcde", "a\u200b"):
         assert not line.accepts(text)
@@ -131,7 +131,7 @@ def test_lists_and_definitions_and_nothing() -> None:
     ("low", "high"), [(0, 0), (7, 123), (-12, 5), (-30, -4), (99, 1001), (1, 10)]
 )
 def test_whole_numbers_are_those_between_the_bounds_and_no_others(low: int, high: int) -> None:
-    grammar = Grammar("n", integers(low, high))
+    grammar = Grammar("n", integer_range(low, high))
     accepted = {n for n in range(-200, 1300) if grammar.accepts(str(n))}
     assert accepted == set(range(low, high + 1))
     assert not grammar.accepts(f"0{high}")
@@ -139,19 +139,19 @@ def test_whole_numbers_are_those_between_the_bounds_and_no_others(low: int, high
 
 
 def test_open_bounds_end_at_nine_digits() -> None:
-    grammar = Grammar("n", integers(None, None))
+    grammar = Grammar("n", integer_range(None, None))
     assert grammar.accepts("-999999999")
     assert not grammar.accepts("1000000000")
 
 
 def test_numbers_have_at_most_four_decimals_within_their_bounds() -> None:
-    share = Grammar("n", reals(0, 1))
+    share = Grammar("n", real_range(0, 1))
     for text in ("0", "0.25", "0.9999", "1", "1.0"):
         assert share.accepts(text)
     for text in ("1.1", "2", ".5", "0.12345", "-0.1", "1."):
         assert not share.accepts(text)
-    assert Grammar("n", reals(None, None)).accepts("-12.5")
-    assert Grammar("n", reals(3, 3)).accepts("3")
+    assert Grammar("n", real_range(None, None)).accepts("-12.5")
+    assert Grammar("n", real_range(3, 3)).accepts("3")
 
 
 def test_equal_formats_are_equal_values() -> None:

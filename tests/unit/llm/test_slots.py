@@ -5,48 +5,48 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.local.slots import Slots, Use, shared_prefix
+from osler.llm.local.slots import SlotPool, SlotUse, shared_prefix
 
 A, B = "system. Question A. ", "system. Question B, another one. "
 
 
-def taken(slots: Slots, use: Use, prompt: str) -> int:
-    with slots.take(use, prompt) as slot:
+def taken(slots: SlotPool, use: SlotUse, prompt: str) -> int:
+    with slots.take_slot(use, prompt) as slot:
         return slot
 
 
 def test_a_conversation_goes_on_where_it_was_whatever_came_between() -> None:
-    slots = Slots(2)
-    first = taken(slots, Use.CONVERSATION, A * 9)
-    second = taken(slots, Use.CONVERSATION, B * 9)
+    slots = SlotPool(2)
+    first = taken(slots, SlotUse.CONVERSATION, A * 9)
+    second = taken(slots, SlotUse.CONVERSATION, B * 9)
     assert first != second
-    assert taken(slots, Use.CONVERSATION, A * 9 + "more") == first
-    assert taken(slots, Use.CONVERSATION, B * 9 + "more") == second
-    assert taken(slots, Use.CONVERSATION, A * 7) == first, "a pop goes back"
+    assert taken(slots, SlotUse.CONVERSATION, A * 9 + "more") == first
+    assert taken(slots, SlotUse.CONVERSATION, B * 9 + "more") == second
+    assert taken(slots, SlotUse.CONVERSATION, A * 7) == first, "a pop goes back"
 
 
 def test_scoring_something_else_never_takes_a_conversation_s_slot() -> None:
-    slots = Slots(1)
-    talk = taken(slots, Use.CONVERSATION, A * 9)
-    scored = {taken(slots, Use.SCORING, text) for text in ("one", "two", "three " * 99, "one")}
+    slots = SlotPool(1)
+    talk = taken(slots, SlotUse.CONVERSATION, A * 9)
+    scored = {taken(slots, SlotUse.SCORING, text) for text in ("one", "two", "three " * 99, "one")}
     assert scored == {1}
-    assert taken(slots, Use.CONVERSATION, A * 9) == talk == 0
+    assert taken(slots, SlotUse.CONVERSATION, A * 9) == talk == 0
 
 
 def test_a_text_scored_where_it_was_said_stays_in_its_conversation_s_slot() -> None:
-    slots = Slots(1)
-    talk = taken(slots, Use.CONVERSATION, A * 9)
-    assert taken(slots, Use.SCORING, A * 9 + "said") == talk
+    slots = SlotPool(1)
+    talk = taken(slots, SlotUse.CONVERSATION, A * 9)
+    assert taken(slots, SlotUse.SCORING, A * 9 + "said") == talk
 
 
-def test_who_finds_no_free_slot_waits() -> None:
-    slots, got = Slots(1), threading.Event()
+def test_request_waits_for_a_free_slot() -> None:
+    slots, got = SlotPool(1), threading.Event()
 
     def wait() -> None:
-        taken(slots, Use.CONVERSATION, B)
+        taken(slots, SlotUse.CONVERSATION, B)
         got.set()
 
-    with slots.take(Use.CONVERSATION, A):
+    with slots.take_slot(SlotUse.CONVERSATION, A):
         waiting = threading.Thread(target=wait)
         waiting.start()
         assert not got.wait(0.05)

@@ -8,9 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.core.align import decode
+from osler.llm.core.align import decode_pieces
 from osler.llm.core.base import TokenScore
-from osler.llm.core.spans import Probability, answer_span, boxed, least_probability, tagged, worded
+from osler.llm.core.spans import (
+    Probability,
+    answer_span,
+    boxed_span,
+    least_probability,
+    strip_types,
+    tagged_span,
+)
 
 
 def tokens(
@@ -18,7 +25,7 @@ def tokens(
 ) -> list[TokenScore]:
     """Tokens of these pieces in order, each with its probability."""
     spelt = [piece if isinstance(piece, bytes) else piece.encode() for piece, _ in pieces]
-    text, spans = decode(spelt)
+    text, spans = decode_pieces(spelt)
     return [
         TokenScore(text[start:end], start, end, log(p), top)
         for (start, end), (_, p) in zip(spans, pieces, strict=True)
@@ -83,8 +90,8 @@ def test_the_answer_is_the_last_box_of_the_last_answer(text: str, found: str | N
     ],
 )
 def test_what_a_box_says_is_read_without_its_type(text: str, found: str | None) -> None:
-    span = boxed(text)
-    assert (None if span is None else worded(text, span)) == found
+    span = boxed_span(text)
+    assert (None if span is None else strip_types(text, span)) == found
 
 
 @pytest.mark.parametrize(
@@ -99,12 +106,12 @@ def test_what_a_box_says_is_read_without_its_type(text: str, found: str | None) 
     ],
 )
 def test_the_text_of_a_tag_is_that_of_its_last_whole_one(text: str, found: str | None) -> None:
-    span = tagged(text, "answer")
+    span = tagged_span(text, "answer")
     assert (None if span is None else text[slice(*span)]) == found
 
 
 def test_three_tokens_of_a_box_have_the_least_of_their_probabilities() -> None:
-    r"""`\boxed{` 1/2 · `iron` 3/4 · ` sul` 1/8 · `fate` 1/4 · `}` 1/16: 1/8, not 1/16."""
+    r"""`\boxed_span{` 1/2 · `iron` 3/4 · ` sul` 1/8 · `fate` 1/4 · `}` 1/16: 1/8, not 1/16."""
     made = tokens(
         (r"\boxed{", 1 / 2), ("iron", 3 / 4), (" sul", 1 / 8), ("fate", 1 / 4), ("}", 1 / 16)
     )
@@ -176,5 +183,5 @@ def test_a_wider_span_is_never_surer(pieces: list[tuple[str, float]], data: st.D
 def test_no_text_is_too_odd_to_be_looked_through(text: str) -> None:
     span = answer_span(text)
     assert span is None or 0 <= span[0] <= span[1] <= len(text)
-    box = boxed(text)
+    box = boxed_span(text)
     assert box is None or text[: box[0]].rstrip().endswith("{")

@@ -20,21 +20,21 @@ from osler.llm.core.base import (
 )
 from osler.llm.core.grammar import Grammar, alt
 from osler.llm.recording.players import (
-    Player,
     ReplayingRelevance,
     ReplayingRetriever,
     ReplayingScorer,
-    replaying,
+    TapePlayer,
+    replay_model,
 )
 from osler.llm.recording.recorders import (
     RecordingRelevance,
     RecordingRetriever,
     RecordingScorer,
-    recording,
+    record_model,
 )
-from osler.llm.recording.tape import Able, Tape
-from osler.retrieve.relevance import Overlap
-from osler.sources.online.address_guard import Refused
+from osler.llm.recording.tape import ModelAbilities, Tape
+from osler.retrieve.relevance import OverlapRelevance
+from osler.sources.online.address_guard import AddressRefused
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.types import Hit, Passage, Relevance, Retriever
 
@@ -43,8 +43,10 @@ PASSAGE = Passage("book:a#0", "因为缺铁。", "book", "贫血", language="zh"
 
 
 async def recorded(path: Path) -> tuple[Tape, object]:
-    tape = Tape({"scripted": Able()}, date="2026-11-21T10:00:00+00:00", prompts=("a/b@12345678",))
-    model = recording(ScriptedModel(["一", "二"]), tape)
+    tape = Tape(
+        {"scripted": ModelAbilities()}, date="2026-11-21T10:00:00+00:00", prompts=("a/b@12345678",)
+    )
+    model = record_model(ScriptedModel(["一", "二"]), tape)
     assert isinstance(model, RecordingScorer)
     replies = (
         await model.complete(ASKED, Sampling()),
@@ -52,20 +54,22 @@ async def recorded(path: Path) -> tuple[Tape, object]:
         await model.score("贫血", "缺铁"),
         await model.score(ASKED, "缺铁"),
         await RecordingRetriever("rag", ScriptedRetriever({"": [PASSAGE]}), tape).search("铁", k=3),
-        await RecordingRelevance("words", Overlap(), tape).relevance("缺铁", ["缺铁性贫血", "茶"]),
+        await RecordingRelevance("words", OverlapRelevance(), tape).relevance(
+            "缺铁", ["缺铁性贫血", "茶"]
+        ),
     )
     return written(tape, path), replies
 
 
 def written(tape: Tape, path: Path) -> Tape:
-    path.write_text("".join(f"{line}\n" for line in tape.lines()), encoding="utf-8")
+    path.write_text("".join(f"{line}\n" for line in tape.to_lines()), encoding="utf-8")
     return Tape.read(path)
 
 
 async def test_everything_comes_back_equal_from_the_file(tmp_path: Path) -> None:
     tape, replies = await recorded(tmp_path / "tape.jsonl")
-    player = Player(tape)
-    model = replaying(player, "scripted")
+    player = TapePlayer(tape)
+    model = replay_model(player, "scripted")
     assert isinstance(model, ReplayingScorer)
     assert model.name == "scripted"
     again = (
@@ -79,11 +83,11 @@ async def test_everything_comes_back_equal_from_the_file(tmp_path: Path) -> None
     assert again == replies
 
 
-async def test_what_was_never_recorded_is_a_miss_that_shows_the_nearest(tmp_path: Path) -> None:
+async def test_tape_miss_shows_the_nearest_recorded_call(tmp_path: Path) -> None:
     tape, _ = await recorded(tmp_path / "tape.jsonl")
     asked = [Message("system", "Be brief."), Message("user", "为何？")]
     with pytest.raises(TapeMiss, match="this complete was never recorded: user: 为何？") as caught:
-        await replaying(Player(tape), "scripted").complete(asked, Sampling())
+        await replay_model(TapePlayer(tape), "scripted").complete(asked, Sampling())
     shown = caught.value.detail.splitlines()
     assert {"-user: 为什么？", "+system: Be brief.", "+user: 为何？"} <= set(shown)
 
@@ -91,30 +95,32 @@ async def test_what_was_never_recorded_is_a_miss_that_shows_the_nearest(tmp_path
 async def test_a_miss_of_another_kind_is_compared_with_its_own_kind(tmp_path: Path) -> None:
     tape, _ = await recorded(tmp_path / "tape.jsonl")
     with pytest.raises(TapeMiss, match="this search was never recorded") as caught:
-        await ReplayingRetriever("rag", Player(tape)).search("铜", k=3)
+        await ReplayingRetriever("rag", TapePlayer(tape)).search("铜", k=3)
     assert {"-铁", "+铜"} <= set(caught.value.detail.splitlines())
 
 
 async def test_an_empty_tape_has_nothing_to_compare_with() -> None:
     with pytest.raises(TapeMiss) as caught:
-        await replaying(Player(Tape({"m": Able()})), "m").complete(ASKED, Sampling())
+        await replay_model(TapePlayer(Tape({"m": ModelAbilities()})), "m").complete(
+            ASKED, Sampling()
+        )
     assert caught.value.detail == ""
 
 
-async def test_a_call_that_was_cut_short_is_cut_short_again(tmp_path: Path) -> None:
+async def test_tape_replays_a_cancelled_call_as_cancelled(tmp_path: Path) -> None:
     class Slow(ScriptedModel):
         async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
             await asyncio.Event().wait()
             raise AssertionError("unreachable")
 
-    tape = Tape({"scripted": Able()})
+    tape = Tape({"scripted": ModelAbilities()})
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await recording(Slow([]), tape).complete(ASKED, Sampling())
+            await record_model(Slow([]), tape).complete(ASKED, Sampling())
     again = written(tape, tmp_path / "tape.jsonl")
     assert again.entries[0].reply is None
     with pytest.raises(CutShort):
-        await replaying(Player(again), "scripted").complete(ASKED, Sampling())
+        await replay_model(TapePlayer(again), "scripted").complete(ASKED, Sampling())
 
 
 class Down:
@@ -129,7 +135,7 @@ class Down:
         raise ModelError("no memory")
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        raise Refused("no way to 192.0.2.1", fix="ask another")
+        raise AddressRefused("no way to 192.0.2.1", fix="ask another")
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         raise SourceUnavailable("the reranker sleeps")
@@ -153,20 +159,20 @@ async def failures(
     return told
 
 
-async def test_a_call_that_failed_fails_again_in_the_same_words(tmp_path: Path) -> None:
-    tape, down = Tape({"scripted": Able()}), Down()
+async def test_tape_replays_a_failure_with_its_message(tmp_path: Path) -> None:
+    tape, down = Tape({"scripted": ModelAbilities()}), Down()
     first = await failures(
-        recording(down, tape),
+        record_model(down, tape),
         RecordingRetriever("rag", down, tape),
         RecordingRelevance("words", down, tape),
     )
-    player = Player(written(tape, tmp_path / "tape.jsonl"))
+    player = TapePlayer(written(tape, tmp_path / "tape.jsonl"))
     again = await failures(
-        replaying(player, "scripted"),
+        replay_model(player, "scripted"),
         ReplayingRetriever("rag", player),
         ReplayingRelevance("words", player),
     )
-    assert first[2][0] is Refused
+    assert first[2][0] is AddressRefused
     assert again[2] == (SourceUnavailable, "no way to 192.0.2.1", "ask another")
     assert [told[1:] for told in again] == [told[1:] for told in first]
     assert [told[0] for told in again] == [ModelError, ModelError, *[SourceUnavailable] * 2]
@@ -178,13 +184,13 @@ async def test_a_failure_of_a_kind_that_is_not_known_is_named(tmp_path: Path) ->
         await RecordingRetriever("rag", Down(), tape).search("铁", k=3)
     written(tape, path := tmp_path / "tape.jsonl")
     for other in ("Earthquake", "annotations", "ClassVar"):
-        text = "".join(f"{line}\n" for line in tape.lines())
+        text = "".join(f"{line}\n" for line in tape.to_lines())
         path.write_text(text.replace("SourceUnavailable", other), encoding="utf-8")
         with pytest.raises(BadRun, match=other):
-            await ReplayingRetriever("rag", Player(Tape.read(path))).search("铁", k=3)
+            await ReplayingRetriever("rag", TapePlayer(Tape.read(path))).search("铁", k=3)
 
 
-async def test_a_tape_is_readable(tmp_path: Path) -> None:
+async def test_tape_is_human_readable_json_lines(tmp_path: Path) -> None:
     await recorded(tmp_path / "tape.jsonl")
     head, first, *rest = map(json.loads, (tmp_path / "tape.jsonl").read_text("utf-8").splitlines())
     assert head == {
@@ -202,7 +208,7 @@ async def test_a_tape_is_readable(tmp_path: Path) -> None:
 
 async def test_a_call_is_given_back_once(tmp_path: Path) -> None:
     tape, _ = await recorded(tmp_path / "tape.jsonl")
-    model = replaying(Player(tape), "scripted")
+    model = replay_model(TapePlayer(tape), "scripted")
     assert isinstance(model, ReplayingScorer)
     await model.score("贫血", "缺铁")
     with pytest.raises(TapeMiss):
@@ -230,13 +236,13 @@ def test_a_file_that_is_no_tape_is_named(tmp_path: Path, text: str) -> None:
 
 
 async def test_a_model_that_cannot_score_is_recorded_and_replayed_as_one(tmp_path: Path) -> None:
-    tape = Tape({"scripted": Able(scores=False, constrains=False)})
-    model = recording(TextOnly(ScriptedModel(["一"])), tape)
+    tape = Tape({"scripted": ModelAbilities(scores=False, constrains=False)})
+    model = record_model(TextOnly(ScriptedModel(["一"])), tape)
     assert not isinstance(model, Likelihood)
     await model.complete(ASKED, Sampling())
     again = written(tape, tmp_path / "tape.jsonl")
     assert again.models["scripted"].constrains is False
-    played = replaying(Player(again), "scripted")
+    played = replay_model(TapePlayer(again), "scripted")
     assert not isinstance(played, Likelihood)
     assert (await played.complete(ASKED, Sampling())).text == "一"
 
@@ -260,19 +266,21 @@ OLD = (
         ),
     ],
 )
-async def test_an_older_tape_still_plays(tmp_path: Path, grammar: Grammar | None, key: str) -> None:
+async def test_tape_of_an_older_version_still_plays(
+    tmp_path: Path, grammar: Grammar | None, key: str
+) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_text(OLD.replace("KEY", key), encoding="utf-8")
-    model = replaying(Player(Tape.read(path)), "scripted")
+    model = replay_model(TapePlayer(Tape.read(path)), "scripted")
     reply = await model.complete(ASKED, Sampling(grammar=grammar))
     assert (reply.text, reply.thinking) == ("一", "")
 
 
 async def test_another_grammar_than_the_recorded_one_is_a_miss(tmp_path: Path) -> None:
-    tape = Tape({"scripted": Able()})
+    tape = Tape({"scripted": ModelAbilities()})
     held = Sampling(grammar=Grammar("x", alt("a", "b")))
-    await recording(ScriptedModel(["a"]), tape).complete(ASKED, held)
-    model = replaying(Player(written(tape, tmp_path / "tape.jsonl")), "scripted")
+    await record_model(ScriptedModel(["a"]), tape).complete(ASKED, held)
+    model = replay_model(TapePlayer(written(tape, tmp_path / "tape.jsonl")), "scripted")
     long = Grammar("x", alt(*(f"{i} is another word" for i in range(99))))
     with pytest.raises(TapeMiss, match="为什么") as caught:
         await model.complete(ASKED, Sampling(grammar=long))
@@ -281,11 +289,11 @@ async def test_another_grammar_than_the_recorded_one_is_a_miss(tmp_path: Path) -
 
 
 async def test_a_batch_is_replayed_text_by_text(tmp_path: Path) -> None:
-    tape = Tape({"scripted": Able()})
-    model = recording(ScriptedModel([]), tape)
+    tape = Tape({"scripted": ModelAbilities()})
+    model = record_model(ScriptedModel([]), tape)
     assert isinstance(model, Likelihood)
     batch = await score_all(model, ASKED, ["缺铁", "茶"])
-    again = replaying(Player(written(tape, tmp_path / "tape.jsonl")), "scripted")
+    again = replay_model(TapePlayer(written(tape, tmp_path / "tape.jsonl")), "scripted")
     assert isinstance(again, Likelihood)
     assert await again.score(ASKED, "茶") == batch[1]
     assert await score_all(again, ASKED, ["缺铁"]) == batch[:1]

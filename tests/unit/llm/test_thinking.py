@@ -3,7 +3,7 @@
 import pytest
 
 from osler.llm.core.base import Completion, TokenScore
-from osler.llm.core.thinking import apart, opens, without
+from osler.llm.core.thinking import opens_thinking, split_thinking, without_spans
 from osler.testing.scripted import tokens_of
 
 FORMS = {
@@ -29,7 +29,7 @@ FORMS = {
 
 @pytest.mark.parametrize(("reply", "parts"), FORMS.items())
 def test_each_form_is_known(reply: str, parts: tuple[str, str]) -> None:
-    told = apart(Completion(reply, tokens_of(reply, 0.5)))
+    told = split_thinking(Completion(reply, tokens_of(reply, 0.5)))
     assert (told.text, told.thinking) == parts
     assert "".join(token.text for token in told.tokens) == told.text
     assert all(told.text[t.start : t.end] == t.text for t in told.tokens)
@@ -40,13 +40,13 @@ def test_each_form_is_known(reply: str, parts: tuple[str, str]) -> None:
 )
 def test_a_reply_without_thinking_is_left_as_it_is(reply: str) -> None:
     completion = Completion(reply, tokens_of(reply, 0.5))
-    assert apart(completion) is completion
+    assert split_thinking(completion) is completion
 
 
 def test_a_block_that_the_template_opened_and_the_limit_cut_was_all_thought() -> None:
-    told = apart(Completion("Is it B? It", finish="length"), inside=True)
+    told = split_thinking(Completion("Is it B? It", finish="length"), inside=True)
     assert (told.text, told.thinking, told.finish) == ("", "Is it B? It", "length")
-    assert apart(Completion("x</think>B"), inside=True).text == "B"
+    assert split_thinking(Completion("x</think>B"), inside=True).text == "B"
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def test_a_block_that_the_template_opened_and_the_limit_cut_was_all_thought() ->
     [("<|im_start|>assistant\n<think>\n", True), ("<think>\n\n</think>\n\n", False), ("", False)],
 )
 def test_a_template_tells_whether_it_opened_a_block(prompt: str, inside: bool) -> None:
-    assert opens(prompt) is inside
+    assert opens_thinking(prompt) is inside
 
 
 def test_what_a_server_told_apart_stays_and_comes_first() -> None:
-    told = apart(Completion("<think>b</think>B", thinking="a"))
+    told = split_thinking(Completion("<think>b</think>B", thinking="a"))
     assert (told.text, told.thinking) == ("B", "a\n\nb")
 
 
@@ -70,7 +70,7 @@ def test_a_token_across_the_cut_keeps_its_rest_and_its_score() -> None:
         TokenScore("C", 18, 19, -3.0),
         TokenScore("", 19, 19, -4.0),
     )
-    told = apart(Completion("<think>x</think>\nBC", tokens))
+    told = split_thinking(Completion("<think>x</think>\nBC", tokens))
     assert [(t.text, t.start, t.end, t.logprob) for t in told.tokens] == [
         ("B", 0, 1, -2.0),
         ("C", 1, 2, -3.0),
@@ -80,5 +80,5 @@ def test_a_token_across_the_cut_keeps_its_rest_and_its_score() -> None:
 
 def test_tokens_that_share_a_character_still_share_it() -> None:
     tokens = tuple(TokenScore(c, i, i + 1, -1.0) for i, c in [(0, "x"), (1, "缺"), (1, "缺")])
-    told = without(Completion("x缺", tokens), [(0, 1)])
+    told = without_spans(Completion("x缺", tokens), [(0, 1)])
     assert [(t.start, t.end, t.text) for t in told.tokens] == [(0, 1, "缺"), (0, 1, "缺")]

@@ -12,13 +12,20 @@ import pytest
 from osler.errors import BadConfig, CapabilityMissing, ModelError, ModelMissing
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, alt
-from osler.llm.core.token_bytes import Pieces
+from osler.llm.core.token_bytes import TokenCodec
 from osler.llm.local.model import LlamaCpp
-from osler.llm.transformers.hub import Pair, Pinned, fingerprint, load_pair, named, quiet
+from osler.llm.transformers.hub import (
+    ModelPair,
+    PinnedModel,
+    load_pair,
+    silence_transformers,
+    weights_fingerprint,
+    weights_name,
+)
 from osler.llm.transformers.model import TransformersModel, open_transformers
 from osler.testing.conformance import LanguageModelKit, LikelihoodKit
 from osler.testing.tiny import save_tiny, save_tiny_gguf, tiny_pair
-from osler.testing.waiting import Gate
+from osler.testing.waiting import AwaitableEvent
 
 pytestmark = pytest.mark.torch
 
@@ -28,11 +35,11 @@ GREEDY = Sampling(temperature=0.0, max_tokens=12, top=3)
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
-def model_of(pair: Pair, **more: Any) -> TransformersModel:
+def model_of(pair: ModelPair, **more: Any) -> TransformersModel:
     return TransformersModel(pair, name="tiny", **{"reuse": True, **more})
 
 
-def endless(**more: Any) -> Pair:
+def endless(**more: Any) -> ModelPair:
     """A pair that never ends a turn by itself."""
     pair = tiny_pair(**more)
     pair.tokenizer.eos_token = None
@@ -41,16 +48,16 @@ def endless(**more: Any) -> Pair:
 
 
 @pytest.fixture(scope="module")
-def pair() -> Pair:
+def pair() -> ModelPair:
     return endless()
 
 
 @pytest.fixture
-def model(pair: Pair) -> TransformersModel:
+def model(pair: ModelPair) -> TransformersModel:
     return model_of(pair)
 
 
-def plain_logprobs(pair: Pair, prompt: list[int], text: list[int]) -> list[float]:
+def plain_logprobs(pair: ModelPair, prompt: list[int], text: list[int]) -> list[float]:
     """One forward pass over all of it, without any cache."""
     import torch
 
@@ -60,7 +67,7 @@ def plain_logprobs(pair: Pair, prompt: list[int], text: list[int]) -> list[float
     return [float(raw[len(prompt) - 1 + i, token]) for i, token in enumerate(text)]
 
 
-def templated(pair: Pair, messages: list[Message], **more: Any) -> list[int]:
+def templated(pair: ModelPair, messages: list[Message], **more: Any) -> list[int]:
     listed = [{"role": m.role, "content": m.content} for m in messages]
     prompt = pair.tokenizer.apply_chat_template(listed, tokenize=False, **more)
     return list(pair.tokenizer(prompt, add_special_tokens=False)["input_ids"])
@@ -78,12 +85,14 @@ class TestTinyModels(LanguageModelKit, LikelihoodKit):
         return model
 
 
-def test_it_completes_scores_and_scores_side_by_side(model: TransformersModel) -> None:
+def test_transformers_model_completes_scores_and_scores_in_batches(
+    model: TransformersModel,
+) -> None:
     assert isinstance(model, LanguageModel)
     assert isinstance(model, BatchLikelihood)
 
 
-async def test_greedy_words_are_those_of_transformers_own_generation(pair: Pair) -> None:
+async def test_greedy_words_are_those_of_transformers_own_generation(pair: ModelPair) -> None:
     import torch
 
     ids = templated(pair, QUERY, add_generation_prompt=True)
@@ -94,8 +103,8 @@ async def test_greedy_words_are_those_of_transformers_own_generation(pair: Pair)
         do_sample=False,
         pad_token_id=pair.tokenizer.pad_token_id,
     )[0, len(ids) :].tolist()
-    pieces = Pieces(pair.tokenizer)
-    text = b"".join(map(pieces.of, said)).decode("utf-8", errors="ignore")
+    pieces = TokenCodec(pair.tokenizer)
+    text = b"".join(map(pieces.bytes_of, said)).decode("utf-8", errors="ignore")
     reply = await model_of(pair).complete(QUERY, GREEDY)
     assert reply.text == text
     assert reply.finish == "length"
@@ -127,7 +136,7 @@ async def test_what_a_reply_reports_is_what_scoring_says_of_it(model: Transforme
         assert len(token.top) == 2
 
 
-async def test_the_assistant_s_last_words_are_continued_in_place(pair: Pair) -> None:
+async def test_the_assistant_s_last_words_are_continued_in_place(pair: ModelPair) -> None:
     begun = [*QUERY, Message("assistant", "Oral")]
     exact = plain_logprobs(
         pair,
@@ -138,7 +147,7 @@ async def test_the_assistant_s_last_words_are_continued_in_place(pair: Pair) -> 
     assert [t.logprob for t in scored.tokens] == pytest.approx(exact, abs=1e-4)
 
 
-async def test_the_same_seed_gives_the_same_words_and_leaves_chance_alone(pair: Pair) -> None:
+async def test_the_same_seed_gives_the_same_words_and_leaves_chance_alone(pair: ModelPair) -> None:
     import torch
 
     before = torch.random.get_rng_state()
@@ -150,7 +159,7 @@ async def test_the_same_seed_gives_the_same_words_and_leaves_chance_alone(pair: 
     assert torch.equal(before, torch.random.get_rng_state())
 
 
-async def test_a_stop_string_and_what_follows_is_cut_off_text_and_tokens(pair: Pair) -> None:
+async def test_a_stop_string_and_what_follows_is_cut_off_text_and_tokens(pair: ModelPair) -> None:
     whole = await model_of(pair).complete(QUERY, GREEDY)
     stop = whole.text[3:5]
     cut = await model_of(pair).complete(QUERY, Sampling(0.0, 12, (stop, "never said"), top=1))
@@ -186,7 +195,7 @@ async def test_what_was_thought_is_no_part_of_the_reply() -> None:
 
 
 @pytest.mark.parametrize("window", [None, 8])
-async def test_pushing_and_popping_say_the_same_as_reading_anew(window: int | None) -> None:
+async def test_prefix_cache_after_push_and_pop_equals_a_fresh_read(window: int | None) -> None:
     """A pop is read from the cache where the model can forget, else anew: never wrongly."""
     pair = endless(window=window)
     kept = model_of(pair)
@@ -217,7 +226,7 @@ async def test_scoring_does_not_throw_the_conversation_away(model: TransformersM
     assert again.usage.cached_tokens == again.usage.prompt_tokens - 1
 
 
-async def test_a_prompt_of_several_steps_is_read_to_its_end(pair: Pair) -> None:
+async def test_a_prompt_of_several_steps_is_read_to_its_end(pair: ModelPair) -> None:
     long = [Message("user", "Oral iron treats iron deficiency anaemia. " * 30)]
     ids = templated(pair, long, add_generation_prompt=True)
     assert len(ids) > 256
@@ -227,9 +236,7 @@ async def test_a_prompt_of_several_steps_is_read_to_its_end(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("context", ["Vitamin:", QUERY])
-async def test_texts_side_by_side_score_as_they_do_alone(
-    model: TransformersModel, context: Any
-) -> None:
+async def test_batched_scores_equal_single_scores(model: TransformersModel, context: Any) -> None:
     texts = ["iron", CHINESE, "Vitamin C is ascorbic acid, once a day.", "iron"] * 3
     together = await model.score_all(context, texts)
     alone = [await model.score(context, text) for text in texts]
@@ -254,7 +261,7 @@ async def test_too_long_a_prompt_says_how_long(model: TransformersModel) -> None
         await model.complete(long, GREEDY)
 
 
-async def test_a_reply_ends_where_the_context_does(pair: Pair) -> None:
+async def test_a_reply_ends_where_the_context_does(pair: ModelPair) -> None:
     reply = await model_of(pair, context=40).complete(QUERY, Sampling(0.0, 500))
     assert reply.usage.prompt_tokens + reply.usage.completion_tokens == 40
     assert reply.finish == "length"
@@ -295,7 +302,7 @@ async def test_a_cancelled_reply_frees_the_model() -> None:
     """Minutes of work are given up: the next call would else wait for them."""
     pair = endless(context=200_000)
     model = model_of(pair, context=200_000)
-    says = Gate()
+    says = AwaitableEvent()
     pair.model.register_forward_hook(lambda *_: says.set())
     task = asyncio.create_task(model.complete(QUERY, Sampling(0.0, 150_000)))
     await asyncio.wait_for(says.passed(), timeout=20)
@@ -338,7 +345,7 @@ async def test_a_step_of_training_changes_what_the_model_says() -> None:
 # Loading
 
 
-async def test_a_folder_loads_as_the_model_that_was_saved(tmp_path: Path, pair: Pair) -> None:
+async def test_a_folder_loads_as_the_model_that_was_saved(tmp_path: Path, pair: ModelPair) -> None:
     folder = save_tiny(tmp_path / "planner", pair)
     model = open_transformers(folder, device="cpu")
     assert model.name == "planner/float32"
@@ -380,14 +387,14 @@ async def test_an_adapter_changes_what_is_said_and_stands_in_the_name(tmp_path: 
     lora = peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False)
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        with quiet():
+        with silence_transformers():
             adapted = peft.get_peft_model(base.model, lora)
     adapted.save_pretrained(tmp_path / "plans")
     model = open_transformers(folder, adapter=tmp_path / "plans", device="cpu")
     assert model.name == "base+plans/float32"
     ids = templated(base, QUERY, add_generation_prompt=True)
     text = base.tokenizer("iron")["input_ids"]
-    exact = plain_logprobs(Pair(adapted.eval(), base.tokenizer), ids, text)
+    exact = plain_logprobs(ModelPair(adapted.eval(), base.tokenizer), ids, text)
     told = [t.logprob for t in (await model.score(QUERY, "iron")).tokens]
     assert told == pytest.approx(exact, abs=1e-4)
     bare = (await open_transformers(folder, device="cpu").score(QUERY, "iron")).tokens
@@ -397,13 +404,13 @@ async def test_an_adapter_changes_what_is_said_and_stands_in_the_name(tmp_path: 
 @pytest.mark.parametrize("revision", ["", "main", "v1.0", REVISION[:12], REVISION.upper()])
 def test_a_hub_model_without_a_whole_commit_is_refused(revision: str) -> None:
     with pytest.raises(BadConfig, match="must be pinned") as caught:
-        Pinned("osler/tiny", revision)
+        PinnedModel("osler/tiny", revision)
     assert "40 digits" in caught.value.fix
 
 
 def test_a_hub_id_has_an_owner_and_a_name() -> None:
     with pytest.raises(BadConfig, match="no hub id"):
-        Pinned("../etc", REVISION)
+        PinnedModel("../etc", REVISION)
 
 
 @pytest.fixture
@@ -423,17 +430,17 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("offline")
 def test_offline_a_pinned_model_comes_from_the_hub_s_cache() -> None:
-    weights = Pinned("osler/tiny", REVISION)
+    weights = PinnedModel("osler/tiny", REVISION)
     pair = load_pair(weights, device="cpu")
     assert pair.model.config.hidden_size == 32
-    assert named(weights) == f"osler/tiny@{REVISION[:12]}"
-    assert fingerprint(weights) == REVISION[:12]
+    assert weights_name(weights) == f"osler/tiny@{REVISION[:12]}"
+    assert weights_fingerprint(weights) == REVISION[:12]
 
 
 @pytest.mark.usefixtures("offline")
 def test_offline_another_revision_is_missing_and_says_what_to_do() -> None:
     with pytest.raises(ModelMissing, match="does not load") as caught:
-        load_pair(Pinned("osler/tiny", REVISION[::-1]), device="cpu")
+        load_pair(PinnedModel("osler/tiny", REVISION[::-1]), device="cpu")
     assert "HF_HUB_OFFLINE" in caught.value.fix
 
 
@@ -465,9 +472,9 @@ def test_a_folder_that_is_no_adapter_is_named(tmp_path: Path) -> None:
 
 
 def test_other_weights_have_another_fingerprint(tmp_path: Path) -> None:
-    one = fingerprint(save_tiny(tmp_path / "a"))
-    assert one == fingerprint(save_tiny(tmp_path / "b"))
-    assert one != fingerprint(save_tiny(tmp_path / "c", tiny_pair(seed=1)))
+    one = weights_fingerprint(save_tiny(tmp_path / "a"))
+    assert one == weights_fingerprint(save_tiny(tmp_path / "b"))
+    assert one != weights_fingerprint(save_tiny(tmp_path / "c", tiny_pair(seed=1)))
 
 
 def test_a_device_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -479,7 +486,7 @@ def test_a_device_that_is_not_there_is_refused(tmp_path: Path) -> None:
         load_pair(save_tiny(tmp_path / "base"), device="cuda")
 
 
-def test_loading_says_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_loading_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = save_tiny(tmp_path / "base")
     capfd.readouterr()
     load_pair(folder, device="cpu")

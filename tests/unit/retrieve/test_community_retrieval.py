@@ -50,23 +50,23 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
 async def test_the_community_of_what_is_mentioned_comes_first(
     graph: Graph, query: str, named: str
 ) -> None:
-    communities.build(graph)
+    communities.build_communities(graph)
     hits = await CommunityRetriever(graph).search(query, k=3)
     assert named in hits[0].passage.text
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
     for hit in hits:
         assert 0 < hit.score <= 2
-        assert graph.passage(hit.passage.id) == hit.passage
+        assert graph.get_passage(hit.passage.id) == hit.passage
 
 
 async def test_a_question_over_two_communities_finds_both(graph: Graph) -> None:
-    communities.build(graph)
-    found = await CommunityRetriever(graph).found("urea and spirometry", k=5)
+    communities.build_communities(graph)
+    found = await CommunityRetriever(graph).find_communities("urea and spirometry", k=5)
     assert {one.passage.title.split("; ")[0] for one in found} == {"kidney", "lung"}
 
 
 async def test_nothing_that_is_known_is_nothing_found(graph: Graph) -> None:
-    communities.build(graph)
+    communities.build_communities(graph)
     assert await CommunityRetriever(graph).search("xylophone", k=3) == []
 
 

@@ -9,7 +9,7 @@ from osler.graph import communities
 from osler.graph.items import Definition, Name, Relation
 from osler.graph.store import Graph
 from osler.retrieve.graph_communities import CommunityRetriever
-from osler.retrieve.graph_summaries import Teller
+from osler.retrieve.graph_summaries import CommunitySummariser
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Asked, Run
 
@@ -29,16 +29,16 @@ FACTS = (
 
 
 async def test_a_summary_is_kept_and_found_instead_of_the_extract(graph: Graph) -> None:
-    found = communities.build(graph)
+    found = communities.build_communities(graph)
     model, run = ScriptedModel(["Asthma is a disease of the lung with cough."]), Run()
-    (one,) = found.of("T:2")
-    passage = await Teller(model).tell(found, one, run)
+    (one,) = found.communities_of("T:2")
+    passage = await CommunitySummariser(model).summarise_community(found, one, run)
     model.finish()
     assert passage.text == "Asthma is a disease of the lung with cough."
     assert passage.locator.section == f"written by {model.name}"
     (hit,) = await CommunityRetriever(graph).search("cough", k=3)
-    assert hit.passage == passage == graph.passage(passage.id)
-    assert graph.passage(found.extract(one).id).text.startswith("Community of 3 concepts")
+    assert hit.passage == passage == graph.get_passage(passage.id)
+    assert graph.get_passage(found.write_extract(one).id).text.startswith("Community of 3 concepts")
     (asked,) = [event for event in run.events if isinstance(event, Asked)]
     assert asked.prompt.startswith("graph/community@")
 
@@ -46,33 +46,37 @@ async def test_a_summary_is_kept_and_found_instead_of_the_extract(graph: Graph) 
 async def test_a_reply_about_something_else_is_asked_for_again_and_then_refused(
     graph: Graph,
 ) -> None:
-    found = communities.build(graph)
+    found = communities.build_communities(graph)
     model = ScriptedModel(["I cannot."] * 3)
     with pytest.raises(MalformedOutput, match="names the concepts"):
-        await Teller(model).tell(found, found.of("T:2")[0], Run())
+        await CommunitySummariser(model).summarise_community(
+            found, found.communities_of("T:2")[0], Run()
+        )
     model.finish()
-    assert found.told(found.of("T:2")[0]) is None
+    assert found.read_summary(found.communities_of("T:2")[0]) is None
 
 
 async def test_chinese_concepts_are_asked_about_in_chinese_and_told_once(graph: Graph) -> None:
-    found = communities.build(graph)
+    found = communities.build_communities(graph)
     model, run = (
         ScriptedModel(["胃炎的部位是胃。", "nothing to say"] + ["still nothing"] * 2),
         Run(),
     )
-    wanted = [found.of("Z:1")[0], found.of("T:1")[0]]
-    said = [item async for item in Teller(model).tell_all(found, wanted, run)]
+    wanted = [found.communities_of("Z:1")[0], found.communities_of("T:1")[0]]
+    said = [item async for item in CommunitySummariser(model).summarise_all(found, wanted, run)]
     assert [type(what).__name__ for _, what in said] == ["Passage", "MalformedOutput"]
     asked = [event.prompt for event in run.events if isinstance(event, Asked)]
     assert asked[0].startswith("graph/community.zh@")
     model.finish()
-    again = Teller(ScriptedModel([]))
-    assert [item async for item in again.tell_all(found, wanted[:1], Run())] == []
+    again = CommunitySummariser(ScriptedModel([]))
+    assert [item async for item in again.summarise_all(found, wanted[:1], Run())] == []
 
 
 async def test_a_long_reply_ends_with_a_sentence(graph: Graph) -> None:
-    found = communities.build(graph)
+    found = communities.build_communities(graph)
     model = ScriptedModel(["Asthma narrows airways of the lung. " * 60])
-    passage = await Teller(model).tell(found, found.of("T:2")[0], Run())
+    passage = await CommunitySummariser(model).summarise_community(
+        found, found.communities_of("T:2")[0], Run()
+    )
     assert len(passage.text) <= 1000
     assert passage.text.endswith("lung.")

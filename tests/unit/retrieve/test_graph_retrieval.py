@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.graph.items import Definition, Name, Relation, Typed
+from osler.graph.items import Definition, Name, Relation, SemanticType
 from osler.graph.store import Graph
-from osler.retrieve.graph import RELATIONS, GraphRetriever, find, split
+from osler.retrieve.graph import RELATIONS, GraphRetriever, find_forms, split_query
 
 FACTS = (
     Name("T:1", "Metformin", "MSH", 0),
@@ -21,8 +21,8 @@ FACTS = (
     Name("T:3", "Lactic acidosis", "MSH", 0),
     Name("T:4", "Kidney", "MSH", 0),
     Name("T:5", "孤立", "MSH", 0, "zh"),
-    Typed("T:3", "Finding"),
-    Typed("T:2", "Disease"),
+    SemanticType("T:3", "Finding"),
+    SemanticType("T:2", "Disease"),
     Relation("T:1", "may_treat", "T:2", "SRC"),
     Relation("T:1", "may_cause", "T:3", "SRC"),
     Relation("T:4", "excretes", "T:1", "SRC"),
@@ -49,11 +49,11 @@ async def test_the_definition_comes_first_then_the_relations_that_suit_the_query
     assert {hit.source for hit in hits} == {"graph"}
     assert hits[0].passage.title == "Metformin/dimethylbiguanide"
     for hit in hits:
-        assert graph.passage(hit.passage.id) == hit.passage
+        assert graph.get_passage(hit.passage.id) == hit.passage
 
 
 async def test_the_wire_text_is_the_paper_s(graph: Graph) -> None:
-    (finding,) = await GraphRetriever(graph).findings("Metformin", "kidney excretion")
+    (finding,) = await GraphRetriever(graph).find_definitions("Metformin", "kidney excretion")
     assert len(finding.relations) == RELATIONS
     lines = finding.wire.split("\n")
     assert lines[0] == "Definition: From MeSH."
@@ -67,8 +67,8 @@ async def test_a_relation_may_be_stated_from_the_other_end(graph: Graph) -> None
 
 
 async def test_a_term_with_a_comma_is_one_term(graph: Graph) -> None:
-    assert split("Diabetes, Type 2 , drugs") == ("Diabetes, Type 2", "drugs")
-    assert split("二甲双胍，副作用") == ("二甲双胍", "副作用")
+    assert split_query("Diabetes, Type 2 , drugs") == ("Diabetes, Type 2", "drugs")
+    assert split_query("二甲双胍，副作用") == ("二甲双胍", "副作用")
     (hit,) = await GraphRetriever(graph).search("Diabetes, Type 2 , drugs", k=5)
     assert hit.passage.text == "Relation: (Metformin, may_treat, Diabetes, Type 2)."
 
@@ -103,7 +103,7 @@ class Backwards:
 
 
 async def test_another_relevance_may_rank(graph: Graph) -> None:
-    (finding,) = await GraphRetriever(graph, Backwards()).findings("Metformin", "anything")
+    (finding,) = await GraphRetriever(graph, Backwards()).find_definitions("Metformin", "anything")
     assert finding.relations[0][0].object_name == "Lactic acidosis"
 
 
@@ -118,12 +118,12 @@ async def test_a_graph_that_is_gone_is_not_an_empty_one(graph: Graph, tmp_path: 
 async def test_a_form_is_answered_by_one_hop_with_the_predicate_in_other_words(
     graph: Graph,
 ) -> None:
-    (hit,) = await find(graph, "metformin", "may cause", target_type="finding")
+    (hit,) = await find_forms(graph, "metformin", "may cause", target_type="finding")
     assert (hit.answer, hit.edge.predicate) == ("Lactic acidosis", "may_cause")
-    (back,) = await find(graph, "Lactic acidosis", "cause")
+    (back,) = await find_forms(graph, "Lactic acidosis", "cause")
     assert back.answer == "Metformin"
-    treats = await find(graph, "metformin", "treat")
+    treats = await find_forms(graph, "metformin", "treat")
     assert [hit.answer for hit in treats] == ["Diabetes, Type 2"]
-    assert await find(graph, "metformin", "may cause", target_type="Disease, rare") == []
-    assert await find(graph, "unheard of", "may cause") == []
-    assert await find(graph, "metformin", "synthesised by") == []
+    assert await find_forms(graph, "metformin", "may cause", target_type="Disease, rare") == []
+    assert await find_forms(graph, "unheard of", "may cause") == []
+    assert await find_forms(graph, "metformin", "synthesised by") == []

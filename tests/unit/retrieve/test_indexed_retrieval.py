@@ -11,16 +11,16 @@ import pytest
 
 from osler.errors import SourceUnavailable
 from osler.extract import job, publish
-from osler.extract.base import Cost, Outcome
+from osler.extract.base import ExtractionCost, ExtractionOutcome
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import job as indexing
 from osler.extract.indexes.kinds import KINDS, Kind
-from osler.extract.items import Entity, Found, Point
+from osler.extract.items import Entity, ExtractedItems, KnowledgePoint
 from osler.graph.extras import has_rapidfuzz
 from osler.kb.base import KnowledgeBase
-from osler.kb.search.base import Filter
-from osler.retrieve.indexed import Indexed, Named, Weights
+from osler.kb.search.base import PassageFilter
+from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings
 from osler.retrieve.sources import Fusion
 from osler.testing.conformance import RetrieverKit
 from osler.testing.encoders import HashingEncoder
@@ -42,18 +42,21 @@ class Asking:
     name = "model asking"
     batch = 8
 
-    def key(self, passage: Passage) -> str:
+    def result_key(self, passage: Passage) -> str:
         return passage.id
 
-    def cost(self, passage: Passage) -> Cost:
-        return Cost()
+    def estimate_cost(self, passage: Passage) -> ExtractionCost:
+        return ExtractionCost()
 
-    async def extract(self, passages: Sequence[Passage]) -> list[Outcome]:
-        point = Point(
+    async def extract(self, passages: Sequence[Passage]) -> list[ExtractionOutcome]:
+        point = KnowledgePoint(
             "masks", "Factual", "a gas", 0, 6, entities=("Oxygen",), questions=(QUESTION,)
         )
-        known = Found((Entity("Oxygen", "Drug", 0, 6, synonyms=("O2 therapy",)), point))
-        return [Outcome(known if "Oxygen is" in p.text else Found()) for p in passages]
+        known = ExtractedItems((Entity("Oxygen", "Drug", 0, 6, synonyms=("O2 therapy",)), point))
+        return [
+            ExtractionOutcome(known if "Oxygen is" in p.text else ExtractedItems())
+            for p in passages
+        ]
 
 
 @pytest.fixture
@@ -66,19 +69,19 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.create(tmp_path / "kb", derived=EXTRACTED_FACTS) as made:
         made.add([path], source="book")
         with DictionaryExtractor() as extractor:
-            asyncio.run(job.run(made.path, extractor))
-        asyncio.run(job.run(made.path, Asking()))
-        publish.publish(made.path)
-        indexing.make(made.path, KINDS, HashingEncoder())
+            asyncio.run(job.run_extraction(made.path, extractor))
+        asyncio.run(job.run_extraction(made.path, Asking()))
+        publish.publish_items(made.path)
+        indexing.make_indexes(made.path, KINDS, HashingEncoder())
         made.build(HashingEncoder())
         yield made
 
 
 def indexed(
     kb: KnowledgeBase, *kinds: Kind, graph: bool = False, chunks: bool = True, fuzzy: bool = False
-) -> Indexed:
-    named = Named(Extractions.of(kb).webs, fuzzy=fuzzy) if graph else None
-    return Indexed(kb, HashingEncoder(), kinds, named, chunks)
+) -> IndexedRetriever:
+    named = NameRankings(Extractions.of(kb).webs, fuzzy=fuzzy) if graph else None
+    return IndexedRetriever(kb, HashingEncoder(), kinds, named, chunks)
 
 
 async def titles(retriever: Retriever, query: str, k: int = 3) -> list[str]:
@@ -123,28 +126,32 @@ async def test_what_is_off_is_not_asked(kb: KnowledgeBase) -> None:
     """Without the chunks' own text a word that only stands there finds nothing."""
     assert await titles(indexed(kb), "frightens") != []
     words = Fusion(dense_weight=0)
-    off = Indexed(kb, HashingEncoder(), ("outline",), chunks=False, fusion=words)
+    off = IndexedRetriever(kb, HashingEncoder(), ("outline",), chunks=False, fusion=words)
     assert await titles(off, "frightens") == []
-    mute = Indexed(kb, HashingEncoder(), KINDS, weights=Weights(entries=0), fusion=words)
+    mute = IndexedRetriever(
+        kb, HashingEncoder(), KINDS, weights=IndexWeights(entries=0), fusion=words
+    )
     assert {hit.source for hit in await mute.search("dyspnoea", k=5)} == {"lexical"}
 
 
 async def test_an_index_that_is_not_made_is_told(kb: KnowledgeBase) -> None:
-    indexing.drop(kb.path, ["outline"])
+    indexing.drop_indexes(kb.path, ["outline"])
     with pytest.raises(SourceUnavailable, match="outline is not made") as told:
         await indexed(kb, "outline").search("gas", k=1)
     assert told.value.fix == "run `osler kb index outline`"
 
 
 async def test_a_filter_holds_whatever_found_the_chunk(kb: KnowledgeBase) -> None:
-    named = Named(Extractions.of(kb).webs, fuzzy=False)
-    chinese = Indexed(kb, HashingEncoder(), KINDS, named, within=Filter(languages=("zh",)))
+    named = NameRankings(Extractions.of(kb).webs, fuzzy=False)
+    chinese = IndexedRetriever(
+        kb, HashingEncoder(), KINDS, named, within=PassageFilter(languages=("zh",))
+    )
     hits = await chinese.search("dyspnoea 糖尿病", k=9)
     assert {hit.passage.language for hit in hits} == {"zh"}
 
 
 async def test_without_an_encoder_everything_goes_by_words(kb: KnowledgeBase) -> None:
-    retriever = Indexed(kb, None, (), Named(Extractions.of(kb).webs, fuzzy=False))
+    retriever = IndexedRetriever(kb, None, (), NameRankings(Extractions.of(kb).webs, fuzzy=False))
     hits = await retriever.search("emphysema", k=3)
     assert hits[0].passage.title == "Emphysema"
     assert {hit.source for hit in hits} <= {"lexical", "exact", "walk"}

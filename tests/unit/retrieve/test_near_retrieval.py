@@ -8,7 +8,7 @@ import pytest
 
 from osler.errors import SourceUnavailable
 from osler.graph.items import Name, Relation
-from osler.graph.link import Mention
+from osler.graph.link import ConceptMention
 from osler.graph.store import Graph
 from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.graph_chains import ChainRetriever
@@ -31,7 +31,7 @@ FACTS = (
 
 async def test_what_several_mentions_lead_to_comes_first(graph: Graph) -> None:
     near = NearRetriever(graph)
-    found = await near.concepts("metformin in renal failure", k=10)
+    found = await near.nearest_concepts("metformin in renal failure", k=10)
     assert [concept.id for concept, _ in found][:3] == ["T:3", "T:2", "T:1"]
     assert sum(share for _, share in found) <= 1
     hits = await near.search("metformin in renal failure", k=3)
@@ -41,16 +41,16 @@ async def test_what_several_mentions_lead_to_comes_first(graph: Graph) -> None:
         "Relation: (metformin, may_cause, lactic acidosis).",
     }
     for hit in hits:
-        assert graph.passage(hit.passage.id) == hit.passage
+        assert graph.get_passage(hit.passage.id) == hit.passage
     assert await near.search("Does it snow?", k=3) == []
 
 
 class Given:
     """A trained recogniser stands here: it knows a word that is no name."""
 
-    def mentions(self, text: str) -> list[Mention]:
+    def find_mentions(self, text: str) -> list[ConceptMention]:
         at = text.find("gliding drug")
-        return [Mention(at, at + 12, ("T:1",))] if at >= 0 else []
+        return [ConceptMention(at, at + 12, ("T:1",))] if at >= 0 else []
 
 
 async def test_a_recogniser_that_is_given_is_used(graph: Graph) -> None:

@@ -8,12 +8,19 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.retrieve.web import Online, Together
-from osler.sources.online.mediawiki import MediaWiki
+from osler.retrieve.web import FusedRetriever, OnlineRetriever
+from osler.sources.catalogue import WIKI
+from osler.sources.online.mediawiki import MediaWikiService
 from osler.sources.records import Document, Section
 from osler.testing.conformance import RetrieverKit
-from osler.testing.loopback import Asked, Lines, Server, said, serving
-from osler.types import WIKI, Hit, Passage, Retriever
+from osler.testing.loopback import (
+    NamedHostRequest,
+    NamedHostServer,
+    NetworkFactory,
+    serve_named_hosts,
+    whole_reply,
+)
+from osler.types import Hit, Passage, Retriever
 
 PAGES = [
     {"pageid": 1, "title": "Asthma", "index": 1, "extract": "Asthma narrows the airways. " * 60},
@@ -21,27 +28,27 @@ PAGES = [
 ]
 
 
-def wiki(asked: Asked) -> bytes:
+def wiki(asked: NamedHostRequest) -> bytes:
     """Words only: the search of a query without any finds nothing."""
     found = PAGES if any(char.isalpha() for char in asked.params["gsrsearch"]) else []
-    return said({"query": {"pages": found}})
+    return whole_reply({"query": {"pages": found}})
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    async with serving(wiki) as place:
+async def server() -> AsyncIterator[NamedHostServer]:
+    async with serve_named_hosts(wiki) as place:
         yield place
 
 
 @pytest.fixture
-def lines(tmp_path: Path) -> Lines:
-    return Lines(tmp_path / "web")
+def lines(tmp_path: Path) -> NetworkFactory:
+    return NetworkFactory(tmp_path / "web")
 
 
 @pytest.fixture
-def retriever(server: Server, lines: Lines) -> Retriever:
+def retriever(server: NamedHostServer, lines: NetworkFactory) -> Retriever:
     net = lines()
-    return Online(MediaWiki(net, server.url("en.wiki.test")), net, WIKI)
+    return OnlineRetriever(MediaWikiService(net, server.url_of("en.wiki.test")), net, WIKI)
 
 
 class TestOnline(RetrieverKit):
@@ -63,14 +70,14 @@ async def test_the_best_passage_of_every_page_comes_before_the_second_of_any(
 
 
 async def test_what_was_found_opens_when_the_wiki_is_gone(
-    retriever: Retriever, lines: Lines
+    retriever: Retriever, lines: NetworkFactory
 ) -> None:
     (hit, *_) = await retriever.search("asthma", k=1)
 
     cache = lines().cache
     assert cache is not None
-    assert cache.passage(hit.passage.id) == hit.passage
-    assert cache.passage("wiki:nothing#0") is None
+    assert cache.find_passage(hit.passage.id) == hit.passage
+    assert cache.find_passage("wiki:nothing#0") is None
 
 
 class Fixed:
@@ -85,16 +92,18 @@ class Fixed:
         return [Document("page", "Page", (Section(self.text),))]
 
 
-async def test_a_page_that_changes_becomes_another_passage_and_both_open(lines: Lines) -> None:
+async def test_a_page_that_changes_becomes_another_passage_and_both_open(
+    lines: NetworkFactory,
+) -> None:
     engine, net = Fixed(), lines()
-    online = Online(engine, net, "web")
+    online = OnlineRetriever(engine, net, "web")
     (before,) = await online.search("q", k=1)
     engine.text = "Second text."
     (after,) = await online.search("q", k=1)
 
     assert before.passage.id != after.passage.id
     assert net.cache is not None
-    assert net.cache.passage(before.passage.id) == before.passage
+    assert net.cache.find_passage(before.passage.id) == before.passage
 
 
 class Index:
@@ -109,7 +118,7 @@ class Index:
 
 
 async def test_an_index_and_the_outside_are_fused_by_rank() -> None:
-    both = Together((Index("a", "b", "c"), Index("b", "d")))
+    both = FusedRetriever((Index("a", "b", "c"), Index("b", "d")))
 
     hits = await both.search("q", k=3)
 
@@ -119,4 +128,4 @@ async def test_an_index_and_the_outside_are_fused_by_rank() -> None:
 
 async def test_when_the_outside_is_down_that_is_told_not_hidden_by_the_index() -> None:
     with pytest.raises(SourceUnavailable, match="gone"):
-        await Together((Index("a"), Index(down=True))).search("q", k=3)
+        await FusedRetriever((Index("a"), Index(down=True))).search("q", k=3)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from osler.retrieve.relevance import ByLanguage, EncoderRelevance, Overlap
+from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.testing.encoders import HashingEncoder
 from osler.types import Language
 
@@ -18,23 +18,23 @@ async def test_overlap_is_the_f_measure_worked_by_hand() -> None:
 
     Precision 1/3, recall 1/2, beta 3: 10 * (1/3 * 1/2) / (9 * 1/3 + 1/2) = 10/21.
     """
-    (score,) = await Overlap().relevance("What is the iron dose?", ["Iron tablets daily"])
+    (score,) = await OverlapRelevance().relevance("What is the iron dose?", ["Iron tablets daily"])
     assert score == pytest.approx(10 / 21)
 
 
 async def test_a_text_with_just_the_words_of_the_query_has_overlap_one() -> None:
-    assert await Overlap().relevance("iron dose", ["The dose of iron."]) == (1.0,)
+    assert await OverlapRelevance().relevance("iron dose", ["The dose of iron."]) == (1.0,)
 
 
 async def test_of_two_texts_with_the_same_words_the_shorter_wins() -> None:
-    short, long = await Overlap().relevance(
+    short, long = await OverlapRelevance().relevance(
         "iron dose", ["The iron dose.", "The iron dose, and much more on tablets and diet."]
     )
     assert short > long > 0
 
 
 async def test_more_words_of_the_query_beat_a_shorter_text() -> None:
-    both, one = await Overlap().relevance(
+    both, one = await OverlapRelevance().relevance(
         "iron dose", ["Iron, in a daily dose of one tablet with water.", "Iron."]
     )
     assert both > one
@@ -46,14 +46,14 @@ async def test_a_chinese_character_counts_half_of_a_pair() -> None:
     The pair in its text: 20 / (18 + 2) = 1. One of the two characters alone, with no
     other: 10 * 0.5 / (9 * 2 + 0.5) = 10/37.
     """
-    whole, part = await Overlap().relevance("血糖", ["血糖。", "糖"])
+    whole, part = await OverlapRelevance().relevance("血糖", ["血糖。", "糖"])
     assert whole == 1.0
     assert part == pytest.approx(10 / 37)
 
 
 @pytest.mark.parametrize("query", ["", "what is the", "是什么"])
 async def test_a_query_without_content_has_no_overlap(query: str) -> None:
-    assert await Overlap().relevance(query, ["Iron.", ""]) == (0.0, 0.0)
+    assert await OverlapRelevance().relevance(query, ["Iron.", ""]) == (0.0, 0.0)
 
 
 async def test_the_cosine_of_equal_texts_is_one() -> None:
@@ -61,13 +61,13 @@ async def test_the_cosine_of_equal_texts_is_one() -> None:
     assert scores == pytest.approx((1.0, 0.0))
 
 
-@pytest.mark.parametrize("relevance", [Overlap(), EncoderRelevance(HashingEncoder())])
+@pytest.mark.parametrize("relevance", [OverlapRelevance(), EncoderRelevance(HashingEncoder())])
 async def test_no_texts_have_no_scores(relevance: Any) -> None:
     assert await relevance.relevance("iron", []) == ()
 
 
 async def test_the_querys_language_chooses() -> None:
-    chosen = ByLanguage(EncoderRelevance(EnglishOnly()), Overlap())
+    chosen = RelevanceByLanguage(EncoderRelevance(EnglishOnly()), OverlapRelevance())
     assert await chosen.relevance("血糖", ["血糖"]) == (1.0,)
     english = await chosen.relevance("iron iron zinc", ["iron"])
     assert english == pytest.approx((2 / 5**0.5,)), "a cosine, which counts a word twice"

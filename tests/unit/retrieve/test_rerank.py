@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from osler.errors import ModelError, ModelMissing, ModelUnreachable, SourceUnavailable
 from osler.kb.base import KnowledgeBase
 from osler.llm.local.quantise import default_gguf
-from osler.llm.server.connection import Door, Endpoint
+from osler.llm.server.connection import Endpoint, ServerClient
 from osler.retrieve.cross_encoder import CrossEncoder
-from osler.retrieve.lexical import Lexical
-from osler.retrieve.relevance import EncoderRelevance, Overlap
-from osler.retrieve.rerank import BestSentence, Reranked
+from osler.retrieve.lexical import LexicalRetriever
+from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance
+from osler.retrieve.rerank import BestSentence, RerankedRetriever
 from osler.retrieve.served_reranker import OpenAIReranker
 from osler.testing.conformance import RelevanceKit, RetrieverKit
 from osler.testing.encoders import HashingEncoder
-from osler.testing.post_server import Asked, Said, serving
+from osler.testing.post_server import PostReply, PostRequest, serve_posts
 from osler.testing.tiny import save_tiny_bert
-from osler.testing.waiting import Gate
+from osler.testing.waiting import AwaitableEvent
 from osler.types import Hit, Passage, Relevance, Retriever
 
 
@@ -67,7 +67,7 @@ def number(text: str) -> int:
 
 async def test_the_best_of_the_first_twenty_stand_first_with_the_reranker_s_scores() -> None:
     inner, reranker = Found([passage(i) for i in range(40)]), Scores(lambda t: float(number(t)))
-    hits = await Reranked(inner, reranker).search("iron", k=10)
+    hits = await RerankedRetriever(inner, reranker).search("iron", k=10)
     assert inner.asked == [20]
     assert len(reranker.shown) == 20
     assert reranker.shown[3] == "Title 3\ntext 3"
@@ -78,20 +78,20 @@ async def test_the_best_of_the_first_twenty_stand_first_with_the_reranker_s_scor
 
 
 async def test_no_more_are_given_than_are_asked_for_or_than_the_paper_keeps() -> None:
-    reranked = Reranked(Found([passage(i) for i in range(40)]), Scores(lambda t: 0.0))
+    reranked = RerankedRetriever(Found([passage(i) for i in range(40)]), Scores(lambda t: 0.0))
     assert [len(await reranked.search("iron", k=k)) for k in (1, 10, 50)] == [1, 10, 10]
 
 
 async def test_nothing_found_asks_nobody() -> None:
     reranker = Scores(lambda t: 0.0)
-    assert await Reranked(Found([]), reranker).search("iron", k=5) == []
+    assert await RerankedRetriever(Found([]), reranker).search("iron", k=5) == []
     assert reranker.shown == []
 
 
 @given(st.lists(st.sampled_from([0.0, 1.0, 2.0]), max_size=20))
 def test_equal_scores_stand_as_they_were_found(scores: list[float]) -> None:
     inner = Found([passage(i) for i in range(len(scores))])
-    reranked = Reranked(inner, Scores(lambda text: scores[number(text)]), k=20)
+    reranked = RerankedRetriever(inner, Scores(lambda text: scores[number(text)]), k=20)
     hits = asyncio.run(reranked.search("iron", k=20))
     order = [int(hit.passage.id.split("#")[1]) for hit in hits]
     assert order == sorted(range(len(scores)), key=lambda i: (-scores[i], i))
@@ -99,7 +99,7 @@ def test_equal_scores_stand_as_they_were_found(scores: list[float]) -> None:
 
 @pytest.mark.parametrize("score", [nan, inf, -inf])
 async def test_a_score_that_is_none_is_an_error(score: float) -> None:
-    reranked = Reranked(Found([passage(0), passage(1)]), Scores(lambda t: score))
+    reranked = RerankedRetriever(Found([passage(0), passage(1)]), Scores(lambda t: score))
     with pytest.raises(ModelError, match="2 scores for 2 passages"):
         await reranked.search("iron", k=2)
 
@@ -110,7 +110,7 @@ async def test_a_source_that_is_down_stays_down() -> None:
             raise SourceUnavailable("book cannot be searched")
 
     with pytest.raises(SourceUnavailable):
-        await Reranked(Down(), Overlap()).search("iron", k=2)
+        await RerankedRetriever(Down(), OverlapRelevance()).search("iron", k=2)
 
 
 # The best sentence
@@ -119,19 +119,21 @@ async def test_a_source_that_is_down_stays_down() -> None:
 async def test_a_passage_is_as_good_as_its_best_sentence() -> None:
     long = "The ward has ten beds. Oral iron treats anaemia. Visitors come at noon."
     texts = [long, "Iron is a metal. Trains run on it.", "贫血。首选铁剂。", ""]
-    best = await BestSentence(Overlap()).relevance("What treats anaemia?", texts)
-    alone = await Overlap().relevance("What treats anaemia?", ["Oral iron treats anaemia."])
+    best = await BestSentence(OverlapRelevance()).relevance("What treats anaemia?", texts)
+    alone = await OverlapRelevance().relevance(
+        "What treats anaemia?", ["Oral iron treats anaemia."]
+    )
     assert best[0] == alone[0] > best[1]
     assert best[3] == 0
-    (chinese,) = await BestSentence(Overlap()).relevance("首选铁剂", texts[2:3])
-    assert chinese == (await Overlap().relevance("首选铁剂", ["首选铁剂。"]))[0]
+    (chinese,) = await BestSentence(OverlapRelevance()).relevance("首选铁剂", texts[2:3])
+    assert chinese == (await OverlapRelevance().relevance("首选铁剂", ["首选铁剂。"]))[0]
 
 
 class TestBestSentence(RelevanceKit):
     @pytest.fixture(params=["words", "vectors"])
     def scorer(self, request: pytest.FixtureRequest) -> Relevance:
         words = request.param == "words"
-        return BestSentence(Overlap() if words else EncoderRelevance(HashingEncoder()))
+        return BestSentence(OverlapRelevance() if words else EncoderRelevance(HashingEncoder()))
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +151,9 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
 class TestReranked(RetrieverKit):
     @pytest.fixture
     def retriever(self, kb: KnowledgeBase) -> Retriever:
-        return Reranked(Lexical(kb), BestSentence(EncoderRelevance(HashingEncoder())))
+        return RerankedRetriever(
+            LexicalRetriever(kb), BestSentence(EncoderRelevance(HashingEncoder()))
+        )
 
     @pytest.fixture
     def query(self) -> str:
@@ -203,13 +207,13 @@ def test_an_encoder_without_a_head_is_no_reranker(tmp_path: Path) -> None:
 async def test_a_cancelled_call_frees_the_model(tmp_path: Path) -> None:
     """Minutes of work are given up: the next call would else wait for them."""
     scorer = CrossEncoder(save_tiny_bert(tmp_path / "c", labels=1), longest=128, device="cpu")
-    scores, scored = Gate(), scorer._scored
+    scores, scored = AwaitableEvent(), scorer._score_texts
 
     def told(query: str, texts: list[str]) -> list[float]:
         scores.set()
         return scored(query, texts)
 
-    scorer._scored = told  # type: ignore[method-assign]
+    scorer._score_texts = told  # type: ignore[method-assign]
     task = asyncio.create_task(scorer.relevance("iron?", TEXTS * 50_000))
     await asyncio.wait_for(scores.passed(), timeout=20)
     task.cancel()
@@ -223,16 +227,16 @@ async def test_a_cancelled_call_frees_the_model(tmp_path: Path) -> None:
 
 def reranker(url: str) -> OpenAIReranker:
     endpoint = Endpoint(base_url=url, model="bge", timeout_s=30.0, retries=0, section="reranker")
-    return OpenAIReranker(Door(endpoint))
+    return OpenAIReranker(ServerClient(endpoint))
 
 
 async def test_a_server_s_scores_come_in_the_order_of_the_texts() -> None:
-    def answer(asked: Asked) -> Said:
+    def answer(asked: PostRequest) -> PostReply:
         documents = asked.body["documents"]
         told = [{"index": i, "relevance_score": len(d)} for i, d in enumerate(documents)]
-        return Said({"results": sorted(told, key=lambda one: -one["relevance_score"])})
+        return PostReply({"results": sorted(told, key=lambda one: -one["relevance_score"])})
 
-    with serving(answer) as place:
+    with serve_posts(answer) as place:
         assert await reranker(place.url).relevance("iron", ["a", "abc", "ab"]) == (1.0, 3.0, 2.0)
         assert await reranker(place.url).relevance("iron", []) == ()
     (asked,) = place.asked
@@ -258,13 +262,13 @@ async def test_a_server_s_scores_come_in_the_order_of_the_texts() -> None:
     ],
 )
 async def test_what_is_no_score_for_each_text_is_an_error(results: Any, words: str) -> None:
-    answer = Said({"results": results})
-    with serving(lambda asked: answer) as place, pytest.raises(ModelError, match=words):
+    answer = PostReply({"results": results})
+    with serve_posts(lambda asked: answer) as place, pytest.raises(ModelError, match=words):
         await reranker(place.url).relevance("iron", ["a", "b"])
 
 
 async def test_a_server_that_is_gone_is_unreachable() -> None:
-    with serving(lambda asked: None) as place, pytest.raises(ModelUnreachable, match="hung up"):
+    with serve_posts(lambda asked: None) as place, pytest.raises(ModelUnreachable, match="hung up"):
         await reranker(place.url).relevance("iron", ["a"])
 
 

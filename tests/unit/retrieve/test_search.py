@@ -12,16 +12,16 @@ import pytest
 
 from osler.errors import KnowledgeBaseMismatch, ModelMissing, SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import Kind, MiniLM
-from osler.kb.search.base import Filter
-from osler.kb.search.lexicon import MOST_TERMS, rarest
+from osler.kb.encoders.base import Kind, MiniLMEncoder
+from osler.kb.search.base import PassageFilter
+from osler.kb.search.lexicon import MOST_TERMS, rarest_terms
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
-from osler.retrieve.dense import Dense
-from osler.retrieve.hybrid import Hybrid
-from osler.retrieve.lexical import Lexical
-from osler.retrieve.sources import by_source, over
-from osler.retrieve.words import terms
+from osler.retrieve.dense import DenseRetriever
+from osler.retrieve.hybrid import HybridRetriever
+from osler.retrieve.lexical import LexicalRetriever
+from osler.retrieve.sources import by_source, retriever_over
+from osler.retrieve.words import content_terms
 from osler.testing.encoders import HashingEncoder
 from osler.types import Hit, Language
 
@@ -69,7 +69,7 @@ def ids(hits: list[Hit]) -> list[str]:
 
 
 async def test_the_passage_with_the_rare_words_comes_first(kb: KnowledgeBase) -> None:
-    hits = await Lexical(kb).search("What opens the airways in asthma?", k=3)
+    hits = await LexicalRetriever(kb).search("What opens the airways in asthma?", k=3)
     assert ids(hits)[0] == "book:asthma#0"
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
     assert {hit.source for hit in hits} == {"lexical"}
@@ -78,45 +78,52 @@ async def test_the_passage_with_the_rare_words_comes_first(kb: KnowledgeBase) ->
 
 
 async def test_another_form_of_an_english_word_is_the_same_word(kb: KnowledgeBase) -> None:
-    found = ids(await Lexical(kb).search("deficiencies", k=5))
+    found = ids(await LexicalRetriever(kb).search("deficiencies", k=5))
     assert set(found) == {"book:anaemia#0", "wiki:anaemia#0"}
 
 
 async def test_the_title_is_searched_with_the_text(kb: KnowledgeBase) -> None:
-    assert ids(await Lexical(kb).search("gout", k=5)) == ["book:gout#0"]
+    assert ids(await LexicalRetriever(kb).search("gout", k=5)) == ["book:gout#0"]
 
 
 async def test_chinese_is_found_by_its_characters(kb: KnowledgeBase) -> None:
-    assert ids(await Lexical(kb).search("糖尿病首选什么药？", k=1)) == ["wiki:tangniaobing#0"]
-    assert ids(await Lexical(kb).search("哮喘怎么办", k=1)) == ["wiki:xiaochuan#0"]
+    assert ids(await LexicalRetriever(kb).search("糖尿病首选什么药？", k=1)) == [
+        "wiki:tangniaobing#0"
+    ]
+    assert ids(await LexicalRetriever(kb).search("哮喘怎么办", k=1)) == ["wiki:xiaochuan#0"]
 
 
 @pytest.mark.parametrize("query", ["", "  ", "what is the", "?!", "什么", '"', "NEAR(", "a AND"])
 async def test_a_query_without_content_finds_nothing(kb: KnowledgeBase, query: str) -> None:
-    assert await Lexical(kb).search(query, k=5) == []
+    assert await LexicalRetriever(kb).search(query, k=5) == []
 
 
 @pytest.mark.parametrize(
     "query", ['iron" OR "x', "iron)", "words : iron", "iron*", "-iron", "^iron"]
 )
-async def test_the_index_has_no_query_language_for_its_user(kb: KnowledgeBase, query: str) -> None:
-    assert set(ids(await Lexical(kb).search(query, k=9))) == {"book:anaemia#0", "wiki:anaemia#0"}
+async def test_query_operators_of_the_index_are_plain_words(kb: KnowledgeBase, query: str) -> None:
+    assert set(ids(await LexicalRetriever(kb).search(query, k=9))) == {
+        "book:anaemia#0",
+        "wiki:anaemia#0",
+    }
 
 
 async def test_patients_are_searched_only_by_name(kb: KnowledgeBase) -> None:
     query = "iron deficiency anaemia, ferrous salts"
-    assert "emr:patient#0" not in ids(await Lexical(kb).search(query, k=9))
-    assert ids(await Lexical(kb, Filter(("emr",))).search(query, k=9)) == ["emr:patient#0"]
-    found = ids(await Lexical(kb, Filter(("book", "emr"))).search(query, k=9))
+    assert "emr:patient#0" not in ids(await LexicalRetriever(kb).search(query, k=9))
+    assert ids(await LexicalRetriever(kb, PassageFilter(("emr",))).search(query, k=9)) == [
+        "emr:patient#0"
+    ]
+    found = ids(await LexicalRetriever(kb, PassageFilter(("book", "emr"))).search(query, k=9))
     assert set(found) == {"book:anaemia#0", "emr:patient#0"}
 
 
 async def test_the_name_of_a_source_is_no_word_of_its_passages(kb: KnowledgeBase) -> None:
-    assert await Lexical(kb).search("wiki book", k=9) == []
+    assert await LexicalRetriever(kb).search("wiki book", k=9) == []
 
 
 async def test_no_source_is_nothing_to_search(kb: KnowledgeBase) -> None:
-    assert await Lexical(kb, Filter(())).search("iron", k=9) == []
+    assert await LexicalRetriever(kb, PassageFilter(())).search("iron", k=9) == []
 
 
 async def test_passages_of_equal_score_stand_in_order_of_their_ids(
@@ -129,54 +136,54 @@ async def test_passages_of_equal_score_stand_in_order_of_their_ids(
     )
     (tmp_path / "copies.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     kb.add([tmp_path / "copies.jsonl"], source="wiki")
-    hits = await Lexical(kb).search("scurvy", k=3)
+    hits = await LexicalRetriever(kb).search("scurvy", k=3)
     assert ids(hits) == [f"wiki:{name}#0" for name in names[:3]]
 
 
 async def test_a_source_that_is_not_there_is_no_empty_source(kb: KnowledgeBase) -> None:
     with pytest.raises(SourceUnavailable, match="no source guideline") as caught:
-        await Lexical(kb, Filter(("book", "guideline"))).search("iron", k=3)
+        await LexicalRetriever(kb, PassageFilter(("book", "guideline"))).search("iron", k=3)
     assert caught.value.fix == "run `osler kb add PATH --source guideline`"
 
 
 async def test_a_damaged_index_is_no_empty_source(kb: KnowledgeBase) -> None:
-    with access.writing(kb.path) as db:
+    with access.open_for_writing(kb.path) as db:
         db.execute("DROP TABLE lexical")
     with pytest.raises(SourceUnavailable, match="source book cannot be searched"):
-        await Lexical(kb, Filter(("book",))).search("iron", k=3)
+        await LexicalRetriever(kb, PassageFilter(("book",))).search("iron", k=3)
     with pytest.raises(SourceUnavailable, match="the knowledge base cannot be searched"):
-        await Lexical(kb).search("iron", k=3)
+        await LexicalRetriever(kb).search("iron", k=3)
 
 
 async def test_many_searches_at_a_time_do_not_disturb_each_other(kb: KnowledgeBase) -> None:
     queries = ["iron", "salbutamol", "colchicine", "insulin"] * 25
-    found = await asyncio.gather(*(Lexical(kb).search(query, k=1) for query in queries))
+    found = await asyncio.gather(*(LexicalRetriever(kb).search(query, k=1) for query in queries))
     assert len({tuple(ids(hits)) for hits in found}) == 4
 
 
 def test_of_a_very_long_question_the_rarest_words_are_kept(kb: KnowledgeBase) -> None:
     """Salbutamol and 糖尿 stand in one passage each, iron and deficiency in three."""
     absent = [f"absent{i}" for i in range(200)]
-    with access.writing(kb.path) as db:
-        kept = rarest(db, [*absent, "iron", "deficiencies", "salbutamol", "糖尿"])
+    with access.open_for_writing(kb.path) as db:
+        kept = rarest_terms(db, [*absent, "iron", "deficiencies", "salbutamol", "糖尿"])
     assert kept == ["salbutamol", "糖尿", "iron", "deficiencies"]
 
 
 async def test_a_question_of_hundreds_of_words_is_searched(kb: KnowledgeBase) -> None:
     words = " ".join(f"w{i}" for i in range(5000))
-    assert ids(await Lexical(kb).search(f"{words} salbutamol", k=1)) == ["book:asthma#0"]
+    assert ids(await LexicalRetriever(kb).search(f"{words} salbutamol", k=1)) == ["book:asthma#0"]
     assert MOST_TERMS < 5000
 
 
 def test_words_of_content_are_told_from_the_rest() -> None:
-    assert terms("What is the treatment of the WHO for CD4 1.5?") == [
+    assert content_terms("What is the treatment of the WHO for CD4 1.5?") == [
         "treatment",
         "who",
         "cd4",
         "1.5",
     ]
-    assert terms("Iron, iron and IRON") == ["iron"]
-    assert terms("糖尿病是什么？") == ["糖", "糖尿", "尿", "尿病", "病"]
+    assert content_terms("Iron, iron and IRON") == ["iron"]
+    assert content_terms("糖尿病是什么？") == ["糖", "糖尿", "尿", "尿病", "病"]
 
 
 # Dense
@@ -184,7 +191,7 @@ def test_words_of_content_are_told_from_the_rest() -> None:
 
 async def test_the_nearest_passage_comes_first_with_its_cosine(kb: KnowledgeBase) -> None:
     text = kb.get("book:asthma#0")
-    hits = await Dense(kb, HashingEncoder()).search(f"{text.heading}\n{text.text}", k=2)
+    hits = await DenseRetriever(kb, HashingEncoder()).search(f"{text.heading}\n{text.text}", k=2)
     assert hits[0].passage == text
     assert hits[0].score == pytest.approx(1.0)
     assert hits[0].source == "dense"
@@ -193,31 +200,33 @@ async def test_the_nearest_passage_comes_first_with_its_cosine(kb: KnowledgeBase
 async def test_the_ranking_is_that_of_a_plain_computation(kb: KnowledgeBase) -> None:
     encoder = HashingEncoder()
     query = "iron for a low haemoglobin"
-    hits = await Dense(kb, encoder).search(query, k=50)
+    hits = await DenseRetriever(kb, encoder).search(query, k=50)
     vector = encoder.encode([query], kind="query")[0]
     passages = [hit.passage for hit in hits]
     texts = [f"{passage.heading}\n{passage.text}" for passage in passages]
     by_hand = encoder.encode(texts, kind="passage") @ vector
     assert [hit.score for hit in hits] == pytest.approx(list(by_hand))
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    best_two = await Dense(kb, encoder).search(query, k=2)
+    best_two = await DenseRetriever(kb, encoder).search(query, k=2)
     assert ids(best_two) == ids(hits)[:2]
 
 
 async def test_dense_search_keeps_to_its_sources(kb: KnowledgeBase) -> None:
     query = "iron deficiency"
-    everywhere = await Dense(kb, HashingEncoder()).search(query, k=50)
+    everywhere = await DenseRetriever(kb, HashingEncoder()).search(query, k=50)
     assert {hit.passage.source for hit in everywhere} == {"book", "wiki"}
-    patients = await Dense(kb, HashingEncoder(), Filter(("emr",))).search(query, k=50)
+    patients = await DenseRetriever(kb, HashingEncoder(), PassageFilter(("emr",))).search(
+        query, k=50
+    )
     assert ids(patients) == ["emr:patient#0"]
 
 
 async def test_a_language_that_the_encoder_does_not_know_finds_nothing(kb: KnowledgeBase) -> None:
-    assert await Dense(kb, EnglishOnly()).search("糖尿病", k=5) == []
+    assert await DenseRetriever(kb, EnglishOnly()).search("糖尿病", k=5) == []
 
 
 async def test_a_new_build_is_seen_without_opening_again(kb: KnowledgeBase) -> None:
-    dense = Dense(kb, HashingEncoder())
+    dense = DenseRetriever(kb, HashingEncoder())
     assert "book:asthma#0" in ids(await dense.search("salbutamol", k=50))
     with KnowledgeBase.open(kb.path) as writer:
         writer.remove(source="book", document="asthma")
@@ -228,10 +237,8 @@ async def test_a_new_build_is_seen_without_opening_again(kb: KnowledgeBase) -> N
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
 
 
-async def test_what_was_taken_out_and_added_again_is_found(
-    kb: KnowledgeBase, tmp_path: Path
-) -> None:
-    dense, before = Dense(kb, HashingEncoder()), kb.snapshot
+async def test_document_removed_and_added_again_is_found(kb: KnowledgeBase, tmp_path: Path) -> None:
+    dense, before = DenseRetriever(kb, HashingEncoder()), kb.snapshot
     hits = await dense.search("iron deficiency", k=5)
     kb.remove(source="book")
     kb.add([tmp_path / "book.jsonl"], source="book")
@@ -241,7 +248,7 @@ async def test_what_was_taken_out_and_added_again_is_found(
 
 
 async def test_vectors_made_anew_by_another_encoder_are_not_searched(kb: KnowledgeBase) -> None:
-    dense = Dense(kb, HashingEncoder())
+    dense = DenseRetriever(kb, HashingEncoder())
     await dense.search("iron", k=3)
     with KnowledgeBase.open(kb.path) as writer:
         writer.build(Other(), rebuild=True)
@@ -252,14 +259,14 @@ async def test_vectors_made_anew_by_another_encoder_are_not_searched(kb: Knowled
 async def test_without_vectors_there_is_no_dense_search(kb: KnowledgeBase) -> None:
     kb.build(None, rebuild=True)
     with pytest.raises(SourceUnavailable, match="built by no encoder"):
-        await Dense(kb, HashingEncoder()).search("iron", k=3)
+        await DenseRetriever(kb, HashingEncoder()).search("iron", k=3)
 
 
 async def test_a_vector_of_another_length_is_no_empty_source(kb: KnowledgeBase) -> None:
-    with access.writing(kb.path) as db:
+    with access.open_for_writing(kb.path) as db:
         db.execute("UPDATE vector SET value = x'00' WHERE passage = 1")
     with pytest.raises(SourceUnavailable, match="1 bytes instead of 256"):
-        await Dense(kb, HashingEncoder()).search("iron", k=3)
+        await DenseRetriever(kb, HashingEncoder()).search("iron", k=3)
 
 
 async def test_a_disk_that_fails_is_no_empty_source(kb: KnowledgeBase) -> None:
@@ -268,7 +275,7 @@ async def test_a_disk_that_fails_is_no_empty_source(kb: KnowledgeBase) -> None:
             raise OSError("the disk is gone")
 
     with pytest.raises(SourceUnavailable, match="source book cannot be searched: the disk"):
-        await Dense(kb, Unplugged(), Filter(("book",))).search("iron", k=3)
+        await DenseRetriever(kb, Unplugged(), PassageFilter(("book",))).search("iron", k=3)
 
 
 # Hybrid
@@ -277,7 +284,7 @@ async def test_a_disk_that_fails_is_no_empty_source(kb: KnowledgeBase) -> None:
 async def test_fused_scores_are_those_of_the_formula(kb: KnowledgeBase) -> None:
     encoder = HashingEncoder()
     query = "colchicine for the acute attack of gout"
-    hits = await Hybrid(kb, encoder).search(query, k=1)
+    hits = await HybridRetriever(kb, encoder).search(query, k=1)
     assert ids(hits) == ["book:gout#0"]
     assert hits[0].score == pytest.approx(1 / 11 + 0.7 / 11), "first in both rankings"
     assert hits[0].source == "dense"
@@ -285,20 +292,20 @@ async def test_fused_scores_are_those_of_the_formula(kb: KnowledgeBase) -> None:
 
 
 async def test_a_passage_that_only_words_find_says_so(kb: KnowledgeBase) -> None:
-    hits = await Hybrid(kb, EnglishOnly()).search("哮喘", k=5)
+    hits = await HybridRetriever(kb, EnglishOnly()).search("哮喘", k=5)
     assert ids(hits) == ["wiki:xiaochuan#0"]
     assert hits[0].source == "lexical"
 
 
 async def test_a_source_that_is_down_on_one_side_is_down(kb: KnowledgeBase) -> None:
-    with access.writing(kb.path) as db:
+    with access.open_for_writing(kb.path) as db:
         db.execute("DROP TABLE lexical")
     with pytest.raises(SourceUnavailable):
-        await Hybrid(kb, HashingEncoder()).search("iron", k=3)
+        await HybridRetriever(kb, HashingEncoder()).search("iron", k=3)
 
 
 async def test_the_same_search_gives_the_same_hits(kb: KnowledgeBase) -> None:
-    hybrid = over(kb, HashingEncoder())
+    hybrid = retriever_over(kb, HashingEncoder())
     found = await asyncio.gather(*(hybrid.search("iron deficiency", k=5) for _ in range(10)))
     assert all(hits == found[0] for hits in found)
 
@@ -316,27 +323,27 @@ async def test_each_source_has_its_retriever_but_patients(kb: KnowledgeBase) -> 
 
 
 async def test_without_an_encoder_words_are_searched(kb: KnowledgeBase) -> None:
-    hits = await over(kb, None).search("salbutamol", k=5)
+    hits = await retriever_over(kb, None).search("salbutamol", k=5)
     assert ids(hits) == ["book:asthma#0"]
 
 
 def test_a_retriever_wants_the_encoder_that_built_the_vectors(kb: KnowledgeBase) -> None:
     with pytest.raises(KnowledgeBaseMismatch):
-        over(kb, Other())
+        retriever_over(kb, Other())
 
 
 # The real encoder
 
 
 @pytest.fixture(scope="session")
-def minilm() -> MiniLM:
+def minilm() -> MiniLMEncoder:
     try:
-        return MiniLM()
+        return MiniLMEncoder()
     except ModelMissing as error:
         pytest.skip(f"the weights of MiniLM are not here: {error.message}")
 
 
-async def test_meaning_finds_what_words_do_not(tmp_path: Path, minilm: MiniLM) -> None:
+async def test_meaning_finds_what_words_do_not(tmp_path: Path, minilm: MiniLMEncoder) -> None:
     (tmp_path / "a.md").write_text("# Dyspnoea\n\nShortness of breath has cardiac causes.\n")
     (tmp_path / "b.md").write_text("# Fractures\n\nA broken wrist is put in plaster.\n")
     with KnowledgeBase.create(tmp_path / "kb") as kb:
@@ -344,6 +351,6 @@ async def test_meaning_finds_what_words_do_not(tmp_path: Path, minilm: MiniLM) -
         kb.build(minilm)
         assert kb.verify() == []
         query = "trouble getting enough air"
-        assert await Lexical(kb).search(query, k=2) == []
-        hits = await over(kb, minilm).search(query, k=1)
+        assert await LexicalRetriever(kb).search(query, k=2) == []
+        hits = await retriever_over(kb, minilm).search(query, k=1)
     assert hits[0].passage.title == "Dyspnoea"

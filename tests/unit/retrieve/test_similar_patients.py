@@ -9,12 +9,13 @@ import pytest
 
 from osler.errors import SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.kb.search.base import Filter
-from osler.retrieve.lexical import Lexical
-from osler.retrieve.patients import Patients, SimilarPatients, profile_in
-from osler.sources.patients.codes import icd
+from osler.kb.search.base import PassageFilter
+from osler.retrieve.lexical import LexicalRetriever
+from osler.retrieve.patients import PatientIndex, SimilarPatients, profile_in
+from osler.sources.catalogue import EMR
+from osler.sources.patients.codes import icd_code
 from osler.testing.conformance import RetrieverKit
-from osler.types import EMR, Retriever
+from osler.types import Retriever
 
 TABLES = {
     "patients.csv": (
@@ -51,7 +52,7 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
 
 @pytest.fixture
 def retriever(kb: KnowledgeBase) -> Retriever:
-    return SimilarPatients(Patients(kb), Lexical(kb, Filter((EMR,))))
+    return SimilarPatients(PatientIndex(kb), LexicalRetriever(kb, PassageFilter((EMR,))))
 
 
 class TestSimilarPatients(RetrieverKit):
@@ -88,19 +89,19 @@ async def test_a_query_without_a_diagnosis_is_searched_by_words(retriever: Retri
 
 
 async def test_patients_are_read_again_after_a_build(kb: KnowledgeBase, tmp_path: Path) -> None:
-    patients = Patients(kb)
-    assert len(patients.loaded().cohort) == 4
-    assert patients.loaded() is patients.loaded()
+    patients = PatientIndex(kb)
+    assert len(patients.load_snapshot().cohort) == 4
+    assert patients.load_snapshot() is patients.load_snapshot()
 
     kb.remove(source=EMR, document="subject-1")
     kb.build(None)
 
-    assert len(patients.loaded().cohort) == 3
+    assert len(patients.load_snapshot().cohort) == 3
 
 
 async def test_without_patients_the_source_is_down(tmp_path: Path) -> None:
     with KnowledgeBase.create(tmp_path / "empty") as kb:
-        retriever = SimilarPatients(Patients(kb), Lexical(kb, Filter((EMR,))))
+        retriever = SimilarPatients(PatientIndex(kb), LexicalRetriever(kb, PassageFilter((EMR,))))
         with pytest.raises(SourceUnavailable, match="no source emr"):
             await retriever.search("ICD-9-CM 038.9", k=1)
 
@@ -119,5 +120,5 @@ async def test_without_patients_the_source_is_down(tmp_path: Path) -> None:
     ],
 )
 def test_age_and_sex_are_read_as_people_write_them(text: str, age: int | None, sex: str) -> None:
-    profile = profile_in(text, frozenset({icd("4019", "9")}))
+    profile = profile_in(text, frozenset({icd_code("4019", "9")}))
     assert (profile.age, profile.sex) == (age, sex)

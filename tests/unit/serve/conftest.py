@@ -11,12 +11,12 @@ import pytest
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
 
 from osler.cli.serve import report_page
-from osler.testing.served import Place, serving
+from osler.testing.served import ServedOsler, serve_osler
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with serving(tmp_path_factory.mktemp("served"), page=report_page) as running:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedOsler]:
+    with serve_osler(tmp_path_factory.mktemp("served"), page=report_page) as running:
         yield running
 
 
@@ -26,6 +26,6 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def http(place: Place) -> Iterator[httpx2.Client]:
+def http(place: ServedOsler) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=place.url, timeout=20) as client:
         yield client

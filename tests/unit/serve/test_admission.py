@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from osler.serve import admission
-from osler.serve.admission import GAP, MOST, Pace
+from osler.serve.admission import GAP, MOST, Admission
 
 
 @dataclass
@@ -15,7 +15,7 @@ class Hours:
     """`time` and `asyncio` of the module: a clock that only a sleep moves on, and the
     requests that come meanwhile."""
 
-    pace: Pace = field(default_factory=Pace)
+    pace: Admission = field(default_factory=Admission)
     now: float = 1_000.0
     requests: list[float] = field(default_factory=list)
 
@@ -26,12 +26,12 @@ class Hours:
         until = self.now + seconds
         while self.requests and self.requests[0] <= until:
             self.now = self.requests.pop(0)
-            self.pace.request()
+            self.pace.note_request()
         self.now = until
 
     async def waited(self) -> float:
         began = self.now
-        await self.pace.calm()
+        await self.pace.wait_for_lull()
         return self.now - began
 
 
@@ -48,7 +48,7 @@ async def test_a_run_on_a_calm_server_begins_at_once(hours: Hours) -> None:
 
 
 async def test_a_run_waits_for_a_gap_after_the_last_request(hours: Hours) -> None:
-    hours.pace.request()
+    hours.pace.note_request()
     hours.requests = [hours.now + GAP / 2]
     assert await hours.waited() == pytest.approx(1.5 * GAP)
     assert hours.requests == []
@@ -57,7 +57,7 @@ async def test_a_run_waits_for_a_gap_after_the_last_request(hours: Hours) -> Non
 async def test_a_run_on_a_server_that_is_never_calm_begins_after_its_longest_wait(
     hours: Hours,
 ) -> None:
-    hours.pace.request()
+    hours.pace.note_request()
     hours.requests = [hours.now + n * GAP / 4 for n in range(1, 400)]
     assert await hours.waited() == pytest.approx(MOST)
     assert hours.requests, "requests came in to the end"

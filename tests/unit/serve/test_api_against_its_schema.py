@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.testing.served import serving
+from osler.testing.served import serve_osler
 
 pytest.importorskip("schemathesis")
 
@@ -15,7 +15,7 @@ pytest.importorskip("schemathesis")
 def test_nothing_is_a_server_error_and_nothing_is_not_in_the_schema(home: Path) -> None:
     from fuzz_api import LIMITS, fuzz
 
-    with serving(home, serve=LIMITS) as place:
+    with serve_osler(home, serve=LIMITS) as place:
         seen = fuzz(place.url, 2)
     assert len({label for label, _ in seen}) == 24
     assert {status for _, status in seen} <= {200, 202, 400, 404, 409, 422}

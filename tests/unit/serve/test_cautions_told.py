@@ -7,36 +7,36 @@ import pytest
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
 
-from osler.answer.cautions import cautions
-from osler.serve.chat import Talk
+from osler.answer.cautions import find_cautions
+from osler.serve.chat import ChatAnswer
 from osler.types import Answer, Evidence, Halt, Hit, Language, Passage, Solution, Statement
 
 
-def talk(language: Language, *texts: str) -> Talk:
+def talk(language: Language, *texts: str) -> ChatAnswer:
     hits = [
         Hit(Passage(f"book:{n}#0", text, "book", f"T{n}", language=language), 1.0, n, "q", "book")
         for n, text in enumerate(texts, 1)
     ]
     quote = Evidence(hits[0], 0, len(texts[0]))
     answer = Answer((Statement(texts[0], (1,)),), (quote,), language=language)
-    found = cautions(answer, hits)
+    found = find_cautions(answer, hits)
     answer = Answer(answer.statements, answer.evidence, language=language, cautions=found)
     live = SimpleNamespace(solution=Solution(answer, Halt.CONVERGED, "w"))
-    return Talk(cast(Any, None), cast(Any, live), cast(Any, None), "http://x", inline=False)
+    return ChatAnswer(cast(Any, None), cast(Any, live), cast(Any, None), "http://x", inline=False)
 
 
 def test_cautions_stand_after_the_answer_so_that_the_places_of_citations_stay() -> None:
     ours = talk(
         "en", "Samplosis is treated with examplol 10 mg.", "Examplol 40 mg treated samplosis."
     )
-    answer, told = ours.text().split("\n\n")
+    answer, told = ours.join_text().split("\n\n")
     assert answer == "Samplosis is treated with examplol 10 mg. [1]"
     assert told.startswith("Of the evidence:\n- ")
     assert "says 10 mg, T2 says 40 mg" in told
 
 
 def test_they_are_told_in_chinese_and_not_at_all_where_there_are_none() -> None:
-    told = talk("zh", "样本病推荐使用例素。", "样本病不推荐使用例素。").text()
+    told = talk("zh", "样本病推荐使用例素。", "样本病不推荐使用例素。").join_text()
     assert "关于证据：" in told
     assert "“不推荐”" in told
-    assert "\n" not in talk("zh", "样本病推荐使用例素。").text()
+    assert "\n" not in talk("zh", "样本病推荐使用例素。").join_text()

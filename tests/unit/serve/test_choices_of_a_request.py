@@ -6,31 +6,31 @@ from pathlib import Path
 
 import pytest
 
-from osler.serve.choices import chosen, searching
-from osler.serve.problems import Refused
-from osler.serve.schemas import Limits, SearchAsked
-from osler.testing.served import settings_for
+from osler.serve.choices import run_settings, search_settings
+from osler.serve.problems import RefusedRequest
+from osler.serve.schemas import RunLimits, SearchRequest
+from osler.testing.served import serving_settings
 
 
 def test_a_request_that_chooses_nothing_has_the_server_s_own_settings(home: Path) -> None:
-    settings = settings_for(home)
-    assert chosen(settings, limits=Limits()) is settings
-    assert searching(settings, SearchAsked(query="x")) is settings
+    settings = serving_settings(home)
+    assert run_settings(settings, limits=RunLimits()) is settings
+    assert search_settings(settings, SearchRequest(query="x")) is settings
 
 
 def test_a_search_s_bounds_replace_those_of_the_settings_also_where_it_names_none(
     home: Path,
 ) -> None:
-    settings = settings_for(home, retrieve={"year_from": 1990, "trust": 3})
-    made = searching(settings, SearchAsked(query="x", year_to=2001))
+    settings = serving_settings(home, retrieve={"year_from": 1990, "trust": 3})
+    made = search_settings(settings, SearchRequest(query="x", year_to=2001))
     assert (made.retrieve.year_from, made.retrieve.year_to, made.retrieve.trust) == (None, 2001, 1)
 
 
-def test_what_is_chosen_is_still_checked(home: Path) -> None:
-    settings = settings_for(home, strategy={"kind": "direct"})
-    with pytest.raises(Refused, match="searches nothing"):
-        chosen(settings, k=3)
-    with pytest.raises(Refused, match=r"strategy\.omni-rag\.planner"):
-        chosen(settings, strategy="omni-rag", planner="nobody")
-    with pytest.raises(Refused, match="after"):
-        searching(settings, SearchAsked(query="x", year_from=2001, year_to=2000))
+def test_strategy_and_options_of_a_request_are_validated(home: Path) -> None:
+    settings = serving_settings(home, strategy={"kind": "direct"})
+    with pytest.raises(RefusedRequest, match="searches nothing"):
+        run_settings(settings, k=3)
+    with pytest.raises(RefusedRequest, match=r"strategy\.omni-rag\.planner"):
+        run_settings(settings, strategy="omni-rag", planner="nobody")
+    with pytest.raises(RefusedRequest, match="after"):
+        search_settings(settings, SearchRequest(query="x", year_from=2001, year_to=2000))

@@ -8,21 +8,21 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from osler.evaluate.report import build
+from osler.evaluate.report import build_report
 from osler.kb.base import KnowledgeBase
 from osler.testing.encoders import HashingEncoder
-from osler.testing.evaluated import HOSTILE, evaluated
-from osler.testing.served import Place, serving
+from osler.testing.evaluated import HOSTILE, write_log_folder
+from osler.testing.served import ServedOsler, serve_osler
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedOsler]:
     home = tmp_path_factory.mktemp("evaluated")
-    evaluated(home / "eval" / "two")
+    write_log_folder(home / "eval" / "two")
     (home / "eval" / "empty").mkdir()
     (home / "eval" / "broken").mkdir()
     (home / "eval" / "broken" / "plan.json").write_text("{", encoding="utf-8")
-    with serving(home) as running:
+    with serve_osler(home) as running:
         yield running
 
 
@@ -34,9 +34,9 @@ def test_log_folders_are_listed_and_a_damaged_one_says_so(http: httpx2.Client) -
     assert "damaged" in broken["damaged"]
 
 
-def test_the_figures_are_the_report_s(http: httpx2.Client, place: Place) -> None:
+def test_evaluation_figures_equal_the_report_s(http: httpx2.Client, place: ServedOsler) -> None:
     told = http.get("/api/v1/evaluations/two").json()
-    report = build(place.site.settings.home / "eval" / "two")
+    report = build_report(place.site.settings.home / "eval" / "two")
     for cell, mine in zip(report.cells, told["cells"], strict=True):
         found = cell.estimates["accuracy"]
         shown = mine["figures"]["accuracy"]
@@ -65,9 +65,9 @@ def test_samples_are_told_failures_first(http: httpx2.Client) -> None:
     assert none.status_code == 404
 
 
-def test_a_log_that_grows_is_told_anew(home: Path) -> None:
-    evaluated(home / "eval" / "grows")
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+def test_growing_log_is_read_again(home: Path) -> None:
+    write_log_folder(home / "eval" / "grows")
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         before = client.get("/api/v1/evaluations/grows").json()
         log = next((home / "eval" / "grows").glob("records-*.jsonl"))
         first = log.read_text(encoding="utf-8").splitlines()[0]
@@ -79,12 +79,12 @@ def test_a_log_that_grows_is_told_anew(home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "empty", "..%2Fkb", "..", "%2e%2e%2fserve", ".hidden"])
-def test_what_is_no_log_folder_is_not_there(http: httpx2.Client, name: str) -> None:
+def test_unknown_log_folder_is_404(http: httpx2.Client, name: str) -> None:
     assert http.get(f"/api/v1/evaluations/{name}").status_code in (404, 422)
 
 
 def test_a_damaged_log_is_a_conflict_that_names_no_folder_of_this_machine(
-    http: httpx2.Client, place: Place
+    http: httpx2.Client, place: ServedOsler
 ) -> None:
     reply = http.get("/api/v1/evaluations/broken")
     assert (reply.status_code, reply.json()["code"]) == (409, "damaged_evaluation")
@@ -92,7 +92,7 @@ def test_a_damaged_log_is_a_conflict_that_names_no_folder_of_this_machine(
 
 
 def test_a_home_without_logs_has_none(home: Path) -> None:
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         assert client.get("/api/v1/evaluations").json() == {"evaluations": []}
 
 
@@ -105,7 +105,7 @@ def test_examples_are_offered_where_the_sample_texts_are(http: httpx2.Client, ho
             kb.add([at / "one.md"], source="book", licence="CC0-1.0", illustrative=True)
             kb.build(HashingEncoder())
 
-    with serving(home, fill=sampled) as place, httpx2.Client(base_url=place.url) as client:
+    with serve_osler(home, fill=sampled) as place, httpx2.Client(base_url=place.url) as client:
         told = client.get("/api/v1/examples").json()["examples"]
     assert {one["language"] for one in told} == {"en", "zh"}
     assert all(one["question"] for one in told)

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from osler.testing.served import Place, asked, events, serving
+from osler.testing.served import ServedOsler, read_stream, serve_osler, start_run
 
 PROBLEM = "application/problem+json"
 JSON = {"Content-Type": "application/json"}
@@ -56,14 +56,14 @@ def refused(reply: httpx2.Response, *statuses: int) -> None:
     ],
     ids=range(17),
 )
-def test_a_body_that_is_no_request_is_refused(
+def test_malformed_request_body_is_refused(
     http: httpx2.Client, path: str, body: bytes, statuses: tuple[int, ...]
 ) -> None:
     refused(http.post(path, content=body, headers=JSON), *statuses)
 
 
 @pytest.mark.parametrize("path", [*POSTS, "/mcp"])
-def test_a_body_of_ten_megabytes_is_413_whether_or_not_it_says_its_size(
+def test_oversized_body_is_413_with_and_without_content_length(
     http: httpx2.Client, path: str
 ) -> None:
     big = b'{"question": "' + b"a" * 10_000_000 + b'"}'
@@ -80,8 +80,8 @@ def test_a_body_of_ten_megabytes_is_413_whether_or_not_it_says_its_size(
             assert http.get("/healthz").status_code == 200
 
 
-def test_the_rest_of_a_refused_body_is_passed_over_and_the_next_request_answered(
-    place: Place,
+def test_connection_survives_a_refused_body_and_answers_the_next_request(
+    place: ServedOsler,
 ) -> None:
     """An answer of its own to that rest would be taken for the next request's."""
     body = b"a" * 1_000_000
@@ -97,12 +97,14 @@ def test_the_rest_of_a_refused_body_is_passed_over_and_the_next_request_answered
 
 
 @pytest.mark.parametrize("length", ["-1", "abc", "99999999999999999999", "1e3"])
-def test_a_length_that_is_none_ends_the_connection_in_words(place: Place, length: str) -> None:
+def test_invalid_content_length_is_400_and_closes_the_connection(
+    place: ServedOsler, length: str
+) -> None:
     head = f"POST /api/v1/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {length}\r\n\r\n"
     assert raw(place, head.encode()).startswith((b"HTTP/1.1 400", b"HTTP/1.1 413"))
 
 
-def test_a_million_characters_are_no_question(http: httpx2.Client) -> None:
+def test_question_of_a_million_characters_is_refused(http: httpx2.Client) -> None:
     refused(http.post("/api/v1/runs", json={"question": "a" * 200_000}), 422)
     refused(http.post("/api/v1/search", json={"query": "心" * 60_000}), 422)
 
@@ -128,12 +130,12 @@ def test_a_million_characters_are_no_question(http: httpx2.Client) -> None:
         ("/v1/chat/completions", {"model": "osler/rag", "messages": [], "sources": []}),
     ],
 )
-def test_what_is_not_known_is_refused_and_never_ignored(
+def test_unknown_request_field_is_refused_and_never_ignored(
     http: httpx2.Client, path: str, body: dict[str, Any]
 ) -> None:
     reply = http.post(path, json=body)
     if reply.status_code == 202:  # sources are looked at when the run has its parts
-        assert events(http, reply.json()["run_id"])[-1][1] == "run.failed"
+        assert read_stream(http, reply.json()["run_id"])[-1][1] == "run.failed"
         assert body["sources"]
     else:
         refused(reply, 422)
@@ -153,12 +155,12 @@ def test_what_is_not_known_is_refused_and_never_ignored(
         "guideline:none%230",
     ],
 )
-def test_a_passage_id_that_is_none_is_404(http: httpx2.Client, id: str) -> None:
+def test_malformed_passage_id_is_404(http: httpx2.Client, id: str) -> None:
     refused(http.get(f"/api/v1/passages/{id}"), 404)
     refused(http.get(f"/api/v1/graph/concepts/{id or 'x'}"), 404)
 
 
-def test_another_snapshot_is_not_passed_off_as_the_one_asked_for(http: httpx2.Client) -> None:
+def test_passage_of_another_snapshot_is_refused(http: httpx2.Client) -> None:
     found = http.post("/api/v1/search", json={"query": "adrenaline"}).json()
     id = found["hits"][0]["passage"]["id"].replace("#", "%23")
     same = http.get(f"/api/v1/passages/{id}", params={"snapshot": found["snapshot"]})
@@ -168,18 +170,18 @@ def test_another_snapshot_is_not_passed_off_as_the_one_asked_for(http: httpx2.Cl
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE", "OPTIONS"])
 @pytest.mark.parametrize("path", ["/api/v1/runs", "/healthz", "/v1/models"])
-def test_a_method_that_a_route_has_not_is_405(http: httpx2.Client, method: str, path: str) -> None:
+def test_wrong_method_is_405(http: httpx2.Client, method: str, path: str) -> None:
     refused(http.request(method, path), 405)
 
 
-def test_a_path_that_is_not_there_is_404_and_no_page_of_scripts_is_served(
+def test_unknown_path_is_404_and_never_the_page_with_scripts(
     http: httpx2.Client,
 ) -> None:
     for path in ("/docs", "/redoc", "/api", "/admin", "/.env", "/api/v1/"):
         refused(http.get(path), 404)
 
 
-def test_a_form_of_another_site_is_not_taken_for_json(http: httpx2.Client) -> None:
+def test_cross_site_form_post_is_refused_as_no_json(http: httpx2.Client) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
         reply = http.post(
             "/api/v1/runs", content=b'{"question": "What?"}', headers={"Content-Type": kind}
@@ -190,21 +192,21 @@ def test_a_form_of_another_site_is_not_taken_for_json(http: httpx2.Client) -> No
 @pytest.mark.parametrize(
     "origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://["]
 )
-def test_a_page_of_another_origin_gets_nothing(http: httpx2.Client, origin: str) -> None:
+def test_cross_origin_request_is_refused(http: httpx2.Client, origin: str) -> None:
     for call in (http.get, http.post):
         refused(call("/api/v1/runs", headers={"Origin": origin}), 403)
 
 
-def test_a_page_of_this_server_may_ask(place: Place, http: httpx2.Client) -> None:
+def test_same_origin_request_is_allowed(place: ServedOsler, http: httpx2.Client) -> None:
     assert http.get("/api/v1/kb", headers={"Origin": place.url}).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "evil.example:80", ""])
-def test_a_name_that_was_bent_to_this_machine_is_refused(http: httpx2.Client, host: str) -> None:
+def test_dns_rebinding_host_header_is_refused(http: httpx2.Client, host: str) -> None:
     refused(http.get("/api/v1/kb", headers={"Host": host}), 421)
 
 
-def test_every_reply_bears_what_keeps_a_browser_in_bounds(http: httpx2.Client) -> None:
+def test_every_reply_has_the_browser_security_headers(http: httpx2.Client) -> None:
     for path in ("/healthz", "/api/v1/kb", "/nothing", "/v1/models"):
         headers = http.get(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
@@ -214,7 +216,7 @@ def test_every_reply_bears_what_keeps_a_browser_in_bounds(http: httpx2.Client) -
         assert "server" not in headers
 
 
-def test_a_request_id_is_kept_if_plain_and_else_made_anew(http: httpx2.Client) -> None:
+def test_request_id_is_kept_if_plain_and_else_generated(http: httpx2.Client) -> None:
     assert (
         http.get("/healthz", headers={"X-Request-Id": "ab-12"}).headers["x-request-id"] == "ab-12"
     )
@@ -223,26 +225,26 @@ def test_a_request_id_is_kept_if_plain_and_else_made_anew(http: httpx2.Client) -
 
 
 @pytest.mark.parametrize("number", ["x", "-1", "1.5", "9" * 30, "٣"])
-def test_an_event_number_that_is_none_is_refused(http: httpx2.Client, number: str) -> None:
-    run = asked(http)
+def test_malformed_last_event_id_is_refused(http: httpx2.Client, number: str) -> None:
+    run = start_run(http)
     headers = {b"Last-Event-ID": number.encode()}
     reply = http.get(f"/api/v1/runs/{run}/events", headers=headers)
     refused(reply, 422)
 
 
-def test_a_passage_with_a_script_stays_data_at_every_door(http: httpx2.Client) -> None:
+def test_script_in_a_passage_stays_data_in_every_interface(http: httpx2.Client) -> None:
     found = http.post("/api/v1/search", json={"query": "hostile page alert", "sources": ["wiki"]})
     assert found.headers["content-type"] == "application/json"
     passage = found.json()["hits"][0]["passage"]
     assert "<img src=x onerror=alert(1)>" in passage["text"]
-    run = asked(http, "A hostile page: alert?", sources=["wiki"])
-    events(http, run)
+    run = start_run(http, "A hostile page: alert?", sources=["wiki"])
+    read_stream(http, run)
     page = http.get(f"/runs/{run}/report.html").text
     assert "<img" not in page
     assert "<script" not in page
 
 
-def raw(place: Place, sent: bytes, seconds: float = 10) -> bytes:
+def raw(place: ServedOsler, sent: bytes, seconds: float = 10) -> bytes:
     """Everything that the server says to these bytes, until it hangs up or the time is over."""
     with socket.create_connection(("127.0.0.1", place.port), timeout=seconds) as sock:
         sock.sendall(sent)
@@ -257,7 +259,7 @@ def raw(place: Place, sent: bytes, seconds: float = 10) -> bytes:
         return said
 
 
-def test_a_flood_of_headers_is_refused_before_anything_is_done(place: Place) -> None:
+def test_too_many_or_too_long_headers_are_refused(place: ServedOsler) -> None:
     start = b"GET /api/v1/kb HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     many = b"".join(b"X-%d: 1\r\n" % n for n in range(500))
     assert raw(place, start + many + b"\r\n").startswith(b"HTTP/1.1 400")
@@ -285,15 +287,17 @@ def test_a_flood_of_headers_is_refused_before_anything_is_done(place: Place) -> 
     ],
     ids=range(8),
 )
-def test_what_is_no_http_is_refused_and_harms_nobody(place: Place, sent: bytes) -> None:
+def test_bytes_that_are_no_http_are_refused_and_the_server_lives_on(
+    place: ServedOsler, sent: bytes
+) -> None:
     said = raw(place, sent, seconds=1)
     assert said.startswith(b"HTTP/1.1 4") or not said
     assert b"HTTP/1.1 5" not in said
     assert httpx2.get(f"{place.url}/healthz").status_code == 200
 
 
-def test_two_hundred_slow_clients_are_cut_off_and_keep_nobody_out(home: Path) -> None:
-    with serving(home, serve={"client_seconds": 1.0}) as place:
+def test_slow_clients_are_cut_off_and_block_nobody(home: Path) -> None:
+    with serve_osler(home, serve={"client_seconds": 1.0}) as place:
         slow = []
         for n in range(200):
             sock = socket.create_connection(("127.0.0.1", place.port), timeout=20)
@@ -308,34 +312,34 @@ def test_two_hundred_slow_clients_are_cut_off_and_keep_nobody_out(home: Path) ->
         assert {bytes(part[:12]) for part in said} <= {b"", b"HTTP/1.1 408"}
         for sock in slow:
             sock.close()
-        assert place.connections.come_to(0)
+        assert place.connections.wait_for_number(0)
 
 
-def test_a_reader_that_reads_nothing_is_cut_off(home: Path) -> None:
-    with serving(home, serve={"client_seconds": 0.5}) as place:
+def test_client_that_reads_nothing_of_its_stream_is_cut_off(home: Path) -> None:
+    with serve_osler(home, serve={"client_seconds": 0.5}) as place:
         with httpx2.Client(base_url=place.url) as client:
-            run = asked(client)
-            events(client, run)
-        assert place.connections.come_to(0)
+            run = start_run(client)
+            read_stream(client, run)
+        assert place.connections.wait_for_number(0)
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         sock.connect(("127.0.0.1", place.port))
         path = f"/api/v1/runs/{run}/events"
         sock.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode() * 400)
-        assert place.connections.come_to(1)
-        assert place.connections.come_to(0)
+        assert place.connections.wait_for_number(1)
+        assert place.connections.wait_for_number(0)
         sock.close()
 
 
-def test_more_connections_than_there_are_places_get_503(home: Path) -> None:
-    with serving(home, serve={"connections": 5}) as place:
+def test_connections_over_the_limit_get_503(home: Path) -> None:
+    with serve_osler(home, serve={"connections": 5}) as place:
         held = [socket.create_connection(("127.0.0.1", place.port)) for _ in range(5)]
-        assert place.connections.come_to(5)
+        assert place.connections.wait_for_number(5)
         said = raw(place, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", seconds=5)
         assert said.startswith(b"HTTP/1.1 503")
         assert b"Retry-After: 1" in said
         assert json.loads(said.partition(b"\r\n\r\n")[2])["code"] == "full"
         for sock in held:
             sock.close()
-        assert place.connections.come_to(0)
+        assert place.connections.wait_for_number(0)
         assert httpx2.get(f"{place.url}/healthz").status_code == 200

@@ -12,12 +12,20 @@ import httpx2
 import pytest
 
 from osler.errors import BadConfig
-from osler.serve.app import site
+from osler.serve.app import build_state
 from osler.serve.keys import is_loopback, new_key
 from osler.serve.ledger import FILE, Ledger
-from osler.serve.problems import Refused
-from osler.testing.served import Speaks, asked, events, filled, no_page, serving, settings_for
-from osler.testing.waiting import Gate
+from osler.serve.problems import RefusedRequest
+from osler.testing.served import (
+    FixedModel,
+    fill_knowledge_base,
+    no_page,
+    read_stream,
+    serve_osler,
+    serving_settings,
+    start_run,
+)
+from osler.testing.waiting import AwaitableEvent
 
 PROBLEM = "application/problem+json"
 OTHERS = ["0.0.0.0", "192.0.2.7", "::", "osler.example"]  # noqa: S104  where others reach it
@@ -30,7 +38,7 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx2.Cli
     ledger = Ledger(folder / "serve")
     key = new_key(ledger, "one")
     ledger.close()
-    with serving(folder) as place, httpx2.Client(base_url=place.url) as client:
+    with serve_osler(folder) as place, httpx2.Client(base_url=place.url) as client:
         yield client, key
 
 
@@ -39,30 +47,31 @@ def bearing(key: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("host", OTHERS)
-def test_an_address_that_others_reach_is_refused_without_a_key(home: Path, host: str) -> None:
-    filled(home)
+def test_public_address_without_an_api_key_is_refused(home: Path, host: str) -> None:
+    fill_knowledge_base(home)
     with pytest.raises(BadConfig, match="there is no key") as refused:
-        site(settings_for(home, serve={"host": host}), no_page)
+        build_state(serving_settings(home, serve={"host": host}), no_page)
     assert "osler serve key add" in refused.value.fix
 
 
 @pytest.mark.parametrize("host", OTHERS)
-def test_an_address_that_others_reach_is_served_with_a_key_and_to_its_bearer_alone(
-    home: Path, host: str
-) -> None:
+def test_public_address_with_an_api_key_serves_its_bearer_alone(home: Path, host: str) -> None:
     ledger = Ledger(home / "serve")
     key = new_key(ledger, "one")
     ledger.close()
-    made = site(settings_for(home, serve={"host": host}), no_page)
+    made = build_state(serving_settings(home, serve={"host": host}), no_page)
     assert made.settings.serve.host == host
-    assert made.gate.caller(f"Bearer {key}").workspace == "default"
+    assert made.gate.authenticate_request(f"Bearer {key}").workspace == "default"
     for unknown in (None, f"Bearer {key}x"):
-        with pytest.raises(Refused) as refused:
-            made.gate.caller(unknown)
+        with pytest.raises(RefusedRequest) as refused:
+            made.gate.authenticate_request(unknown)
         assert refused.value.status == 401
     made.ledger.drop_key("one")
-    with pytest.raises(Refused, match="wants a key"):  # taking the last key away opens nothing
-        made.gate.caller(None)
+    made.gate._looked = float("-inf")  # as a second later
+    with pytest.raises(
+        RefusedRequest, match="wants a key"
+    ):  # taking the last key away opens nothing
+        made.gate.authenticate_request(None)
     made.ledger.close()
 
 
@@ -79,11 +88,11 @@ def test_an_address_that_others_reach_is_served_with_a_key_and_to_its_bearer_alo
         ("2130706433", False),
     ],
 )
-def test_loopback_is_told_from_what_looks_like_it(host: str, own: bool) -> None:
+def test_loopback_address_is_told_from_look_alikes(host: str, own: bool) -> None:
     assert is_loopback(host) is own
 
 
-def test_only_the_hash_of_a_key_is_stored_and_the_file_is_the_owner_s_alone(home: Path) -> None:
+def test_api_key_is_stored_as_a_hash_in_an_owner_only_file(home: Path) -> None:
     ledger = Ledger(home / "serve")
     key = new_key(ledger, "one")
     ledger.close()
@@ -93,7 +102,7 @@ def test_only_the_hash_of_a_key_is_stored_and_the_file_is_the_owner_s_alone(home
     assert (home / "serve" / FILE).stat().st_mode & 0o077 == 0
 
 
-def test_two_keys_cannot_have_one_name_and_names_are_plain(home: Path) -> None:
+def test_api_key_names_are_unique_and_plain(home: Path) -> None:
     ledger = Ledger(home / "serve")
     new_key(ledger, "one")
     with pytest.raises(BadConfig, match="already"):
@@ -104,7 +113,7 @@ def test_two_keys_cannot_have_one_name_and_names_are_plain(home: Path) -> None:
     ledger.close()
 
 
-def test_every_route_wants_a_key_once_there_is_one_and_probes_want_none(
+def test_every_route_but_the_probes_needs_an_api_key_once_one_exists(
     keyed: tuple[httpx2.Client, str],
 ) -> None:
     client, key = keyed
@@ -136,7 +145,7 @@ def test_every_route_wants_a_key_once_there_is_one_and_probes_want_none(
         lambda key: "\xff\xfe",
     ],
 )
-def test_a_key_that_is_nearly_right_is_wrong(
+def test_altered_api_key_is_401(
     keyed: tuple[httpx2.Client, str], changed: Callable[[str], str]
 ) -> None:
     client, key = keyed
@@ -146,8 +155,8 @@ def test_a_key_that_is_nearly_right_is_wrong(
     assert reply.status_code == 401
 
 
-def test_a_key_that_is_taken_back_opens_nothing_at_once(home: Path) -> None:
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+def test_revoked_api_key_is_refused_at_once(home: Path) -> None:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         one, two = (new_key(place.site.ledger, name) for name in ("one", "two"))
         for key in (one, two):
             assert client.get("/api/v1/kb", headers=bearing(key)).status_code == 200
@@ -156,14 +165,14 @@ def test_a_key_that_is_taken_back_opens_nothing_at_once(home: Path) -> None:
         assert client.get("/api/v1/kb", headers=bearing(two)).status_code == 200
 
 
-def test_another_workspace_s_run_is_not_there_by_any_route(home: Path) -> None:
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+def test_run_of_another_workspace_is_404_at_every_route(home: Path) -> None:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         mine = bearing(new_key(place.site.ledger, "a", workspace="clinic-a"))
         theirs = bearing(new_key(place.site.ledger, "b", workspace="clinic-b"))
         beside = bearing(new_key(place.site.ledger, "c", workspace="clinic-a"))
         client.headers.update(mine)
-        run = asked(client)
-        events(client, run)
+        run = start_run(client)
+        read_stream(client, run)
         paths = (f"/api/v1/runs/{run}", f"/api/v1/runs/{run}/events", f"/runs/{run}/report.html")
         for path in paths:
             assert client.get(path, headers=beside).status_code == 200, path
@@ -176,15 +185,15 @@ def test_another_workspace_s_run_is_not_there_by_any_route(home: Path) -> None:
         assert {k: str(v).replace(run, absent) for k, v in same.items()} == {
             k: str(v) for k, v in other.items()
         }
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         assert client.get(paths[0], headers=mine).status_code == 200
         assert client.get(paths[0], headers=theirs).status_code == 404
 
 
-def test_a_key_s_own_bounds_hold_for_it_alone(home: Path) -> None:
-    gate = Gate()
+def test_run_limit_of_an_api_key_holds_for_it_alone(home: Path) -> None:
+    gate = AwaitableEvent()
     with (
-        serving(home, model=Speaks(gate=gate)) as place,
+        serve_osler(home, model=FixedModel(gate=gate)) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
         small = bearing(new_key(place.site.ledger, "small", runs=1))
@@ -200,9 +209,9 @@ def test_a_key_s_own_bounds_hold_for_it_alone(home: Path) -> None:
         gate.set()
 
 
-def test_requests_in_a_minute_are_counted_and_refused_with_a_time(home: Path) -> None:
+def test_rate_limit_answers_429_with_retry_after(home: Path) -> None:
     with (
-        serving(home, serve={"caller_minute": 3}) as place,
+        serve_osler(home, serve={"caller_minute": 3}) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
         replies = [client.get("/api/v1/kb") for _ in range(5)]
@@ -212,14 +221,14 @@ def test_requests_in_a_minute_are_counted_and_refused_with_a_time(home: Path) ->
         assert client.get("/healthz").status_code == 200
 
 
-async def test_ten_times_too_many_runs_are_refused_in_words_and_it_recovers(home: Path) -> None:
+async def test_run_overload_is_refused_with_503_and_recovers(home: Path) -> None:
     limits = {"runs": 4, "waiting": 4}
 
     async def one(client: httpx2.AsyncClient) -> httpx2.Response:
         return await client.post("/api/v1/runs", json={"question": "What is given first?"})
 
-    gate = Gate()
-    with serving(home, model=Speaks(gate=gate), serve=limits) as place:
+    gate = AwaitableEvent()
+    with serve_osler(home, model=FixedModel(gate=gate), serve=limits) as place:
         async with httpx2.AsyncClient(base_url=place.url, timeout=30) as client:
             replies = await asyncio.gather(*(one(client) for _ in range(80)))
             codes = [reply.status_code for reply in replies]
@@ -230,14 +239,14 @@ async def test_ten_times_too_many_runs_are_refused_in_words_and_it_recovers(home
                     assert reply.json()["code"] == "full"
                     assert int(reply.headers["retry-after"]) >= 1
             gate.set()
-            await asyncio.to_thread(place.settle)
+            await asyncio.to_thread(place.wait_for_runs)
             again = await one(client)
             assert again.status_code == 202, "it does not recover"
             assert again.json()["run_id"]
 
 
-async def test_too_many_searches_at_once_are_refused_and_none_fails(home: Path) -> None:
-    with serving(home, serve={"searches": 1, "searches_waiting": 1}) as place:
+async def test_search_overload_is_refused_with_503_and_none_fails(home: Path) -> None:
+    with serve_osler(home, serve={"searches": 1, "searches_waiting": 1}) as place:
         async with httpx2.AsyncClient(base_url=place.url, timeout=30) as client:
             post: Any = client.post
             replies = await asyncio.gather(
@@ -248,13 +257,13 @@ async def test_too_many_searches_at_once_are_refused_and_none_fails(home: Path) 
     assert 200 in codes
 
 
-def test_a_stopping_server_takes_nothing_new_and_lets_what_runs_end(home: Path) -> None:
-    gate = Gate()
+def test_stopping_server_refuses_new_runs_and_finishes_running_ones(home: Path) -> None:
+    gate = AwaitableEvent()
     with (
-        serving(home, model=Speaks(gate=gate)) as place,
+        serve_osler(home, model=FixedModel(gate=gate)) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
-        run = asked(client)
+        run = start_run(client)
         assert place.model.called.wait(20)
         drains = threading.Event()
         drain = place.site.desk.drain
@@ -264,7 +273,7 @@ def test_a_stopping_server_takes_nothing_new_and_lets_what_runs_end(home: Path) 
             await drain(seconds)
 
         place.site.desk.drain = told  # type: ignore[method-assign]
-        stopping = threading.Thread(target=place.stop)
+        stopping = threading.Thread(target=place.stop_server)
         stopping.start()
         assert drains.wait(20)
         assert client.get("/readyz").status_code == 503
@@ -272,22 +281,22 @@ def test_a_stopping_server_takes_nothing_new_and_lets_what_runs_end(home: Path) 
         refused = client.post("/api/v1/runs", json={"question": "And now?"})
         assert (refused.status_code, refused.json()["code"]) == (503, "stopping")
         gate.set()
-        assert events(client, run)[-1][1] == "run.finished"
+        assert read_stream(client, run)[-1][1] == "run.finished"
         client.close()
         stopping.join(20)
     assert (place.site.settings.runs.path / run / "run.json").is_file()
 
 
-def test_what_does_not_end_in_time_is_cancelled_when_it_stops(home: Path) -> None:
-    model = Speaks(gate=Gate())
+def test_run_that_outlasts_the_drain_time_is_cancelled_at_shutdown(home: Path) -> None:
+    model = FixedModel(gate=AwaitableEvent())
     with (
-        serving(home, model=model, serve={"drain_seconds": 0.1}) as place,
+        serve_osler(home, model=model, serve={"drain_seconds": 0.1}) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
-        run = asked(client)
+        run = start_run(client)
         assert model.called.wait(20)
         client.close()
-        place.stop()
+        place.stop_server()
     assert model.stopped == 1
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         assert client.get(f"/api/v1/runs/{run}").json()["status"] == "cancelled"

@@ -18,7 +18,7 @@ from osler.methods.kag.formulas import FORMULAS
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
 from osler.testing.encoders import HashingEncoder
-from osler.testing.served import Place, filled, serving
+from osler.testing.served import ServedOsler, fill_knowledge_base, serve_osler
 
 mcp = pytest.importorskip("mcp")
 
@@ -59,13 +59,13 @@ BUNDLE = {
 
 
 @asynccontextmanager
-async def talking(place: Place) -> AsyncIterator[Any]:
+async def talking(place: ServedOsler) -> AsyncIterator[Any]:
     async with mcp.Client(f"{place.url}/mcp") as client:
         yield client
 
 
 @asynccontextmanager
-async def talking_with(place: Place, key: str) -> AsyncIterator[Any]:
+async def talking_with(place: ServedOsler, key: str) -> AsyncIterator[Any]:
     from mcp.client.streamable_http import streamable_http_client
 
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http:
@@ -74,7 +74,7 @@ async def talking_with(place: Place, key: str) -> AsyncIterator[Any]:
             yield client
 
 
-async def test_the_tools_say_that_they_only_read(place: Place) -> None:
+async def test_the_tools_say_that_they_only_read(place: ServedOsler) -> None:
     async with talking(place) as client:
         tools = (await client.list_tools()).tools
     assert {tool.name for tool in tools} == TOOLS
@@ -85,7 +85,7 @@ async def test_the_tools_say_that_they_only_read(place: Place) -> None:
         assert tool.output_schema
 
 
-async def test_a_search_gives_passages_that_open(place: Place) -> None:
+async def test_a_search_gives_passages_that_open(place: ServedOsler) -> None:
     async with talking(place) as client:
         found = await client.call_tool("search_evidence", {"query": "adrenaline thigh", "k": 2})
         hits = found.structured_content["hits"]
@@ -101,7 +101,7 @@ async def test_a_search_gives_passages_that_open(place: Place) -> None:
         assert fetched.structured_content["text"] == hits[0]["passage"]["text"]
 
 
-async def test_a_plan_names_sources_and_words_and_may_be_asked_of_some(place: Place) -> None:
+async def test_a_plan_names_sources_and_words_and_may_be_asked_of_some(place: ServedOsler) -> None:
     async with talking(place) as client:
         asked = {"question": "What is given first?", "sources": ["guideline"]}
         made = (await client.call_tool("plan_sources", asked)).structured_content
@@ -111,7 +111,9 @@ async def test_a_plan_names_sources_and_words_and_may_be_asked_of_some(place: Pl
         assert "nowhere" in absent.content[0].text
 
 
-async def test_a_question_is_answered_with_citations_and_the_run_is_kept(place: Place) -> None:
+async def test_a_question_is_answered_with_citations_and_the_run_is_kept(
+    place: ServedOsler,
+) -> None:
     async with talking(place) as client:
         said = await client.call_tool(
             "answer_question",
@@ -125,7 +127,7 @@ async def test_a_question_is_answered_with_citations_and_the_run_is_kept(place: 
     assert kept["answer"] == told["answer"]
 
 
-async def test_a_formula_is_computed_and_says_where_it_is_from(place: Place) -> None:
+async def test_a_formula_is_computed_and_says_where_it_is_from(place: ServedOsler) -> None:
     async with talking(place) as client:
         listed = (await client.call_tool("list_formulas", {})).structured_content["formulas"]
         assert {one["formula_id"] for one in listed} == set(FORMULAS)
@@ -140,7 +142,9 @@ async def test_a_formula_is_computed_and_says_where_it_is_from(place: Place) -> 
     assert told["source"]
 
 
-async def test_a_written_calculation_runs_in_the_sandbox_with_its_inputs(place: Place) -> None:
+async def test_a_written_calculation_runs_in_the_sandbox_with_its_inputs(
+    place: ServedOsler,
+) -> None:
     async with talking(place) as client:
         asked = {"python": "weight / height ** 2", "inputs": {"weight": 80, "height": 2}}
         done = (await client.call_tool("calculate", asked)).structured_content
@@ -159,7 +163,7 @@ async def test_a_written_calculation_runs_in_the_sandbox_with_its_inputs(place: 
     ],
 )
 async def test_a_claim_is_held_against_what_is_found_for_it(
-    place: Place, claim: str, verdict: str
+    place: ServedOsler, claim: str, verdict: str
 ) -> None:
     async with talking(place) as client:
         said = (await client.call_tool("verify_claim", {"claim": claim})).structured_content
@@ -170,7 +174,7 @@ async def test_a_claim_is_held_against_what_is_found_for_it(
         assert each["quoted"]["passage"]["text"][start:end] == each["quoted"]["quote"]
 
 
-async def test_a_claim_may_be_held_against_named_passages_alone(place: Place) -> None:
+async def test_a_claim_may_be_held_against_named_passages_alone(place: ServedOsler) -> None:
     claim = "Adrenaline is given first, into the outer thigh."
     async with talking(place) as client:
         found = await client.call_tool("search_evidence", {"query": "salbutamol asthma", "k": 1})
@@ -183,7 +187,7 @@ async def test_a_claim_may_be_held_against_named_passages_alone(place: Place) ->
 
 
 def with_a_patient(home: Path) -> None:
-    filled(home)
+    fill_knowledge_base(home)
     (home / "records").mkdir()
     (home / "records" / "bundle.json").write_text(json.dumps(BUNDLE), encoding="utf-8")
     with KnowledgeBase.open(home / "kb") as kb:
@@ -192,8 +196,10 @@ def with_a_patient(home: Path) -> None:
 
 
 async def test_a_record_is_read_entry_by_entry_where_the_settings_allow_it(home: Path) -> None:
-    with serving(home, fill=with_a_patient, serve={"patients": True}) as place:
-        (id,) = (ps[0].id for ps in (await place.site.shelf.knowledge()).kb.documents("emr"))
+    with serve_osler(home, fill=with_a_patient, serve={"patients": True}) as place:
+        (id,) = (
+            ps[0].id for ps in (await place.site.shelf.open_knowledge()).kb.read_documents("emr")
+        )
         async with talking(place) as client:
             tools = (await client.list_tools()).tools
             assert {tool.name for tool in tools} == TOOLS | {"read_patient"}
@@ -216,10 +222,10 @@ async def test_a_record_is_read_entry_by_entry_where_the_settings_allow_it(home:
     assert read["total"] == 1
 
 
-async def test_where_others_reach_the_server_no_record_is_read_by_anybody(home: Path) -> None:
+async def test_patient_record_tool_is_refused_on_a_public_address(home: Path) -> None:
     with_a_patient(home)
     key = new_key(Ledger(home / "serve"), "tester")
-    with serving(home, serve={"patients": True, "host": "0.0.0.0"}) as place:  # noqa: S104
+    with serve_osler(home, serve={"patients": True, "host": "0.0.0.0"}) as place:  # noqa: S104
         async with talking_with(place, key) as client:
             asked = {"patient": "emr:x", "resource": "Condition"}
             said = await client.call_tool("read_patient", asked)
@@ -251,8 +257,8 @@ async def test_where_others_reach_the_server_no_record_is_read_by_anybody(home: 
         ("nothing", {}),
     ],
 )
-async def test_what_is_out_of_bounds_is_refused_in_words(
-    place: Place, tool: str, arguments: dict[str, Any]
+async def test_mcp_argument_out_of_bounds_is_refused_with_a_message(
+    place: ServedOsler, tool: str, arguments: dict[str, Any]
 ) -> None:
     async with talking(place) as client:
         try:
@@ -266,8 +272,8 @@ async def test_what_is_out_of_bounds_is_refused_in_words(
     assert "Traceback" not in told
 
 
-async def test_over_http_the_tools_want_the_key_that_all_doors_want(home: Path) -> None:
-    with serving(home) as place:
+async def test_mcp_over_http_needs_the_api_key(home: Path) -> None:
+    with serve_osler(home) as place:
         key = new_key(place.site.ledger, "tester", workspace="clinic")
         with pytest.raises(Exception, match=r".") as refused:
             async with mcp.Client(f"{place.url}/mcp") as client:
@@ -276,20 +282,20 @@ async def test_over_http_the_tools_want_the_key_that_all_doors_want(home: Path) 
         async with talking_with(place, key) as client:
             said = await client.call_tool("answer_question", {"question": "What is first?"})
         run = said.structured_content["run_id"]
-        assert place.site.ledger.run(run).workspace == "clinic"  # type: ignore[union-attr]
+        assert place.site.ledger.find_run(run).workspace == "clinic"  # type: ignore[union-attr]
 
 
-async def test_another_site_s_page_cannot_call_the_tools(place: Place) -> None:
+async def test_mcp_cross_origin_request_is_refused(place: ServedOsler) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     headers = {"Origin": "https://evil.example", "Accept": "application/json, text/event-stream"}
     reply = httpx2.post(f"{place.url}/mcp", json=body, headers=headers)
     assert reply.status_code == 403
 
 
-async def test_over_stdio_the_program_speaks_the_same_protocol(tmp_path: Path) -> None:
+async def test_mcp_over_stdio_offers_the_same_tools(tmp_path: Path) -> None:
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
-    filled(tmp_path)
+    fill_knowledge_base(tmp_path)
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "osler", "mcp"],

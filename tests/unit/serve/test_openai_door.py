@@ -13,9 +13,9 @@ import httpx2
 import pytest
 
 from osler.llm.core.base import Message, Sampling
-from osler.llm.server.client import Endpoint, connect
-from osler.testing.served import Place, Speaks, serving
-from osler.testing.waiting import Gate
+from osler.llm.server.client import Endpoint, connect_server
+from osler.testing.served import FixedModel, ServedOsler, serve_osler
+from osler.testing.waiting import AwaitableEvent
 
 openai = pytest.importorskip("openai")
 
@@ -25,7 +25,7 @@ QUESTION = [
 
 
 @pytest.fixture(scope="module")
-def client(place: Place) -> Iterator[Any]:
+def client(place: ServedOsler) -> Iterator[Any]:
     with openai.OpenAI(base_url=f"{place.url}/v1", api_key="none", max_retries=0) as made:
         yield made
 
@@ -37,7 +37,7 @@ def test_the_strategies_are_models(client: Any) -> None:
     assert client.models.retrieve("osler/tc-rag").owned_by == "osler"
 
 
-def test_an_answer_bears_its_citations_four_ways(client: Any) -> None:
+def test_chat_completion_carries_its_citations_four_ways(client: Any) -> None:
     reply = client.chat.completions.create(
         model="osler/rag", messages=QUESTION, extra_body={"inline_sources": True}
     )
@@ -78,16 +78,16 @@ def test_a_stream_gives_the_same_answer_with_its_citations_as_each_is_fixed(clie
     assert last.model_dump()["osler"]["grounding"] == "grounded"
 
 
-def test_the_stream_ends_as_openai_s_does(place: Place) -> None:
+def test_the_stream_ends_as_openai_s_does(place: ServedOsler) -> None:
     body = {"model": "osler/rag", "messages": QUESTION, "stream": True}
     reply = httpx2.post(f"{place.url}/v1/chat/completions", json=body)
     assert reply.text.endswith("data: [DONE]\n\n")
     assert reply.headers["content-type"].startswith("text/event-stream")
 
 
-async def test_osler_s_own_client_of_such_servers_gets_an_answer(place: Place) -> None:
+async def test_osler_s_own_client_of_such_servers_gets_an_answer(place: ServedOsler) -> None:
     """The other real client: what Osler itself asks vLLM, Ollama and llama.cpp with."""
-    model = await connect(Endpoint(base_url=f"{place.url}/v1", model="osler/rag"))
+    model = await connect_server(Endpoint(base_url=f"{place.url}/v1", model="osler/rag"))
     said = await model.complete([Message("user", QUESTION[0]["content"])], Sampling(top=0))
     assert said.text.startswith("Adrenaline is given first. [1]")
 
@@ -108,7 +108,7 @@ async def test_osler_s_own_client_of_such_servers_gets_an_answer(place: Place) -
         ({"temperature": 3}, "Unprocessable", "temperature"),
     ],
 )
-def test_what_would_change_the_meaning_is_refused_in_openai_s_form(
+def test_unsupported_parameter_is_refused_in_openai_s_error_form(
     client: Any, changed: dict[str, Any], kind: str, param: str | None
 ) -> None:
     with pytest.raises(openai.APIStatusError) as failed:
@@ -132,7 +132,7 @@ def test_an_image_is_refused_and_parts_of_text_are_read(client: Any) -> None:
         )
 
 
-def test_what_was_not_read_of_a_conversation_is_said(client: Any) -> None:
+def test_unread_parts_of_a_conversation_are_reported(client: Any) -> None:
     messages = [
         {"role": "system", "content": "Answer as a pirate."},
         {"role": "user", "content": "And asthma?"},
@@ -144,9 +144,9 @@ def test_what_was_not_read_of_a_conversation_is_said(client: Any) -> None:
     assert [line.split(" were")[0] for line in unread] == ["system messages", "earlier turns"]
 
 
-def test_a_client_that_hangs_up_stops_the_run(home: Path) -> None:
-    model = Speaks(gate=Gate())
-    with serving(home, model=model) as place:
+def test_run_is_cancelled_when_its_client_disconnects(home: Path) -> None:
+    model = FixedModel(gate=AwaitableEvent())
+    with serve_osler(home, model=model) as place:
         for streamed in (True, False):
             model.called.clear()
             body = json.dumps({"model": "osler/rag", "messages": QUESTION, "stream": streamed})
@@ -158,13 +158,15 @@ def test_a_client_that_hangs_up_stops_the_run(home: Path) -> None:
                 )
                 assert model.called.wait(20)
                 assert place.site.desk.unfinished == 1
-            place.settle(timeout=5)
+            place.wait_for_runs(timeout=5)
             assert place.site.desk.unfinished == 0
         assert (model.asked, model.stopped) == (2, 2)
 
 
 def test_a_run_that_fails_is_an_error_in_openai_s_form_streamed_or_not(home: Path) -> None:
-    with serving(home, model=Speaks(gate=Gate()), serve={"run_seconds": 0.1}) as place:
+    with serve_osler(
+        home, model=FixedModel(gate=AwaitableEvent()), serve={"run_seconds": 0.1}
+    ) as place:
         url = f"{place.url}/v1/chat/completions"
         body = {"model": "osler/rag", "messages": QUESTION}
         reply = httpx2.post(url, json=body)
@@ -175,7 +177,7 @@ def test_a_run_that_fails_is_an_error_in_openai_s_form_streamed_or_not(home: Pat
         assert json.loads(last[6:])["error"]["code"] == "timeout"
 
 
-async def test_an_async_client_gets_many_answers_at_once(place: Place) -> None:
+async def test_an_async_client_gets_many_answers_at_once(place: ServedOsler) -> None:
     async with openai.AsyncOpenAI(base_url=f"{place.url}/v1", api_key="none") as client:
         said = await asyncio.gather(
             *(client.chat.completions.create(model="osler/rag", messages=QUESTION) for _ in "12345")
@@ -185,7 +187,7 @@ async def test_an_async_client_gets_many_answers_at_once(place: Place) -> None:
     }
 
 
-def test_a_title_cannot_become_markup_in_the_list_of_sources() -> None:
-    from osler.serve.chat import _flat
+def test_title_in_the_source_list_is_escaped() -> None:
+    from osler.serve.chat import _escape_markdown
 
-    assert _flat("![x](http://evil/?q=1)\n<b>") == r"\!\[x\]\(http://evil/?q=1\) \<b\>"
+    assert _escape_markdown("![x](http://evil/?q=1)\n<b>") == r"\!\[x\]\(http://evil/?q=1\) \<b\>"

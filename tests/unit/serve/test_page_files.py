@@ -15,7 +15,7 @@ import pytest
 from osler.serve import page, static
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
-from osler.testing.served import serving
+from osler.testing.served import serve_osler
 
 BUILT = {
     "index.html": b'<script type="module" src="./assets/index-1.js"></script>',
@@ -30,7 +30,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("built")
-def test_the_page_loads_nothing_from_elsewhere_and_lies_in_no_frame(http: httpx2.Client) -> None:
+def test_content_security_policy_forbids_foreign_resources_and_framing(http: httpx2.Client) -> None:
     reply = http.get("/")
     assert reply.status_code == 200
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
@@ -50,11 +50,11 @@ def test_the_page_loads_nothing_from_elsewhere_and_lies_in_no_frame(http: httpx2
 @pytest.mark.parametrize(
     "path", ["/assets/none.js", "/assets/..%2findex.html", "/assets/%2e%2e/__init__.py", "/dist"]
 )
-def test_what_is_no_file_of_the_page_is_not_there(http: httpx2.Client, path: str) -> None:
+def test_path_outside_the_page_files_is_404(http: httpx2.Client, path: str) -> None:
     assert http.get(path).status_code == 404
 
 
-def test_a_page_that_was_not_built_says_how(
+def test_page_that_was_not_built_names_the_build_command(
     http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page, "_files", dict)
@@ -67,27 +67,27 @@ def test_the_empty_page_opens_without_a_key_and_what_it_shows_does_not(home: Pat
     ledger = Ledger(home / "serve")
     new_key(ledger, "one")
     ledger.close()
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         assert client.get("/").status_code == 200
         assert client.get("/assets/index-1.js").status_code == 200
         assert client.get("/api/v1/runs").status_code == 401
         assert client.post("/").status_code == 401
 
 
-def test_files_are_named_from_the_page_s_own_folder(
+def test_page_files_are_keyed_by_their_path_in_the_page_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(static, "BUILT", tmp_path)
-    assert static.files() == {}
+    assert static.read_files() == {}
     (tmp_path / "assets").mkdir()
     for name, content in BUILT.items():
         (tmp_path / name).write_bytes(content)
-    assert static.files() == BUILT
+    assert static.read_files() == BUILT
 
 
-@pytest.mark.skipif(not static.files(), reason="the page is not built: make page")
-def test_the_built_page_is_small_and_names_no_other_place() -> None:
-    files = static.files()
+@pytest.mark.skipif(not static.read_files(), reason="the page is not built: make page")
+def test_built_page_is_small_and_names_no_other_host() -> None:
+    files = static.read_files()
     scripts = [content for name, content in files.items() if name.endswith(".js")]
     assert scripts
     assert sum(len(gzip.compress(content)) for content in scripts) <= 250_000
@@ -97,7 +97,7 @@ def test_the_built_page_is_small_and_names_no_other_place() -> None:
         assert named <= {b"http://www.w3.org", b"https://react.dev"}, name
 
 
-@pytest.mark.skipif(not static.files(), reason="the page is not built: make page")
+@pytest.mark.skipif(not static.read_files(), reason="the page is not built: make page")
 def test_the_wheel_carries_the_page(tmp_path: Path) -> None:
     pytest.importorskip("hatchling")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
@@ -105,5 +105,5 @@ def test_the_wheel_carries_the_page(tmp_path: Path) -> None:
     subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=120)  # noqa: S603
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as held:
-        for name, content in static.files().items():
+        for name, content in static.read_files().items():
             assert held.read(f"osler/serve/static/dist/{name}") == content

@@ -9,8 +9,14 @@ import httpx2
 import pytest
 
 from osler.app import runs
-from osler.testing.served import Place, Speaks, events, filled, serving
-from osler.testing.waiting import Gate
+from osler.testing.served import (
+    FixedModel,
+    ServedOsler,
+    fill_knowledge_base,
+    read_stream,
+    serve_osler,
+)
+from osler.testing.waiting import AwaitableEvent
 
 ASKED = {"question": "What is given first in anaphylaxis?"}
 REPLY = (
@@ -30,8 +36,8 @@ def test_a_plan_says_what_each_source_would_be_asked_and_asks_nothing(http: http
 
 
 def test_a_model_s_plan_is_read_and_what_is_left_out_is_told(home: Path) -> None:
-    model = Speaks(reply=REPLY.replace("<book>", "<book> a ; b ; c ;"))
-    with serving(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
+    model = FixedModel(reply=REPLY.replace("<book>", "<book> a ; b ; c ;"))
+    with serve_osler(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
         made = client.post("/api/v1/plan", json=ASKED | {"planner": "prompting"}).json()
     told = [(each["source"], each["query"]) for each in made["queries"]]
     assert told[:3] == [("book", "a"), ("book", "b"), ("book", "c")]
@@ -41,13 +47,13 @@ def test_a_model_s_plan_is_read_and_what_is_left_out_is_told(home: Path) -> None
 
 
 def test_a_plan_that_was_edited_is_what_is_searched_and_the_run_replays(
-    place: Place, http: httpx2.Client
+    place: ServedOsler, http: httpx2.Client
 ) -> None:
     made = http.post("/api/v1/plan", json=ASKED | {"planner": "original"}).json()
     kept = [each for each in made["queries"] if each["source"] != "wiki"]
     kept[0]["query"] = "过敏性休克首选"
     run = http.post("/api/v1/runs", json=ASKED | {"plan": kept}).json()["run_id"]
-    seen = events(http, run)
+    seen = read_stream(http, run)
     (planned,) = [data for _, name, data in seen if name == "plan.proposed"]
     assert planned["origin"] == "user"
     assert [(q["source"], q["query"]) for q in planned["queries"]] == [
@@ -64,7 +70,7 @@ def test_a_plan_that_was_edited_is_what_is_searched_and_the_run_replays(
     assert record.plan is not None
 
 
-async def test_a_run_of_a_given_plan_is_replayed_from_its_folder(place: Place) -> None:
+async def test_a_run_of_a_given_plan_is_replayed_from_its_folder(place: ServedOsler) -> None:
     plan = [{"source": "guideline", "query": "adrenaline; outer thigh"}]
     async with httpx2.AsyncClient(base_url=place.url, timeout=20) as client:
         run = (await client.post("/api/v1/runs", json=ASKED | {"plan": plan})).json()["run_id"]
@@ -75,7 +81,7 @@ async def test_a_run_of_a_given_plan_is_replayed_from_its_folder(place: Place) -
 
 def test_an_empty_plan_asks_no_source(http: httpx2.Client) -> None:
     run = http.post("/api/v1/runs", json=ASKED | {"plan": []}).json()["run_id"]
-    names = [name for _, name, _ in events(http, run)]
+    names = [name for _, name, _ in read_stream(http, run)]
     assert "retrieval.started" not in names
     assert names[-1] == "run.finished"
 
@@ -103,24 +109,29 @@ def test_a_plan_that_cannot_be_run_is_refused_before_it_starts(
         assert (reply.status_code, reply.json()["code"]) == (422, code)
         return
     (planned,) = [
-        data for _, name, data in events(http, reply.json()["run_id"]) if name == "plan.proposed"
+        data
+        for _, name, data in read_stream(http, reply.json()["run_id"])
+        if name == "plan.proposed"
     ]
     assert [(q["source"], q["query"]) for q in planned["queries"]] == [("guideline", "x")]
 
 
 def test_a_budget_that_ends_before_there_is_a_plan_is_told(home: Path) -> None:
-    with serving(home, model=Speaks(reply="")) as place, httpx2.Client(base_url=place.url) as one:
+    with (
+        serve_osler(home, model=FixedModel(reply="")) as place,
+        httpx2.Client(base_url=place.url) as one,
+    ):
         asked = ASKED | {"planner": "prompting", "limits": {"seconds": 1e-9}}
         reply = one.post("/api/v1/plan", json=asked)
     assert (reply.status_code, reply.json()["code"]) == (422, "no_plan")
 
 
 def test_planning_takes_a_place_like_a_run(home: Path) -> None:
-    filled(home)
-    gate = Gate()
-    model = Speaks(reply=REPLY, gate=gate)
+    fill_knowledge_base(home)
+    gate = AwaitableEvent()
+    model = FixedModel(reply=REPLY, gate=gate)
     with (
-        serving(home, model=model, serve={"caller_runs": 1}) as place,
+        serve_osler(home, model=model, serve={"caller_runs": 1}) as place,
         httpx2.Client(base_url=place.url, timeout=20) as client,
     ):
         found: list[httpx2.Response] = []

@@ -11,22 +11,22 @@ from typing import Any
 import httpx2
 import pytest
 
-from osler.testing.served import Place, Speaks, asked, events, serving
-from osler.testing.waiting import Gate
+from osler.testing.served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
+from osler.testing.waiting import AwaitableEvent
 from osler.trace import read_events, to_line
 
 HOSTILE = "<script>alert(1)</script> What is given first? \u202e\u200b"
 
 
-def ended(place: Place, client: httpx2.Client, run: str) -> dict[str, Any]:
+def ended(place: ServedOsler, client: httpx2.Client, run: str) -> dict[str, Any]:
     """The run, once it is put away."""
-    place.settle()
+    place.wait_for_runs()
     told: dict[str, Any] = client.get(f"/api/v1/runs/{run}").json()
     return told
 
 
-def test_a_run_streams_its_events_in_order_and_ends_with_the_answer(http: httpx2.Client) -> None:
-    seen = events(http, asked(http))
+def test_run_stream_has_its_events_in_order_and_ends_with_the_answer(http: httpx2.Client) -> None:
+    seen = read_stream(http, start_run(http))
     assert [number for number, _, _ in seen] == list(range(1, len(seen) + 1))
     names = [name for _, name, _ in seen]
     assert names[0] == "run.started"
@@ -35,18 +35,18 @@ def test_a_run_streams_its_events_in_order_and_ends_with_the_answer(http: httpx2
     assert all(name == data["type"] for _, name, data in seen)
 
 
-def test_a_client_that_lost_the_stream_reads_on_from_the_last_event(http: httpx2.Client) -> None:
-    run = asked(http)
-    whole = events(http, run)
-    assert events(http, run, **{"Last-Event-ID": "3"}) == whole[3:]
-    assert events(http, run, **{"Last-Event-ID": str(len(whole))}) == []
+def test_stream_resumes_after_last_event_id(http: httpx2.Client) -> None:
+    run = start_run(http)
+    whole = read_stream(http, run)
+    assert read_stream(http, run, **{"Last-Event-ID": "3"}) == whole[3:]
+    assert read_stream(http, run, **{"Last-Event-ID": str(len(whole))}) == []
 
 
 def test_the_answer_bears_its_citations_and_their_quotes_are_in_the_passages(
     http: httpx2.Client,
 ) -> None:
-    run = asked(http)
-    events(http, run)
+    run = start_run(http)
+    read_stream(http, run)
     told = http.get(f"/api/v1/runs/{run}").json()
     assert told["status"] == "finished"
     assert told["grounding"] == "grounded"
@@ -58,23 +58,23 @@ def test_the_answer_bears_its_citations_and_their_quotes_are_in_the_passages(
     assert told["answer"]["text"][begin:stop] == "Adrenaline is given first."
 
 
-def test_a_reload_after_a_restart_shows_the_same_to_the_last_byte(home: Path) -> None:
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
-        run = asked(client)
-        stream = events(client, run)
+def test_run_is_served_byte_for_byte_the_same_after_a_restart(home: Path) -> None:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
+        run = start_run(client)
+        stream = read_stream(client, run)
         before = ended(place, client, run)
         assert before["status"] == "finished"
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         after = client.get(f"/api/v1/runs/{run}").json()
-        assert events(client, run) == stream
+        assert read_stream(client, run) == stream
     seconds = {"seconds"}  # with or without the time in which it was put away
     assert {k: v for k, v in after.items() if k not in seconds} == {
         k: v for k, v in before.items() if k not in seconds
     }
 
 
-def test_what_was_streamed_is_what_was_kept(place: Place, http: httpx2.Client) -> None:
-    run = asked(http)
+def test_streamed_events_equal_the_stored_log(place: ServedOsler, http: httpx2.Client) -> None:
+    run = start_run(http)
     with http.stream("GET", f"/api/v1/runs/{run}/events") as reply:
         frames = "\n".join(reply.iter_lines()).split("\n\n")
     # `run.queued`, which stands outside the numbers, is no event of the run.
@@ -87,29 +87,29 @@ def test_what_was_streamed_is_what_was_kept(place: Place, http: httpx2.Client) -
 
 
 def test_cancelling_stops_the_model_call_within_a_second(home: Path) -> None:
-    model = Speaks(gate=Gate())
-    with serving(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
-        run = asked(client)
+    model = FixedModel(gate=AwaitableEvent())
+    with serve_osler(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
+        run = start_run(client)
         assert model.called.wait(20)
         began = time.monotonic()
         told = client.post(f"/api/v1/runs/{run}/cancel").json()
         assert time.monotonic() - began < 1
         assert (told["status"], told["error"]["code"]) == ("cancelled", "cancelled")
         assert model.stopped == 1
-        assert events(client, run)[-1][1] == "run.cancelled"
+        assert read_stream(client, run)[-1][1] == "run.cancelled"
         again = client.post(f"/api/v1/runs/{run}/cancel").json()
         assert again == told
 
 
-def test_who_watches_a_run_that_waits_for_its_turn_is_told_so_outside_the_numbers(
+def test_queued_run_streams_an_unnumbered_run_queued_event(
     home: Path,
 ) -> None:
-    model = Speaks(gate=Gate())
+    model = FixedModel(gate=AwaitableEvent())
     with (
-        serving(home, model=model, serve={"runs": 1}) as place,
+        serve_osler(home, model=model, serve={"runs": 1}) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
-        first, second = asked(client), asked(client)
+        first, second = start_run(client), start_run(client)
         with client.stream("GET", f"/api/v1/runs/{second}/events") as reply:
             lines = reply.iter_lines()
             assert next(lines) == "event: run.queued"
@@ -119,38 +119,38 @@ def test_who_watches_a_run_that_waits_for_its_turn_is_told_so_outside_the_number
             model.gate.set()
             numbers = [line for line in lines if line.startswith("id: ")]
         assert numbers[0] == "id: 1"
-        assert events(client, second)[0][1] == "run.started"
+        assert read_stream(client, second)[0][1] == "run.started"
 
 
 def test_a_cancelled_run_is_still_told_after_a_restart(home: Path) -> None:
-    model = Speaks(gate=Gate())
-    with serving(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
-        run = asked(client)
+    model = FixedModel(gate=AwaitableEvent())
+    with serve_osler(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
+        run = start_run(client)
         assert model.called.wait(20)
         told = client.post(f"/api/v1/runs/{run}/cancel").json()
-        stream = events(client, run)
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+        stream = read_stream(client, run)
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         after = client.get(f"/api/v1/runs/{run}").json()
         assert (after["status"], after["error"]) == (told["status"], told["error"])
         assert after["question"] == "What is given first?"
-        assert events(client, run) == stream
+        assert read_stream(client, run) == stream
 
 
-def test_a_run_over_its_time_fails_and_says_so(home: Path) -> None:
-    model = Speaks(gate=Gate())
+def test_run_over_its_time_limit_fails_with_timeout(home: Path) -> None:
+    model = FixedModel(gate=AwaitableEvent())
     with (
-        serving(home, model=model, serve={"run_seconds": 0.1}) as place,
+        serve_osler(home, model=model, serve={"run_seconds": 0.1}) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
-        told = ended(place, client, asked(client))
+        told = ended(place, client, start_run(client))
         assert told["status"] == "failed"
         assert told["error"] == {"code": "timeout", "detail": "over 0.1 seconds"}
         assert model.stopped == 1
 
 
-def test_a_server_that_died_leaves_a_run_that_says_it_was_interrupted(home: Path) -> None:
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
-        run = asked(client)
+def test_run_of_a_server_that_died_is_told_as_interrupted(home: Path) -> None:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
+        run = start_run(client)
         assert ended(place, client, run)["status"] == "finished"
         place.site.ledger._db.execute("UPDATE run SET status = 'running' WHERE id = ?", (run,))
         place.site.ledger._db.execute(
@@ -158,13 +158,13 @@ def test_a_server_that_died_leaves_a_run_that_says_it_was_interrupted(home: Path
             " 'running', strategy, question, '', '', '' FROM run WHERE id = ?",
             (run,),
         )
-    with serving(home) as place, httpx2.Client(base_url=place.url) as client:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         told = client.get("/api/v1/runs/20200101-000000-000000000000").json()
         assert (told["status"], told["error"]["detail"]) == ("interrupted", "the server stopped")
 
 
 def test_runs_are_listed_newest_first_and_in_pages(http: httpx2.Client) -> None:
-    made = [asked(http) for _ in range(3)]
+    made = [start_run(http) for _ in range(3)]
     first = http.get("/api/v1/runs", params={"limit": 2}).json()
     rest = http.get("/api/v1/runs", params={"limit": 2, "before": first["next"]}).json()
     ids = [run["run_id"] for run in (*first["runs"], *rest["runs"])]
@@ -173,25 +173,25 @@ def test_runs_are_listed_newest_first_and_in_pages(http: httpx2.Client) -> None:
 
 
 def test_a_run_may_choose_its_strategy_and_its_limits(http: httpx2.Client) -> None:
-    run = asked(http, strategy="direct", limits={"calls": 1}, seed=7)
-    started = events(http, run)[0][2]
+    run = start_run(http, strategy="direct", limits={"calls": 1}, seed=7)
+    started = read_stream(http, run)[0][2]
     assert started["strategy"] == "direct"
     assert (started["budget"]["calls"], started["seed"]) == (1, 7)
 
 
 def test_a_limit_narrows_the_server_s_and_never_widens_it(home: Path) -> None:
     with (
-        serving(home, budget={"calls": 2, "searches": 5}) as place,
+        serve_osler(home, budget={"calls": 2, "searches": 5}) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
-        run = asked(client, limits={"calls": 100, "searches": 3})
-        budget = events(client, run)[0][2]["budget"]
+        run = start_run(client, limits={"calls": 100, "searches": 3})
+        budget = read_stream(client, run)[0][2]["budget"]
         assert (budget["calls"], budget["searches"]) == (2, 3)
 
 
-def test_what_a_question_brings_in_stays_text_in_the_report(http: httpx2.Client) -> None:
-    run = asked(http, HOSTILE)
-    events(http, run)
+def test_markup_in_a_question_is_escaped_in_the_report(http: httpx2.Client) -> None:
+    run = start_run(http, HOSTILE)
+    read_stream(http, run)
     reply = http.get(f"/runs/{run}/report.html")
     assert reply.status_code == 200
     assert "<script" not in reply.text
@@ -208,11 +208,11 @@ def test_a_run_that_is_not_there_is_404_at_every_route(http: httpx2.Client, id: 
         assert reply.headers["content-type"] == "application/problem+json"
 
 
-async def test_two_hundred_runs_at_once_lose_reorder_and_double_nothing(home: Path) -> None:
+async def test_concurrent_runs_lose_reorder_and_double_no_event(home: Path) -> None:
     limits = {"runs": 200, "caller_runs": 400}
     bounds = httpx2.Limits(max_connections=400)
-    gate = Gate()
-    with serving(home, model=Speaks(gate=gate), serve=limits) as place:
+    gate = AwaitableEvent()
+    with serve_osler(home, model=FixedModel(gate=gate), serve=limits) as place:
         async with httpx2.AsyncClient(base_url=place.url, timeout=60, limits=bounds) as client:
             runs = await asyncio.gather(*(begun(client, n) for n in range(200)))
             assert place.site.desk.unfinished == 200
@@ -235,13 +235,13 @@ async def streamed(client: httpx2.AsyncClient, run: str) -> list[tuple[int, str,
     return [(int(id[4:]), name[7:], json.loads(data[6:])) for id, name, data in blocks]
 
 
-def test_a_stream_that_is_silent_says_that_it_lives(home: Path) -> None:
-    gate = Gate()
+def test_silent_stream_sends_pings(home: Path) -> None:
+    gate = AwaitableEvent()
     with (
-        serving(home, model=Speaks(gate=gate), serve={"ping_seconds": 0.02}) as place,
+        serve_osler(home, model=FixedModel(gate=gate), serve={"ping_seconds": 0.02}) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
-        run = asked(client)
+        run = start_run(client)
         with client.stream("GET", f"/api/v1/runs/{run}/events") as reply:
             for line in reply.iter_lines():
                 if line == ": ping":

@@ -11,7 +11,7 @@ import pytest
 
 from osler.errors import BadConfig
 from osler.serve import otel
-from osler.testing.served import asked, events, serving
+from osler.testing.served import read_stream, serve_osler, start_run
 
 pytest.importorskip("opentelemetry.sdk")
 
@@ -26,10 +26,10 @@ def spans_of(home: Path, *, content: bool, **sections: Any) -> list[Any]:
 
     kept, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(kept))
-    watch = otel.Spans(provider.get_tracer("osler"), content=content)
-    with serving(home, **sections) as place, httpx2.Client(base_url=place.url) as client:
+    watch = otel.RunSpans(provider.get_tracer("osler"), content=content)
+    with serve_osler(home, **sections) as place, httpx2.Client(base_url=place.url) as client:
         place.site.desk._watchers += (watch,)
-        events(client, asked(client, QUESTION))
+        read_stream(client, start_run(client, QUESTION))
     return list(kept.get_finished_spans())
 
 
@@ -66,18 +66,18 @@ def test_with_content_the_question_and_the_answer_are_told(home: Path) -> None:
 
 
 def test_a_run_that_fails_ends_its_span_as_an_error(home: Path) -> None:
-    from osler.testing.served import Speaks
-    from osler.testing.waiting import Gate
+    from osler.testing.served import FixedModel
+    from osler.testing.waiting import AwaitableEvent
 
     limits = {"run_seconds": 0.2}
-    run = spans_of(home, content=False, model=Speaks(gate=Gate()), serve=limits)[-1]
+    run = spans_of(home, content=False, model=FixedModel(gate=AwaitableEvent()), serve=limits)[-1]
     assert run.attributes["osler.status"] == "failed"
     assert run.status.description == "timeout"
 
 
 def test_without_an_endpoint_nothing_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(otel.ENDPOINT, raising=False)
-    assert otel.watchers() == ()
+    assert otel.make_watchers() == ()
 
 
 def test_an_endpoint_without_an_exporter_says_what_to_install(
@@ -88,5 +88,5 @@ def test_an_endpoint_without_an_exporter_says_what_to_install(
         __import__("sys").modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None
     )
     with pytest.raises(BadConfig) as refused:
-        otel.watchers()
+        otel.make_watchers()
     assert refused.value.fix == 'pip install "osler[otel]"'

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, MalformedSource
-from osler.sources.discover import FoundFile, FoundFolder, discover, fingerprint, read
-from osler.sources.formats import FOLDER_PARSERS, PARSERS, by_name, containers, sniff
+from osler.sources.discover import FoundFile, FoundFolder, discover, hash_tree, read_records
+from osler.sources.formats import FOLDER_PARSERS, PARSERS, by_name, containers, sniff_file
 from osler.sources.records import Document, Drop, Record, SourceFile
 
 NOTE = b"# Gout\n\nA joint disease.\n"
@@ -25,7 +25,7 @@ MEDLINE = b"PMID- 1\nTI  - Title.\nAB  - Text.\n\nPMID- 2\nAB  - Text.\n"
 def records(*paths: Path, fmt: str | None = None) -> list[Record]:
     found: list[Record] = []
     for item in discover(paths, fmt=fmt):
-        found += [item] if isinstance(item, Drop) else read(item)
+        found += [item] if isinstance(item, Drop) else read_records(item)
     return found
 
 
@@ -80,7 +80,7 @@ def test_a_file_of_no_known_format_is_a_drop(tmp_path: Path) -> None:
     assert drops(tmp_path / "judged.csv")[0].where.endswith("/judged.csv")
 
 
-def test_hidden_files_links_and_papers_about_the_folder_are_passed_over_aloud(
+def test_hidden_files_links_licences_and_pipes_are_drops_with_their_reason(
     tmp_path: Path,
 ) -> None:
     outside = tmp_path / "outside.md"
@@ -107,7 +107,7 @@ def test_a_path_that_does_not_exist_is_an_error_at_once(tmp_path: Path) -> None:
     with pytest.raises(MalformedSource, match=r"does not exist; check the path"):
         discover([tmp_path / "nowhere"])
     with pytest.raises(MalformedSource):
-        fingerprint(tmp_path / "nowhere")
+        hash_tree(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_truncated_gzip_is_named_and_the_others_go_on(tmp_path: Path, cut: int
 
 
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.xml.bz2", "a.tar", "a.tar.gz", "a.tgz", "a.zip"])
-def test_a_container_of_garbage_is_a_drop(tmp_path: Path, name: str) -> None:
+def test_corrupt_container_is_a_drop(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"garbage" * 200)
 
     assert drops(tmp_path) == [Drop(f"{tmp_path.name}/{name}", "truncated or damaged")]
@@ -180,7 +180,7 @@ def test_members_of_a_zip_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../evil.md", "/etc/evil.md", "a/../../evil.md", "C:\\evil.md"])
-def test_a_name_that_leads_out_of_the_archive_is_refused(tmp_path: Path, name: str) -> None:
+def test_archive_path_traversal_is_refused(tmp_path: Path, name: str) -> None:
     tar = tar_of(tmp_path / "a.tar", {name: NOTE, "good.md": NOTE}, "w")
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr(name, NOTE)
@@ -191,7 +191,7 @@ def test_a_name_that_leads_out_of_the_archive_is_refused(tmp_path: Path, name: s
         assert titles(path) == ["Gout"]
 
 
-def test_links_and_devices_in_an_archive_are_refused(tmp_path: Path) -> None:
+def test_archive_links_and_devices_are_refused(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "a.tar", "w") as archive:
         for name, kind in (
             ("s.md", tarfile.SYMTYPE),
@@ -210,7 +210,7 @@ def test_links_and_devices_in_an_archive_are_refused(tmp_path: Path) -> None:
     assert len(drops(tmp_path)) == 4
 
 
-def test_an_archive_in_an_archive_is_refused(tmp_path: Path) -> None:
+def test_nested_archive_is_refused(tmp_path: Path) -> None:
     inner = tar_of(tmp_path / "inner.tar", {"a.md": NOTE}, "w").read_bytes()
     path = tar_of(
         tmp_path / "outer.tar", {"inner.tar": inner, "LICENSE": b"x", "._a.md": b"x"}, "w"
@@ -223,9 +223,7 @@ def test_an_archive_in_an_archive_is_refused(tmp_path: Path) -> None:
     ]
 
 
-def test_what_swells_beyond_reason_is_a_bomb(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_archive_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(containers, "_ALWAYS_ALLOWED", 100_000)
     bomb = b"# A\n\n" + b"0" * 10_000_000
     (tmp_path / "a.md.gz").write_bytes(gzip.compress(bomb))
@@ -251,8 +249,10 @@ def test_a_folder_of_umls_tables_is_one_unit_however_it_is_named(tmp_path: Path)
         (found,) = discover([path])
         assert isinstance(found, FoundFolder)
         assert found.parser.name == "umls-rrf"
-        assert [record.id for record in read(found) if isinstance(record, Document)] == ["C1"]
-    assert fingerprint(meta) == fingerprint(meta / "MRCONSO.RRF")
+        assert [record.id for record in read_records(found) if isinstance(record, Document)] == [
+            "C1"
+        ]
+    assert hash_tree(meta) == hash_tree(meta / "MRCONSO.RRF")
 
 
 def test_a_named_format_is_used_instead_of_sniffing(tmp_path: Path) -> None:
@@ -292,30 +292,30 @@ def test_every_parser_is_found_by_its_name() -> None:
     assert all(by_name(parser.name) is parser for parser in FOLDER_PARSERS)
 
 
-def test_nothing_is_sniffed_in_nothing() -> None:
-    assert sniff("", b"") is None
-    assert sniff("a", b"\0" * 4096) is None
+def test_empty_or_zero_bytes_have_no_sniffed_format() -> None:
+    assert sniff_file("", b"") is None
+    assert sniff_file("a", b"\0" * 4096) is None
 
 
 def test_the_fingerprint_of_a_file_is_the_hash_of_its_bytes(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_bytes(NOTE)
 
-    assert fingerprint(path) == hashlib.sha256(NOTE).hexdigest()
+    assert hash_tree(path) == hashlib.sha256(NOTE).hexdigest()
 
 
 def test_the_fingerprint_of_a_folder_changes_with_any_name_or_byte(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x.md").write_bytes(NOTE)
-    seen = {fingerprint(tmp_path)}
+    seen = {hash_tree(tmp_path)}
 
-    assert fingerprint(tmp_path) in seen
+    assert hash_tree(tmp_path) in seen
     (tmp_path / "a" / "x.md").write_bytes(NOTE + b" ")
-    seen.add(fingerprint(tmp_path))
+    seen.add(hash_tree(tmp_path))
     (tmp_path / "a" / "x.md").rename(tmp_path / "a" / "y.md")
-    seen.add(fingerprint(tmp_path))
+    seen.add(hash_tree(tmp_path))
     (tmp_path / "z.md").write_bytes(b"")
-    seen.add(fingerprint(tmp_path))
+    seen.add(hash_tree(tmp_path))
 
     assert len(seen) == 4
 
@@ -329,4 +329,4 @@ def test_a_file_whose_name_is_not_text_is_reported_in_text(tmp_path: Path) -> No
 
     assert [drop.reason for drop in found] == ["name is not text"] * 2
     assert all(drop.where.encode("utf-8") and "\n" not in drop.where for drop in found)
-    assert len(fingerprint(tmp_path)) == 64
+    assert len(hash_tree(tmp_path)) == 64

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 
 from osler.kb.base import KnowledgeBase
+from osler.sources.catalogue import EMR
 from osler.sources.formats.clif import Clif
-from osler.sources.formats.cohort import TablesOfPatients
+from osler.sources.formats.cohort import PatientTables
 from osler.sources.formats.eicu import Eicu
 from osler.sources.formats.mimic import Mimic
 from osler.sources.formats.mimic_ed import MimicEd
 from osler.sources.formats.omop import Omop
 from osler.sources.formats.synthea import Synthea
-from osler.sources.patients.codes import System
-from osler.sources.patients.patient import Kind, Patient
+from osler.sources.patients.codes import CodeSystem
+from osler.sources.patients.patient import FactKind, Patient
 from osler.sources.patients.patient_document import document_of, profile_of
 from osler.sources.patients.similar import Cohort
-from osler.types import EMR
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "D_emr"
 
@@ -40,8 +40,8 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def read(reader: TablesOfPatients, place: str) -> list[Patient]:
-    return [each for each in reader.patients(there(place)) if isinstance(each, Patient)]
+def read(reader: PatientTables, place: str) -> list[Patient]:
+    return [each for each in reader.read_patients(there(place)) if isinstance(each, Patient)]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def read(reader: TablesOfPatients, place: str) -> list[Patient]:
     ],
 )
 def test_every_patient_and_every_encounter_is_read(
-    reader: TablesOfPatients, place: str, patients: int, encounters: int
+    reader: PatientTables, place: str, patients: int, encounters: int
 ) -> None:
     found = read(reader, place)
 
@@ -80,7 +80,7 @@ def test_of_mimic_3_every_coded_diagnosis_comes_through() -> None:
         fact
         for each in read(Mimic(), "mimic3_demo")
         for fact in each.facts
-        if fact.kind is Kind.DIAGNOSIS
+        if fact.kind is FactKind.DIAGNOSIS
     ]
 
     assert len(table) == 815
@@ -116,10 +116,10 @@ def test_omop_s_codes_are_those_of_the_tables_that_were_rebuilt_from_it() -> Non
     theirs = {(r["icd_code"], r["icd_version"]) for r in rebuilt if r["icd_code"][0] not in "EV"}
 
     ours = {
-        (code.value.replace(".", ""), "9" if code.system is System.ICD9 else "10")
+        (code.value.replace(".", ""), "9" if code.system is CodeSystem.ICD9 else "10")
         for each in read(Omop(), "mimic4_demo_omop")
         for code in each.diagnoses
-        if code.system in (System.ICD9, System.ICD10) and code.value[0] not in "EV"
+        if code.system in (CodeSystem.ICD9, CodeSystem.ICD10) and code.value[0] not in "EV"
     }
 
     assert len(ours) > 400
@@ -192,6 +192,6 @@ def test_real_patients_find_themselves_first() -> None:
     cohort = Cohort(profiles)
 
     for profile in profiles:
-        best = cohort.nearest(profile, k=3)
+        best = cohort.find_nearest(profile, k=3)
         assert (best[0].id, best[0].score) == (profile.id, 1.0)
         assert all(0 < each.score < 1 for each in best[1:])

@@ -18,8 +18,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from osler.kb.ingest.chunk import passages
-from osler.sources.discover import discover, read
+from osler.kb.ingest.chunk import document_passages
+from osler.sources.discover import discover, read_records
 from osler.sources.records import Document, Drop
 
 TESTS, DOUBLE = "test questions or judgements, not evidence", "double in the file"
@@ -51,7 +51,7 @@ def take(place: str) -> Taken:
             taken.drops.append(found)
             continue
         taken.files[found.parser.name] += 1
-        for record in read(found):
+        for record in read_records(found):
             if isinstance(record, Document):
                 taken.documents.append(record)
             elif isinstance(record, Drop):
@@ -288,7 +288,7 @@ def test_mimic_tables_give_a_document_for_each_subject(
 def test_of_all_test_data_nothing_is_lost_between_parser_and_passage() -> None:
     for place in ("B_corpora/guidelines", "B_corpora/textbooks", "B_corpora/zh", "D_emr"):
         for document in take(place).documents:
-            cut = "".join(p.text for p in passages(document, "book"))
+            cut = "".join(p.text for p in document_passages(document, "book"))
             whole = "".join(section.text for section in document.sections)
             assert "".join(cut.split()) == "".join(whole.split())
-            assert all(len(p.text) <= 1000 for p in passages(document, "book"))
+            assert all(len(p.text) <= 1000 for p in document_passages(document, "book"))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun, MalformedOutput
-from osler.testing.waiting import Meeting
+from osler.testing.waiting import TaskBarrier
 from osler.train import journal
-from osler.train.journal import Job, Stage, Tally, agreed
+from osler.train.journal import DoneItems, JobStage, StageJob, require_agreement
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,14 @@ class Doubled:
     value: int
 
 
-def stage(folder: Path) -> Stage[Doubled]:
-    return Stage(folder, "doubled", Doubled, lambda one: one.name)
+def stage(folder: Path) -> JobStage[Doubled]:
+    return JobStage(folder, "doubled", Doubled, lambda one: one.name)
 
 
 class Doubler:
     def __init__(self, failing: str = "") -> None:
         self.failing, self.did = failing, list[str]()
-        self.meeting = Meeting(1)
+        self.meeting = TaskBarrier(1)
 
     async def __call__(self, item: str) -> Doubled:
         self.did.append(item)
@@ -36,14 +36,14 @@ class Doubler:
         return Doubled(item, 2 * int(item))
 
 
-def job(folder: Path, doubler: Doubler, jobs: int = 1) -> Job[str, Doubled]:
-    return Job(stage(folder), doubler, lambda item: item, jobs)
+def job(folder: Path, doubler: Doubler, jobs: int = 1) -> StageJob[str, Doubled]:
+    return StageJob(stage(folder), doubler, lambda item: item, jobs)
 
 
 ITEMS = [str(n) for n in range(20)]
 
 
-def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+def test_journal_does_not_repeat_finished_items(tmp_path: Path) -> None:
     first, second = Doubler(), Doubler()
     asyncio.run(job(tmp_path, first, jobs=3).run(ITEMS[:11]))
     asyncio.run(job(tmp_path, second).run(ITEMS))
@@ -57,7 +57,7 @@ def test_several_at_one_folder_share_the_work(tmp_path: Path) -> None:
     doublers = [Doubler(), Doubler()]
 
     async def both() -> None:
-        doublers[0].meeting = doublers[1].meeting = Meeting(2)
+        doublers[0].meeting = doublers[1].meeting = TaskBarrier(2)
         await asyncio.gather(*(job(tmp_path, doubler).run(ITEMS) for doubler in doublers))
 
     asyncio.run(both())
@@ -69,11 +69,11 @@ def test_a_failure_is_noted_the_rest_goes_on_and_next_time_it_is_tried_again(
     tmp_path: Path,
 ) -> None:
     asyncio.run(job(tmp_path, Doubler("3 5")).run(ITEMS))
-    assert stage(tmp_path).failed().keys() == {"3", "5"}
-    assert "expected a number" in stage(tmp_path).failed()["3"]
+    assert stage(tmp_path).failed_reasons().keys() == {"3", "5"}
+    assert "expected a number" in stage(tmp_path).failed_reasons()["3"]
     again = Doubler()
     asyncio.run(job(tmp_path, again).run(ITEMS))
-    assert (sorted(again.did), stage(tmp_path).failed()) == (["3", "5"], {})
+    assert (sorted(again.did), stage(tmp_path).failed_reasons()) == (["3", "5"], {})
 
 
 def test_where_nothing_succeeds_any_more_the_job_stops_and_says_why(
@@ -84,12 +84,12 @@ def test_where_nothing_succeeds_any_more_the_job_stops_and_says_why(
         asyncio.run(job(tmp_path, Doubler(" ".join(ITEMS))).run(ITEMS))
 
 
-def test_half_a_line_is_no_result(tmp_path: Path) -> None:
+def test_truncated_last_journal_line_is_no_result(tmp_path: Path) -> None:
     asyncio.run(job(tmp_path, Doubler()).run(ITEMS[:2]))
     (path,) = tmp_path.glob("doubled-*.jsonl")
     path.write_bytes(path.read_bytes()[:-5])
     assert [one.name for one in stage(tmp_path).results()] == ["0"]
-    assert Tally(tmp_path, "doubled").refreshed() == {"0"}
+    assert DoneItems(tmp_path, "doubled").refresh_done() == {"0"}
 
 
 def test_a_damaged_line_names_its_file(tmp_path: Path) -> None:
@@ -103,15 +103,15 @@ def test_a_damaged_line_names_its_file(tmp_path: Path) -> None:
 
 def test_a_key_with_quotes_and_the_separator_in_it_reads_back(tmp_path: Path) -> None:
     hostile = 'a","value":{"b'
-    line = stage(tmp_path).line(Doubled(hostile, 1))
+    line = stage(tmp_path).result_line(Doubled(hostile, 1))
     (tmp_path / "doubled-a.jsonl").write_bytes(line)
     assert json.loads(line)["key"] == hostile
     assert [one.name for one in stage(tmp_path).results()] == [hostile]
 
 
 def test_a_folder_keeps_how_it_was_made(tmp_path: Path) -> None:
-    agreed(tmp_path / "new", "explored", {"seed": 0, "k": 10})
-    agreed(tmp_path / "new", "explored", {"seed": 0, "k": 10})
+    require_agreement(tmp_path / "new", "explored", {"seed": 0, "k": 10})
+    require_agreement(tmp_path / "new", "explored", {"seed": 0, "k": 10})
     with pytest.raises(BadRun, match="seed 0, now 1"):
-        agreed(tmp_path / "new", "explored", {"seed": 1, "k": 10})
+        require_agreement(tmp_path / "new", "explored", {"seed": 1, "k": 10})
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["explored.json"]

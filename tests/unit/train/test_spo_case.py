@@ -6,7 +6,7 @@ import pytest
 
 from osler.errors import BadQuestion
 from osler.evaluate.sample import Gold, Sample
-from osler.train.spo.case import Case, of_part, part_of, read_cases, to_line
+from osler.train.spo.case import TrainingCase, of_part, part_of, read_cases, to_line
 from osler.types import Question
 
 LINES = """\
@@ -70,6 +70,6 @@ def test_the_parts_have_about_their_shares_and_depend_on_the_seed() -> None:
 
 
 def test_all_is_every_case() -> None:
-    cases = [Case(Sample("t", "long", Question(str(n), f"q{n}"), Gold())) for n in range(9)]
+    cases = [TrainingCase(Sample("t", "long", Question(str(n), f"q{n}"), Gold())) for n in range(9)]
     split = [of_part(cases, part) for part in ("train", "held-out")]
     assert sorted(c.key for part in split for c in part) == [c.key for c in of_part(cases, "all")]

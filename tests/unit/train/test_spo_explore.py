@@ -8,18 +8,18 @@ import pytest
 from osler.errors import MalformedOutput, SourceUnavailable
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import Offer
+from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import Query
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler.train.spo.case import Case
-from osler.train.spo.explore import Expert, Exploration
-from osler.train.spo.wording import Wording, cut, terms_in_words
+from osler.train.spo.case import TrainingCase
+from osler.train.spo.explore import ExpertExplorer, Exploration
+from osler.train.spo.wording import QuestionWords, cut_words, terms_in_words
 from osler.types import Hit, Passage, Question
 
 PASSAGE = Passage("book:d1#0", "Adrenaline is given first.", "book", "Anaphylaxis")
-OFFERS = (Offer("book"), Offer("graph"))
-CASE = Case(Sample("t", "long", Question("q", "Which drug treats anaphylaxis?"), Gold()))
+OFFERS = (SourceDescription("book"), SourceDescription("graph"))
+CASE = TrainingCase(Sample("t", "long", Question("q", "Which drug treats anaphylaxis?"), Gold()))
 REPLY = (
     "<book> anaphylaxis treatment ; adrenaline dose ; a ; b ; c ; d ; e </book>\n"
     "<graph> Anaphylaxis , treated by </graph>"
@@ -33,7 +33,7 @@ def rarity(terms: Sequence[str]) -> Mapping[str, float]:
 def exploration(model: ScriptedModel, book: object = None) -> Exploration:
     found = ScriptedRetriever({"adrenaline": [PASSAGE], "anaphylaxis": [PASSAGE]})
     sources = {"book": book or found, "graph": ScriptedRetriever({})}
-    return Exploration(Expert(Speaker(model, "planner")), OFFERS, PlannedRetriever(sources))  # type: ignore[arg-type]
+    return Exploration(ExpertExplorer(Speaker(model, "planner")), OFFERS, PlannedRetriever(sources))  # type: ignore[arg-type]
 
 
 def test_the_expert_is_asked_for_six_queries_a_source_and_each_is_searched() -> None:
@@ -74,7 +74,7 @@ def test_a_source_that_is_down_is_an_error_not_a_source_without_documents() -> N
 
 def queries(text: str, source: str = "guideline", count: int = 6) -> list[Query]:
     question = Question("q", text, language="zh" if "？" in text else "en")
-    made = Wording(rarity, count).queries(question, (Offer(source),), None)  # type: ignore[arg-type]
+    made = QuestionWords(rarity, count).queries(question, (SourceDescription(source),), None)  # type: ignore[arg-type]
     return asyncio.run(made)
 
 
@@ -112,5 +112,5 @@ def test_no_more_queries_than_wanted() -> None:
 
 
 def test_a_long_text_is_cut_at_a_word() -> None:
-    assert cut("alpha beta gamma", 11) == "alpha beta"
-    assert cut("肾上腺素" * 40, 10) == ("肾上腺素" * 40)[:10]
+    assert cut_words("alpha beta gamma", 11) == "alpha beta"
+    assert cut_words("肾上腺素" * 40, 10) == ("肾上腺素" * 40)[:10]

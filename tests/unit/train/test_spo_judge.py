@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.errors import CapabilityMissing, MalformedOutput
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.base import Sampling
@@ -13,45 +13,51 @@ from osler.llm.core.speaker import Speaker
 from osler.methods.omni.reader import Reader
 from osler.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 from osler.trace import Run
-from osler.train.spo.case import Case
-from osler.train.spo.economy import Load, at_most, plain
-from osler.train.spo.explore import Explored, Searched
+from osler.train.spo.case import TrainingCase
+from osler.train.spo.economy import JudgeLoad, at_most, plain_load
+from osler.train.spo.explore import ExploredCase, SearchedQuery
 from osler.train.spo.judge import (
-    Likely,
-    NoGold,
-    SaysSo,
-    Signal,
-    Verdict,
-    judged,
+    GoldMissing,
+    JudgingSignal,
+    LikelihoodJudge,
+    LLMJudge,
+    QueryVerdict,
+    judge_case,
 )
-from osler.train.spo.signals import Covers, Either, GoldDocuments, Improves, Reranks
+from osler.train.spo.signals import (
+    CoverageSignal,
+    FallbackSignal,
+    GoldDocuments,
+    ReaderGain,
+    RerankSignal,
+)
 from osler.train.spo.units import (
     Unit,
+    better_half,
     by_document,
     by_list,
     by_set,
-    half,
     numbers_grammar,
     read_numbers,
 )
 from osler.types import Question
 
 QUESTION = Question("q", "Which drug is given first?", ("adrenaline", "aspirin"))
-CASE = Case(Sample("t", "choice", QUESTION, Gold(("A",))), ("d1",))
+CASE = TrainingCase(Sample("t", "choice", QUESTION, Gold(("A",))), ("d1",))
 
 
-def explored(*found: Sequence[str], case: Case = CASE) -> Explored:
+def explored(*found: Sequence[str], case: TrainingCase = CASE) -> ExploredCase:
     """Queries of book; passages are named as "d1#0", and say their name."""
     queries = tuple(
-        Searched("book", f"query {n}", tuple(f"book:{id}" for id in ids))
+        SearchedQuery("book", f"query {n}", tuple(f"book:{id}" for id in ids))
         for n, ids in enumerate(found)
     )
     passages = {id: f"text of {id}" for query in queries for id in query.found}
-    return Explored(case, queries, passages)
+    return ExploredCase(case, queries, passages)
 
 
-def said(signal: Signal, over: Explored) -> list[bool | None]:
-    return [verdict.positive for verdict in asyncio.run(judged(signal, over)).verdicts]
+def said(signal: JudgingSignal, over: ExploredCase) -> list[bool | None]:
+    return [verdict.positive for verdict in asyncio.run(judge_case(signal, over)).verdicts]
 
 
 def speaker(model: ScriptedModel | KeyedModel | TextOnly) -> Speaker:
@@ -59,22 +65,22 @@ def speaker(model: ScriptedModel | KeyedModel | TextOnly) -> Speaker:
 
 
 def test_the_better_half_is_read_rounded_up() -> None:
-    assert [half("abcd"), half("abc"), half("a"), half("")] == [
+    assert [better_half("abcd"), better_half("abc"), better_half("a"), better_half("")] == [
         ("a", "b"), ("a", "b"), ("a",), ()
     ]  # fmt: skip
 
 
 def test_a_gold_document_in_the_better_half_makes_a_query_positive() -> None:
     over = explored(["d1#0", "d2#0"], ["d2#0", "d1#3"], [])
-    verdicts = asyncio.run(judged(GoldDocuments(), over)).verdicts
+    verdicts = asyncio.run(judge_case(GoldDocuments(), over)).verdicts
     assert [verdict.positive for verdict in verdicts] == [True, False, False]
     assert [verdict.score for verdict in verdicts] == [1.0, 0.6309, 0.0]  # 1 / log2(3)
 
 
 def test_without_gold_documents_there_is_no_such_verdict() -> None:
-    over = explored(["d1#0"], case=Case(CASE.sample))
-    with pytest.raises(NoGold, match="t/q names no gold documents"):
-        asyncio.run(judged(GoldDocuments(), over))
+    over = explored(["d1#0"], case=TrainingCase(CASE.sample))
+    with pytest.raises(GoldMissing, match="t/q names no gold documents"):
+        asyncio.run(judge_case(GoldDocuments(), over))
 
 
 def test_a_model_judges_each_document_once_those_first_that_decide_most() -> None:
@@ -82,7 +88,7 @@ def test_a_model_judges_each_document_once_those_first_that_decide_most() -> Non
     d3, which only the last query found, is all that is left."""
     over = explored(["d1#0", "d2#0", "x#0", "x#1"], ["d2#0", "y#0"], ["d2#0"], ["d3#0"])
     model = KeyedModel({"book:d2#0": ["<answer>yes</answer>"], "book:": ["<answer>no</answer>"]})
-    made = asyncio.run(judged(SaysSo(speaker(model), "document"), over))
+    made = asyncio.run(judge_case(LLMJudge(speaker(model), "document"), over))
     assert [verdict.positive for verdict in made.verdicts] == [True, True, True, False]
     assert model.asked == ["book:d2#0", "book:"]
     assert (made.asked, made.usage.calls) == (2, 2)
@@ -91,7 +97,7 @@ def test_a_model_judges_each_document_once_those_first_that_decide_most() -> Non
 def test_a_model_judges_a_set_once_however_its_documents_stand() -> None:
     over = explored(["a#0", "b#0", "x#0", "x#1"], ["b#0", "a#0", "y#0"], ["c#0"], [])
     model = ScriptedModel(["Both say so. <answer>yes</answer>", "<answer>no</answer>"])
-    signal = SaysSo(speaker(model), "set")
+    signal = LLMJudge(speaker(model), "set")
     assert said(signal, over) == [True, True, False, False]
     assert "text of book:a#0\n\ntext of book:b#0\n\nHint" in model.seen[0][-1].content
     model.finish()
@@ -99,20 +105,20 @@ def test_a_model_judges_a_set_once_however_its_documents_stand() -> None:
 
 def test_a_judge_that_cannot_be_read_says_neither() -> None:
     replies = ["perhaps"] * 3
-    assert said(SaysSo(speaker(ScriptedModel(replies)), "set"), explored(["a#0"])) == [None]
-    assert said(SaysSo(speaker(ScriptedModel(replies)), "document"), explored(["a#0"])) == [None]
+    assert said(LLMJudge(speaker(ScriptedModel(replies)), "set"), explored(["a#0"])) == [None]
+    assert said(LLMJudge(speaker(ScriptedModel(replies)), "document"), explored(["a#0"])) == [None]
 
 
 def test_a_document_that_cannot_be_read_does_not_hide_one_that_supports() -> None:
     over = explored(["a#0", "b#0", "x#0", "y#0"])
     model = ScriptedModel(["perhaps"] * 3 + ["<answer>yes</answer>"])
-    assert said(SaysSo(speaker(model), "document"), over) == [True]
+    assert said(LLMJudge(speaker(model), "document"), over) == [True]
 
 
 def test_all_prompts_of_a_case_begin_alike() -> None:
     """Up to the documents, so that a prefix cache reads question and gold answer once."""
     model = ScriptedModel(["<answer>no</answer>"] * 2)
-    said(SaysSo(speaker(model), "document"), explored(["a#0"], ["b#0"]))
+    said(LLMJudge(speaker(model), "document"), explored(["a#0"], ["b#0"]))
     first, second = (messages[-1].content for messages in model.seen)
     head = first.index("text of")
     assert first[:head] == second[:head]
@@ -121,21 +127,21 @@ def test_all_prompts_of_a_case_begin_alike() -> None:
 
 def test_a_likely_yes_is_a_yes() -> None:
     model = ScriptedModel([], scores={"yes": 0.6, "no": 0.2})
-    verdicts = asyncio.run(judged(Likely(speaker(model)), explored(["a#0"]))).verdicts
+    verdicts = asyncio.run(judge_case(LikelihoodJudge(speaker(model)), explored(["a#0"]))).verdicts
     assert verdicts[0].positive
     assert verdicts[0].score == pytest.approx(0.75)
-    assert said(Likely(speaker(model), least=0.8), explored(["a#0"])) == [False]
+    assert said(LikelihoodJudge(speaker(model), least=0.8), explored(["a#0"])) == [False]
 
 
 def test_a_model_without_probabilities_is_told_apart() -> None:
     with pytest.raises(CapabilityMissing, match="gives no log-probabilities"):
-        said(Likely(speaker(TextOnly(ScriptedModel([])))), explored(["a#0"]))
+        said(LikelihoodJudge(speaker(TextOnly(ScriptedModel([])))), explored(["a#0"]))
 
 
 def test_without_a_gold_answer_no_model_is_asked() -> None:
-    case = Case(Sample("t", "long", Question("q", "Why?"), Gold()))
-    with pytest.raises(NoGold, match="t/q has no gold answer"):
-        said(SaysSo(speaker(ScriptedModel([]))), explored(["a#0"], case=case))
+    case = TrainingCase(Sample("t", "long", Question("q", "Why?"), Gold()))
+    with pytest.raises(GoldMissing, match="t/q has no gold answer"):
+        said(LLMJudge(speaker(ScriptedModel([]))), explored(["a#0"], case=case))
 
 
 class Scores:
@@ -152,7 +158,7 @@ class Scores:
 def test_rafe_asks_for_a_rerank_score_over_the_threshold() -> None:
     scores = Scores(a=2.4, b=2.3)
     over = explored(["a#0", "x#0"], ["b#0"], ["a#0"], [])
-    verdicts = asyncio.run(judged(Reranks(scores, "m"), over)).verdicts
+    verdicts = asyncio.run(judge_case(RerankSignal(scores, "m"), over)).verdicts
     assert [v.positive for v in verdicts] == [True, False, True, False]
     assert [v.score for v in verdicts] == [2.4, 2.3, 2.4, None]
     assert scores.asked == [("Which drug is given first?\nA. adrenaline\nB. aspirin", 2)]
@@ -160,14 +166,17 @@ def test_rafe_asks_for_a_rerank_score_over_the_threshold() -> None:
 
 def test_a_covered_answer_is_a_positive() -> None:
     scores = Scores(a=0.6, b=0.4)
-    assert said(Covers(scores), explored(["a#0"], ["b#0"], [])) == [True, False, False]
+    assert said(CoverageSignal(scores), explored(["a#0"], ["b#0"], [])) == [True, False, False]
     assert scores.asked[0][0] == "A. adrenaline"
 
 
 def test_another_signal_stands_in_where_the_first_has_nothing_to_compare() -> None:
-    either = Either(GoldDocuments(), Covers(Scores(a=0.6)))
+    either = FallbackSignal(GoldDocuments(), CoverageSignal(Scores(a=0.6)))
     assert said(either, explored(["d1#0"], ["a#0"])) == [True, False]
-    assert said(either, explored(["d1#0"], ["a#0"], case=Case(CASE.sample))) == [False, True]
+    assert said(either, explored(["d1#0"], ["a#0"], case=TrainingCase(CASE.sample))) == [
+        False,
+        True,
+    ]
 
 
 def test_trainable_asks_whether_the_reader_gets_better() -> None:
@@ -179,8 +188,10 @@ def test_trainable_asks_whether_the_reader_gets_better() -> None:
             "Which drug": ["I think it is B. <answer>B</answer>"],
         }
     )
-    reader = Reader(model, Written(), Sampling(0.0, top=0))
-    verdicts = asyncio.run(judged(Improves(reader), explored(["d1#0"], ["d2#0"], ["d1#0"], [])))
+    reader = Reader(model, WrittenComposer(), Sampling(0.0, top=0))
+    verdicts = asyncio.run(
+        judge_case(ReaderGain(reader), explored(["d1#0"], ["d2#0"], ["d1#0"], []))
+    )
     assert [v.positive for v in verdicts.verdicts] == [True, False, True, False]
     assert [v.score for v in verdicts.verdicts] == [1.0, 0.0, 1.0, 0.0]
     assert verdicts.asked == 3
@@ -201,30 +212,30 @@ def test_both_units_agree_where_a_set_supports_exactly_if_one_of_its_documents_d
 
 def test_the_plain_recipe_reads_every_set_and_ours_every_document_at_most() -> None:
     over = explored(["a#0", "x#0"], ["a#0", "x#0"], ["b#0"], [])
-    assert plain(over, lambda text: 1) == Load(3, 3)
-    assert at_most(over, "set", lambda text: 1) == Load(2, 2)
-    assert at_most(over, "document", lambda text: 1) == Load(2, 2)
-    assert plain(over) + plain(over) == Load(6, 2 * plain(over).tokens)
+    assert plain_load(over, lambda text: 1) == JudgeLoad(3, 3)
+    assert at_most(over, "set", lambda text: 1) == JudgeLoad(2, 2)
+    assert at_most(over, "document", lambda text: 1) == JudgeLoad(2, 2)
+    assert plain_load(over) + plain_load(over) == JudgeLoad(6, 2 * plain_load(over).tokens)
 
 
 def test_a_judge_has_a_run_of_its_own() -> None:
     run = Run()
     found, asked = asyncio.run(GoldDocuments().judge(explored(["d1#0"]), run))
-    assert (found, asked) == ([Verdict("book", "query 0", True, 1.0)], 1)
+    assert (found, asked) == ([QueryVerdict("book", "query 0", True, 1.0)], 1)
 
 
 def test_a_list_of_documents_is_judged_at_once_and_each_by_itself() -> None:
     """Three queries found b: it stands first; x and y lie in the latter halves."""
     over = explored(["a#0", "b#0", "x#0", "y#0"], ["b#0"], ["c#0", "b#0", "x#0"], [])
     model = ScriptedModel(["The second says so. <answer>2</answer>"])
-    assert said(SaysSo(speaker(model)), over) == [True, False, False, False]
+    assert said(LLMJudge(speaker(model)), over) == [True, False, False, False]
     prompt = model.seen[0][-1].content
     assert "[1] text of book:b#0\n\n[2] text of book:a#0\n\n[3] text of book:c#0\n\nHint" in prompt
 
 
 def test_a_list_that_cannot_be_read_says_neither() -> None:
     model = ScriptedModel(["<answer>4</answer>"] * 3)
-    assert said(SaysSo(speaker(model)), explored(["a#0"], ["b#0"])) == [None, None]
+    assert said(LLMJudge(speaker(model)), explored(["a#0"], ["b#0"])) == [None, None]
 
 
 def test_lists_end_when_every_query_is_decided() -> None:
@@ -263,5 +274,5 @@ def test_what_names_no_document_is_malformed(reply: str) -> None:
 def test_the_grammar_allows_what_is_read() -> None:
     held = numbers_grammar(3, 100)
     for reply in ("<answer>1, 3</answer>", "<answer>none</answer>", "Why.\n<answer>2</answer>"):
-        assert held.begins(reply)
-    assert not held.begins("<answer>4")
+        assert held.accepts_prefix(reply)
+    assert not held.accepts_prefix("<answer>4")

@@ -9,33 +9,42 @@ import pytest
 
 from osler.errors import BadConfig, BadRun
 from osler.evaluate.sample import Gold, Sample
-from osler.methods.omni.describe import Offer
-from osler.methods.omni.plan import parse
-from osler.methods.omni.planners.trained import trained
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.plan import parse_source_plan
+from osler.methods.omni.planners.trained import trained_planner
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
 from osler.train import record
-from osler.train.ablations import ablation, names, variant
-from osler.train.card import card, keep_facts, write_card
-from osler.train.spo.agree import compared, read_people, verdicts
-from osler.train.spo.case import Case
-from osler.train.spo.judge import Judged, Verdict
-from osler.train.spo.recipe import Made, NothingToLearn, Recipe, dpo, facts, sft
+from osler.train.ablations import ablation_names, read_ablation, read_variant
+from osler.train.card import keep_facts, render_data_card, write_card
+from osler.train.spo.agree import compare_judges, read_people, read_verdicts
+from osler.train.spo.case import TrainingCase
+from osler.train.spo.judge import JudgedCase, QueryVerdict
+from osler.train.spo.recipe import (
+    NothingToLearn,
+    RecordRecipe,
+    RecordTally,
+    dpo_records,
+    recipe_facts,
+    sft_records,
+)
 from osler.types import Question
 
-OFFERS = (Offer("book"), Offer("research"), Offer("graph"))
-RECIPE = Recipe(OFFERS)
+OFFERS = (SourceDescription("book"), SourceDescription("research"), SourceDescription("graph"))
+RECIPE = RecordRecipe(OFFERS)
 
 
-def made_of(id: str = "q", task: str = "t", **found: str) -> Judged:
+def made_of(id: str = "q", task: str = "t", **found: str) -> JudgedCase:
     """`book="+a -b"` is a positive and a negative query."""
     question = Question(id, f"Which drug is {id}?", ("adrenaline", "aspirin"))
     said = tuple(
-        Verdict(source, word[1:].replace("_", " "), {"+": True, "-": False, "?": None}[word[0]])
+        QueryVerdict(
+            source, word[1:].replace("_", " "), {"+": True, "-": False, "?": None}[word[0]]
+        )
         for source, words in found.items()
         for word in words.split()
     )
-    return Judged(Case(Sample(task, "choice", question, Gold(("A",)))), said)
+    return JudgedCase(TrainingCase(Sample(task, "choice", question, Gold(("A",)))), said)
 
 
 BOTH = made_of("both", book="+a -b", graph="+Shock_,_drug")
@@ -44,24 +53,24 @@ BAD = made_of("bad", book="-a ?b")
 
 
 def test_a_positive_plan_is_shown_after_the_prompt_of_the_planner() -> None:
-    made = Made()
-    (shown,) = sft(RECIPE, [BOTH], made)
+    made = RecordTally()
+    (shown,) = sft_records(RECIPE, [BOTH], made)
     assert shown.completion == (
         "<book> a </book>\n\n<research></research>\n\n<graph> Shock , drug </graph>"
     )
     model = ScriptedModel([shown.completion])
-    planner = trained(model, OFFERS)
+    planner = trained_planner(model, OFFERS)
     plan = asyncio.run(planner.plan(BOTH.case.question, Run())).plan
     assert list(shown.messages) == list(model.seen[0])
-    assert parse(shown.completion, sources=RECIPE.names).plan == plan
+    assert parse_source_plan(shown.completion, sources=RECIPE.names).plan == plan
     assert (made.size.records, made.queries) == (1, {"book": 1, "graph": 1})
 
 
 def test_a_brief_prompt_is_what_the_planner_is_then_asked_and_a_fifth_of_the_words() -> None:
-    (full,) = sft(RECIPE, [BOTH], Made())
-    (shown,) = sft(replace(RECIPE, form="brief"), [BOTH], Made())
+    (full,) = sft_records(RECIPE, [BOTH], RecordTally())
+    (shown,) = sft_records(replace(RECIPE, form="brief"), [BOTH], RecordTally())
     model = ScriptedModel([shown.completion])
-    planner = trained(model, OFFERS, form="brief")
+    planner = trained_planner(model, OFFERS, form="brief")
     asyncio.run(planner.plan(BOTH.case.question, Run()))
     assert list(shown.messages) == list(model.seen[0])
     words = "Which drug is both? A. adrenaline B. aspirin # Sources book research graph"
@@ -71,33 +80,35 @@ def test_a_brief_prompt_is_what_the_planner_is_then_asked_and_a_fifth_of_the_wor
 
 
 def test_the_ablation_of_prompts_changes_prompt_and_choice_alone() -> None:
-    changed = {v.name: v.recipe(RECIPE, "sft") for v in ablation("prompts").variants}
+    changed = {v.name: v.recipe(RECIPE, "sft") for v in read_ablation("prompts").variants}
     assert changed["paper"] == RECIPE
     assert changed["brief-best"] == replace(RECIPE, form="brief", choice="best")
 
 
 def test_a_record_is_one_line_as_trainers_read_it(tmp_path: Path) -> None:
-    record.write(tmp_path, (one.line for one in sft(RECIPE, [BOTH, GOOD], Made())))
-    first, second = record.read(tmp_path)
+    record.write_records(
+        tmp_path, (one.line for one in sft_records(RECIPE, [BOTH, GOOD], RecordTally()))
+    )
+    first, second = record.read_records(tmp_path)
     assert list(first) == ["id", "messages", "completion", "meta"]
     assert [said["role"] for said in first["messages"]] == ["system", "user"]
     assert (record.kind_of(first), second["id"]) == ("sft", "t/good")
-    record.write(tmp_path, (one.line for one in dpo(RECIPE, [BOTH], Made())))
-    (pair,) = record.read(tmp_path)
+    record.write_records(tmp_path, (one.line for one in dpo_records(RECIPE, [BOTH], RecordTally())))
+    (pair,) = record.read_records(tmp_path)
     assert list(pair) == ["id", "messages", "chosen", "rejected", "meta"]
     assert pair["rejected"].startswith("<book> b </book>")
     assert [path.name for path in tmp_path.iterdir()] == ["data.jsonl"]
 
 
 def test_who_has_no_positive_makes_no_record_and_is_counted() -> None:
-    made = Made()
-    assert [one.id for one in sft(RECIPE, [BAD, GOOD, BOTH], made)] == ["t/good", "t/both"]
-    assert made.told == "1 × no query was judged positive (first t/bad)"
+    made = RecordTally()
+    assert [one.id for one in sft_records(RECIPE, [BAD, GOOD, BOTH], made)] == ["t/good", "t/both"]
+    assert made.summary == "1 × no query was judged positive (first t/bad)"
 
 
 def test_only_samples_with_both_plans_make_a_triple() -> None:
-    made = Made()
-    assert [one.id for one in dpo(RECIPE, [BAD, GOOD, BOTH], made)] == ["t/both"]
+    made = RecordTally()
+    assert [one.id for one in dpo_records(RECIPE, [BAD, GOOD, BOTH], made)] == ["t/both"]
     assert made.left_out == {"no query was judged positive": 1, "no query was judged negative": 1}
 
 
@@ -105,36 +116,36 @@ def test_an_empty_positive_set_is_told_with_what_to_do() -> None:
     with pytest.raises(
         NothingToLearn, match="none of 1 cases: 1 × no query was judged pos"
     ) as told:
-        list(sft(RECIPE, [BAD], Made()))
+        list(sft_records(RECIPE, [BAD], RecordTally()))
     assert "explore other queries" in told.value.fix
 
 
 def test_samples_without_negatives_are_told_with_what_to_do() -> None:
     with pytest.raises(NothingToLearn, match="no query was judged negative") as told:
-        list(dpo(RECIPE, [GOOD], Made()))
+        list(dpo_records(RECIPE, [GOOD], RecordTally()))
     assert told.value.fix.startswith("train SFT alone")
 
 
 def test_prompts_that_are_too_long_are_left_out_whole_and_never_cut() -> None:
-    made = Made()
+    made = RecordTally()
     tight = replace(RECIPE, longest=100)
     with pytest.raises(NothingToLearn, match="1 × longer than the limit") as told:
-        list(sft(tight, [GOOD], made))
+        list(sft_records(tight, [GOOD], made))
     assert told.value.fix == "raise --longest"
 
 
 def test_no_case_at_all_is_told() -> None:
     with pytest.raises(NothingToLearn, match="no case is left"):
-        list(sft(replace(RECIPE, without_tasks=("t",)), [GOOD], Made()))
+        list(sft_records(replace(RECIPE, without_tasks=("t",)), [GOOD], RecordTally()))
 
 
 def test_negative_plans_only_is_a_training_of_its_own() -> None:
-    (shown,) = sft(replace(RECIPE, learns="negative"), [BOTH], Made())
+    (shown,) = sft_records(replace(RECIPE, learns="negative"), [BOTH], RecordTally())
     assert shown.completion.startswith("<book> b </book>")
 
 
 def test_a_source_that_is_left_out_stands_neither_in_prompt_nor_in_plan() -> None:
-    (shown,) = sft(replace(RECIPE, without_sources=("book",)), [BOTH], Made())
+    (shown,) = sft_records(replace(RECIPE, without_sources=("book",)), [BOTH], RecordTally())
     assert "book" not in shown.messages[1].content
     assert shown.completion == "<research></research>\n\n<graph> Shock , drug </graph>"
 
@@ -142,16 +153,16 @@ def test_a_source_that_is_left_out_stands_neither_in_prompt_nor_in_plan() -> Non
 def test_a_smaller_share_is_a_part_of_a_larger() -> None:
     cases = [made_of(str(n), book="+a") for n in range(200)]
     shares = [
-        {one.id for one in sft(replace(RECIPE, ratio=ratio), cases, Made())}
+        {one.id for one in sft_records(replace(RECIPE, ratio=ratio), cases, RecordTally())}
         for ratio in (0.1, 0.5, 1.0)
     ]
     assert shares[0] < shares[1] < shares[2]
     assert (5 < len(shares[0]) < 40, len(shares[2])) == (True, 200)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", ablation_names())
 def test_every_ablation_reads_and_names_what_it_repeats(name: str) -> None:
-    found = ablation(name)
+    found = read_ablation(name)
     ours = {"prompts": "none: ours"}
     assert found.repeats.startswith(ours.get(name, "Omni-RAG "))
     for row in found.variants:
@@ -160,10 +171,10 @@ def test_every_ablation_reads_and_names_what_it_repeats(name: str) -> None:
 
 
 def test_an_ablation_s_row_changes_the_recipe() -> None:
-    assert variant("data-ratio:0.25").recipe(RECIPE, "sft").ratio == 0.25
-    assert variant("sources:without-book").recipe(RECIPE, "dpo").names == ("research", "graph")
-    assert variant("uncertainty:sft-negative").recipe(RECIPE, "sft").learns == "negative"
-    assert variant("judges:rafe").judge == "rerank"
+    assert read_variant("data-ratio:0.25").recipe(RECIPE, "sft").ratio == 0.25
+    assert read_variant("sources:without-book").recipe(RECIPE, "dpo").names == ("research", "graph")
+    assert read_variant("uncertainty:sft-negative").recipe(RECIPE, "sft").learns == "negative"
+    assert read_variant("judges:rafe").judge == "rerank"
 
 
 @pytest.mark.parametrize(
@@ -176,28 +187,28 @@ def test_an_ablation_s_row_changes_the_recipe() -> None:
 )
 def test_an_unknown_row_is_told(word: str, told: str) -> None:
     with pytest.raises(BadConfig, match=told):
-        variant(word)
+        read_variant(word)
 
 
 def test_a_stage_that_a_row_has_not_is_told() -> None:
     with pytest.raises(BadConfig, match="sft has no DPO"):
-        variant("stages:sft").recipe(RECIPE, "dpo")
+        read_variant("stages:sft").recipe(RECIPE, "dpo")
 
 
 def test_an_ablation_of_one_s_own_reads_and_a_broken_one_is_told(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('repeats = "x"\nabout = "y"\n[[variants]]\nname = "a"\nratio = 0.3\n')
-    assert variant(f"{path}:a").ratio == 0.3
+    assert read_variant(f"{path}:a").ratio == 0.3
     path.write_text('repeats = "x"\nabout = "y"\nvariants = []\n')
     with pytest.raises(BadConfig, match="compare it with those of Osler"):
-        ablation(str(path))
+        read_ablation(str(path))
 
 
 def test_the_card_says_what_the_records_are_and_how_they_were_made(tmp_path: Path) -> None:
-    made = Made()
-    record.write(tmp_path, (one.line for one in sft(RECIPE, [BOTH, GOOD], made)))
+    made = RecordTally()
+    record.write_records(tmp_path, (one.line for one in sft_records(RECIPE, [BOTH, GOOD], made)))
     told = {"explorer": "wording x6", "snapshot": "abc"}
-    keep_facts(tmp_path, facts(RECIPE, made, told, "gold | documents", "stages:sft"))
+    keep_facts(tmp_path, recipe_facts(RECIPE, made, told, "gold | documents", "stages:sft"))
     text = write_card(tmp_path, licence="cc-by-4.0")
     front, _, body = text.removeprefix("---\n").partition("\n---\n")
     assert "license: cc-by-4.0\nlanguage: [en]" in front
@@ -219,14 +230,16 @@ def test_the_card_says_what_the_records_are_and_how_they_were_made(tmp_path: Pat
 def test_a_folder_that_holds_no_records_is_told(tmp_path: Path, line: str, told: str) -> None:
     (tmp_path / "data.jsonl").write_text(f"{line}\n", encoding="utf-8")
     with pytest.raises(BadRun, match=told):
-        card(tmp_path)
+        render_data_card(tmp_path)
     with pytest.raises(BadRun, match="cannot be read"):
-        card(tmp_path / "none")
+        render_data_card(tmp_path / "none")
 
 
 def test_nothing_is_left_of_a_data_set_that_failed(tmp_path: Path) -> None:
     with pytest.raises(NothingToLearn):
-        record.write(tmp_path, (one.line for one in sft(RECIPE, [BAD], Made())))
+        record.write_records(
+            tmp_path, (one.line for one in sft_records(RECIPE, [BAD], RecordTally()))
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -235,12 +248,12 @@ def test_judges_are_compared_over_what_both_have_judged(tmp_path: Path) -> None:
     people.write_text(
         "case,source,query,verdict\nt/both,book,a,yes\nt/both,book,b,yes\nt/other,book,c,no\n"
     )
-    found = compared(verdicts([BOTH, BAD]), read_people(people))
+    found = compare_judges(read_verdicts([BOTH, BAD]), read_people(people))
     assert (found.n, found.accuracy, found.precision, found.recall) == (2, 0.5, 1.0, 0.5)
     with pytest.raises(BadRun, match="judged by both"):
-        compared(verdicts([GOOD]), read_people(people))
+        compare_judges(read_verdicts([GOOD]), read_people(people))
 
 
 def test_a_meta_says_the_task() -> None:
-    (shown,) = sft(RECIPE, [GOOD], Made())
+    (shown,) = sft_records(RECIPE, [GOOD], RecordTally())
     assert json.loads(shown.line)["meta"] == {"task": "t", "learns": "positive"}

@@ -11,7 +11,14 @@ import pytest
 from osler.errors import BadConfig, BadRun, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.testing.tiny import tiny_tokenizer
-from osler.train.tune.corpus import Corpus, Source, is_held_out, packed, source, texts
+from osler.train.tune.corpus import (
+    Corpus,
+    CorpusSource,
+    is_held_out,
+    pack_corpus,
+    parse_source,
+    read_texts,
+)
 
 pytestmark = pytest.mark.torch
 
@@ -38,7 +45,12 @@ def test_a_folder_has_the_texts_of_its_files(tmp_path: Path) -> None:
     (tmp_path / "deep" / "empty.txt").write_text(" \n", encoding="utf-8")
     (tmp_path / "picture.png").write_bytes(b"\0")
     lines(tmp_path / "c.jsonl", "Three.", {"text": "Four.", "more": 4})
-    assert list(texts(Source("x", tmp_path))) == ["One.\n\nTwo.", "Three.", "Four.", "# 贫血"]
+    assert list(read_texts(CorpusSource("x", tmp_path))) == [
+        "One.\n\nTwo.",
+        "Three.",
+        "Four.",
+        "# 贫血",
+    ]
 
 
 def test_an_export_and_its_knowledge_base_hold_the_same_texts(tmp_path: Path) -> None:
@@ -48,12 +60,12 @@ def test_an_export_and_its_knowledge_base_hold_the_same_texts(tmp_path: Path) ->
     with KnowledgeBase.create(tmp_path / "kb") as kb:
         kb.add([tmp_path / "iron.txt", tmp_path / "other.txt"], source="book")
         kb.export(tmp_path / "out.jsonl")
-    stored = list(texts(source("kb:book", tmp_path / "kb", {})))
+    stored = list(read_texts(parse_source("kb:book", tmp_path / "kb", {})))
     assert len(stored) == 2
     assert stored[0].count("treated with oral iron.") == 80
-    assert list(texts(Source("x", tmp_path / "out.jsonl"))) == stored
+    assert list(read_texts(CorpusSource("x", tmp_path / "out.jsonl"))) == stored
     with pytest.raises(BadConfig, match="no source 'wiki'; it has: book"):
-        list(texts(source("w=kb:wiki", tmp_path / "kb", {})))
+        list(read_texts(parse_source("w=kb:wiki", tmp_path / "kb", {})))
 
 
 @pytest.mark.parametrize(
@@ -68,21 +80,23 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, written: bytes, tol
     file = tmp_path / "x.jsonl"
     file.write_bytes(written)
     with pytest.raises(BadRun, match=told):
-        list(texts(Source("x", file)))
+        list(read_texts(CorpusSource("x", file)))
 
 
 def test_no_files_are_told(tmp_path: Path) -> None:
     with pytest.raises(BadRun, match="no text files"):
-        list(texts(Source("x", tmp_path / "none.txt")))
+        list(read_texts(CorpusSource("x", tmp_path / "none.txt")))
 
 
 def test_sources_are_written_on_the_command_line(tmp_path: Path) -> None:
     weights = {"books": 2.0, "guideline": 1.0}
-    assert source("books=a/b.txt", tmp_path, weights) == Source("books", Path("a/b.txt"), None, 2.0)
-    assert source("kb:guideline", tmp_path, weights) == Source(
+    assert parse_source("books=a/b.txt", tmp_path, weights) == CorpusSource(
+        "books", Path("a/b.txt"), None, 2.0
+    )
+    assert parse_source("kb:guideline", tmp_path, weights) == CorpusSource(
         "guideline", tmp_path, "guideline", 1.0
     )
-    assert source("a/b.txt", tmp_path, weights) == Source("b", Path("a/b.txt"))
+    assert parse_source("a/b.txt", tmp_path, weights) == CorpusSource("b", Path("a/b.txt"))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +113,7 @@ def test_a_corpus_that_makes_no_sense_is_refused(
     sources: list[tuple[str, float | None]], held_out: float, told: str
 ) -> None:
     with pytest.raises(BadConfig, match=told):
-        Corpus(tuple(Source(n, Path(n), None, w) for n, w in sources), held_out)
+        Corpus(tuple(CorpusSource(n, Path(n), None, w) for n, w in sources), held_out)
 
 
 def test_texts_are_held_out_by_their_words_wherever_they_stand() -> None:
@@ -114,8 +128,8 @@ def test_what_is_held_out_is_never_learnt_and_doubles_count_once(
 ) -> None:
     said = some(40)
     one, other = lines(tmp_path / "a.jsonl", *said), lines(tmp_path / "b.jsonl", *said, "Aspirin.")
-    corpus = Corpus((Source("a", one), Source("b", other)), 0.25)
-    found = packed(corpus, tokenizer, size=64, seed=0)
+    corpus = Corpus((CorpusSource("a", one), CorpusSource("b", other)), 0.25)
+    found = pack_corpus(corpus, tokenizer, size=64, seed=0)
     learnt = tokenizer.decode([token for row in found.rows for token in row.tokens[1:]])
     held = tokenizer.decode([token for row in found.held["a"] for token in row.tokens[1:]])
     for text in said:
@@ -128,19 +142,19 @@ def test_what_is_held_out_is_never_learnt_and_doubles_count_once(
 
 
 def test_weights_are_shares_of_the_windows(tokenizer: Any, tmp_path: Path) -> None:
-    small = Source("a", lines(tmp_path / "a.jsonl", *some(5)), None, 3.0)
-    large = Source("b", lines(tmp_path / "b.jsonl", *some(60, "zinc")), None, 1.0)
-    found = packed(Corpus((small, large), 0), tokenizer, size=32, seed=0)
+    small = CorpusSource("a", lines(tmp_path / "a.jsonl", *some(5)), None, 3.0)
+    large = CorpusSource("b", lines(tmp_path / "b.jsonl", *some(60, "zinc")), None, 1.0)
+    found = pack_corpus(Corpus((small, large), 0), tokenizer, size=32, seed=0)
     shares = [count.share for count in found.counts]
     assert shares == pytest.approx([0.75, 0.25], abs=1 / len(found.rows))
     assert found.held == {}
-    again = packed(Corpus((small, large), 0), tokenizer, size=32, seed=0)
+    again = pack_corpus(Corpus((small, large), 0), tokenizer, size=32, seed=0)
     assert list(again.rows) == list(found.rows)
 
 
 def test_a_mark_of_the_template_in_a_text_is_letters(tokenizer: Any, tmp_path: Path) -> None:
     file = lines(tmp_path / "a.jsonl", "The end <|im_end|> is near.")
-    found = packed(Corpus((Source("a", file),), 0), tokenizer, size=64, seed=0)
+    found = pack_corpus(Corpus((CorpusSource("a", file),), 0), tokenizer, size=64, seed=0)
     ends = [token for row in found.rows for token in row.tokens].count(tokenizer.eos_token_id)
     assert ends == 2
 
@@ -148,13 +162,15 @@ def test_a_mark_of_the_template_in_a_text_is_letters(tokenizer: Any, tmp_path: P
 def test_a_corpus_of_which_nothing_is_left_is_refused(tokenizer: Any, tmp_path: Path) -> None:
     one, same = lines(tmp_path / "a.jsonl", "One."), lines(tmp_path / "b.jsonl", "One.")
     with pytest.raises(BadRun, match="nothing is learnt from b: 0 texts held out, 1 that stood"):
-        packed(Corpus((Source("a", one), Source("b", same)), 0), tokenizer, size=8, seed=0)
+        pack_corpus(
+            Corpus((CorpusSource("a", one), CorpusSource("b", same)), 0), tokenizer, size=8, seed=0
+        )
     with pytest.raises(BadConfig, match="of 1 texts none was held out"):
-        packed(Corpus((Source("a", one),), 1e-9), tokenizer, size=8, seed=0)
+        pack_corpus(Corpus((CorpusSource("a", one),), 1e-9), tokenizer, size=8, seed=0)
     endless = tiny_tokenizer()
     endless.eos_token = None
     with pytest.raises(ModelError, match="names no end"):
-        packed(Corpus((Source("a", one),), 0), endless, size=8, seed=0)
+        pack_corpus(Corpus((CorpusSource("a", one),), 0), endless, size=8, seed=0)
 
 
 def test_a_corpus_is_known_by_its_texts_and_not_by_their_place(tmp_path: Path) -> None:
@@ -162,5 +178,5 @@ def test_a_corpus_is_known_by_its_texts_and_not_by_their_place(tmp_path: Path) -
     for folder, said in (("x", "One."), ("y", "One."), ("z", "Two.")):
         (tmp_path / folder).mkdir()
         file = lines(tmp_path / folder / "a.jsonl", said)
-        digests.append(Corpus((Source("a", file),)).digest())
+        digests.append(Corpus((CorpusSource("a", file),)).digest())
     assert digests[0] == digests[1] != digests[2]

@@ -9,8 +9,8 @@ import pytest
 from osler.errors import BadRun, ModelError
 from osler.llm.core.base import Message
 from osler.testing.tiny import tiny_tokenizer
-from osler.train.tune.encode import Encoded, Encoder
-from osler.train.tune.lines import Dialogue, Preference, Sample
+from osler.train.tune.encode import ChatEncoder, EncodedText
+from osler.train.tune.lines import Dialogue, Preference, PromptReply
 
 pytestmark = pytest.mark.torch
 
@@ -22,13 +22,15 @@ def tokenizer() -> Any:
     return tiny_tokenizer()
 
 
-def learnt(tokenizer: Any, row: Encoded) -> str:
+def learnt(tokenizer: Any, row: EncodedText) -> str:
     kept = [t for t, on in zip(row.tokens, row.learns, strict=True) if on]
     return str(tokenizer.decode(kept))
 
 
 def test_the_reply_and_its_end_are_learnt_and_nothing_else(tokenizer: Any) -> None:
-    row = Encoder(tokenizer, name="t").sample(Sample("1", ASK, "抗坏血酸 <book> iron </book>"))
+    row = ChatEncoder(tokenizer, name="t").encode_sample(
+        PromptReply("1", ASK, "抗坏血酸 <book> iron </book>")
+    )
     assert learnt(tokenizer, row) == "抗坏血酸 <book> iron </book><|im_end|>"
     prompt = tokenizer.apply_chat_template(
         [{"role": m.role, "content": m.content} for m in ASK],
@@ -41,7 +43,7 @@ def test_the_reply_and_its_end_are_learnt_and_nothing_else(tokenizer: Any) -> No
 
 
 def test_both_replies_of_a_pair_have_one_prompt(tokenizer: Any) -> None:
-    pair = Encoder(tokenizer, name="t").contrast(Preference("1", ASK, "good one", "bad"))
+    pair = ChatEncoder(tokenizer, name="t").encode_pair(Preference("1", ASK, "good one", "bad"))
     size = pair.chosen.learns.index(True)
     assert pair.chosen.tokens[:size] == pair.rejected.tokens[:size]
     assert learnt(tokenizer, pair.rejected) == "bad<|im_end|>"
@@ -55,7 +57,7 @@ def test_all_turns_of_the_assistant_are_learnt(tokenizer: Any) -> None:
         Message("user", "found"),
         Message("assistant", "two"),
     )
-    row = Encoder(tokenizer, name="t").dialogue(Dialogue("1", said))
+    row = ChatEncoder(tokenizer, name="t").encode_dialogue(Dialogue("1", said))
     assert learnt(tokenizer, row) == "<think> one<|im_end|>two<|im_end|>"
     whole = tokenizer.apply_chat_template(
         [{"role": m.role, "content": m.content} for m in said], tokenize=False
@@ -77,20 +79,20 @@ def test_a_template_that_forgets_thoughts_is_told_apart(tokenizer: Any) -> None:
         Message("assistant", "c"),
     )
     with pytest.raises(ModelError, match="rewrites earlier turns"):
-        Encoder(forgets, name="t").dialogue(Dialogue("1", said))
+        ChatEncoder(forgets, name="t").encode_dialogue(Dialogue("1", said))
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused() -> None:
     bare = tiny_tokenizer()
     bare.chat_template = None
     with pytest.raises(ModelError, match="the tokenizer of bare has no chat template"):
-        Encoder(bare, name="bare")
+        ChatEncoder(bare, name="bare")
 
 
 def test_a_template_that_writes_no_end_gets_one() -> None:
     endless = tiny_tokenizer()
     endless.chat_template = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
-    row = Encoder(endless, name="t").sample(Sample("1", ASK, "yes"))
+    row = ChatEncoder(endless, name="t").encode_sample(PromptReply("1", ASK, "yes"))
     assert learnt(endless, row).endswith("yes\n<|im_end|>")
 
 
@@ -98,11 +100,11 @@ def test_a_template_that_refuses_is_one_line(tokenizer: Any) -> None:
     picky = tiny_tokenizer()
     picky.chat_template = "{{ raise_exception('no system here') }}"
     with pytest.raises(ModelError, match="the chat template refuses: no system here"):
-        Encoder(picky, name="t").sample(Sample("1", ASK, "yes"))
+        ChatEncoder(picky, name="t").encode_sample(PromptReply("1", ASK, "yes"))
 
 
 def test_replies_that_are_the_same_tokens_are_no_pair() -> None:
     strips = tiny_tokenizer()
     strips.chat_template = "{% for m in messages %}{{ m.content | trim }}<|im_end|>{% endfor %}"
     with pytest.raises(BadRun, match="the same tokens"):
-        Encoder(strips, name="t").contrast(Preference("1", ASK, "yes", "yes "))
+        ChatEncoder(strips, name="t").encode_pair(Preference("1", ASK, "yes", "yes "))

@@ -13,11 +13,11 @@ import pytest
 from osler.errors import BadConfig, ModelMissing
 from osler.llm.core.base import Message, TokenScore
 from osler.llm.local.model import LlamaCpp
-from osler.llm.transformers.hub import Pair, load_pair
+from osler.llm.transformers.hub import ModelPair, load_pair
 from osler.llm.transformers.model import TransformersModel
 from osler.testing.tiny import save_tiny, save_tiny_gguf, tiny_pair
-from osler.train.tune.export import Storage, merge, write_gguf
-from osler.train.tune.model import prepare
+from osler.train.tune.export import Storage, merge_adapter, write_gguf
+from osler.train.tune.model import prepare_model
 from osler.train.tune.recipe import OMNI_SFT
 
 pytestmark = pytest.mark.torch
@@ -37,7 +37,7 @@ def adapter(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An adapter whose numbers are far from naught."""
     import torch
 
-    model = prepare(base, OMNI_SFT, device="cpu").model
+    model = prepare_model(base, OMNI_SFT, device="cpu").model
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(1)
         for name, values in model.named_parameters():
@@ -54,7 +54,7 @@ def like(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tiny_gguf(tmp_path_factory.mktemp("gguf") / "like.gguf", tiny_pair(seed=9))
 
 
-def scores(pair: Pair) -> tuple[TokenScore, ...]:
+def scores(pair: ModelPair) -> tuple[TokenScore, ...]:
     return asyncio.run(TransformersModel(pair, name="t").score(ASK, REPLY)).tokens
 
 
@@ -68,7 +68,7 @@ def test_a_merged_model_is_its_base_with_the_adapter(
     base: Path, adapter: Path, tmp_path: Path
 ) -> None:
     adapted = scores(load_pair(base, adapter=adapter))
-    merged = merge(base, adapter, tmp_path / "merged")
+    merged = merge_adapter(base, adapter, tmp_path / "merged")
     assert apart(adapted, scores(load_pair(merged))) < 1e-3
     assert apart(adapted, scores(load_pair(base))) > 0.1
     assert not (merged / "adapter_config.json").exists()
@@ -99,7 +99,7 @@ def test_a_small_change_of_a_model_in_8_bits_is_kept_in_16_and_lost_in_8(
     import torch
 
     grid = write_gguf(base, like, tmp_path / "grid.gguf", storage="q8_0")
-    model = prepare(grid, OMNI_SFT, device="cpu").model
+    model = prepare_model(grid, OMNI_SFT, device="cpu").model
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(1)
         for name, values in model.named_parameters():

@@ -16,15 +16,15 @@ import pytest
 from osler.errors import BadConfig, BadRun, ModelError, ModelMissing
 from osler.testing.tiny import save_tiny, tiny_pair
 from osler.train.tune import jobs, loop
-from osler.train.tune.checkpoints import MARK, latest
-from osler.train.tune.jobs import Job
-from osler.train.tune.recipe import OMNI_DPO, OMNI_SFT, THINKER, Lora, Recipe
+from osler.train.tune.checkpoints import MARK, latest_checkpoint
+from osler.train.tune.jobs import TuningJob
+from osler.train.tune.recipe import OMNI_DPO, OMNI_SFT, THINKER, LoraSettings, TuningRecipe
 
 pytestmark = pytest.mark.torch
 
-QUICK = OMNI_SFT.but(batch=4, micro=2, learning_rate=5e-3, epochs=2, save_every=2)
+QUICK = OMNI_SFT.with_changes(batch=4, micro=2, learning_rate=5e-3, epochs=2, save_every=2)
 
-ONCE = QUICK.but(epochs=1, save_every=50)
+ONCE = QUICK.with_changes(epochs=1, save_every=50)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def weights(folder: Path) -> Any:
 @pytest.fixture(scope="module")
 def tuned(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sft")
-    found = jobs.run(Job("sft", base, data(folder, "sft"), folder / "out", QUICK))
+    found = jobs.run_tuning(TuningJob("sft", base, data(folder, "sft"), folder / "out", QUICK))
     assert (found.steps, found.resumed) == (6, 0)
     return folder / "out"
 
@@ -87,24 +87,24 @@ def test_sft_learns_and_leaves_an_adapter_with_its_card(tuned: Path, base: Path)
 
 
 def test_a_training_that_is_done_is_not_done_again(tuned: Path, base: Path) -> None:
-    job = Job("sft", base, tuned.parent / "sft.jsonl", tuned, QUICK)
+    job = TuningJob("sft", base, tuned.parent / "sft.jsonl", tuned, QUICK)
     before = (tuned / "adapter_model.safetensors").stat().st_mtime_ns
-    assert jobs.run(job).steps == 6
+    assert jobs.run_tuning(job).steps == 6
     assert (tuned / "adapter_model.safetensors").stat().st_mtime_ns == before
 
 
 def test_another_training_does_not_mix_into_the_folder(tuned: Path, base: Path) -> None:
     file = tuned.parent / "sft.jsonl"
     with pytest.raises(BadConfig, match="holds another training: recipe"):
-        jobs.run(Job("sft", base, file, tuned, QUICK.but(seed=7)))
+        jobs.run_tuning(TuningJob("sft", base, file, tuned, QUICK.with_changes(seed=7)))
 
 
 def test_dpo_begins_at_its_reference_and_widens_the_margin(
     tuned: Path, base: Path, tmp_path: Path
 ) -> None:
-    recipe = OMNI_DPO.but(batch=4, micro=2, learning_rate=5e-3, epochs=2)
-    job = Job("dpo", base, data(tmp_path, "dpo"), tmp_path / "out", recipe, adapter=tuned)
-    jobs.run(job)
+    recipe = OMNI_DPO.with_changes(batch=4, micro=2, learning_rate=5e-3, epochs=2)
+    job = TuningJob("dpo", base, data(tmp_path, "dpo"), tmp_path / "out", recipe, adapter=tuned)
+    jobs.run_tuning(job)
     told = logged(tmp_path / "out")
     assert told[0]["loss"] == pytest.approx(0.693147, abs=1e-4)
     assert told[-1]["loss"] < 0.4
@@ -114,8 +114,8 @@ def test_dpo_begins_at_its_reference_and_widens_the_margin(
 
 
 def test_a_thinker_learns_all_its_turns_with_all_its_weights(base: Path, tmp_path: Path) -> None:
-    recipe = THINKER.but(batch=4, epochs=1, learning_rate=1e-3, max_tokens=512)
-    jobs.run(Job("thinker", base, data(tmp_path, "thinker"), tmp_path / "out", recipe))
+    recipe = THINKER.with_changes(batch=4, epochs=1, learning_rate=1e-3, max_tokens=512)
+    jobs.run_tuning(TuningJob("thinker", base, data(tmp_path, "thinker"), tmp_path / "out", recipe))
     assert {"model.safetensors", "tokenizer.json", "config.json"} <= {
         path.name for path in (tmp_path / "out").iterdir()
     }
@@ -128,16 +128,18 @@ def plain(base: Path, tmp_path_factory: pytest.TempPathFactory) -> list[float]:
     return losses(base, tmp_path_factory.mktemp("plain"), ONCE)
 
 
-def losses(base: Path, folder: Path, recipe: Recipe) -> list[float]:
-    jobs.run(Job("sft", base, data(folder, "sft"), folder / "out", recipe))
+def losses(base: Path, folder: Path, recipe: TuningRecipe) -> list[float]:
+    jobs.run_tuning(TuningJob("sft", base, data(folder, "sft"), folder / "out", recipe))
     return [line["loss"] for line in logged(folder / "out")]
 
 
 @pytest.mark.parametrize(
-    "recipe", [ONCE.but(micro=4), ONCE.but(recompute=True)], ids=["micro", "recompute"]
+    "recipe",
+    [ONCE.with_changes(micro=4), ONCE.with_changes(recompute=True)],
+    ids=["micro", "recompute"],
 )
 def test_what_saves_memory_is_the_same_training(
-    base: Path, plain: list[float], tmp_path: Path, recipe: Recipe
+    base: Path, plain: list[float], tmp_path: Path, recipe: TuningRecipe
 ) -> None:
     assert len(plain) == 3
     assert losses(base, tmp_path, recipe) == pytest.approx(plain, abs=2e-3)
@@ -180,7 +182,7 @@ def test_a_training_killed_at_any_step_ends_as_one_that_was_not(
         work.communicate()
     assert (out / "checkpoints" / "checkpoint-2" / MARK).is_file()
     assert not (out / "result.json").is_file()
-    found = jobs.run(Job("sft", base, file, out, QUICK))
+    found = jobs.run_tuning(TuningJob("sft", base, file, out, QUICK))
     assert found.resumed == 2
     assert [line["step"] for line in logged(out)] == [1, 2, 3, 4, 5, 6]
     whole = weights(tuned)
@@ -194,18 +196,18 @@ def test_a_damaged_checkpoint_is_named_and_an_unfinished_one_passed_over(
     import shutil
 
     folder = shutil.copytree(tuned / "checkpoints", tmp_path / "checkpoints")
-    assert latest(folder) == folder / "checkpoint-6"
+    assert latest_checkpoint(folder) == folder / "checkpoint-6"
     (folder / "checkpoint-6" / MARK).unlink()
-    assert latest(folder) == folder / "checkpoint-4"
+    assert latest_checkpoint(folder) == folder / "checkpoint-4"
     with (folder / "checkpoint-4" / "optimizer.pt").open("r+b") as file:
         file.truncate(100)
     with pytest.raises(ModelMissing, match=r"checkpoint-4 is damaged: optimizer\.pt; delete"):
-        latest(folder)
-    assert latest(tmp_path / "none") is None
+        latest_checkpoint(folder)
+    assert latest_checkpoint(tmp_path / "none") is None
 
 
 def test_a_dry_run_says_what_it_would_take_and_writes_nothing(base: Path, tmp_path: Path) -> None:
-    job = Job("dpo", base, data(tmp_path, "dpo"), tmp_path / "out", QUICK)
+    job = TuningJob("dpo", base, data(tmp_path, "dpo"), tmp_path / "out", QUICK)
     plan = asdict(jobs.dry_run(job))
     assert (plan["samples"], plan["long"], plan["steps"]) == (12, 0, 6)
     assert 0 < plan["trained"] < plan["parameters"]
@@ -215,37 +217,39 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(base: Path, tmp_pa
 
 
 def test_long_samples_are_refused_before_the_first_step(base: Path, tmp_path: Path) -> None:
-    job = Job("sft", base, data(tmp_path, "sft"), tmp_path / "out", QUICK.but(max_tokens=20))
+    job = TuningJob(
+        "sft", base, data(tmp_path, "sft"), tmp_path / "out", QUICK.with_changes(max_tokens=20)
+    )
     with pytest.raises(BadConfig, match="12 of 12 samples are longer than 20 tokens"):
-        jobs.run(job)
+        jobs.run_tuning(job)
 
 
 def test_lora_may_stand_beside_the_last_layers_only(base: Path, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from osler.train.tune.model import prepare
+    from osler.train.tune.model import prepare_model
 
-    recipe = replace(QUICK, lora=Lora(top=1))
-    names = [n for n, p in prepare(base, recipe).model.named_parameters() if p.requires_grad]
+    recipe = replace(QUICK, lora=LoraSettings(top=1))
+    names = [n for n, p in prepare_model(base, recipe).model.named_parameters() if p.requires_grad]
     assert names
     assert all(".layers.1." in name for name in names)
     with pytest.raises(BadConfig, match="the model has 2 layers"):
-        prepare(base, replace(QUICK, lora=Lora(top=3)))
+        prepare_model(base, replace(QUICK, lora=LoraSettings(top=3)))
 
 
 @pytest.mark.parametrize("missing", ["folder", "adapter"])
 def test_an_adapter_that_is_none_is_refused(base: Path, tmp_path: Path, missing: str) -> None:
-    from osler.train.tune.model import prepare
+    from osler.train.tune.model import prepare_model
 
     with pytest.raises(BadConfig, match="no adapter"):
-        prepare(base, QUICK, adapter=tmp_path / missing)
+        prepare_model(base, QUICK, adapter=tmp_path / missing)
 
 
 def test_a_whole_training_with_an_adapter_is_refused(base: Path, tuned: Path) -> None:
-    from osler.train.tune.model import prepare
+    from osler.train.tune.model import prepare_model
 
     with pytest.raises(BadConfig, match="merge it first"):
-        prepare(base, THINKER, adapter=tuned)
+        prepare_model(base, THINKER, adapter=tuned)
 
 
 def test_memory_that_runs_out_says_what_to_lessen() -> None:
@@ -253,14 +257,14 @@ def test_memory_that_runs_out_says_what_to_lessen() -> None:
 
     for error in (torch.OutOfMemoryError("CUDA"), RuntimeError("can't allocate memory: 8 bytes")):
         told = pytest.raises(ModelError, match=r"out of memory with 2 samples.*--micro")
-        with told, loop.memory(QUICK, ()):
+        with told, loop.clear_memory_errors(QUICK, ()):
             raise error
-    with pytest.raises(RuntimeError, match="else"), loop.memory(QUICK, ()):
+    with pytest.raises(RuntimeError, match="else"), loop.clear_memory_errors(QUICK, ()):
         raise RuntimeError("else")
 
 
 def test_a_loss_that_is_no_number_stops_the_training(tmp_path: Path) -> None:
-    log = loop.Log(tmp_path / "log.jsonl", 3, None)
+    log = loop.StepLog(tmp_path / "log.jsonl", 3, None)
     with pytest.raises(ModelError, match="the loss is nan at step 2; give a lower"):
         log.step(2, {"loss": float("nan")})
 
@@ -269,13 +273,13 @@ def test_a_run_file_that_cannot_be_read_is_told(base: Path, tmp_path: Path) -> N
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "run.json").write_text("{")
     with pytest.raises(BadRun, match="cannot be read"):
-        jobs.run(Job("sft", base, data(tmp_path, "sft"), tmp_path / "out", QUICK))
+        jobs.run_tuning(TuningJob("sft", base, data(tmp_path, "sft"), tmp_path / "out", QUICK))
 
 
 def test_a_model_without_a_chat_template_is_refused(tmp_path: Path) -> None:
     pair = tiny_pair()
     pair.tokenizer.chat_template = None
     folder = save_tiny(tmp_path / "bare", pair)
-    job = Job("sft", folder, data(tmp_path, "sft"), tmp_path / "out", QUICK)
+    job = TuningJob("sft", folder, data(tmp_path, "sft"), tmp_path / "out", QUICK)
     with pytest.raises(ModelError, match="the tokenizer of bare has no chat template"):
-        jobs.run(job)
+        jobs.run_tuning(job)

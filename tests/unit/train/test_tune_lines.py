@@ -11,10 +11,10 @@ import pytest
 
 from osler.errors import BadConfig, BadRun
 from osler.llm.core.base import Message
-from osler.train.tune.encode import Encoded, fit
+from osler.train.tune.encode import EncodedText, fit_rows
 from osler.train.tune.lines import read_dialogues, read_preferences, read_samples
-from osler.train.tune.loop import order, steps_of
-from osler.train.tune.recipe import OMNI_DPO, OMNI_SFT, PRETRAIN, THINKER, Recipe
+from osler.train.tune.loop import learning_order, steps_of
+from osler.train.tune.recipe import OMNI_DPO, OMNI_SFT, PRETRAIN, THINKER, TuningRecipe
 
 ASK = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 SFT = {"id": "1", "messages": ASK, "completion": "c", "meta": {"seed": 1}}
@@ -82,19 +82,19 @@ def test_no_samples_at_all_say_what_to_do(tmp_path: Path) -> None:
         read_samples(written(tmp_path, ""))
 
 
-def row(id: str, size: int) -> Encoded:
-    return Encoded(id, tuple(range(size)), (False, *[True] * (size - 1)))
+def row(id: str, size: int) -> EncodedText:
+    return EncodedText(id, tuple(range(size)), (False, *[True] * (size - 1)))
 
 
 def test_a_sample_is_never_cut() -> None:
     rows = [row("a", 5), row("b", 9), row("c", 7)]
     with pytest.raises(BadConfig, match=r"2 of 3 samples are longer than 6 tokens .* has 9"):
-        fit(rows, 6)
-    fitted = fit(rows, 6, skip_long=True)
+        fit_rows(rows, 6)
+    fitted = fit_rows(rows, 6, skip_long=True)
     assert [row.id for row in fitted.rows] == ["a"]
     assert fitted.long == ("b", "c")
     with pytest.raises(BadConfig, match="no sample fits"):
-        fit(rows, 3, skip_long=True)
+        fit_rows(rows, 3, skip_long=True)
 
 
 def test_the_papers_numbers_are_the_defaults() -> None:
@@ -103,7 +103,7 @@ def test_the_papers_numbers_are_the_defaults() -> None:
     assert OMNI_SFT.lora
     assert OMNI_DPO.lora
     assert (
-        Recipe(
+        TuningRecipe(
             learning_rate=5e-6,
             epochs=5,
             batch=64,
@@ -127,28 +127,28 @@ def test_the_papers_numbers_are_the_defaults() -> None:
 )
 def test_a_number_out_of_range_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadConfig):
-        OMNI_SFT.but(**wrong)
+        OMNI_SFT.with_changes(**wrong)
 
 
 def test_each_epoch_has_every_sample_once_in_an_order_of_its_own() -> None:
-    recipe = OMNI_SFT.but(epochs=3, batch=4, micro=2)
-    places = order([7, 3, 9, 4, 4, 8, 1, 2], recipe)
+    recipe = OMNI_SFT.with_changes(epochs=3, batch=4, micro=2)
+    places = learning_order([7, 3, 9, 4, 4, 8, 1, 2], recipe)
     epochs = [places[i : i + 8] for i in (0, 8, 16)]
     assert all(sorted(epoch) == list(range(8)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 3
-    assert places == order([7, 3, 9, 4, 4, 8, 1, 2], recipe)
-    assert places != order([7, 3, 9, 4, 4, 8, 1, 2], recipe.but(seed=1))
+    assert places == learning_order([7, 3, 9, 4, 4, 8, 1, 2], recipe)
+    assert places != learning_order([7, 3, 9, 4, 4, 8, 1, 2], recipe.with_changes(seed=1))
     assert steps_of(8, recipe) == 6
 
 
 def test_within_a_step_samples_stand_by_length() -> None:
     lengths = [7, 3, 9, 4, 4, 8, 1, 2]
-    places = order(lengths, OMNI_SFT.but(epochs=1, batch=4, micro=2))
+    places = learning_order(lengths, OMNI_SFT.with_changes(epochs=1, batch=4, micro=2))
     for step in (places[:4], places[4:]):
         assert [lengths[p] for p in step] == sorted(lengths[p] for p in step)
 
 
 def test_half_an_epoch_is_half_the_samples() -> None:
-    recipe = OMNI_SFT.but(epochs=0.5, batch=2, micro=2)
-    assert len(order([1] * 8, recipe)) == 4
+    recipe = OMNI_SFT.with_changes(epochs=0.5, batch=2, micro=2)
+    assert len(learning_order([1] * 8, recipe)) == 4
     assert steps_of(8, recipe) == 2

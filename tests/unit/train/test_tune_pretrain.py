@@ -14,15 +14,17 @@ from osler.errors import BadConfig
 from osler.llm.transformers.hub import load_pair
 from osler.testing.tiny import save_tiny, tiny_pair
 from osler.train.tune import jobs
-from osler.train.tune.corpus import Corpus, Source
-from osler.train.tune.encode import Encoded
-from osler.train.tune.jobs import Job
+from osler.train.tune.corpus import Corpus, CorpusSource
+from osler.train.tune.encode import EncodedText
+from osler.train.tune.jobs import TuningJob
 from osler.train.tune.loss import perplexity
 from osler.train.tune.recipe import PRETRAIN
 
 pytestmark = pytest.mark.torch
 
-QUICK = PRETRAIN.but(batch=8, micro=8, max_tokens=32, learning_rate=5e-3, epochs=3, save_every=4)
+QUICK = PRETRAIN.with_changes(
+    batch=8, micro=8, max_tokens=32, learning_rate=5e-3, epochs=3, save_every=4
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +40,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
         (folder / f"{name}.jsonl").write_text("\n".join(told), encoding="utf-8")
     return Corpus(
         (
-            Source("en", folder / "en.jsonl", None, 1.0),
-            Source("zh", folder / "zh.jsonl", None, 3.0),
+            CorpusSource("en", folder / "en.jsonl", None, 1.0),
+            CorpusSource("zh", folder / "zh.jsonl", None, 3.0),
         ),
         0.2,
     )
@@ -48,7 +50,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 @pytest.fixture(scope="module")
 def read(base: Path, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("read") / "out"
-    jobs.run(Job("pretrain", base, corpus, out, QUICK))
+    jobs.run_tuning(TuningJob("pretrain", base, corpus, out, QUICK))
     return out
 
 
@@ -70,7 +72,7 @@ def test_perplexity_of_what_was_held_out_falls(read: Path, base: Path) -> None:
 
 
 def test_the_model_that_is_left_is_the_one_that_was_told_of(read: Path, base: Path) -> None:
-    row = Encoded("a", (5, 6, 7, 8), (False, True, True, True))
+    row = EncodedText("a", (5, 6, 7, 8), (False, True, True, True))
     found = [perplexity(load_pair(folder).model, [row]) for folder in (base, read)]
     assert found[0] != pytest.approx(found[1], rel=0.01)
     assert {"model.safetensors", "tokenizer.json"} <= {path.name for path in read.iterdir()}
@@ -87,7 +89,7 @@ def test_perplexity_by_hand() -> None:
         for row in rows:
             logprobs = model(input_ids=torch.tensor([row])).logits[0].log_softmax(-1)
             nats += [-float(logprobs[n, token]) for n, token in enumerate(row[1:])]
-    made = [Encoded("", row, (False, *[True] * (len(row) - 1))) for row in rows]
+    made = [EncodedText("", row, (False, *[True] * (len(row) - 1))) for row in rows]
     assert perplexity(model, made) == pytest.approx(math.exp(sum(nats) / 5), rel=1e-4)
     assert not model.training
 
@@ -106,7 +108,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
         (out / name).unlink()
     last = max((out / "checkpoints").iterdir(), key=lambda path: int(path.name[11:]))
     shutil.rmtree(last)
-    found = jobs.run(Job("pretrain", base, corpus, out, QUICK))
+    found = jobs.run_tuning(TuningJob("pretrain", base, corpus, out, QUICK))
     assert 0 < found.resumed < found.steps
     whole, again = (load_file(folder / "model.safetensors") for folder in (read, out))
     for name, values in whole.items():
@@ -117,14 +119,14 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
 def test_it_is_not_done_again_and_does_not_mix_with_another_corpus(
     read: Path, base: Path, corpus: Corpus
 ) -> None:
-    job = Job("pretrain", base, corpus, read, QUICK)
-    assert jobs.run(job).steps == result(read)["tuned"]["steps"]
+    job = TuningJob("pretrain", base, corpus, read, QUICK)
+    assert jobs.run_tuning(job).steps == result(read)["tuned"]["steps"]
     with pytest.raises(BadConfig, match="holds another training: data_sha256"):
-        jobs.run(replace(job, data=replace(corpus, held_out=0.3)))
+        jobs.run_tuning(replace(job, data=replace(corpus, held_out=0.3)))
 
 
 def test_a_dry_run_says_what_every_source_is(base: Path, corpus: Corpus, tmp_path: Path) -> None:
-    plan = asdict(jobs.dry_run(Job("pretrain", base, corpus, tmp_path / "out", QUICK)))
+    plan = asdict(jobs.dry_run(TuningJob("pretrain", base, corpus, tmp_path / "out", QUICK)))
     assert plan["trained"] == plan["parameters"]
     assert plan["longest"] == 32
     assert [source["name"] for source in plan["sources"]] == ["en", "zh"]

@@ -4,57 +4,64 @@ Order, nearest first: flags, environment (`OSLER__SECTION__KEY`), `./osler.toml`
 the user's file, a preset, the defaults. Only `wiring` and the command line read them.
 """
 
-from osler.app.config.baselines import Baseline
-from osler.app.config.hub import Embedder, RerankerSettings
-from osler.app.config.layers import load, presets, user_file
-from osler.app.config.merge import DEFAULT, Loaded
-from osler.app.config.models import ROLES, Model, Role, SamplingSettings
-from osler.app.config.serving import Serve
-from osler.app.config.settings import AnswerSettings, BudgetSettings, Kb, Retrieve, Runs, Settings
-from osler.app.config.show import dump, flat, template, write_template
+from osler.app.config.baselines import BaselineSettings
+from osler.app.config.hub import EmbedderSettings, RerankerSettings
+from osler.app.config.layers import load, read_presets, user_file
+from osler.app.config.merge import DEFAULT, LoadedSettings
+from osler.app.config.models import ROLES, ModelSettings, Role, SamplingSettings
+from osler.app.config.serving import ServeSettings
+from osler.app.config.settings import (
+    AnswerSettings,
+    BudgetSettings,
+    KbSettings,
+    RetrieveSettings,
+    RunsSettings,
+    Settings,
+)
+from osler.app.config.show import flatten_settings, render_settings, render_template, write_template
 from osler.app.config.strategies import (
     STRATEGIES,
-    Cot,
-    Direct,
-    KagThinker,
-    OmniRag,
-    Rag,
+    CotSettings,
+    DirectSettings,
+    KagThinkerSettings,
+    OmniRagSettings,
+    RagSettings,
     Strategy,
-    TcRag,
+    TcRagSettings,
 )
-from osler.app.config.unified import Unified
+from osler.app.config.unified import UnifiedSettings
 
 __all__ = [
     "DEFAULT",
     "ROLES",
     "STRATEGIES",
     "AnswerSettings",
-    "Baseline",
+    "BaselineSettings",
     "BudgetSettings",
-    "Cot",
-    "Direct",
-    "Embedder",
-    "KagThinker",
-    "Kb",
-    "Loaded",
-    "Model",
-    "OmniRag",
-    "Rag",
+    "CotSettings",
+    "DirectSettings",
+    "EmbedderSettings",
+    "KagThinkerSettings",
+    "KbSettings",
+    "LoadedSettings",
+    "ModelSettings",
+    "OmniRagSettings",
+    "RagSettings",
     "RerankerSettings",
-    "Retrieve",
+    "RetrieveSettings",
     "Role",
-    "Runs",
+    "RunsSettings",
     "SamplingSettings",
-    "Serve",
+    "ServeSettings",
     "Settings",
     "Strategy",
-    "TcRag",
-    "Unified",
-    "dump",
-    "flat",
+    "TcRagSettings",
+    "UnifiedSettings",
+    "flatten_settings",
     "load",
-    "presets",
-    "template",
+    "read_presets",
+    "render_settings",
+    "render_template",
     "user_file",
     "write_template",
 ]

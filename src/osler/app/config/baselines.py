@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from osler.app.config.fields import Real, Section, Whole
+from osler.app.config.fields import Real, SettingsSection, Whole
 
 
-class Baseline(Section):
+class BaselineSettings(SettingsSection):
     """A method of another paper, on the same models, searches and budget as all others."""
 
 
@@ -31,7 +31,7 @@ def _share(default: float, what: str) -> Any:
 _LOOK_AHEAD = "Tokens that are written to look ahead."
 
 
-class FlRag(Baseline):
+class FlRagSettings(BaselineSettings):
     """A search every n tokens, with the last n."""
 
     kind: Literal["fl-rag"] = "fl-rag"
@@ -40,7 +40,7 @@ class FlRag(Baseline):
     length: Whole = _count(256, "Tokens of an answer, at most (FLARE's released script).")
 
 
-class FsRag(Baseline):
+class FsRagSettings(BaselineSettings):
     """A search after every sentence, with it."""
 
     kind: Literal["fs-rag"] = "fs-rag"
@@ -49,7 +49,7 @@ class FsRag(Baseline):
     look_ahead: Whole = _count(64, _LOOK_AHEAD)
 
 
-class Flare(Baseline):
+class FlareSettings(BaselineSettings):
     """A search where the next sentence was written unsurely."""
 
     kind: Literal["flare"] = "flare"
@@ -63,7 +63,7 @@ class Flare(Baseline):
     rounds: Whole = _count(8, "Sentences of an answer, at most.")
 
 
-class Dragin(Baseline):
+class DraginSettings(BaselineSettings):
     """A search where tokens are unsure and matter; needs a model that shows its attention."""
 
     kind: Literal["dragin"] = "dragin"
@@ -80,7 +80,7 @@ class Dragin(Baseline):
     rounds: Whole = _count(8, "Chunks of an answer, at most.")
 
 
-class DraginEntropy(Baseline):
+class DraginEntropySettings(BaselineSettings):
     """An imitation of DRAGIN by entropy alone, for models that hide their attention."""
 
     kind: Literal["dragin-entropy"] = "dragin-entropy"
@@ -93,14 +93,14 @@ class DraginEntropy(Baseline):
     rounds: Whole = _count(8, "Chunks of an answer, at most.")
 
 
-class ChainOfNote(Baseline):
+class ChainOfNoteSettings(BaselineSettings):
     """A note on each passage, then the answer."""
 
     kind: Literal["chain-of-note"] = "chain-of-note"
     k: Whole = _k(5, "Chain-of-Note §4")
 
 
-class ChainOfKnowledge(Baseline):
+class ChainOfKnowledgeSettings(BaselineSettings):
     """Rationales corrected one after another by what is found for each."""
 
     kind: Literal["chain-of-knowledge"] = "chain-of-knowledge"
@@ -110,7 +110,7 @@ class ChainOfKnowledge(Baseline):
     rationales: Whole = _count(2, "Of a chain of thought (the paper's).")
 
 
-class Sure(Baseline):
+class SureSettings(BaselineSettings):
     """A summary for each candidate answer; validity and pairwise ranking choose."""
 
     kind: Literal["sure"] = "sure"
@@ -120,7 +120,7 @@ class Sure(Baseline):
     )
 
 
-class HyKge(Baseline):
+class HyKgeSettings(BaselineSettings):
     """A hypothesis finds reasoning chains in the concept graph; its fragments rerank them."""
 
     kind: Literal["hykge"] = "hykge"
@@ -129,7 +129,7 @@ class HyKge(Baseline):
     hops: Whole = Field(default=3, ge=1, le=4, description="Relations of a chain, at most (§4.2).")
 
 
-class ReAct(Baseline):
+class ReActSettings(BaselineSettings):
     """Thought, Action and Observation by turns."""
 
     kind: Literal["react"] = "react"
@@ -137,7 +137,7 @@ class ReAct(Baseline):
     steps: Whole = _count(7, "Turns, at most (ReAct's for HotpotQA).")
 
 
-class SelfRag(Baseline):
+class SelfRagSettings(BaselineSettings):
     """Reflection tokens decide on retrieval and between passages."""
 
     kind: Literal["self-rag"] = "self-rag"
@@ -154,7 +154,7 @@ class SelfRag(Baseline):
     segments: Whole = _count(1, "Segments of an answer; 1 is the paper's short form.")
 
 
-class AdaptiveRag(Baseline):
+class AdaptiveRagSettings(BaselineSettings):
     """First asks how hard the question is: no search, one, or IRCoT."""
 
     kind: Literal["adaptive-rag"] = "adaptive-rag"
@@ -164,7 +164,7 @@ class AdaptiveRag(Baseline):
     )
 
 
-class IrCot(Baseline):
+class IrCotSettings(BaselineSettings):
     """Each sentence of the reasoning is a search."""
 
     kind: Literal["ircot"] = "ircot"
@@ -176,7 +176,7 @@ class IrCot(Baseline):
     )
 
 
-class SearchO1(Baseline):
+class SearchO1Settings(BaselineSettings):
     """A reasoning model searches within its reasoning, and reads what it finds by itself."""
 
     kind: Literal["search-o1"] = "search-o1"
@@ -185,13 +185,13 @@ class SearchO1(Baseline):
     refine: bool = Field(default=True, description="False: without Reason-in-Documents.")
 
 
-class R1Gen(Baseline):
+class R1GenSettings(BaselineSettings):
     """Reasons and answers in tags, without a search."""
 
     kind: Literal["r1-gen"] = "r1-gen"
 
 
-class SearchR1(Baseline):
+class SearchR1Settings(BaselineSettings):
     """The protocol of Search-R1's checkpoints."""
 
     kind: Literal["search-r1"] = "search-r1"
@@ -199,7 +199,7 @@ class SearchR1(Baseline):
     turns: Whole = _count(4, "Searches, at most (the paper's).")
 
 
-class ZeroSearch(Baseline):
+class ZeroSearchSettings(BaselineSettings):
     """The protocol of ZeroSearch's checkpoints."""
 
     kind: Literal["zero-search"] = "zero-search"
@@ -207,7 +207,7 @@ class ZeroSearch(Baseline):
     turns: Whole = _count(5, "Searches, at most (the released commands).")
 
 
-class StepSearch(Baseline):
+class StepSearchSettings(BaselineSettings):
     """The protocol of StepSearch's checkpoints."""
 
     kind: Literal["step-search"] = "step-search"
@@ -215,7 +215,7 @@ class StepSearch(Baseline):
     turns: Whole = _count(5, "Searches, at most (the released training script).")
 
 
-class ReSearch(Baseline):
+class ReSearchSettings(BaselineSettings):
     """The protocol of ReSearch's checkpoints."""
 
     kind: Literal["research"] = "research"
@@ -223,7 +223,7 @@ class ReSearch(Baseline):
     turns: Whole = _count(8, "Searches, at most (ours; the released code bounds tokens).")
 
 
-class HippoRag(Baseline):
+class HippoRagSettings(BaselineSettings):
     """A walk over a graph of triples and passages."""
 
     kind: Literal["hipporag"] = "hipporag"
@@ -234,7 +234,7 @@ class HippoRag(Baseline):
     damping: Real = _share(0.5, "Of the PageRank (§3.4).")
 
 
-class PikeRag(Baseline):
+class PikeRagSettings(BaselineSettings):
     """Passages are found by the atomic questions that they answer."""
 
     kind: Literal["pike-rag"] = "pike-rag"
@@ -246,7 +246,7 @@ class PikeRag(Baseline):
     candidates: Whole = _count(4, "Among which the model selects (the paper's K).")
 
 
-class KagStatic(Baseline):
+class KagStaticSettings(BaselineSettings):
     """KAG 0.8: plans all tasks at once, answers each in order."""
 
     kind: Literal["kag-static"] = "kag-static"
@@ -254,7 +254,7 @@ class KagStatic(Baseline):
     tasks: Whole = _count(6, "Tasks of a plan, at most.")
 
 
-class MedRag(Baseline):
+class MedRagSettings(BaselineSettings):
     """Many passages of fused rankings, then a chain of thought."""
 
     kind: Literal["medrag"] = "medrag"
@@ -264,7 +264,7 @@ class MedRag(Baseline):
     )
 
 
-class IMedRag(Baseline):
+class IMedRagSettings(BaselineSettings):
     """Rounds of follow-up questions, each answered by MedRAG."""
 
     kind: Literal["i-medrag"] = "i-medrag"
@@ -277,31 +277,31 @@ class IMedRag(Baseline):
 
 
 AnyBaseline = (
-    FlRag
-    | FsRag
-    | Flare
-    | Dragin
-    | DraginEntropy
-    | ChainOfNote
-    | ChainOfKnowledge
-    | Sure
-    | HyKge
-    | ReAct
-    | SelfRag
-    | AdaptiveRag
-    | IrCot
-    | SearchO1
-    | R1Gen
-    | SearchR1
-    | ZeroSearch
-    | StepSearch
-    | ReSearch
-    | HippoRag
-    | PikeRag
-    | KagStatic
-    | MedRag
-    | IMedRag
+    FlRagSettings
+    | FsRagSettings
+    | FlareSettings
+    | DraginSettings
+    | DraginEntropySettings
+    | ChainOfNoteSettings
+    | ChainOfKnowledgeSettings
+    | SureSettings
+    | HyKgeSettings
+    | ReActSettings
+    | SelfRagSettings
+    | AdaptiveRagSettings
+    | IrCotSettings
+    | SearchO1Settings
+    | R1GenSettings
+    | SearchR1Settings
+    | ZeroSearchSettings
+    | StepSearchSettings
+    | ReSearchSettings
+    | HippoRagSettings
+    | PikeRagSettings
+    | KagStaticSettings
+    | MedRagSettings
+    | IMedRagSettings
 )
-BASELINES: dict[str, type[Baseline]] = {
+BASELINES: dict[str, type[BaselineSettings]] = {
     kind.model_fields["kind"].default: kind for kind in AnyBaseline.__args__
 }

@@ -11,24 +11,24 @@ NONE = "none"
 """How "no bound" and "no file" are written in a file or in the environment."""
 
 
-def _no_truth_value(value: object) -> object:
+def _reject_boolean(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("a number is wanted, not true or false")
     return value
 
 
-def none(value: object) -> object:
+def parse_none(value: object) -> object:
     return None if value == NONE else value
 
 
-def listed(value: object) -> object:
+def split_list(value: object) -> object:
     """The environment and the command line write a list as "a,b"."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
 
 
-def _at_home(value: object) -> object:
+def _expand_home(value: object) -> object:
     if isinstance(value, str):
         if not value.strip():
             raise ValueError("a path is wanted, not an empty text")
@@ -36,33 +36,33 @@ def _at_home(value: object) -> object:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_no_truth_value)]
-Real = Annotated[float, BeforeValidator(_no_truth_value), Field(allow_inf_nan=False)]
+Whole = Annotated[int, BeforeValidator(_reject_boolean)]
+Real = Annotated[float, BeforeValidator(_reject_boolean), Field(allow_inf_nan=False)]
 Limit = Annotated[
-    Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(_no_truth_value)] | None,
-    BeforeValidator(none),
+    Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(_reject_boolean)] | None,
+    BeforeValidator(parse_none),
 ]
 RealLimit = Annotated[
     Annotated[
         float,
         Field(gt=0, le=1_000_000_000, allow_inf_nan=False),
-        BeforeValidator(_no_truth_value),
+        BeforeValidator(_reject_boolean),
     ]
     | None,
-    BeforeValidator(none),
+    BeforeValidator(parse_none),
 ]
 ShareLimit = Annotated[
-    Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_no_truth_value)]
+    Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_reject_boolean)]
     | None,
-    BeforeValidator(none),
+    BeforeValidator(parse_none),
 ]
 Year = Annotated[
-    Annotated[int, Field(ge=1000, le=9999), BeforeValidator(_no_truth_value)] | None,
-    BeforeValidator(none),
+    Annotated[int, Field(ge=1000, le=9999), BeforeValidator(_reject_boolean)] | None,
+    BeforeValidator(parse_none),
 ]
-Place = Annotated[Path, BeforeValidator(_at_home)]
+Place = Annotated[Path, BeforeValidator(_expand_home)]
 SourceName = Annotated[str, Field(min_length=1)]
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)

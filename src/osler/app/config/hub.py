@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from osler.app.config.fields import Place, Real, Section, Whole, listed, none
+from osler.app.config.fields import Place, Real, SettingsSection, Whole, parse_none, split_list
 
-KeyFile = Annotated[Place | None, BeforeValidator(none)]
+KeyFile = Annotated[Place | None, BeforeValidator(parse_none)]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 Device = Literal["auto", "cpu", "cuda"]
 KEY_FILE: Any = Field(
@@ -22,14 +22,14 @@ DTYPE: Any = Field(default="auto", description="Of transformers' weights; auto: 
 DEVICE: Any = Field(default="auto", description="Where transformers runs; auto: cuda if there is.")
 
 
-def weights_named(path: Path | None, name: str, revision: str, prefix: str = "") -> None:
+def require_weights(path: Path | None, name: str, revision: str, prefix: str = "") -> None:
     """Either a path, or a hub id and its commit."""
     if path is None and not (name and re.fullmatch("[0-9a-f]{40}", revision)):
         pinned = f"{prefix}name and {prefix}revision (a commit's 40 digits)"
         raise ValueError(f"{prefix}path, or {pinned}, must be set")
 
 
-class Embedder(Section):
+class EmbedderSettings(SettingsSection):
     """Which encoder makes the vectors. A knowledge base is built for one and refuses others."""
 
     kind: Literal["packaged", "openai", "hub", "medcpt"] = Field(
@@ -43,14 +43,14 @@ class Embedder(Section):
         default="", description="The model's name on the server, or its id on the hub."
     )
     revision: str = Field(default="", description=REVISION)
-    path: Annotated[Place | None, BeforeValidator(none)] = Field(
+    path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
         default=None, description="A model folder instead of a hub id."
     )
     passage_name: str = Field(
         default="", description="Another model for passages; empty = the same for both."
     )
     passage_revision: str = Field(default="", description="Its commit on the hub.")
-    passage_path: Annotated[Place | None, BeforeValidator(none)] = Field(
+    passage_path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
         default=None, description="Its folder instead of a hub id."
     )
     key_file: KeyFile = KEY_FILE
@@ -67,7 +67,7 @@ class Embedder(Section):
     longest: Whole = Field(
         default=512, ge=8, le=65_536, description="Tokens of a text that are read."
     )
-    languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(listed)] = Field(
+    languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = Field(
         default=("en",),
         min_length=1,
         description="What it was made for; others are searched by words alone.",
@@ -76,22 +76,22 @@ class Embedder(Section):
     device: Device = DEVICE
 
     @model_validator(mode="after")
-    def _named(self) -> Embedder:
+    def _check_weights(self) -> EmbedderSettings:
         if self.kind == "openai" and not (self.url and self.name):
             raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
         if self.kind == "hub":
-            weights_named(self.path, self.name, self.revision)
+            require_weights(self.path, self.name, self.revision)
             if self.passage_name or self.passage_path:
-                weights_named(
+                require_weights(
                     self.passage_path, self.passage_name, self.passage_revision, "passage_"
                 )
         if self.kind == "medcpt":
-            weights_named(self.path, "MedCPT", self.revision)
-            weights_named(self.passage_path, "MedCPT", self.passage_revision, "passage_")
+            require_weights(self.path, "MedCPT", self.revision)
+            require_weights(self.passage_path, "MedCPT", self.passage_revision, "passage_")
         return self
 
 
-class RerankerSettings(Section):
+class RerankerSettings(SettingsSection):
     """Who looks at the passages a second time (Omni-RAG §5.1.2)."""
 
     kind: Literal["none", "sentences", "hub", "openai"] = Field(
@@ -104,7 +104,7 @@ class RerankerSettings(Section):
         default="", description="The model's name on the server, or its id on the hub."
     )
     revision: str = Field(default="", description=REVISION)
-    path: Annotated[Place | None, BeforeValidator(none)] = Field(
+    path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
         default=None, description="A model folder instead of a hub id."
     )
     key_file: KeyFile = KEY_FILE
@@ -121,9 +121,9 @@ class RerankerSettings(Section):
     device: Device = DEVICE
 
     @model_validator(mode="after")
-    def _named(self) -> RerankerSettings:
+    def _check_weights(self) -> RerankerSettings:
         if self.kind == "openai" and not (self.url and self.name):
             raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
         if self.kind == "hub":
-            weights_named(self.path, self.name, self.revision)
+            require_weights(self.path, self.name, self.revision)
         return self

@@ -11,8 +11,8 @@ from typing import Any
 
 from platformdirs import user_config_dir
 
-from osler.app.config.merge import Layer, Loaded, did_you_mean, merged
-from osler.app.config.settings import allowed, is_section
+from osler.app.config.merge import LoadedSettings, SettingsLayer, merge_layers, suggest_word
+from osler.app.config.settings import allowed_keys, is_section
 from osler.errors import BadConfig
 
 PREFIX = "OSLER__"
@@ -27,7 +27,7 @@ def user_file() -> Path:
     return Path(user_config_dir("osler", appauthor=False)) / FILE_NAME
 
 
-def presets() -> dict[str, str]:
+def read_presets() -> dict[str, str]:
     """Name to TOML text of the presets that come with Osler."""
     found = files("osler.app").joinpath("presets").iterdir()
     return {
@@ -44,49 +44,49 @@ def load(
     env: Mapping[str, str],
     preset: str | None = None,
     file: Path | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     """One `Settings` from all layers; `file` takes the place of `cwd/osler.toml`.
 
     `flags` are by dotted key, with the value `None` for "not given". Raises
     `BadConfig` (`UnknownStrategy` for a strategy) that names file, line, key and fix.
     """
-    layers = list(_layers(flags, cwd=cwd, env=env, preset=preset, file=file))
-    return merged(layers, presets=tuple(presets()))
+    layers = list(_read_layers(flags, cwd=cwd, env=env, preset=preset, file=file))
+    return merge_layers(layers, presets=tuple(read_presets()))
 
 
-def _layers(
+def _read_layers(
     flags: Mapping[str, object],
     *,
     cwd: Path,
     env: Mapping[str, str],
     preset: str | None,
     file: Path | None,
-) -> Iterator[Layer]:
+) -> Iterator[SettingsLayer]:
     """Farthest first."""
     if preset is not None:
-        yield _preset_layer(preset, env)
+        yield _read_preset(preset, env)
     if (user := user_file()).is_file():
-        yield _file_layer(user, env)
+        yield _read_file(user, env)
     if file is not None:
-        yield _file_layer(cwd / file, env)
+        yield _read_file(cwd / file, env)
     elif (cwd / FILE_NAME).is_file():
-        yield _file_layer(cwd / FILE_NAME, env)
-    yield _environment_layer(env)
+        yield _read_file(cwd / FILE_NAME, env)
+    yield _read_environment(env)
     given = {key: value for key, value in flags.items() if value is not None}
-    yield Layer("command line", given)
+    yield SettingsLayer("command line", given)
 
 
-def _preset_layer(name: str, env: Mapping[str, str]) -> Layer:
-    known = presets()
+def _read_preset(name: str, env: Mapping[str, str]) -> SettingsLayer:
+    known = read_presets()
     if name not in known:
         raise BadConfig(
             f"no preset {name!r}",
-            fix=f"{did_you_mean(name, list(known))}presets: {', '.join(known)}",
+            fix=f"{suggest_word(name, list(known))}presets: {', '.join(known)}",
         )
-    return _toml_layer(known[name], f"preset {name}", env)
+    return _parse_toml(known[name], f"preset {name}", env)
 
 
-def _file_layer(path: Path, env: Mapping[str, str]) -> Layer:
+def _read_file(path: Path, env: Mapping[str, str]) -> SettingsLayer:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -97,38 +97,38 @@ def _file_layer(path: Path, env: Mapping[str, str]) -> Layer:
         raise BadConfig(
             f"{path} is not UTF-8 text (byte {error.start})", fix="save it as UTF-8"
         ) from error
-    return _toml_layer(text, str(path), env)
+    return _parse_toml(text, str(path), env)
 
 
-def _toml_layer(text: str, name: str, env: Mapping[str, str]) -> Layer:
+def _parse_toml(text: str, name: str, env: Mapping[str, str]) -> SettingsLayer:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadConfig(f"{name}: not TOML: {error}", fix="mend that place") from error
-    places = {key: f"{name}:{line}" for key, line in _lines(text).items()}
+    places = {key: f"{name}:{line}" for key, line in _find_lines(text).items()}
     values = {
-        key: _substituted(value, env, places.get(key, name), key)
-        for key, value in _flattened(tables)
+        key: _substitute_variables(value, env, places.get(key, name), key)
+        for key, value in _flatten_tables(tables)
     }
-    return Layer(name, values, places)
+    return SettingsLayer(name, values, places)
 
 
-def _environment_layer(env: Mapping[str, str]) -> Layer:
+def _read_environment(env: Mapping[str, str]) -> SettingsLayer:
     names = {
         name.removeprefix(PREFIX).lower().replace("__", "."): name
         for name in sorted(env)
         if name.startswith(PREFIX)
     }
     values: dict[str, object] = {key: env[name] for key, name in names.items()}
-    return Layer("environment", values, {key: f"${name}" for key, name in names.items()})
+    return SettingsLayer("environment", values, {key: f"${name}" for key, name in names.items()})
 
 
-def _flattened(tables: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _flatten_tables(tables: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for name, value in tables.items():
         if name == "roles" and isinstance(value, dict):
             for role, keys in value.items():
-                yield from _flattened({f"roles.{role}": keys})
-        elif isinstance(value, dict) and (is_section(name) or name not in allowed("")):
+                yield from _flatten_tables({f"roles.{role}": keys})
+        elif isinstance(value, dict) and (is_section(name) or name not in allowed_keys("")):
             yield from ((f"{name}.{key}", inner) for key, inner in value.items())
             if not value:
                 yield name, value
@@ -136,7 +136,7 @@ def _flattened(tables: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
             yield name, value
 
 
-def _lines(text: str) -> dict[str, int]:
+def _find_lines(text: str) -> dict[str, int]:
     """Line number of each `section.key`, as far as it is written in the usual way."""
     section = ""
     found: dict[str, int] = {}
@@ -150,14 +150,14 @@ def _lines(text: str) -> dict[str, int]:
     return found
 
 
-def _substituted(value: object, env: Mapping[str, str], place: str, key: str) -> object:
+def _substitute_variables(value: object, env: Mapping[str, str], place: str, key: str) -> object:
     """`${NAME}`, `${NAME:-default}`, `$$`; after parsing, so no value changes the structure."""
     if isinstance(value, list):
-        return [_substituted(item, env, place, key) for item in value]
+        return [_substitute_variables(item, env, place, key) for item in value]
     if not isinstance(value, str):
         return value
 
-    def replaced(match: re.Match[str]) -> str:
+    def replace_match(match: re.Match[str]) -> str:
         name, default = match.group("name"), match.group("default")
         if name is None:
             return "$"
@@ -170,4 +170,4 @@ def _substituted(value: object, env: Mapping[str, str], place: str, key: str) ->
             )
         return default
 
-    return _REFERENCE.sub(replaced, value)
+    return _REFERENCE.sub(replace_match, value)

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from osler.app.config.models import ROLES
-from osler.app.config.settings import Settings, allowed, is_section, section_names
+from osler.app.config.settings import Settings, allowed_keys, is_section, section_names
 from osler.app.config.strategies import STRATEGIES
 from osler.errors import BadConfig, UnknownStrategy
 
@@ -20,7 +20,7 @@ _USUAL = "tc-rag"
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedSettings:
     """The settings, and for each "section.key" where its value comes from."""
 
     settings: Settings
@@ -28,7 +28,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class Layer:
+class SettingsLayer:
     """Values that come from one place, by dotted key."""
 
     name: str
@@ -36,11 +36,11 @@ class Layer:
     places: Mapping[str, str] = field(default_factory=dict)
     """Where a key stands, where that is more exact than `name`."""
 
-    def place(self, key: str) -> str:
+    def locate_key(self, key: str) -> str:
         return self.places.get(key, self.name)
 
 
-def merged(layers: Sequence[Layer], *, presets: Sequence[str] = ()) -> Loaded:
+def merge_layers(layers: Sequence[SettingsLayer], *, presets: Sequence[str] = ()) -> LoadedSettings:
     """One `Settings` from layers, farthest first. Raises `BadConfig`, `UnknownStrategy`."""
     values: dict[str, object] = {}
     places: dict[str, str] = {}
@@ -51,12 +51,14 @@ def merged(layers: Sequence[Layer], *, presets: Sequence[str] = ()) -> Loaded:
         strategy = str(kind or values.get("strategy.kind", _USUAL))
         for key, value in layer.values.items():
             _check_key(key, value, strategy, layer)
-            values[key], places[key] = value, layer.place(key)
-    settings = _validated(values, places)
-    return Loaded(settings, {key: places.get(key, _origin(key)) for key in dotted(settings)})
+            values[key], places[key] = value, layer.locate_key(key)
+    settings = _validate_values(values, places)
+    return LoadedSettings(
+        settings, {key: places.get(key, _default_origin(key)) for key in dotted_keys(settings)}
+    )
 
 
-def dotted(settings: Settings) -> Iterator[str]:
+def dotted_keys(settings: Settings) -> Iterator[str]:
     """Every key there is, as "section.key", in the order of the models.
 
     The keys of a role only where it has a model of its own.
@@ -64,18 +66,18 @@ def dotted(settings: Settings) -> Iterator[str]:
     for name in type(settings).model_fields:
         if name == "roles":
             own = [role for role in ROLES if getattr(settings.roles, role) is not None]
-            yield from (f"roles.{role}.{key}" for role in own for key in allowed("model"))
+            yield from (f"roles.{role}.{key}" for role in own for key in allowed_keys("model"))
         elif is_section(name):
             yield from (f"{name}.{key}" for key in type(getattr(settings, name)).model_fields)
         else:
             yield name
 
 
-def _origin(key: str) -> str:
+def _default_origin(key: str) -> str:
     return FOLLOWS if key.startswith("roles.") else DEFAULT
 
 
-def did_you_mean(word: str, known: Sequence[str]) -> str:
+def suggest_word(word: str, known: Sequence[str]) -> str:
     close = get_close_matches(word, known, n=1)
     return f"did you mean {close[0]!r}? " if close else ""
 
@@ -88,47 +90,47 @@ def _forget_other_strategy(values: dict[str, object], places: dict[str, str], ki
         del values[key], places[key]
 
 
-def _check_strategy(kind: object, layer: Layer, presets: Sequence[str]) -> None:
+def _check_strategy(kind: object, layer: SettingsLayer, presets: Sequence[str]) -> None:
     if isinstance(kind, str) and kind in STRATEGIES:
         return
     known = f"known: {', '.join(STRATEGIES)}"
     if kind in presets:
         hint = f"that is a preset, --preset {kind}; "
     else:
-        hint = did_you_mean(str(kind), tuple(STRATEGIES))
-    place = layer.place("strategy.kind")
+        hint = suggest_word(str(kind), tuple(STRATEGIES))
+    place = layer.locate_key("strategy.kind")
     raise UnknownStrategy(f"{place}: unknown strategy {kind!r}", fix=hint + known)
 
 
-def _check_key(key: str, value: object, strategy: str, layer: Layer) -> None:
+def _check_key(key: str, value: object, strategy: str, layer: SettingsLayer) -> None:
     section, _, name = key.rpartition(".")
-    place = layer.place(key)
+    place = layer.locate_key(key)
     if section and not is_section(section):
         sections = section_names()
         raise BadConfig(
             f"{place}: unknown section [{section}]",
-            fix=f"{did_you_mean(section, sections)}sections: {', '.join(sections)}",
+            fix=f"{suggest_word(section, sections)}sections: {', '.join(sections)}",
         )
     if is_section(key) and not isinstance(value, dict):
         below = f"roles.{ROLES[0]}" if key == "roles" else key
         raise BadConfig(
             f"{place}: {key} is a section, not a value", fix=f"write its keys below [{below}]"
         )
-    keys = allowed(section, strategy)
+    keys = allowed_keys(section, strategy)
     if name not in keys:
         raise BadConfig(
-            f"{place}: unknown key {name!r} {_scope(section, strategy)}",
-            fix=f"{did_you_mean(name, keys)}allowed: {', '.join(keys)}",
+            f"{place}: unknown key {name!r} {_allowed_keys(section, strategy)}",
+            fix=f"{suggest_word(name, keys)}allowed: {', '.join(keys)}",
         )
 
 
-def _scope(section: str, strategy: str) -> str:
+def _allowed_keys(section: str, strategy: str) -> str:
     if section == "strategy":
         return f'in [strategy] with kind = "{strategy}"'
     return f"in [{section}]" if section else "outside any section"
 
 
-def _validated(values: Mapping[str, object], places: Mapping[str, str]) -> Settings:
+def _validate_values(values: Mapping[str, object], places: Mapping[str, str]) -> Settings:
     nested: dict[str, Any] = {}
     for key, value in values.items():
         section, _, name = key.rpartition(".")
@@ -144,11 +146,11 @@ def _validated(values: Mapping[str, object], places: Mapping[str, str]) -> Setti
     try:
         return Settings.model_validate(nested)
     except ValidationError as error:
-        wrong = "; ".join(_in_words(item, places) for item in error.errors())
+        wrong = "; ".join(_describe_error(item, places) for item in error.errors())
         raise BadConfig(wrong, fix="`osler init` writes every key with its meaning") from error
 
 
-def _in_words(item: Any, places: Mapping[str, str]) -> str:
+def _describe_error(item: Any, places: Mapping[str, str]) -> str:
     """A complaint of pydantic's, with the place the value comes from."""
     path = [str(part) for part in item["loc"] if part not in STRATEGIES]
     if path[0] == "roles":

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from osler.app.config.fields import Place, Real, Section, Whole, none
+from osler.app.config.fields import Place, Real, SettingsSection, Whole, parse_none
 from osler.app.config.hub import (
     DEVICE,
     DTYPE,
@@ -16,17 +16,17 @@ from osler.app.config.hub import (
     Device,
     Dtype,
     KeyFile,
-    weights_named,
+    require_weights,
 )
 
 
-class Model(Section):
+class ModelSettings(SettingsSection):
     kind: Literal["packaged", "gguf", "openai", "transformers"] = Field(
         default="packaged",
         description="The small model that comes with Osler, a GGUF file of yours, a server"
         " that speaks the OpenAI interface, or weights for transformers (extra train).",
     )
-    path: Annotated[Place | None, BeforeValidator(none)] = Field(
+    path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
         default=None,
         description='The GGUF file, needed with kind = "gguf"; with "transformers" a model folder'
         " or a GGUF file.",
@@ -38,7 +38,7 @@ class Model(Section):
         default="", description="The model's name on the server, or its id on the hub."
     )
     revision: str = Field(default="", description=REVISION)
-    adapter: Annotated[Place | None, BeforeValidator(none)] = Field(
+    adapter: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
         default=None, description='Folder of a PEFT adapter; with kind = "transformers".'
     )
     dtype: Dtype = DTYPE
@@ -70,13 +70,13 @@ class Model(Section):
     )
 
     @model_validator(mode="after")
-    def _path_with_gguf(self) -> Model:
+    def _path_with_gguf(self) -> ModelSettings:
         if self.kind == "gguf" and self.path is None:
             raise ValueError('kind = "gguf" needs path = "FILE.gguf"')
         if self.kind == "openai" and not (self.url and self.name):
             raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
         if self.kind == "transformers":
-            weights_named(self.path, self.name, self.revision)
+            require_weights(self.path, self.name, self.revision)
         return self
 
     @property
@@ -90,22 +90,22 @@ ROLE_SECTIONS = tuple(f"roles.{role}" for role in ROLES)
 """How a file names them."""
 
 
-class Roles(Section):
+class RoleSettings(SettingsSection):
     """Who does what. A role that is not set is played by [model]."""
 
-    planner: Model | None = Field(
+    planner: ModelSettings | None = Field(
         default=None, description="Decides what to do next: actions, plans, what to ask."
     )
-    reader: Model | None = Field(
+    reader: ModelSettings | None = Field(
         default=None, description="Reads the evidence and gives the answer."
     )
-    judge: Model | None = Field(default=None, description="Grades answers and plans.")
-    summariser: Model | None = Field(
+    judge: ModelSettings | None = Field(default=None, description="Grades answers and plans.")
+    summariser: ModelSettings | None = Field(
         default=None, description="Shortens what a memory holds (TC-RAG's Summary)."
     )
 
 
-class SamplingSettings(Section):
+class SamplingSettings(SettingsSection):
     temperature: Real = Field(default=0.6, ge=0, le=2, description="TC-RAG App. 8.5.")
     max_tokens: Whole = Field(
         default=500, ge=1, le=65_536, description="Tokens of one reply (TC-RAG App. 8.5)."

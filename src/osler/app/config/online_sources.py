@@ -6,14 +6,22 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from osler.app.config.fields import NONE, Place, Real, Section, Whole, listed, none
+from osler.app.config.fields import (
+    NONE,
+    Place,
+    Real,
+    SettingsSection,
+    Whole,
+    parse_none,
+    split_list,
+)
 
-Places = Annotated[tuple[Place, ...], BeforeValidator(listed)]
-Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
-KeyFile = Annotated[Place | None, BeforeValidator(none)]
+Places = Annotated[tuple[Place, ...], BeforeValidator(split_list)]
+Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
+KeyFile = Annotated[Place | None, BeforeValidator(parse_none)]
 
 
-class Emr(Section):
+class PatientSettings(SettingsSection):
     maps: Places = Field(
         default=(),
         description="Files or folders with maps of codes: GEM, SNOMED CT to ICD-10-CM, or a table.",
@@ -24,7 +32,7 @@ class Emr(Section):
     )
 
 
-class Net(Section):
+class NetworkSettings(SettingsSection):
     offline: bool = Field(
         default=False, description="True: nothing is called; what was fetched before is used."
     )
@@ -41,7 +49,7 @@ class Net(Section):
     )
 
 
-class Web(Section):
+class WebSettings(SettingsSection):
     kind: Literal["none", "searxng", "bing"] = Field(
         default="none",
         description="Web search: a SearXNG of yours, or an endpoint of the form of Bing's v7.",
@@ -57,7 +65,7 @@ class Web(Section):
     )
 
     @model_validator(mode="after")
-    def _whole(self) -> Web:
+    def _check_service(self) -> WebSettings:
         if self.kind != NONE and not self.url.startswith(("http://", "https://")):
             raise ValueError(f'kind = "{self.kind}" needs url = "http(s)://…"')
         if self.kind == "bing" and self.key_file is None:
@@ -65,7 +73,7 @@ class Web(Section):
         return self
 
 
-class Pedia(Section):
+class PediaSettings(SettingsSection):
     kind: Literal["none", "mediawiki"] = Field(
         default="none", description="Encyclopaedia: Wikipedia, or another MediaWiki."
     )
@@ -76,7 +84,7 @@ class Pedia(Section):
     whole: bool = Field(default=False, description="Whole articles, not only introductions.")
 
 
-class PubMed(Section):
+class PubMedSettings(SettingsSection):
     kind: Literal["none", "eutils"] = Field(
         default="none", description="PubMed through NCBI's E-utilities."
     )

@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from osler.app.config.fields import Real, Section, Whole, listed
+from osler.app.config.fields import Real, SettingsSection, Whole, split_list
 
-Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
+Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
 
 
-class Serve(Section):
+class ServeSettings(SettingsSection):
     host: str = Field(
         default="127.0.0.1",
         min_length=1,

@@ -17,27 +17,39 @@ from osler.app.config.fields import (
     Place,
     Real,
     RealLimit,
-    Section,
+    SettingsSection,
     ShareLimit,
     SourceName,
     Whole,
     Year,
-    listed,
-    none,
+    parse_none,
+    split_list,
 )
-from osler.app.config.hub import Embedder, RerankerSettings
-from osler.app.config.models import ROLE_SECTIONS, Model, Role, Roles, SamplingSettings
-from osler.app.config.online_sources import Emr, Net, Pedia, PubMed, Web
-from osler.app.config.serving import Serve
-from osler.app.config.strategies import STRATEGIES, Strategy, TcRag
-from osler.types import ALL_SOURCES, EMR
+from osler.app.config.hub import EmbedderSettings, RerankerSettings
+from osler.app.config.models import (
+    ROLE_SECTIONS,
+    ModelSettings,
+    Role,
+    RoleSettings,
+    SamplingSettings,
+)
+from osler.app.config.online_sources import (
+    NetworkSettings,
+    PatientSettings,
+    PediaSettings,
+    PubMedSettings,
+    WebSettings,
+)
+from osler.app.config.serving import ServeSettings
+from osler.app.config.strategies import STRATEGIES, Strategy, TcRagSettings
+from osler.sources.catalogue import ALL_SOURCES, EMR
 
 Index = Literal["chunk", "knowledge_unit", "atomic_query", "outline", "summary", "table", "graph"]
 
 
-class Kb(Section):
+class KbSettings(SettingsSection):
     path: Place = Field(description='Folder of the knowledge base (default: "kb" in home).')
-    sources: Annotated[tuple[SourceName, ...], BeforeValidator(listed)] = Field(
+    sources: Annotated[tuple[SourceName, ...], BeforeValidator(split_list)] = Field(
         default=(),
         description=f"Sources to search ({', '.join(ALL_SOURCES)} or your own);"
         f" empty = all but {EMR}.",
@@ -49,7 +61,7 @@ class Kb(Section):
         " (the same by chapter, web pages by paragraph), tc-rag (128 tokens, 50 repeated), or"
         ' numbers: "800" or "800+100" characters, "256t+64" tokens.',
     )
-    indexes: Annotated[tuple[Index, ...], BeforeValidator(listed)] = Field(
+    indexes: Annotated[tuple[Index, ...], BeforeValidator(split_list)] = Field(
         default=("chunk",),
         min_length=1,
         description="What is searched for chunks: their own text (chunk), what was extracted from"
@@ -65,7 +77,7 @@ class Kb(Section):
     url: str = Field(
         default="", description='A Qdrant server, as "http://HOST:6333"; see `osler kb push`.'
     )
-    key_file: Annotated[Place | None, BeforeValidator(none)] = Field(
+    key_file: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
         default=None,
         description="File with the server's key; without one, QDRANT_API_KEY of the environment.",
     )
@@ -76,20 +88,20 @@ class Kb(Section):
     )
 
     @model_validator(mode="after")
-    def _server_named(self) -> Kb:
+    def _check_server(self) -> KbSettings:
         if self.engine == "qdrant" and not self.url:
             raise ValueError('engine = "qdrant" needs url = "http://HOST:6333"')
         return self
 
 
-class Runs(Section):
+class RunsSettings(SettingsSection):
     path: Place = Field(description='Folder of the recorded runs (default: "runs" in home).')
     keep: bool = Field(
         default=True, description="Keep each run, so that it can be shown and replayed."
     )
 
 
-class Retrieve(Section):
+class RetrieveSettings(SettingsSection):
     k: Whole = Field(
         default=10, ge=1, le=200, description="Passages a search gives (Omni-RAG §5.1.2)."
     )
@@ -108,10 +120,10 @@ class Retrieve(Section):
         default=None, description='Only documents from this year on, or "none".'
     )
     year_to: Year = Field(default=None, description='Only documents up to this year, or "none".')
-    languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(listed)] = Field(
+    languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = Field(
         default=(), description="Only passages in these languages; empty = all."
     )
-    kinds: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+    kinds: Annotated[tuple[str, ...], BeforeValidator(split_list)] = Field(
         default=(),
         description='Only these publication types, as "Review,Meta-Analysis"; empty = all.',
     )
@@ -121,13 +133,13 @@ class Retrieve(Section):
     )
 
     @model_validator(mode="after")
-    def _some_weight(self) -> Retrieve:
+    def _check_weights(self) -> RetrieveSettings:
         if self.dense_weight == self.lexical_weight == 0:
             raise ValueError("dense_weight and lexical_weight cannot both be 0")
         return self
 
 
-class AnswerSettings(Section):
+class AnswerSettings(SettingsSection):
     statements: Whole = Field(
         default=3, ge=1, le=50, description="Sentences of an extractive answer, at most."
     )
@@ -170,7 +182,7 @@ class AnswerSettings(Section):
     )
 
 
-class Calibration(Section):
+class CalibrationSettings(SettingsSection):
     """What `osler calibrate` found. It is used for the model and metric it was fitted to,
     and only where strategy.sigma, or strategy.tau, is not set."""
 
@@ -195,7 +207,7 @@ class Calibration(Section):
     tau_questions: str = Field(default="", description="On which questions tau was fitted.")
 
 
-class BudgetSettings(Section):
+class BudgetSettings(SettingsSection):
     calls: Limit = Field(
         default=None, description='Model calls of one run, at most; "none" = unbounded.'
     )
@@ -211,44 +223,57 @@ def _default_home() -> Path:
     return Path(user_data_dir("osler", appauthor=False))
 
 
-class Settings(Section):
+class Settings(SettingsSection):
     """All that can be set. `kb.path` and `runs.path` lie in `home` unless they are set."""
 
     home: Place = Field(
         default_factory=_default_home, description="Where Osler keeps what it makes."
     )
-    kb: Kb = Field(
-        default_factory=lambda: Kb(path=_default_home() / "kb"), description="The knowledge base."
+    kb: KbSettings = Field(
+        default_factory=lambda: KbSettings(path=_default_home() / "kb"),
+        description="The knowledge base.",
     )
-    runs: Runs = Field(
-        default_factory=lambda: Runs(path=_default_home() / "runs"), description="Recorded runs."
+    runs: RunsSettings = Field(
+        default_factory=lambda: RunsSettings(path=_default_home() / "runs"),
+        description="Recorded runs.",
     )
-    model: Model = Field(
-        default=Model(), description="The language model, in every role that has none of its own."
+    model: ModelSettings = Field(
+        default=ModelSettings(),
+        description="The language model, in every role that has none of its own.",
     )
-    roles: Roles = Field(default=Roles(), description="Models of single roles.")
+    roles: RoleSettings = Field(default=RoleSettings(), description="Models of single roles.")
     sampling: SamplingSettings = Field(default=SamplingSettings(), description="How it decodes.")
-    retrieve: Retrieve = Field(default=Retrieve(), description="How passages are found.")
-    embedder: Embedder = Field(default=Embedder(), description="What makes vectors of texts.")
+    retrieve: RetrieveSettings = Field(
+        default=RetrieveSettings(), description="How passages are found."
+    )
+    embedder: EmbedderSettings = Field(
+        default=EmbedderSettings(), description="What makes vectors of texts."
+    )
     reranker: RerankerSettings = Field(
         default=RerankerSettings(), description="Who looks at found passages again."
     )
     answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
-    strategy: Strategy = Field(default=TcRag(), description="How a question is solved.")
-    calibration: Calibration = Field(
-        default=Calibration(), description="What `osler calibrate` wrote; not for the hand."
+    strategy: Strategy = Field(default=TcRagSettings(), description="How a question is solved.")
+    calibration: CalibrationSettings = Field(
+        default=CalibrationSettings(), description="What `osler calibrate` wrote; not for the hand."
     )
     budget: BudgetSettings = Field(default=BudgetSettings(), description="Bounds of one run.")
-    emr: Emr = Field(default=Emr(), description="How patients are compared.")
-    net: Net = Field(default=Net(), description="How what lies outside is called, if it is.")
-    web: Web = Field(default=Web(), description="Web search; off unless set.")
-    pedia: Pedia = Field(default=Pedia(), description="An encyclopaedia; off unless set.")
-    pubmed: PubMed = Field(default=PubMed(), description="PubMed; off unless set.")
-    serve: Serve = Field(default=Serve(), description="The server (`osler serve`).")
+    emr: PatientSettings = Field(
+        default=PatientSettings(), description="How patients are compared."
+    )
+    net: NetworkSettings = Field(
+        default=NetworkSettings(), description="How what lies outside is called, if it is."
+    )
+    web: WebSettings = Field(default=WebSettings(), description="Web search; off unless set.")
+    pedia: PediaSettings = Field(
+        default=PediaSettings(), description="An encyclopaedia; off unless set."
+    )
+    pubmed: PubMedSettings = Field(default=PubMedSettings(), description="PubMed; off unless set.")
+    serve: ServeSettings = Field(default=ServeSettings(), description="The server (`osler serve`).")
 
     @model_validator(mode="before")
     @classmethod
-    def _under_home(cls, data: Any) -> Any:
+    def _fill_folders(cls, data: Any) -> Any:
         """Fills in the folders that follow from `home`."""
         if not isinstance(data, dict):
             return data
@@ -263,10 +288,10 @@ class Settings(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_the_model(cls, data: Any) -> Any:
+    def _fill_roles(cls, data: Any) -> Any:
         """What a role does not set for itself is as in [model]."""
         roles, usual = (data.get(name) for name in ("roles", "model"))
-        if isinstance(usual, Model):
+        if isinstance(usual, ModelSettings):
             usual = usual.model_dump()
         if not isinstance(roles, dict) or not isinstance(usual, dict):
             return data
@@ -276,12 +301,12 @@ class Settings(Section):
         }
         return {**data, "roles": filled}
 
-    def role(self, role: Role) -> Model:
+    def model_for(self, role: Role) -> ModelSettings:
         """The model that plays the role."""
         return getattr(self.roles, role) or self.model
 
 
-def allowed(section: str, kind: str = "") -> tuple[str, ...]:
+def allowed_keys(section: str, kind: str = "") -> tuple[str, ...]:
     """Keys of a section; "" = the sections and top-level keys; `kind` chooses a strategy.
 
     Raises `KeyError` for an unknown section or strategy.
@@ -303,12 +328,12 @@ def section_names() -> tuple[str, ...]:
     )
 
 
-def model_of(section: str) -> type[Section]:
+def model_of(section: str) -> type[SettingsSection]:
     """The model class of a plain section or of a role. Raises `KeyError`."""
     if section in ROLE_SECTIONS:
-        return Model
+        return ModelSettings
     annotation = Settings.model_fields[section].annotation
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+    if isinstance(annotation, type) and issubclass(annotation, SettingsSection):
         return annotation
     raise KeyError(section)
 

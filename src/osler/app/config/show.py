@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from osler.app.config.fields import NONE, Section
-from osler.app.config.merge import Loaded, dotted
+from osler.app.config.fields import NONE, SettingsSection
+from osler.app.config.merge import LoadedSettings, dotted_keys
 from osler.app.config.settings import Settings, is_section
 from osler.app.config.strategies import STRATEGIES
 from osler.errors import BadConfig
@@ -20,45 +20,45 @@ _HEAD = """\
 """
 
 
-def flat(settings: Settings) -> dict[str, object]:
+def flatten_settings(settings: Settings) -> dict[str, object]:
     """Every value by dotted key, as plain JSON values."""
     tree = settings.model_dump(mode="json")
-    return {key: _at(tree, key) for key in dotted(settings)}
+    return {key: _value_at(tree, key) for key in dotted_keys(settings)}
 
 
-def dump(loaded: Loaded, *, origin: bool = False) -> str:
+def render_settings(loaded: LoadedSettings, *, origin: bool = False) -> str:
     """The settings in force as TOML; with `origin`, where each value comes from."""
     blocks: dict[str, list[str]] = {}
-    for key, value in flat(loaded.settings).items():
+    for key, value in flatten_settings(loaded.settings).items():
         section, _, name = key.rpartition(".")
-        line = f"{name} = {_toml(value)}"
+        line = f"{name} = {_format_toml(value)}"
         mark = f"  # {loaded.origins[key]}" if origin else ""
         blocks.setdefault(section, []).append(f"{line}{mark}")
     parts = ["\n".join([f"[{name}]"] * bool(name) + lines) for name, lines in blocks.items()]
     return "\n\n".join(parts) + "\n"
 
 
-def template(settings: Settings | None = None) -> str:
+def render_template(settings: Settings | None = None) -> str:
     """A commented `osler.toml` that, commented or not, loads to the defaults."""
     settings = settings or Settings()
-    values = flat(settings)
-    lines = [_HEAD, *_keys(settings, "", values), ""]
+    values = flatten_settings(settings)
+    lines = [_HEAD, *_key_lines(settings, "", values), ""]
     for name in type(settings).model_fields:
         if name == "roles":
-            lines += _roles(settings)
+            lines += _role_lines(settings)
         elif is_section(name):
-            lines += [*_comment(type(settings).model_fields[name].description), f"[{name}]"]
-            lines += _keys(getattr(settings, name), f"{name}.", values)
+            lines += [*_comment_lines(type(settings).model_fields[name].description), f"[{name}]"]
+            lines += _key_lines(getattr(settings, name), f"{name}.", values)
             lines += _other_strategies(settings) if name == "strategy" else []
             lines.append("")
     return "\n".join(lines)
 
 
 def write_template(path: Path, *, overwrite: bool = False) -> None:
-    """Writes `template()`. Raises `BadConfig` when the file is there or cannot be written."""
+    """Writes `render_template()`. Raises `BadConfig` when the file is there or cannot be written."""
     try:
         with path.open("w" if overwrite else "x", encoding="utf-8") as out:
-            out.write(template())
+            out.write(render_template())
     except FileExistsError as error:
         raise BadConfig(f"{path} is there already", fix="--force writes over it") from error
     except OSError as error:
@@ -67,27 +67,31 @@ def write_template(path: Path, *, overwrite: bool = False) -> None:
         ) from error
 
 
-def _keys(section: Section, prefix: str, values: dict[str, object]) -> Iterator[str]:
+def _key_lines(section: SettingsSection, prefix: str, values: dict[str, object]) -> Iterator[str]:
     for name, field in type(section).model_fields.items():
         if f"{prefix}{name}" not in values:
             continue
         if name == "kind" and prefix == "strategy.":
             yield from (f'# "{kind}": {model.__doc__}' for kind, model in STRATEGIES.items())
-        yield from _comment(field.description)
-        yield f"#{name} = {_toml(values[f'{prefix}{name}'])}"
+        yield from _comment_lines(field.description)
+        yield f"#{name} = {_format_toml(values[f'{prefix}{name}'])}"
 
 
-def _roles(settings: Settings) -> Iterator[str]:
+def _role_lines(settings: Settings) -> Iterator[str]:
     """A table for each role; its keys are those of [model], and are told once."""
-    yield from _comment(f"{type(settings.roles).__doc__} Keys are those of [model]; what a")
-    yield from _comment('table below does not set is as in [model]: [roles.judge] with name = "m"')
-    yield from _comment("alone asks another model of the same server. Nothing else is ever asked.")
+    yield from _comment_lines(f"{type(settings.roles).__doc__} Keys are those of [model]; what a")
+    yield from _comment_lines(
+        'table below does not set is as in [model]: [roles.judge] with name = "m"'
+    )
+    yield from _comment_lines(
+        "alone asks another model of the same server. Nothing else is ever asked."
+    )
     for role, field in type(settings.roles).model_fields.items():
-        yield from ("", *_comment(field.description), f"#[roles.{role}]")
+        yield from ("", *_comment_lines(field.description), f"#[roles.{role}]")
     yield ""
 
 
-def _comment(text: str | None) -> list[str]:
+def _comment_lines(text: str | None) -> list[str]:
     return textwrap.wrap(text or "", 98, initial_indent="# ", subsequent_indent="# ")
 
 
@@ -98,14 +102,14 @@ def _other_strategies(settings: Settings) -> Iterator[str]:
             yield f'# With kind = "{name}", only: {", ".join(keys)}.'
 
 
-def _at(tree: dict[str, object], key: str) -> object:
+def _value_at(tree: dict[str, object], key: str) -> object:
     found: object = tree
     for part in key.split("."):
         found = found[part] if isinstance(found, dict) else None
     return found
 
 
-def _toml(value: object) -> str:
+def _format_toml(value: object) -> str:
     """A TOML value; JSON's strings, numbers and lists are TOML's."""
     if value is None:
         return f'"{NONE}"'

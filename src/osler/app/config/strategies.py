@@ -10,25 +10,25 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from osler.app.config.baselines import BASELINES, AnyBaseline
-from osler.app.config.fields import RealLimit, Section, ShareLimit, Whole, listed
-from osler.app.config.unified import Unified
+from osler.app.config.fields import RealLimit, SettingsSection, ShareLimit, Whole, split_list
+from osler.app.config.unified import UnifiedSettings
 
 _PASSAGES = Field(default=5, ge=1, le=200, description="Passages a search gives to the model.")
 
 
-class Direct(Section):
+class DirectSettings(SettingsSection):
     """The model alone, without evidence."""
 
     kind: Literal["direct"] = "direct"
 
 
-class Cot(Section):
+class CotSettings(SettingsSection):
     """The model alone, step by step."""
 
     kind: Literal["cot"] = "cot"
 
 
-class Rag(Section):
+class RagSettings(SettingsSection):
     """One search, then the answer."""
 
     kind: Literal["rag"] = "rag"
@@ -54,7 +54,7 @@ ToolName = Literal[
 """The tools of `osler.methods.tcrag.tools`."""
 
 
-class TcRag(Section):
+class TcRagSettings(SettingsSection):
     """A memory stack whose state value says when a conclusion may stand."""
 
     kind: Literal["tc-rag"] = "tc-rag"
@@ -83,7 +83,7 @@ class TcRag(Section):
         " the memory makes sense of, for small models; auto: guided where the model does not"
         " word answers.",
     )
-    tools: Annotated[tuple[ToolName, ...], BeforeValidator(listed)] = Field(
+    tools: Annotated[tuple[ToolName, ...], BeforeValidator(split_list)] = Field(
         default=(),
         description="The tools that are offered; empty = a search for each kind of source and"
         " for the concept graph. The released code's helpers are offered only when named"
@@ -96,7 +96,7 @@ class TcRag(Section):
     )
 
 
-class KagThinker(Section):
+class KagThinkerSettings(SettingsSection):
     """A question taken apart into logical forms, each solved in depth."""
 
     kind: Literal["kag-thinker"] = "kag-thinker"
@@ -133,7 +133,7 @@ class KagThinker(Section):
     )
 
 
-class OmniRag(Section):
+class OmniRagSettings(SettingsSection):
     """A plan says which source is asked, and in which words; one reading answers."""
 
     kind: Literal["omni-rag"] = "omni-rag"
@@ -180,16 +180,23 @@ class OmniRag(Section):
 
 
 Strategy = Annotated[
-    Direct | Cot | Rag | TcRag | KagThinker | OmniRag | Unified | AnyBaseline,
+    DirectSettings
+    | CotSettings
+    | RagSettings
+    | TcRagSettings
+    | KagThinkerSettings
+    | OmniRagSettings
+    | UnifiedSettings
+    | AnyBaseline,
     Field(discriminator="kind"),
 ]
-STRATEGIES: dict[str, type[Section]] = {
-    "direct": Direct,
-    "cot": Cot,
-    "rag": Rag,
-    "tc-rag": TcRag,
-    "kag-thinker": KagThinker,
-    "omni-rag": OmniRag,
-    "unified": Unified,
+STRATEGIES: dict[str, type[SettingsSection]] = {
+    "direct": DirectSettings,
+    "cot": CotSettings,
+    "rag": RagSettings,
+    "tc-rag": TcRagSettings,
+    "kag-thinker": KagThinkerSettings,
+    "omni-rag": OmniRagSettings,
+    "unified": UnifiedSettings,
     **BASELINES,
 }

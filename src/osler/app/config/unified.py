@@ -9,10 +9,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from osler.app.config.fields import RealLimit, Section, ShareLimit, Whole
+from osler.app.config.fields import RealLimit, SettingsSection, ShareLimit, Whole
 
 
-class Unified(Section):
+class UnifiedSettings(SettingsSection):
     """A question taken apart; each lookup solved by a memory stack; each search planned."""
 
     kind: Literal["unified"] = "unified"

@@ -6,31 +6,33 @@ import asyncio
 from dataclasses import dataclass
 
 from osler.app.config import Settings
-from osler.app.doctor.abilities import Ability, abilities
-from osler.app.doctor.checks import Check, checks
-from osler.app.doctor.needs import Verdict, verdicts
+from osler.app.doctor.abilities import Ability, probe_models
+from osler.app.doctor.checks import Check, run_checks
+from osler.app.doctor.needs import StrategyVerdict, judge_strategies
 from osler.app.wiring import graphs
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DoctorReport:
     checks: tuple[Check, ...]
     models: tuple[Ability, ...]
-    strategies: tuple[Verdict, ...]
+    strategies: tuple[StrategyVerdict, ...]
 
     @property
     def ok(self) -> bool:
         return all(check.status != "fail" for check in self.checks)
 
 
-def examine(settings: Settings) -> Report:
+def run_doctor(settings: Settings) -> DoctorReport:
     """Everything there is to see; what fails does not stop the rest."""
-    found = asyncio.run(abilities(settings))
-    told = verdicts(found, graph=graphs.exists(settings), options=settings.answer.options)
-    return Report((*checks(settings), *map(_check, found)), found, told)
+    found = asyncio.run(probe_models(settings))
+    told = judge_strategies(
+        found, graph=graphs.has_graph(settings), options=settings.answer.options
+    )
+    return DoctorReport((*run_checks(settings), *map(_check_ability, found)), found, told)
 
 
-def _check(ability: Ability) -> Check:
+def _check_ability(ability: Ability) -> Check:
     name = f"model of {', '.join(ability.roles)}"
     if ability.error:
         return Check(name, "fail", ability.error, ability.fix)
@@ -40,4 +42,13 @@ def _check(ability: Ability) -> Check:
     return Check(name, "pass", ", ".join(able))
 
 
-__all__ = ["Ability", "Check", "Report", "Verdict", "abilities", "checks", "examine", "verdicts"]
+__all__ = [
+    "Ability",
+    "Check",
+    "DoctorReport",
+    "StrategyVerdict",
+    "judge_strategies",
+    "probe_models",
+    "run_checks",
+    "run_doctor",
+]

@@ -51,45 +51,47 @@ class Ability:
     fix: str = ""
 
 
-async def abilities(settings: Settings) -> tuple[Ability, ...]:
+async def probe_models(settings: Settings) -> tuple[Ability, ...]:
     """One for each different model, in the order of the roles; an absent one says why."""
-    return tuple([await _asked(settings, roles) for roles in _shared(settings)])
+    return tuple([await _probe_model(settings, roles) for roles in _group_roles(settings)])
 
 
-def _shared(settings: Settings) -> Iterable[tuple[Role, ...]]:
+def _group_roles(settings: Settings) -> Iterable[tuple[Role, ...]]:
     """Roles that one model plays, together."""
     groups: dict[object, list[Role]] = {}
     for role in ROLES:
-        groups.setdefault(settings.role(role), []).append(role)
+        groups.setdefault(settings.model_for(role), []).append(role)
     return map(tuple, groups.values())
 
 
-async def _asked(settings: Settings, roles: tuple[Role, ...]) -> Ability:
-    found = Ability(roles, settings.role(roles[0]).kind, writes=wiring.writes(settings, roles[0]))
+async def _probe_model(settings: Settings, roles: tuple[Role, ...]) -> Ability:
+    found = Ability(
+        roles, settings.model_for(roles[0]).kind, writes=wiring.may_write(settings, roles[0])
+    )
     try:
-        chosen = settings.role(roles[0])
+        chosen = settings.model_for(roles[0])
         section = "model" if chosen == settings.model else f"roles.{roles[0]}"
-        ready = await wiring.language_model(chosen, section)
-        return await _seen(ready, replace(found, name=ready.model.name))
+        ready = await wiring.load_model(chosen, section)
+        return await _measure_ability(ready, replace(found, name=ready.model.name))
     except OslerError as error:
         return replace(found, error=error.message, fix=error.fix)
 
 
-async def _seen(ready: wiring.Ready, found: Ability) -> Ability:
+async def _measure_ability(ready: wiring.LoadedModel, found: Ability) -> Ability:
     model = ready.model
     began = time.perf_counter()
     reply = await model.complete(_ASKED, Sampling(temperature=0.0, max_tokens=8, top=5))
     seconds = time.perf_counter() - began
-    held = ready.constrains and await _held(model)
+    held = ready.constrains and await _obeys_grammar(model)
     context = getattr(model, "context", None)
     return replace(
         found,
         completes=True,
         seconds=round(seconds, 3),
-        logprobs="exact" if _tiled(reply) else "none",
+        logprobs="exact" if _covers_reply(reply) else "none",
         likeliest=max((len(token.top) for token in reply.tokens), default=0),
-        scores=await _scores(model),
-        attends=await _attends(model),
+        scores=await _can_score(model),
+        attends=await _can_attend(model),
         constrains=held,
         # What a server was seen to hold to when it was connected to, grammars aside.
         formats=ready.formats if held or not ready.constrains else (),
@@ -97,27 +99,27 @@ async def _seen(ready: wiring.Ready, found: Ability) -> Ability:
     )
 
 
-def _tiled(reply: Completion) -> bool:
+def _covers_reply(reply: Completion) -> bool:
     """Whether the tokens that were told are the whole reply."""
     told = {i for token in reply.tokens for i in range(token.start, token.end)}
     return bool(reply.text) and told == set(range(len(reply.text)))
 
 
-async def _scores(model: LanguageModel) -> bool:
+async def _can_score(model: LanguageModel) -> bool:
     if not isinstance(model, Likelihood):
         return False
     scored = await model.score("The heart pumps", " blood")
     return any(token.logprob < 0 for token in scored.tokens)
 
 
-async def _attends(model: LanguageModel) -> bool:
+async def _can_attend(model: LanguageModel) -> bool:
     if not isinstance(model, Attentive):
         return False
     seen = await model.attend("The heart pumps", " blood")
     return len(seen.weights) == len(seen.tokens) > 0
 
 
-async def _held(model: LanguageModel) -> bool:
+async def _obeys_grammar(model: LanguageModel) -> bool:
     held = Sampling(temperature=0.0, max_tokens=8, top=0, grammar=Grammar("word", lit(_WORD)))
     try:
         return (await model.complete(_ASKED, held)).text == _WORD

@@ -24,26 +24,26 @@ class Check:
     fix: str = ""
 
 
-def checks(settings: Settings) -> Iterator[Check]:
+def run_checks(settings: Settings) -> Iterator[Check]:
     """Each check as it is done; a failed one does not stop the others."""
     for name, look in (
-        ("disk", _disk),
-        ("runs", _runs),
-        ("encoder", _encoder),
-        ("reranker", _reranker),
-        ("knowledge base", _knowledge_base),
+        ("disk", _check_disk),
+        ("runs", _check_runs),
+        ("encoder", _check_encoder),
+        ("reranker", _check_reranker),
+        ("knowledge base", _check_knowledge_base),
     ):
-        yield _guarded(name, look, settings)
+        yield _run_check(name, look, settings)
 
 
-def _guarded(name: str, look: Callable[[Settings], Check], settings: Settings) -> Check:
+def _run_check(name: str, look: Callable[[Settings], Check], settings: Settings) -> Check:
     try:
         return look(settings)
     except OslerError as error:
         return Check(name, "fail", error.message, error.fix)
 
 
-def _disk(settings: Settings) -> Check:
+def _check_disk(settings: Settings) -> Check:
     place = settings.home
     while not place.exists():
         place = place.parent
@@ -54,7 +54,7 @@ def _disk(settings: Settings) -> Check:
     return Check("disk", "pass", detail)
 
 
-def _runs(settings: Settings) -> Check:
+def _check_runs(settings: Settings) -> Check:
     folder = settings.runs.path
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,8 +67,8 @@ def _runs(settings: Settings) -> Check:
     return Check("runs", "pass", f"kept in {folder}")
 
 
-def _encoder(settings: Settings) -> Check:
-    chosen = wiring.encoder(settings)
+def _check_encoder(settings: Settings) -> Check:
+    chosen = wiring.load_encoder(settings)
     near, far = (
         chosen.encode(["high blood pressure", "a red bicycle"], kind="passage")
         @ (chosen.encode(["hypertension"], kind="query")[0])
@@ -80,10 +80,10 @@ def _encoder(settings: Settings) -> Check:
     return Check("encoder", "pass", detail)
 
 
-def _reranker(settings: Settings) -> Check:
+def _check_reranker(settings: Settings) -> Check:
     if settings.reranker.kind == "none":
         return Check("reranker", "pass", "none is configured")
-    second = wiring.reranker(settings, wiring.encoder(settings))
+    second = wiring.open_reranker(settings, wiring.load_encoder(settings))
     assert second is not None, "some reranker is configured"  # noqa: S101
     texts = ["Iron deficiency anaemia is treated with iron.", "The train leaves at noon."]
     near, far = asyncio.run(second.relevance("What treats iron deficiency anaemia?", texts))
@@ -93,9 +93,9 @@ def _reranker(settings: Settings) -> Check:
     return Check("reranker", "pass", detail)
 
 
-def _knowledge_base(settings: Settings) -> Check:
-    with wiring.knowledge_base(settings) as kb:
-        kb.require_built(wiring.encoder(settings).identity)
+def _check_knowledge_base(settings: Settings) -> Check:
+    with wiring.open_knowledge_base(settings) as kb:
+        kb.require_built(wiring.load_encoder(settings).identity)
         problems = kb.verify()
         if problems:
             shown = "; ".join(problems[:3])

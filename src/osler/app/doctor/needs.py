@@ -11,7 +11,7 @@ from typing import Literal
 
 from osler.app.config import Role
 from osler.app.doctor.abilities import Ability
-from osler.methods.baselines.table import ATTENTION, CHAINS, LIKELIEST, LIKELY, METHODS, Method
+from osler.methods.baselines.table import ATTENTION, CHAINS, LIKELIEST, LIKELY, METHODS, MethodFacts
 
 Status = Literal["full", "degraded", "refused"]
 _ALONE = frozenset({"direct", "cot", "r1-gen"})
@@ -20,7 +20,7 @@ _FREE = "actions are free text, asked for again when malformed"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StrategyVerdict:
     """What would become of a strategy with these models."""
 
     strategy: str
@@ -30,7 +30,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cast:
+class _RolePlayers:
     """Who would play the roles."""
 
     planner: Ability
@@ -41,58 +41,62 @@ class _Cast:
     """Whether an option is chosen by its letter, which needs no scores of texts."""
 
 
-def verdicts(
+def judge_strategies(
     found: Sequence[Ability],
     *,
     graph: bool = True,
     options: Literal["texts", "letters", "written"] = "texts",
-) -> tuple[Verdict, ...]:
+) -> tuple[StrategyVerdict, ...]:
     """Each strategy with the models that would play its roles.
 
     `graph`: whether there is a concept graph. `options`: how one is chosen.
     """
     by_role: Mapping[Role, Ability] = {role: one for one in found for role in one.roles}
     roles = (by_role["planner"], by_role["summariser"], by_role["reader"])
-    cast = _Cast(*roles, graph, options != "texts")
-    own = (*(_steered(metric, cast) for metric in _METRICS), _thinking(cast), _planned(cast))
-    own = (*own, _whole(cast))
-    return (*own, *(_baseline(method, cast) for method in METHODS))
+    cast = _RolePlayers(*roles, graph, options != "texts")
+    own = (
+        *(_judge_tc_rag(metric, cast) for metric in _METRICS),
+        _judge_thinker(cast),
+        _judge_omni(cast),
+    )
+    own = (*own, _judge_unified(cast))
+    return (*own, *(_judge_baseline(method, cast) for method in METHODS))
 
 
 _METRICS: tuple[Literal["cppl", "uct", "off"], ...] = ("cppl", "uct", "off")
 
 
-def _verdict(name: str, needs: str, refused: str, degraded: Sequence[str]) -> Verdict:
+def _make_verdict(name: str, needs: str, refused: str, degraded: Sequence[str]) -> StrategyVerdict:
     if refused:
-        return Verdict(name, needs, "refused", refused)
+        return StrategyVerdict(name, needs, "refused", refused)
     reasons = "; ".join(filter(None, degraded))
-    return Verdict(name, needs, "degraded" if reasons else "full", reasons)
+    return StrategyVerdict(name, needs, "degraded" if reasons else "full", reasons)
 
 
-def _baseline(method: Method, cast: _Cast) -> Verdict:
+def _judge_baseline(method: MethodFacts, cast: _RolePlayers) -> StrategyVerdict:
     reader = cast.reader
-    refused, worse = _down("reader", reader), [_answering(reader)]
+    refused, worse = _unreachable_role("reader", reader), [_quoted_answers(reader)]
     if method.kind in _ALONE:
         choosing = "names an option's letter" if cast.lettered else "scores options"
-        needs, worse = f"a reader that words answers, or {choosing}", [_worded(reader)]
-        refused = refused or _speechless(cast)
-        worse.append(_asked_again(cast))
+        needs, worse = f"a reader that words answers, or {choosing}", [_without_wording(reader)]
+        refused = refused or _without_words(cast)
+        worse.append(_free_letters(cast))
     else:
         needs = f"{method.needs}; a reader that words answers, or scores quotes"
     if method.needs in _REFUSED:
         refused = refused or _REFUSED[method.needs](cast)
     if method.needs in _DEGRADED:
         worse.append(_DEGRADED[method.needs](cast))
-    return _verdict(method.kind, needs, refused, worse)
+    return _make_verdict(method.kind, needs, refused, worse)
 
 
-_REFUSED: Mapping[str, Callable[[_Cast], str]] = {
+_REFUSED: Mapping[str, Callable[[_RolePlayers], str]] = {
     ATTENTION: lambda cast: (
         "" if cast.reader.attends else f"{cast.reader.name} hides its attention"
     ),
     CHAINS: lambda cast: "" if cast.graph else "there is no concept graph",
 }
-_DEGRADED: Mapping[str, Callable[[_Cast], str]] = {
+_DEGRADED: Mapping[str, Callable[[_RolePlayers], str]] = {
     LIKELY: lambda cast: (
         "" if cast.reader.logprobs == "exact" else "every sentence counts as unsure"
     ),
@@ -101,22 +105,22 @@ _DEGRADED: Mapping[str, Callable[[_Cast], str]] = {
 """What a need of `baselines.table` comes to where it is not met; text alone is always there."""
 
 
-def _speechless(cast: _Cast) -> str:
+def _without_words(cast: _RolePlayers) -> str:
     if cast.reader.writes or cast.reader.scores or cast.lettered:
         return ""
     return "the reader may not word medicine and scores no options"
 
 
-def _asked_again(cast: _Cast) -> str:
+def _free_letters(cast: _RolePlayers) -> str:
     free = cast.lettered and not (cast.reader.writes or cast.reader.constrains)
     return _FREE.replace("actions", "letters") if free else ""
 
 
-def _worded(reader: Ability) -> str:
+def _without_wording(reader: Ability) -> str:
     return "" if reader.writes else "open questions are refused: the reader may not word medicine"
 
 
-def _answering(reader: Ability) -> str:
+def _quoted_answers(reader: Ability) -> str:
     if reader.writes:
         return ""
     if reader.scores:
@@ -124,20 +128,22 @@ def _answering(reader: Ability) -> str:
     return "answers are quoted by relevance alone, and no option is chosen"
 
 
-def _steered(metric: Literal["cppl", "uct", "off"], cast: _Cast) -> Verdict:
+def _judge_tc_rag(metric: Literal["cppl", "uct", "off"], cast: _RolePlayers) -> StrategyVerdict:
     needs = {
         "cppl": "a planner that scores given texts",
         "uct": "a planner with exact log-probabilities; that scores, if answers are quoted",
         "off": "a planner; nothing is monitored",
     }[metric]
     planner, reader = cast.planner, cast.reader
-    down = _down("planner", planner) or _down("summariser", cast.summariser)
-    refused = down or _down("reader", reader) or _unmonitored(metric, planner, reader)
+    down = _unreachable_role("planner", planner) or _unreachable_role("summariser", cast.summariser)
+    refused = (
+        down or _unreachable_role("reader", reader) or _missing_metric(metric, planner, reader)
+    )
     free = "" if planner.constrains else _FREE
-    return _verdict(f"tc-rag, {metric}", needs, refused, (_answering(reader), free))
+    return _make_verdict(f"tc-rag, {metric}", needs, refused, (_quoted_answers(reader), free))
 
 
-def _unmonitored(metric: str, planner: Ability, reader: Ability) -> str:
+def _missing_metric(metric: str, planner: Ability, reader: Ability) -> str:
     if metric == "cppl" and not planner.scores:
         return f"{planner.name} does not score given texts"
     if metric == "uct" and not planner.scores and planner.logprobs == "none":
@@ -147,38 +153,38 @@ def _unmonitored(metric: str, planner: Ability, reader: Ability) -> str:
     return ""
 
 
-def _thinking(cast: _Cast) -> Verdict:
+def _judge_thinker(cast: _RolePlayers) -> StrategyVerdict:
     needs = "a planner that words answers; a reader with log-probabilities; a concept graph"
     planner, reader = cast.planner, cast.reader
     reasons = (
-        _answering(reader),
+        _quoted_answers(reader),
         "" if planner.writes else "plans are of at most two lookups",
         "" if reader.logprobs == "exact" else "nothing counts as known: all is looked up",
         "" if planner.constrains and reader.constrains else _FREE.replace("actions", "steps"),
         "" if cast.graph else "forms are looked up in words: there is no concept graph",
     )
-    refused = _down("planner", planner) or _down("reader", reader)
-    return _verdict("kag-thinker", needs, refused, reasons)
+    refused = _unreachable_role("planner", planner) or _unreachable_role("reader", reader)
+    return _make_verdict("kag-thinker", needs, refused, reasons)
 
 
-def _planned(cast: _Cast) -> Verdict:
+def _judge_omni(cast: _RolePlayers) -> StrategyVerdict:
     needs = "a planner that words answers; a reader"
     planner, reader = cast.planner, cast.reader
     own = "" if planner.writes else "the question itself is the plan"
-    refused = _down("planner", planner) or _down("reader", reader)
-    return _verdict("omni-rag", needs, refused, (_answering(reader), own))
+    refused = _unreachable_role("planner", planner) or _unreachable_role("reader", reader)
+    return _make_verdict("omni-rag", needs, refused, (_quoted_answers(reader), own))
 
 
-def _whole(cast: _Cast) -> Verdict:
+def _judge_unified(cast: _RolePlayers) -> StrategyVerdict:
     """The unified system has what its parts have, and lacks what they lack."""
     needs = "what tc-rag (cppl), kag-thinker and omni-rag need"
-    parts = (_steered("cppl", cast), _thinking(cast), _planned(cast))
+    parts = (_judge_tc_rag("cppl", cast), _judge_thinker(cast), _judge_omni(cast))
     refused = next((part.why for part in parts if part.status == "refused"), "")
     silent = "" if cast.reader.scores else "the boundary has no state value for its third signal"
     reasons = [part.why for part in parts if part.status == "degraded"]
     told = dict.fromkeys(why for reason in reasons for why in reason.split("; "))
-    return _verdict("unified", needs, refused, (*told, silent))
+    return _make_verdict("unified", needs, refused, (*told, silent))
 
 
-def _down(role: str, ability: Ability) -> str:
+def _unreachable_role(role: str, ability: Ability) -> str:
     return f"the {role} cannot be asked" if ability.error else ""

@@ -12,62 +12,69 @@
 | `strategies` | the strategy itself: one `match`, no registry |
 """
 
-from osler.app.wiring.composers import composer, gate, wording, writes
-from osler.app.wiring.hub import reranked, reranker
+from osler.app.wiring.composers import answer_wording, build_composer, evidence_gate, may_write
+from osler.app.wiring.hub import open_reranker, with_reranker
 from osler.app.wiring.knowledge import (
     build_sample,
-    engine,
-    knowledge_base,
-    offers,
+    bulk_runner,
+    describe_sources,
+    make_retriever,
+    open_knowledge_base,
     open_or_create,
-    retriever,
-    runner,
-    search,
-    searched,
+    search_backend,
+    search_passages,
+    searched_sources,
 )
-from osler.app.wiring.live import live, recorded, remembered, replayed
-from osler.app.wiring.models import PACKAGED, Ready, cast, encoder, language_model, relevance
+from osler.app.wiring.live import live_parts, record_parts, remember_replies, replay_parts
+from osler.app.wiring.models import (
+    PACKAGED,
+    LoadedModel,
+    encoder_relevance,
+    load_encoder,
+    load_model,
+    load_roles,
+)
 from osler.app.wiring.parts import Parts, no_retriever, roles_of
-from osler.app.wiring.planning import planned_by
-from osler.app.wiring.resource_cache import Shelf
-from osler.app.wiring.strategies import budget, solver
-from osler.app.wiring.tc_rag import PACKAGED_SIGMA, Threshold, machine, threshold
+from osler.app.wiring.planning import planner_name
+from osler.app.wiring.resource_cache import ResourceCache
+from osler.app.wiring.strategies import build_solver, run_budget
+from osler.app.wiring.tc_rag import PACKAGED_SIGMA, Threshold, build_machine, halting_threshold
 
 __all__ = [
     "PACKAGED",
     "PACKAGED_SIGMA",
+    "LoadedModel",
     "Parts",
-    "Ready",
-    "Shelf",
+    "ResourceCache",
     "Threshold",
-    "budget",
+    "answer_wording",
+    "build_composer",
+    "build_machine",
     "build_sample",
-    "cast",
-    "composer",
-    "encoder",
-    "engine",
-    "gate",
-    "knowledge_base",
-    "language_model",
-    "live",
-    "machine",
+    "build_solver",
+    "bulk_runner",
+    "describe_sources",
+    "encoder_relevance",
+    "evidence_gate",
+    "halting_threshold",
+    "live_parts",
+    "load_encoder",
+    "load_model",
+    "load_roles",
+    "make_retriever",
+    "may_write",
     "no_retriever",
-    "offers",
+    "open_knowledge_base",
     "open_or_create",
-    "planned_by",
-    "recorded",
-    "relevance",
-    "remembered",
-    "replayed",
-    "reranked",
-    "reranker",
-    "retriever",
+    "open_reranker",
+    "planner_name",
+    "record_parts",
+    "remember_replies",
+    "replay_parts",
     "roles_of",
-    "runner",
-    "search",
-    "searched",
-    "solver",
-    "threshold",
-    "wording",
-    "writes",
+    "run_budget",
+    "search_backend",
+    "search_passages",
+    "searched_sources",
+    "with_reranker",
 ]

@@ -33,83 +33,97 @@ from osler.methods.baselines import (
     self_rag_critics,
     sure,
 )
-from osler.methods.baselines.episode import Kit
+from osler.methods.baselines.episode import MethodDeps
+from osler.sources.catalogue import GRAPH
 from osler.trace import Solver
-from osler.types import GRAPH, Relevance
+from osler.types import Relevance
 
 
 def baseline(
     method: chosen.AnyBaseline, parts: Parts, compose: Composer, sampling: Sampling
 ) -> Solver:
     """The method over these parts. Raises `CapabilityMissing` for what its model cannot do."""
-    model = parts.model("reader")
+    model = parts.model_for("reader")
     kit = _kit(method, parts, compose, sampling)
     match method:
-        case chosen.FlRag():
+        case chosen.FlRagSettings():
             return fl_rag.FixedLength(kit, method.window, method.length)
-        case chosen.FsRag():
+        case chosen.FsRagSettings():
             return fs_rag.EverySentence(kit, method.sentences, method.look_ahead)
-        case chosen.Flare():
+        case chosen.FlareSettings():
             return flare.Flare(
                 kit, method.theta, method.beta, method.query, method.look_ahead, method.rounds
             )
-        case chosen.Dragin() | chosen.DraginEntropy():
+        case chosen.DraginSettings() | chosen.DraginEntropySettings():
             return _dragin(method, kit, model)
-        case chosen.ChainOfNote():
+        case chosen.ChainOfNoteSettings():
             return chain_of_note.ChainOfNote(kit)
-        case chosen.ChainOfKnowledge():
+        case chosen.ChainOfKnowledgeSettings():
             return chain_of_knowledge.ChainOfKnowledge(
                 kit, method.samples, method.temperature, method.rationales
             )
-        case chosen.Sure():
+        case chosen.SureSettings():
             return sure.SuRe(kit, method.candidates)
-        case chosen.HyKge():
+        case chosen.HyKgeSettings():
             return hykge.HyKGE(kit, parts.relevance, method.candidates)
-        case chosen.ReAct():
+        case chosen.ReActSettings():
             return react.ReAct(kit, method.steps)
-        case chosen.SelfRag():
+        case chosen.SelfRagSettings():
             return _self_rag(method, kit, model)
-        case chosen.AdaptiveRag():
+        case chosen.AdaptiveRagSettings():
             return _adaptive(method, kit)
-        case chosen.IrCot():
+        case chosen.IrCotSettings():
             return ircot.IRCoT(kit, method.steps, method.passages, method.reader)
-        case chosen.SearchO1():
+        case chosen.SearchO1Settings():
             return search_o1.SearchO1(kit, method.searches, method.refine)
-        case chosen.R1Gen():
-            return protocols.Spoken(kit, protocols.SPEECHES[method.kind], turns=0)
-        case chosen.SearchR1() | chosen.ZeroSearch() | chosen.StepSearch() | chosen.ReSearch():
-            return protocols.Spoken(kit, protocols.SPEECHES[method.kind], method.turns)
-        case chosen.HippoRag():
+        case chosen.R1GenSettings():
+            return protocols.ProtocolSearch(kit, protocols.SPEECHES[method.kind], turns=0)
+        case (
+            chosen.SearchR1Settings()
+            | chosen.ZeroSearchSettings()
+            | chosen.StepSearchSettings()
+            | chosen.ReSearchSettings()
+        ):
+            return protocols.ProtocolSearch(kit, protocols.SPEECHES[method.kind], method.turns)
+        case chosen.HippoRagSettings():
             return _hipporag(method, kit, parts.relevance)
-        case chosen.PikeRag():
+        case chosen.PikeRagSettings():
             return _pike_rag(method, kit, parts.relevance)
-        case chosen.KagStatic():
+        case chosen.KagStaticSettings():
             return kag_static.KagStatic(kit, method.tasks)
-        case chosen.MedRag():
+        case chosen.MedRagSettings():
             return medrag.MedRag(kit)
-        case chosen.IMedRag():
+        case chosen.IMedRagSettings():
             return i_medrag.IMedRag(kit, method.rounds, method.queries)
         case _ as never:
             assert_never(never)
 
 
-def _kit(method: chosen.AnyBaseline, parts: Parts, compose: Composer, sampling: Sampling) -> Kit:
+def _kit(
+    method: chosen.AnyBaseline, parts: Parts, compose: Composer, sampling: Sampling
+) -> MethodDeps:
     user: str = method.kind
     sources, k = parts.sources, 1
-    if not isinstance(method, chosen.R1Gen):
+    if not isinstance(method, chosen.R1GenSettings):
         k = method.k
-    if isinstance(method, chosen.HyKge):
+    if isinstance(method, chosen.HyKgeSettings):
         user, sources = CHAINS, (GRAPH,)
-    return Kit(parts.model("reader"), parts.retriever(user, sources), compose, sources, k, sampling)
+    return MethodDeps(
+        parts.model_for("reader"), parts.retriever(user, sources), compose, sources, k, sampling
+    )
 
 
-def _dragin(method: chosen.Dragin | chosen.DraginEntropy, kit: Kit, model: LanguageModel) -> Solver:
-    sensor: dragin.Sensor
-    if isinstance(method, chosen.DraginEntropy):
-        sensor = dragin.EntropyOnly(method.threshold, method.words)
+def _dragin(
+    method: chosen.DraginSettings | chosen.DraginEntropySettings,
+    kit: MethodDeps,
+    model: LanguageModel,
+) -> Solver:
+    sensor: dragin.NeedSensor
+    if isinstance(method, chosen.DraginEntropySettings):
+        sensor = dragin.EntropySensor(method.threshold, method.words)
     else:
         attentive = _attentive(model)
-        sensor = dragin.ByAttention(attentive, method.threshold, method.words, method.scaled)
+        sensor = dragin.AttentionSensor(attentive, method.threshold, method.words, method.scaled)
     return dragin.Dragin(kit, sensor, method.look_ahead, method.rounds)
 
 
@@ -122,7 +136,7 @@ def _attentive(model: LanguageModel) -> Attentive:
     )
 
 
-def _hipporag(method: chosen.HippoRag, kit: Kit, relevance: Relevance) -> Solver:
+def _hipporag(method: chosen.HippoRagSettings, kit: MethodDeps, relevance: Relevance) -> Solver:
     return hipporag.HippoRag(
         kit,
         relevance,
@@ -133,7 +147,7 @@ def _hipporag(method: chosen.HippoRag, kit: Kit, relevance: Relevance) -> Solver
     )
 
 
-def _pike_rag(method: chosen.PikeRag, kit: Kit, relevance: Relevance) -> Solver:
+def _pike_rag(method: chosen.PikeRagSettings, kit: MethodDeps, relevance: Relevance) -> Solver:
     return pike_rag.PikeRag(
         kit,
         relevance,
@@ -145,15 +159,15 @@ def _pike_rag(method: chosen.PikeRag, kit: Kit, relevance: Relevance) -> Solver:
     )
 
 
-def _self_rag(method: chosen.SelfRag, kit: Kit, model: LanguageModel) -> Solver:
-    critic: self_rag.Critic = self_rag_critics.Prompted()
+def _self_rag(method: chosen.SelfRagSettings, kit: MethodDeps, model: LanguageModel) -> Solver:
+    critic: self_rag.Critic = self_rag_critics.PromptedCritic()
     if method.form == "trained":
         if not isinstance(model, Likelihood):
             raise CapabilityMissing(
                 f"reflection tokens are weighed by likelihood, and {model.name} tells none",
                 fix='set strategy.form = "prompted"',
             )
-        critic = self_rag_critics.Trained(model)
+        critic = self_rag_critics.TrainedCritic(model)
     return self_rag.SelfRag(
         kit,
         critic,
@@ -166,10 +180,10 @@ def _self_rag(method: chosen.SelfRag, kit: Kit, model: LanguageModel) -> Solver:
     )
 
 
-def _adaptive(method: chosen.AdaptiveRag, kit: Kit) -> Solver:
-    several = chosen.IrCot()
+def _adaptive(method: chosen.AdaptiveRagSettings, kit: MethodDeps) -> Solver:
+    several = chosen.IrCotSettings()
     steps = ircot.IRCoT(
-        Kit(kit.model, kit.retriever, kit.composer, kit.sources, several.k, kit.sampling),
+        MethodDeps(kit.model, kit.retriever, kit.composer, kit.sources, several.k, kit.sampling),
         several.steps,
         several.passages,
         several.reader,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from osler.answer.base import Composer
-from osler.answer.cautions import Cautious
-from osler.answer.extractive import Extractive, Gate, Least
+from osler.answer.cautions import CautiousComposer
+from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
-from osler.answer.rewriter import Reread
-from osler.answer.written import Written
+from osler.answer.rewriter import Rewriter
+from osler.answer.written import WrittenComposer
 from osler.app.config import (
-    Cot,
-    OmniRag,
+    CotSettings,
+    OmniRagSettings,
     Role,
     Settings,
 )
@@ -19,32 +19,32 @@ from osler.llm.core.base import Likelihood, Sampling
 from osler.types import Language
 
 
-def composer(settings: Settings, parts: Parts) -> Composer:
+def build_composer(settings: Settings, parts: Parts) -> Composer:
     """Who makes the answer, and tells what must be known of its evidence."""
     rules = settings.answer.cautions
-    plain = wording(settings, parts)
-    return plain if rules == "none" else Cautious(plain, rules)
+    plain = answer_wording(settings, parts)
+    return plain if rules == "none" else CautiousComposer(plain, rules)
 
 
-def wording(settings: Settings, parts: Parts) -> Composer:
+def answer_wording(settings: Settings, parts: Parts) -> Composer:
     """Who words the answer: a model that may, else nobody (quotes)."""
-    reader = parts.model("reader")
-    if writes(settings, "reader"):
+    reader = parts.model_for("reader")
+    if may_write(settings, "reader"):
         # Where another model steers, its conclusion is only a draft.
-        steering: Role = "reader" if isinstance(settings.strategy, OmniRag) else "planner"
+        steering: Role = "reader" if isinstance(settings.strategy, OmniRagSettings) else "planner"
         alone = parts.models.get(steering, parts.models["reader"]).model.name == reader.name
-        return Written() if alone else Reread(reader, sampling_of(settings))
-    return Extractive(
-        gate(settings, parts),
+        return WrittenComposer() if alone else Rewriter(reader, sampling_of(settings))
+    return ExtractiveComposer(
+        evidence_gate(settings, parts),
         reader if isinstance(reader, Likelihood) else None,
         settings.answer.statements,
         settings.answer.candidates,
-        reasoned=isinstance(settings.strategy, Cot),
-        options=_options(settings, parts),
+        reasoned=isinstance(settings.strategy, CotSettings),
+        options=_option_chooser(settings, parts),
     )
 
 
-def _options(settings: Settings, parts: Parts) -> OptionChooser | None:
+def _option_chooser(settings: Settings, parts: Parts) -> OptionChooser | None:
     """Who chooses an option; nobody by texts that cannot be scored."""
     reader = parts.models["reader"]
     how = settings.answer.options
@@ -53,20 +53,20 @@ def _options(settings: Settings, parts: Parts) -> OptionChooser | None:
     return OptionTexts(reader.model) if isinstance(reader.model, Likelihood) else None
 
 
-def writes(settings: Settings, role: Role) -> bool:
+def may_write(settings: Settings, role: Role) -> bool:
     """Whether the role's model may word medicine; "auto": never the packaged one."""
-    chosen = settings.role(role)
+    chosen = settings.model_for(role)
     return chosen.kind != "packaged" if chosen.writes == "auto" else chosen.writes == "yes"
 
 
-def gate(settings: Settings, parts: Parts) -> Gate:
+def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
     """Which passages are evidence for a question."""
     chosen = settings.answer
-    least: dict[Language, Least] = {
-        "en": Least(chosen.coverage, chosen.relevance),
-        "zh": Least(chosen.coverage_zh, chosen.relevance_zh),
+    least: dict[Language, QuoteThresholds] = {
+        "en": QuoteThresholds(chosen.coverage, chosen.relevance),
+        "zh": QuoteThresholds(chosen.coverage_zh, chosen.relevance_zh),
     }
-    return Gate(parts.coverage, parts.relevance, least)
+    return EvidenceGate(parts.coverage, parts.relevance, least)
 
 
 def sampling_of(settings: Settings) -> Sampling:

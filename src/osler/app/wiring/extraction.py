@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from osler.app.config import Settings
-from osler.app.wiring.graphs import graph_of
-from osler.app.wiring.models import cast
+from osler.app.wiring.graphs import open_graph
+from osler.app.wiring.models import load_roles
 from osler.errors import BadConfig
 from osler.extract import schema
 from osler.extract.base import Extractor
@@ -22,7 +22,7 @@ By = Literal["dictionary", "model"]
 
 
 @asynccontextmanager
-async def extractor(
+async def open_extractor(
     settings: Settings,
     by: By,
     *,
@@ -41,7 +41,7 @@ async def extractor(
             raise BadConfig(
                 "the dictionary takes no schema and no units", fix="add --by model, or leave them"
             )
-        graph = graph_of(settings)
+        graph = open_graph(settings)
         try:
             with DictionaryExtractor(graph, STOP_WORDS, pairs) as found:
                 yield found
@@ -49,15 +49,15 @@ async def extractor(
             if graph is not None:
                 graph.close()
         return
-    wanted = _units(units)
-    chosen = schema.load(schema_file) if schema_file else schema.medicine()
-    ready = (await cast(settings, ["summariser"]))["summariser"]
+    wanted = _parse_units(units)
+    chosen = schema.load_schema(schema_file) if schema_file else schema.medicine_schema()
+    ready = (await load_roles(settings, ["summariser"]))["summariser"]
     if brief is None:
-        brief = settings.role("summariser").kind == "packaged"
+        brief = settings.model_for("summariser").kind == "packaged"
     yield ModelExtractor(ready.model, chosen, wanted, constrains=ready.constrains, brief=brief)
 
 
-def _units(given: Sequence[str]) -> tuple[Unit, ...]:
+def _parse_units(given: Sequence[str]) -> tuple[Unit, ...]:
     known: tuple[Unit, ...] = get_args(Unit)
     if unknown := [name for name in given if name not in known]:
         raise BadConfig(f"there is no unit {unknown[0]!r}", fix=f"choose of {', '.join(known)}")

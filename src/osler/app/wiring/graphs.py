@@ -5,56 +5,57 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from osler.app.config import Settings
-from osler.app.config.baselines import HyKge
+from osler.app.config.baselines import HyKgeSettings
 from osler.errors import BadConfig, UnknownPassage
-from osler.types import GRAPH, Passage, Retriever
+from osler.sources.catalogue import GRAPH
+from osler.types import Passage, Retriever
 
 if TYPE_CHECKING:
     from osler.graph.link import Recogniser
     from osler.graph.store import Graph
 
 
-def exists(settings: Settings) -> bool:
+def has_graph(settings: Settings) -> bool:
     """Whether a graph lies in the folder of the knowledge base."""
     from osler.graph.files import FILE
 
     return (settings.kb.path / FILE).exists()
 
 
-def graph_of(settings: Settings) -> Graph | None:
+def open_graph(settings: Settings) -> Graph | None:
     """The graph in the folder of the knowledge base; `None` without one."""
     from osler.graph.store import Graph
 
-    return Graph.open(settings.kb.path) if exists(settings) else None
+    return Graph.open(settings.kb.path) if has_graph(settings) else None
 
 
-def recogniser_of(graph: Graph) -> Recogniser | None:
+def open_recogniser(graph: Graph) -> Recogniser | None:
     """What finds names in texts, where the knowledge base has a trained one; `None` = the graph's
     own names do. Raises `ModelError` where it cannot be loaded."""
-    from osler.train.recognise.link import linking
+    from osler.train.recognise.link import load_recogniser
 
-    return linking(graph.folder, graph)
+    return load_recogniser(graph.folder, graph)
 
 
-def chains(settings: Settings) -> Retriever:
+def chain_retriever(settings: Settings) -> Retriever:
     """What finds reasoning chains (HyKGE). Raises `BadConfig` without a graph."""
     from osler.retrieve.graph_chains import ChainRetriever
 
-    graph, method = graph_of(settings), settings.strategy
+    graph, method = open_graph(settings), settings.strategy
     if graph is None:
         raise BadConfig(
             "hykge needs a concept graph, and the knowledge base has none",
             fix="`osler kb graph add` it",
         )
-    hops = method.hops if isinstance(method, HyKge) else 3
-    return ChainRetriever(graph, hops=hops, recogniser=recogniser_of(graph))
+    hops = method.hops if isinstance(method, HyKgeSettings) else 3
+    return ChainRetriever(graph, hops=hops, recogniser=open_recogniser(graph))
 
 
-def stated(settings: Settings, id: str) -> Passage | None:
+def graph_passage(settings: Settings, id: str) -> Passage | None:
     """What the graph says under this id; `None` where it is not the graph's."""
     from osler.graph.communities import find_passage
 
-    graph = graph_of(settings) if id.startswith(f"{GRAPH}:") else None
+    graph = open_graph(settings) if id.startswith(f"{GRAPH}:") else None
     try:
         return find_passage(graph, id) if graph else None
     except UnknownPassage:

@@ -5,25 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from osler.app.config import Embedder, Model, RerankerSettings, Settings
-from osler.app.wiring.keys import server_key
+from osler.app.config import EmbedderSettings, ModelSettings, RerankerSettings, Settings
+from osler.app.wiring.keys import read_server_key
 from osler.llm.core.base import LanguageModel
-from osler.retrieve.relevance import ByLanguage, EncoderRelevance, Overlap
-from osler.retrieve.rerank import BestSentence, Reranked
-from osler.types import EMR, GRAPH, Relevance, Retriever
+from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
+from osler.retrieve.rerank import BestSentence, RerankedRetriever
+from osler.sources.catalogue import EMR, GRAPH
+from osler.types import Relevance, Retriever
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
-    from osler.llm.server.connection import Door
+    from osler.llm.server.connection import ServerClient
     from osler.llm.transformers.hub import Weights
 
 
-def transformers_model(chosen: Model) -> LanguageModel:
+def open_transformers_model(chosen: ModelSettings) -> LanguageModel:
     """Loads the weights now. Raises `ModelError`."""
     from osler.llm.transformers.model import open_transformers
 
     return open_transformers(
-        _weights(chosen.path, chosen.name, chosen.revision),
+        _locate_weights(chosen.path, chosen.name, chosen.revision),
         dtype=chosen.dtype,
         device=chosen.device,
         adapter=chosen.adapter,
@@ -31,30 +32,30 @@ def transformers_model(chosen: Model) -> LanguageModel:
     )
 
 
-def encoder_of(chosen: Embedder) -> Encoder:
+def open_encoder(chosen: EmbedderSettings) -> Encoder:
     """The configured encoder; one with weights of its own loads them now. Raises `ModelError`."""
     match chosen.kind:
         case "packaged":
-            from osler.kb.encoders.base import MiniLM
+            from osler.kb.encoders.base import MiniLMEncoder
 
-            return MiniLM()
+            return MiniLMEncoder()
         case "openai":
             from osler.kb.encoders.served import OpenAIEncoder
 
             return OpenAIEncoder(
-                _door(chosen, "embedder"),
+                _server_client(chosen, "embedder"),
                 languages=frozenset(chosen.languages),
                 query_prefix=chosen.query_prefix,
                 passage_prefix=chosen.passage_prefix,
             )
         case "hub":
-            return _hub_encoder(chosen)
+            return _open_hub_encoder(chosen)
         case "medcpt":
             from osler.kb.encoders import medcpt
 
-            return medcpt.medcpt(
-                _weights(chosen.path, medcpt.QUERY, chosen.revision),
-                _weights(chosen.passage_path, medcpt.ARTICLE, chosen.passage_revision),
+            return medcpt.medcpt_encoder(
+                _locate_weights(chosen.path, medcpt.QUERY, chosen.revision),
+                _locate_weights(chosen.passage_path, medcpt.ARTICLE, chosen.passage_revision),
                 dtype=chosen.dtype,
                 device=chosen.device,
             )
@@ -62,16 +63,16 @@ def encoder_of(chosen: Embedder) -> Encoder:
             assert_never(never)
 
 
-def _hub_encoder(chosen: Embedder) -> Encoder:
-    from osler.kb.encoders.hub import HubEncoder, Side
+def _open_hub_encoder(chosen: EmbedderSettings) -> Encoder:
+    from osler.kb.encoders.hub import EncoderSide, HubEncoder
 
-    asked = _weights(chosen.path, chosen.name, chosen.revision)
+    asked = _locate_weights(chosen.path, chosen.name, chosen.revision)
     read = asked
     if chosen.passage_name or chosen.passage_path:
-        read = _weights(chosen.passage_path, chosen.passage_name, chosen.passage_revision)
+        read = _locate_weights(chosen.passage_path, chosen.passage_name, chosen.passage_revision)
     return HubEncoder(
-        Side(asked, chosen.longest, chosen.query_prefix),
-        Side(read, chosen.longest, chosen.passage_prefix),
+        EncoderSide(asked, chosen.longest, chosen.query_prefix),
+        EncoderSide(read, chosen.longest, chosen.passage_prefix),
         pooling=chosen.pooling,
         languages=frozenset(chosen.languages),
         dtype=chosen.dtype,
@@ -79,23 +80,23 @@ def _hub_encoder(chosen: Embedder) -> Encoder:
     )
 
 
-def reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
+def open_reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
     """Who looks at found passages again; `None` = nobody. Raises `ModelError`."""
     chosen = settings.reranker
     match chosen.kind:
         case "none":
             return None
         case "sentences":
-            return BestSentence(ByLanguage(EncoderRelevance(encoder), Overlap()))
+            return BestSentence(RelevanceByLanguage(EncoderRelevance(encoder), OverlapRelevance()))
         case "openai":
             from osler.retrieve.served_reranker import OpenAIReranker
 
-            return OpenAIReranker(_door(chosen, "reranker"))
+            return OpenAIReranker(_server_client(chosen, "reranker"))
         case "hub":
             from osler.retrieve.cross_encoder import CrossEncoder
 
             return CrossEncoder(
-                _weights(chosen.path, chosen.name, chosen.revision),
+                _locate_weights(chosen.path, chosen.name, chosen.revision),
                 longest=chosen.longest,
                 dtype=chosen.dtype,
                 device=chosen.device,
@@ -104,7 +105,7 @@ def reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
             assert_never(never)
 
 
-def reranked(
+def with_reranker(
     settings: Settings, inner: Retriever, second: Relevance | None, sources: tuple[str, ...]
 ) -> Retriever:
     """The search with the second look, where there is one; patients stand by their likeness,
@@ -112,24 +113,24 @@ def reranked(
     if second is None or sources in ((EMR,), (GRAPH,)):
         return inner
     depth = settings.reranker.depth
-    return Reranked(inner, second, depth=depth, k=depth)
+    return RerankedRetriever(inner, second, depth=depth, k=depth)
 
 
-def _weights(path: Path | None, name: str, revision: str) -> Weights:
-    from osler.llm.transformers.hub import Pinned
+def _locate_weights(path: Path | None, name: str, revision: str) -> Weights:
+    from osler.llm.transformers.hub import PinnedModel
 
-    return path if path is not None else Pinned(name, revision)
+    return path if path is not None else PinnedModel(name, revision)
 
 
-def _door(chosen: Embedder | RerankerSettings, section: str) -> Door:
-    from osler.llm.server.connection import Door
+def _server_client(chosen: EmbedderSettings | RerankerSettings, section: str) -> ServerClient:
+    from osler.llm.server.connection import ServerClient
     from osler.llm.server.endpoint import Endpoint
 
-    return Door(
+    return ServerClient(
         Endpoint(
             base_url=chosen.url,
             model=chosen.name,
-            api_key=server_key(chosen.key_file, section),
+            api_key=read_server_key(chosen.key_file, section),
             timeout_s=chosen.timeout_s,
             section=section,
         )

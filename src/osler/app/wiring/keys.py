@@ -8,7 +8,9 @@ from pathlib import Path
 from osler.errors import BadConfig
 
 
-def server_key(file: Path | None, section: str, variable: str = "OPENAI_API_KEY") -> str | None:
+def read_server_key(
+    file: Path | None, section: str, variable: str = "OPENAI_API_KEY"
+) -> str | None:
     """The file's words, else `variable` of the environment. Raises `BadConfig`."""
     if file is None:
         return os.environ.get(variable)

@@ -10,49 +10,50 @@ from typing import TYPE_CHECKING, Literal
 
 from osler.app.config import Settings
 from osler.app.wiring import graphs, online_sources
-from osler.app.wiring.hub import reranked, reranker
-from osler.app.wiring.keys import server_key
-from osler.app.wiring.models import encoder
+from osler.app.wiring.hub import open_reranker, with_reranker
+from osler.app.wiring.keys import read_server_key
+from osler.app.wiring.models import load_encoder
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.indexes.kinds import KINDS
 from osler.graph.extras import has_rapidfuzz
-from osler.kb.base import Built, KnowledgeBase, Progress
-from osler.kb.search.base import Choice, Filter
-from osler.methods.omni.describe import Offer
+from osler.kb.base import BuildResult, KnowledgeBase, Progress
+from osler.kb.search.base import BackendChoice, PassageFilter
+from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.graph import GraphRetriever
-from osler.retrieve.indexed import Indexed, Named
+from osler.retrieve.indexed import IndexedRetriever, NameRankings
 from osler.retrieve.patients import SimilarPatients
-from osler.retrieve.relevance import Overlap
-from osler.retrieve.sources import Fusion, over
-from osler.retrieve.web import Together
-from osler.types import ALL_SOURCES, EMR, GRAPH, Hit, Relevance, Retriever
+from osler.retrieve.relevance import OverlapRelevance
+from osler.retrieve.sources import Fusion, retriever_over
+from osler.retrieve.web import FusedRetriever
+from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH
+from osler.types import Hit, Relevance, Retriever
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
-    from osler.kb.ingest.bulk import Runner
+    from osler.kb.ingest.bulk import WorkerPool
 
 _SAMPLE_LICENCE = "Apache-2.0"
 _TITLES = 3
 """Documents whose titles describe a source of the user's own."""
 
 
-def knowledge_base(settings: Settings) -> KnowledgeBase:
+def open_knowledge_base(settings: Settings) -> KnowledgeBase:
     """The configured knowledge base. Raises `KnowledgeBaseError`."""
-    return KnowledgeBase.open(settings.kb.path, engine(settings), EXTRACTED_FACTS)
+    return KnowledgeBase.open(settings.kb.path, search_backend(settings), EXTRACTED_FACTS)
 
 
-def engine(settings: Settings) -> Choice:
+def search_backend(settings: Settings) -> BackendChoice:
     """What searches it. Raises `BadConfig` for a key file that cannot be read."""
     chosen = settings.kb
-    key = server_key(chosen.key_file, "kb", "QDRANT_API_KEY") if chosen.url else None
-    return Choice(chosen.engine, chosen.url, key, chosen.collection)
+    key = read_server_key(chosen.key_file, "kb", "QDRANT_API_KEY") if chosen.url else None
+    return BackendChoice(chosen.engine, chosen.url, key, chosen.collection)
 
 
-def within(settings: Settings, sources: tuple[str, ...]) -> Filter:
+def search_filter(settings: Settings, sources: tuple[str, ...]) -> PassageFilter:
     """Which passages may be found."""
     chosen = settings.retrieve
-    return Filter(
+    return PassageFilter(
         sources,
         (chosen.year_from, chosen.year_to),
         chosen.languages,
@@ -62,22 +63,26 @@ def within(settings: Settings, sources: tuple[str, ...]) -> Filter:
     )
 
 
-def runner(on: Literal["processes", "ray"], workers: int | None) -> Runner:
+def bulk_runner(on: Literal["processes", "ray"], workers: int | None) -> WorkerPool:
     """Who does bulk work: so many workers, or one a core. RAY_ADDRESS names a cluster."""
-    from osler.kb.ingest.bulk import OnRay, Processes
+    from osler.kb.ingest.bulk import ProcessWorkerPool, RayWorkerPool
 
     count = workers or os.cpu_count() or 1
-    return Processes(count) if on == "processes" else OnRay(count, os.environ.get("RAY_ADDRESS"))
+    return (
+        ProcessWorkerPool(count)
+        if on == "processes"
+        else RayWorkerPool(count, os.environ.get("RAY_ADDRESS"))
+    )
 
 
 def open_or_create(settings: Settings) -> KnowledgeBase:
     try:
-        return knowledge_base(settings)
+        return open_knowledge_base(settings)
     except KnowledgeBaseMissing:
-        return KnowledgeBase.create(settings.kb.path, engine(settings), EXTRACTED_FACTS)
+        return KnowledgeBase.create(settings.kb.path, search_backend(settings), EXTRACTED_FACTS)
 
 
-def build_sample(settings: Settings, progress: Progress | None = None) -> Built:
+def build_sample(settings: Settings, progress: Progress | None = None) -> BuildResult:
     """Puts the packaged sample texts into the configured knowledge base and builds it."""
     with open_or_create(settings) as kb:
         with as_file(files("osler.sample")) as folder:
@@ -89,40 +94,40 @@ def build_sample(settings: Settings, progress: Progress | None = None) -> Built:
                     illustrative=True,
                     progress=progress,
                 )
-        return kb.build(encoder(settings), progress=progress)
+        return kb.build(load_encoder(settings), progress=progress)
 
 
-def searched(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
+def searched_sources(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
     """The sources to search: those allowed that are there, or outside; patients only when named.
 
     Raises `BadConfig` for a source that is asked for and not there.
     """
-    present, wanted = {*kb.sources, *online_sources.sources(settings)}, settings.kb.sources
-    if graphs.exists(settings):
+    present, wanted = {*kb.sources, *online_sources.online_names(settings)}, settings.kb.sources
+    if graphs.has_graph(settings):
         present.add(GRAPH)
     if not wanted:
-        return _ordered(present - {EMR})
+        return _order_sources(present - {EMR})
     if absent := set(wanted) - present:
         raise BadConfig(
             f"the knowledge base has no source {', '.join(sorted(absent))}",
-            fix=f"choose from {', '.join(_ordered(present))}, or `osler kb add` it",
+            fix=f"choose from {', '.join(_order_sources(present))}, or `osler kb add` it",
         )
-    return _ordered(wanted)
+    return _order_sources(wanted)
 
 
-def offers(kb: KnowledgeBase, sources: tuple[str, ...]) -> tuple[Offer, ...]:
+def describe_sources(kb: KnowledgeBase, sources: tuple[str, ...]) -> tuple[SourceDescription, ...]:
     """The sources as a planner is told of them; one of the user's own by some of its titles."""
 
-    def titles(source: str) -> tuple[str, ...]:
+    def first_titles(source: str) -> tuple[str, ...]:
         if source in ALL_SOURCES or source not in kb.sources:
             return ()
-        first = islice(kb.documents(source), _TITLES)
+        first = islice(kb.read_documents(source), _TITLES)
         return tuple(passages[0].title for passages in first if passages[0].title)
 
-    return tuple(Offer(source, titles(source)) for source in sources)
+    return tuple(SourceDescription(source, first_titles(source)) for source in sources)
 
 
-def retriever(
+def make_retriever(
     settings: Settings,
     kb: KnowledgeBase,
     encoder: Encoder,
@@ -134,44 +139,48 @@ def retriever(
     held = tuple(source for source in sources if source in kb.sources)
     several: list[Retriever] = []
     if held or not sources:
-        several.append(_indexed(settings, kb, encoder, held))
+        several.append(_index_retriever(settings, kb, encoder, held))
     if sources == (EMR,) and held:
-        several = [SimilarPatients(online_sources.patients(settings, kb), several[0])]
-    if GRAPH in sources and (graph := graphs.graph_of(settings)) is not None:
-        recogniser = graphs.recogniser_of(graph)
-        several.append(GraphRetriever(graph, second or Overlap(), recogniser=recogniser))
-    several += online_sources.online(settings, sources)
+        several = [SimilarPatients(online_sources.open_patients(settings, kb), several[0])]
+    if GRAPH in sources and (graph := graphs.open_graph(settings)) is not None:
+        recogniser = graphs.open_recogniser(graph)
+        several.append(GraphRetriever(graph, second or OverlapRelevance(), recogniser=recogniser))
+    several += online_sources.online_retrievers(settings, sources)
     if not several:
-        return _indexed(settings, kb, encoder, sources)  # it says at the first search what lacks
-    return several[0] if len(several) == 1 else Together(tuple(several))
+        return _index_retriever(
+            settings, kb, encoder, sources
+        )  # it says at the first search what lacks
+    return several[0] if len(several) == 1 else FusedRetriever(tuple(several))
 
 
-def _indexed(
+def _index_retriever(
     settings: Settings, kb: KnowledgeBase, encoder: Encoder, sources: tuple[str, ...]
 ) -> Retriever:
     chosen = settings.retrieve
     fusion = Fusion(chosen.dense_weight, chosen.lexical_weight, float(chosen.rrf_k), chosen.depth)
-    allowed, on = within(settings, sources), set(settings.kb.indexes)
+    allowed, on = search_filter(settings, sources), set(settings.kb.indexes)
     if on == {"chunk"}:
-        return over(kb, encoder, allowed, fusion)
+        return retriever_over(kb, encoder, allowed, fusion)
     kb.require_built(encoder.identity)
     kinds = tuple(kind for kind in KINDS if kind in on)
     extractions = Extractions.of(kb)
-    extractions.entries.require(kinds, encoder.identity)
-    named = Named(extractions.webs, fuzzy=has_rapidfuzz()) if "graph" in on else None
-    return Indexed(kb, encoder, kinds, named, "chunk" in on, allowed, fusion)
+    extractions.entries.require_kinds(kinds, encoder.identity)
+    named = NameRankings(extractions.webs, fuzzy=has_rapidfuzz()) if "graph" in on else None
+    return IndexedRetriever(kb, encoder, kinds, named, "chunk" in on, allowed, fusion)
 
 
-async def search(settings: Settings, query: str, *, k: int, sources: Iterable[str]) -> list[Hit]:
+async def search_passages(
+    settings: Settings, query: str, *, k: int, sources: Iterable[str]
+) -> list[Hit]:
     """One search of the configured knowledge base; no `sources` = all but patients."""
-    with knowledge_base(settings) as kb:
-        chosen = encoder(settings)
-        named = tuple(sources) or searched(settings, kb)
-        plain, second = retriever(settings, kb, chosen, named), reranker(settings, chosen)
-        return await reranked(settings, plain, second, named).search(query, k=k)
+    with open_knowledge_base(settings) as kb:
+        chosen = load_encoder(settings)
+        named = tuple(sources) or searched_sources(settings, kb)
+        plain, second = make_retriever(settings, kb, chosen, named), open_reranker(settings, chosen)
+        return await with_reranker(settings, plain, second, named).search(query, k=k)
 
 
-def _ordered(sources: Iterable[str]) -> tuple[str, ...]:
+def _order_sources(sources: Iterable[str]) -> tuple[str, ...]:
     """Osler's own sources in the papers' order, then the user's by name."""
     given = set(sources)
     own = sorted(given - set(ALL_SOURCES))

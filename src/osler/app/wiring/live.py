@@ -7,96 +7,118 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from osler.app.config import (
-    OmniRag,
+    OmniRagSettings,
     Role,
     Settings,
-    Unified,
+    UnifiedSettings,
 )
-from osler.app.config.baselines import IMedRag, MedRag
+from osler.app.config.baselines import IMedRagSettings, MedRagSettings
 from osler.app.wiring import graphs, tools
-from osler.app.wiring.graph_lookup import FORMS, by_form
-from osler.app.wiring.hub import reranked, reranker
-from osler.app.wiring.knowledge import knowledge_base, offers, retriever, searched
-from osler.app.wiring.models import Ready, cast, encoder, identity, relevance
+from osler.app.wiring.graph_lookup import FORMS, form_retriever
+from osler.app.wiring.hub import open_reranker, with_reranker
+from osler.app.wiring.knowledge import (
+    describe_sources,
+    make_retriever,
+    open_knowledge_base,
+    searched_sources,
+)
+from osler.app.wiring.models import (
+    LoadedModel,
+    encoder_relevance,
+    load_encoder,
+    load_roles,
+    model_identity,
+)
 from osler.llm.core.base import Attentive, Likelihood
-from osler.llm.recording.players import Player, ReplayingRelevance, ReplayingRetriever, replaying
-from osler.llm.recording.recorders import RecordingRelevance, RecordingRetriever, recording
-from osler.llm.recording.response_cache import Replies, remembering
-from osler.llm.recording.tape import Able, Tape
-from osler.methods.omni.describe import Offer
-from osler.retrieve.relevance import Coverage, Overlap
+from osler.llm.recording.players import (
+    ReplayingRelevance,
+    ReplayingRetriever,
+    TapePlayer,
+    replay_model,
+)
+from osler.llm.recording.recorders import RecordingRelevance, RecordingRetriever, record_model
+from osler.llm.recording.response_cache import ResponseCache, cache_model
+from osler.llm.recording.tape import ModelAbilities, Tape
+from osler.methods.omni.describe import SourceDescription
+from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.types import Relevance, Retriever
 
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
     from osler.kb.encoders.base import Encoder
-from osler.app.wiring.parts import CHAINS, Parts, no_retriever, roles_of, searches
+from osler.app.wiring.parts import CHAINS, Parts, no_retriever, reads_knowledge, roles_of
 
 
-async def live(settings: Settings) -> Parts:
+async def live_parts(settings: Settings) -> Parts:
     """The real models, and the real knowledge base where the strategy reads one."""
-    models = await cast(settings, roles_of(settings))
-    if not searches(settings):
+    models = await load_roles(settings, roles_of(settings))
+    if not reads_knowledge(settings):
         return without_knowledge(models)
-    kb, chosen = knowledge_base(settings), encoder(settings)
-    return with_knowledge(settings, models, kb, chosen, reranker(settings, chosen))
+    kb, chosen = open_knowledge_base(settings), load_encoder(settings)
+    return with_knowledge(settings, models, kb, chosen, open_reranker(settings, chosen))
 
 
-def without_knowledge(models: Mapping[Role, Ready]) -> Parts:
-    return Parts(models, no_retriever, Overlap(), Overlap(), ())
+def without_knowledge(models: Mapping[Role, LoadedModel]) -> Parts:
+    return Parts(models, no_retriever, OverlapRelevance(), OverlapRelevance(), ())
 
 
 def with_knowledge(
     settings: Settings,
-    models: Mapping[Role, Ready],
+    models: Mapping[Role, LoadedModel],
     kb: KnowledgeBase,
     chosen: Encoder,
     second: Relevance | None,
 ) -> Parts:
     """Raises `KnowledgeBaseError` where the knowledge base cannot be searched with `chosen`."""
     kb.require_built(chosen.identity)
-    settings = _as_fused(settings)
-    every = searched(settings, kb)
+    settings = _fused_settings(settings)
+    every = searched_sources(settings, kb)
 
-    def search(sources: tuple[str, ...]) -> Retriever:
-        return reranked(settings, retriever(settings, kb, chosen, sources, second), second, sources)
+    def make_search(sources: tuple[str, ...]) -> Retriever:
+        return with_reranker(
+            settings, make_retriever(settings, kb, chosen, sources, second), second, sources
+        )
 
-    def made(name: str, sources: tuple[str, ...]) -> Retriever:
+    def make_named(name: str, sources: tuple[str, ...]) -> Retriever:
         if name == CHAINS:
-            return graphs.chains(settings)
+            return graphs.chain_retriever(settings)
         if name == FORMS:
-            return by_form(settings, search, every)
-        return tools.carrier(settings, name) or search(sources)
+            return form_retriever(settings, make_search, every)
+        return tools.carrier_for(settings, name) or make_search(sources)
 
     return Parts(
         models,
-        made,
-        relevance(chosen),
-        Coverage(kb.rarity),
+        make_named,
+        encoder_relevance(chosen),
+        CoverageRelevance(kb.term_rarity),
         every,
         kb.snapshot,
-        tools.over_graph(settings),
-        offers(kb, every) if isinstance(settings.strategy, OmniRag | Unified) else (),
+        tools.graph_carriers(settings),
+        describe_sources(kb, every)
+        if isinstance(settings.strategy, OmniRagSettings | UnifiedSettings)
+        else (),
     )
 
 
-def remembered(settings: Settings, parts: Parts, replies: Replies) -> Parts:
+def remember_replies(settings: Settings, parts: Parts, replies: ResponseCache) -> Parts:
     """The same parts, whose models are not asked again what `replies` knows."""
     models = {
-        role: replace(ready, model=remembering(ready.model, identity(settings.role(role)), replies))
+        role: replace(
+            ready, model=cache_model(ready.model, model_identity(settings.model_for(role)), replies)
+        )
         for role, ready in parts.models.items()
     }
     return replace(parts, models=models)
 
 
-def recorded(parts: Parts, tape: Tape) -> Parts:
+def record_parts(parts: Parts, tape: Tape) -> Parts:
     """The same parts, with everything that they give written to the tape."""
-    models: dict[Role, Ready] = {}
+    models: dict[Role, LoadedModel] = {}
     for role, ready in parts.models.items():
         scores = isinstance(ready.model, Likelihood)
         attends = isinstance(ready.model, Attentive)
-        tape.models[ready.model.name] = Able(scores, ready.constrains, attends)
-        models[role] = replace(ready, model=recording(ready.model, tape))
+        tape.models[ready.model.name] = ModelAbilities(scores, ready.constrains, attends)
+        models[role] = replace(ready, model=record_model(ready.model, tape))
     return Parts(
         models,
         lambda name, sources: RecordingRetriever(name, parts.retriever(name, sources), tape),
@@ -109,22 +131,22 @@ def recorded(parts: Parts, tape: Tape) -> Parts:
     )
 
 
-def replayed(
+def replay_parts(
     tape: Tape,
     names: Mapping[Role, str],
     sources: tuple[str, ...],
     snapshot: str,
     carriers: tuple[str, ...] = (),
-    offers: tuple[Offer, ...] = (),
+    offers: tuple[SourceDescription, ...] = (),
 ) -> Parts:
     """What the tape holds, and nothing else; `names` says which model played which role.
 
     Raises `BadRun` when the tape knows no such model.
     """
-    player = Player(tape)
+    player = TapePlayer(tape)
     return Parts(
         {
-            role: Ready(replaying(player, name), player.able(name).constrains)
+            role: LoadedModel(replay_model(player, name), player.abilities_of(name).constrains)
             for role, name in names.items()
         },
         lambda name, sources: ReplayingRetriever(name, player),
@@ -137,11 +159,11 @@ def replayed(
     )
 
 
-def _as_fused(settings: Settings) -> Settings:
+def _fused_settings(settings: Settings) -> Settings:
     """MedRAG fuses the word index and the vector index alike, with a constant of its own, and
     each to a hundred hits (`RetrievalSystem.retrieve` of its program)."""
     method = settings.strategy
-    if not isinstance(method, MedRag | IMedRag):
+    if not isinstance(method, MedRagSettings | IMedRagSettings):
         return settings
     fusion = {"rrf_k": method.rrf_k, "dense_weight": 1.0, "lexical_weight": 1.0, "depth": 100}
     return settings.model_copy(update={"retrieve": settings.retrieve.model_copy(update=fusion)})

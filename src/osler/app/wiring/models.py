@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from osler.app.config import Model, Role, Settings
-from osler.app.wiring.hub import encoder_of, transformers_model
-from osler.app.wiring.keys import server_key
+from osler.app.config import ModelSettings, Role, Settings
+from osler.app.wiring.hub import open_encoder, open_transformers_model
+from osler.app.wiring.keys import read_server_key
 from osler.llm.core.base import LanguageModel
-from osler.retrieve.relevance import ByLanguage, EncoderRelevance, Overlap
+from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.types import Relevance
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ PACKAGED = "smollm2-135m-instruct-q8_0"
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class LoadedModel:
     """A model that can be asked now."""
 
     model: LanguageModel
@@ -37,27 +37,27 @@ class Ready:
     """What its replies can be held to, as engines call it."""
 
 
-async def cast(
-    settings: Settings, roles: Iterable[Role], ready: dict[Model, Ready] | None = None
-) -> dict[Role, Ready]:
+async def load_roles(
+    settings: Settings, roles: Iterable[Role], ready: dict[ModelSettings, LoadedModel] | None = None
+) -> dict[Role, LoadedModel]:
     """Who plays each role; roles with equal settings share one loaded model.
 
     `ready` holds what is loaded already, and is given what has to be loaded now.
     """
     ready = {} if ready is None else ready
-    played: dict[Role, Ready] = {}
+    played: dict[Role, LoadedModel] = {}
     usual = settings.model.model_copy(update={"writes": "auto"})
     for role in roles:
         # Whether its words may be answers does not make it another model.
-        chosen = settings.role(role).model_copy(update={"writes": "auto"})
+        chosen = settings.model_for(role).model_copy(update={"writes": "auto"})
         if chosen not in ready:
             section = "model" if chosen == usual else f"roles.{role}"
-            ready[chosen] = await language_model(chosen, section)
+            ready[chosen] = await load_model(chosen, section)
         played[role] = ready[chosen]
     return played
 
 
-async def language_model(chosen: Model, section: str = "model") -> Ready:
+async def load_model(chosen: ModelSettings, section: str = "model") -> LoadedModel:
     """The model, ready to be asked; `section` of the settings is named in what goes wrong.
 
     A file that is cut short, or a server that is not there, is refused before a run
@@ -69,20 +69,20 @@ async def language_model(chosen: Model, section: str = "model") -> Ready:
         endpoint = client.Endpoint(
             base_url=chosen.url,
             model=chosen.name,
-            api_key=server_key(chosen.key_file, section),
+            api_key=read_server_key(chosen.key_file, section),
             timeout_s=chosen.timeout_s,
             section=section,
         )
-        served = await client.connect(endpoint)
-        kinds = [kind.value for kind in dialects.Kind if kind in served.server.kinds]
+        served = await client.connect_server(endpoint)
+        kinds = [kind.value for kind in dialects.ConstraintKind if kind in served.server.kinds]
         formats = tuple(_ENGINES_WORDS.get(kind, kind) for kind in kinds)
-        return Ready(served, served.constrains, formats)
+        return LoadedModel(served, served.constrains, formats)
     if chosen.kind == "transformers":
-        return Ready(await asyncio.to_thread(transformers_model, chosen), False, ())
-    return Ready(await asyncio.to_thread(_embedded, chosen))
+        return LoadedModel(await asyncio.to_thread(open_transformers_model, chosen), False, ())
+    return LoadedModel(await asyncio.to_thread(_load_embedded, chosen))
 
 
-def identity(chosen: Model) -> str:
+def model_identity(chosen: ModelSettings) -> str:
     """What tells two models apart though they bear one name: settings, and files as they stand."""
     told = chosen.model_dump(mode="json", exclude=set(_SERVES))
     folders = [place for place in (chosen.path, chosen.adapter) if place is not None]
@@ -96,7 +96,7 @@ def identity(chosen: Model) -> str:
     return json.dumps(told, sort_keys=True)
 
 
-def _embedded(chosen: Model) -> LanguageModel:
+def _load_embedded(chosen: ModelSettings) -> LanguageModel:
     from osler.llm.local.engine import check_gguf
     from osler.llm.local.model import LlamaCpp
     from osler.llm.local.quantise import default_gguf
@@ -119,10 +119,10 @@ def _embedded(chosen: Model) -> LanguageModel:
     return model
 
 
-def encoder(settings: Settings) -> Encoder:
+def load_encoder(settings: Settings) -> Encoder:
     """The configured encoder. Raises `ModelError`."""
-    return encoder_of(settings.embedder)
+    return open_encoder(settings.embedder)
 
 
-def relevance(encoder: Encoder) -> Relevance:
-    return ByLanguage(EncoderRelevance(encoder), Overlap())
+def encoder_relevance(encoder: Encoder) -> Relevance:
+    return RelevanceByLanguage(EncoderRelevance(encoder), OverlapRelevance())

@@ -8,33 +8,34 @@ from typing import TYPE_CHECKING
 
 from osler.app.config import Settings
 from osler.errors import BadConfig
-from osler.retrieve.patients import Patients
-from osler.sources.online.cache import Cache
-from osler.sources.patients.codes import System
+from osler.retrieve.patients import PatientIndex
+from osler.sources.catalogue import RESEARCH, WEB, WIKI
+from osler.sources.online.cache import ReplyCache
+from osler.sources.patients.codes import CodeSystem
 from osler.sources.patients.crosswalk import Crosswalk
-from osler.types import RESEARCH, WEB, WIKI, Passage
+from osler.types import Passage
 
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
-    from osler.retrieve.web import Online
-    from osler.sources.online.base import Engine
-    from osler.sources.online.client import Net
+    from osler.retrieve.web import OnlineRetriever
+    from osler.sources.online.base import SearchService
+    from osler.sources.online.client import OnlineClient
 
 _DOCUMENTS = 5
 """Documents that an engine outside is asked for."""
 
 
-def patients(settings: Settings, kb: KnowledgeBase) -> Patients:
+def open_patients(settings: Settings, kb: KnowledgeBase) -> PatientIndex:
     """The patients of the knowledge base, compared in the vocabulary that is set.
 
     Raises `MalformedSource` for a map of codes that is none.
     """
     maps = settings.emr.maps
-    walk = Crosswalk.read(maps) if maps else None
-    return Patients(kb, walk, System(settings.emr.target))
+    walk = Crosswalk.read_files(maps) if maps else None
+    return PatientIndex(kb, walk, CodeSystem(settings.emr.target))
 
 
-def sources(settings: Settings) -> tuple[str, ...]:
+def online_names(settings: Settings) -> tuple[str, ...]:
     """The sources that are searched outside."""
     chosen = (
         (WIKI, settings.pedia.kind),
@@ -44,60 +45,63 @@ def sources(settings: Settings) -> tuple[str, ...]:
     return tuple(source for source, kind in chosen if kind != "none")
 
 
-def online(settings: Settings, wanted: tuple[str, ...]) -> list[Online]:
+def online_retrievers(settings: Settings, wanted: tuple[str, ...]) -> list[OnlineRetriever]:
     """What searches outside for each of these sources that is set."""
-    called = [source for source in sources(settings) if source in wanted]
+    called = [source for source in online_names(settings) if source in wanted]
     if not called:
         return []
-    from osler.retrieve.web import Online
+    from osler.retrieve.web import OnlineRetriever
 
-    line = net(settings)
-    return [Online(_engine(settings, line, source), line, source, _DOCUMENTS) for source in called]
+    line = open_network(settings)
+    return [
+        OnlineRetriever(_search_service(settings, line, source), line, source, _DOCUMENTS)
+        for source in called
+    ]
 
 
-def net(settings: Settings) -> Net:
+def open_network(settings: Settings) -> OnlineClient:
     """The way out, with its cache in home."""
-    from osler.sources.online.client import Bounds, Net
+    from osler.sources.online.client import OnlineClient, ReplyLimits
 
     chosen = settings.net
-    return Net(
-        cache(settings),
+    return OnlineClient(
+        open_cache(settings),
         offline=chosen.offline,
         private_hosts=frozenset(chosen.private_hosts),
         days=chosen.days,
-        bounds=Bounds(seconds=chosen.timeout_s),
+        bounds=ReplyLimits(seconds=chosen.timeout_s),
     )
 
 
-def cache(settings: Settings) -> Cache:
-    return Cache(settings.home / "web", settings.net.cache_mib * 2**20)
+def open_cache(settings: Settings) -> ReplyCache:
+    return ReplyCache(settings.home / "web", settings.net.cache_mib * 2**20)
 
 
-def kept(settings: Settings, id: str) -> Passage | None:
+def cached_passage(settings: Settings, id: str) -> Passage | None:
     """A passage that was found outside, as it was then."""
-    return cache(settings).passage(id)
+    return open_cache(settings).find_passage(id)
 
 
-def _engine(settings: Settings, line: Net, source: str) -> Engine:
+def _search_service(settings: Settings, line: OnlineClient, source: str) -> SearchService:
     if source == WIKI:
-        from osler.sources.online.mediawiki import MediaWiki
+        from osler.sources.online.mediawiki import MediaWikiService
 
-        return MediaWiki(line, settings.pedia.url, settings.pedia.whole)
+        return MediaWikiService(line, settings.pedia.url, settings.pedia.whole)
     if source == RESEARCH:
-        from osler.sources.online.eutils import EUtils
+        from osler.sources.online.eutils import PubMedService
 
         chosen = settings.pubmed
         email = chosen.email or os.environ.get("NCBI_EMAIL", "")
-        return EUtils(line, email, _key(chosen.key_file, "NCBI_API_KEY"), chosen.url)
-    from osler.sources.online.web_search import Bing, SearXNG
+        return PubMedService(line, email, _read_key(chosen.key_file, "NCBI_API_KEY"), chosen.url)
+    from osler.sources.online.web_search import BingService, SearxngService
 
     if settings.web.kind == "bing":
-        key = _key(settings.web.key_file, "") or ""
-        return Bing(line, settings.web.url, key, settings.web.pages)
-    return SearXNG(line, settings.web.url, settings.web.pages)
+        key = _read_key(settings.web.key_file, "") or ""
+        return BingService(line, settings.web.url, key, settings.web.pages)
+    return SearxngService(line, settings.web.url, settings.web.pages)
 
 
-def _key(file: Path | None, variable: str) -> str | None:
+def _read_key(file: Path | None, variable: str) -> str | None:
     """It is read here and stored nowhere."""
     if file is None:
         return os.environ.get(variable) or None

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from osler.app.config import (
-    Baseline,
-    Cot,
-    Direct,
-    KagThinker,
-    OmniRag,
-    Rag,
+    BaselineSettings,
+    CotSettings,
+    DirectSettings,
+    KagThinkerSettings,
+    OmniRagSettings,
+    RagSettings,
     Role,
     Settings,
-    TcRag,
-    Unified,
+    TcRagSettings,
+    UnifiedSettings,
 )
-from osler.app.wiring.models import Ready
+from osler.app.wiring.models import LoadedModel
 from osler.errors import BadConfig
 from osler.llm.core.base import LanguageModel
-from osler.methods.omni.describe import Offer
+from osler.methods.omni.describe import SourceDescription
 from osler.types import Relevance, Retriever
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ CHAINS = "chains"
 class Parts:
     """What a strategy is built from."""
 
-    models: Mapping[Role, Ready]
+    models: Mapping[Role, LoadedModel]
     """Of the roles that the strategy has."""
     retriever: Callable[[str, tuple[str, ...]], Retriever]
     """Name of its user and sources → retriever."""
@@ -53,10 +53,10 @@ class Parts:
     snapshot: str = ""
     carriers: tuple[str, ...] = ()
     """What can be looked up in the concept graph besides the source: `wiring.tools`."""
-    offers: tuple[Offer, ...] = ()
+    offers: tuple[SourceDescription, ...] = ()
     """The same sources as a planner is told of them; empty where nobody plans sources."""
 
-    def model(self, role: Role) -> LanguageModel:
+    def model_for(self, role: Role) -> LanguageModel:
         return self.models[role].model
 
     @property
@@ -68,27 +68,27 @@ class Parts:
 def roles_of(settings: Settings) -> tuple[Role, ...]:
     """The roles that the strategy has."""
     match settings.strategy:
-        case Direct() | Cot() | Rag() | Baseline():
+        case DirectSettings() | CotSettings() | RagSettings() | BaselineSettings():
             return ("reader",)
-        case TcRag():
+        case TcRagSettings():
             return ("planner", "summariser", "reader")
-        case KagThinker():
+        case KagThinkerSettings():
             return ("planner", "reader")
-        case Unified(planner="reflexion" | "serts"):
+        case UnifiedSettings(planner="reflexion" | "serts"):
             return ("planner", "summariser", "judge", "reader")
-        case Unified():
+        case UnifiedSettings():
             return ("planner", "summariser", "reader")
-        case OmniRag(planner="reflexion" | "serts"):
+        case OmniRagSettings(planner="reflexion" | "serts"):
             return ("planner", "judge", "reader")
-        case OmniRag():
+        case OmniRagSettings():
             return ("planner", "reader")
         case _ as never:
             assert_never(never)
 
 
-def searches(settings: Settings) -> bool:
+def reads_knowledge(settings: Settings) -> bool:
     """Whether the strategy reads the knowledge base."""
-    return not isinstance(settings.strategy, Direct | Cot)
+    return not isinstance(settings.strategy, DirectSettings | CotSettings)
 
 
 def no_retriever(name: str, sources: tuple[str, ...]) -> Retriever:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from osler.app.config import Model, Settings
+from osler.app.config import ModelSettings, Settings
 from osler.app.wiring import graphs, online_sources
-from osler.app.wiring.hub import reranked, reranker
-from osler.app.wiring.knowledge import knowledge_base, retriever, searched
+from osler.app.wiring.hub import open_reranker, with_reranker
+from osler.app.wiring.knowledge import make_retriever, open_knowledge_base, searched_sources
 from osler.app.wiring.live import with_knowledge, without_knowledge
-from osler.app.wiring.models import Ready, cast, encoder
-from osler.app.wiring.parts import Parts, roles_of, searches
+from osler.app.wiring.models import LoadedModel, load_encoder, load_roles
+from osler.app.wiring.parts import Parts, reads_knowledge, roles_of
 from osler.kb.base import KnowledgeBase
 from osler.types import Hit, Passage, Relevance, Retriever
 
@@ -31,7 +31,7 @@ _SEARCHERS = 32
 
 
 @dataclass(frozen=True)
-class Knowledge:
+class OpenKnowledge:
     """The knowledge base with what searches it."""
 
     kb: KnowledgeBase
@@ -39,10 +39,10 @@ class Knowledge:
     second: Relevance | None
 
 
-class Shelf:
+class ResourceCache:
     """Opens each thing at the first need and keeps it until `close`.
 
-    `ready` and `encoder` stand in the place of what the settings name: an embedder of
+    `ready` and `load_encoder` stand in the place of what the settings name: an embedder of
     this class that has them loaded, or a test, gives them.
     """
 
@@ -50,39 +50,39 @@ class Shelf:
         self,
         settings: Settings,
         *,
-        ready: dict[Model, Ready] | None = None,
+        ready: dict[ModelSettings, LoadedModel] | None = None,
         encoder: Encoder | None = None,
     ) -> None:
         self.settings = settings
         self._ready = {} if ready is None else ready
         self._encoder = encoder
-        self._knowledge: Knowledge | None = None
+        self._knowledge: OpenKnowledge | None = None
         self._graph: Graph | None = None
         self._searchers: OrderedDict[str, Retriever] = OrderedDict()
         self._models_lock = asyncio.Lock()
         self._knowledge_lock = asyncio.Lock()
 
-    async def knowledge(self) -> Knowledge:
+    async def open_knowledge(self) -> OpenKnowledge:
         """Raises `KnowledgeBaseError` and `ModelError`; the next call tries again."""
         async with self._knowledge_lock:
             if self._knowledge is None:
-                self._knowledge = await asyncio.to_thread(self._open)
+                self._knowledge = await asyncio.to_thread(self._open_files)
         return self._knowledge
 
-    def _open(self) -> Knowledge:
-        kb = knowledge_base(self.settings)
-        chosen = self._encoder or encoder(self.settings)
+    def _open_files(self) -> OpenKnowledge:
+        kb = open_knowledge_base(self.settings)
+        chosen = self._encoder or load_encoder(self.settings)
         kb.require_built(chosen.identity)
-        return Knowledge(kb, chosen, reranker(self.settings, chosen))
+        return OpenKnowledge(kb, chosen, open_reranker(self.settings, chosen))
 
-    async def parts(self, settings: Settings) -> Parts:
+    async def parts_for(self, settings: Settings) -> Parts:
         """What a strategy is built from now; `settings` differ from the shelf's in what a
         request may choose (strategy, sources, bounds). Raises `OslerError`."""
         async with self._models_lock:
-            models = await cast(settings, roles_of(settings), self._ready)
-        if not searches(settings):
+            models = await load_roles(settings, roles_of(settings), self._ready)
+        if not reads_knowledge(settings):
             return without_knowledge(models)
-        held = await self.knowledge()
+        held = await self.open_knowledge()
         return await asyncio.to_thread(
             with_knowledge, settings, models, held.kb, held.encoder, held.second
         )
@@ -91,31 +91,33 @@ class Shelf:
         self, settings: Settings, query: str, *, k: int, sources: Iterable[str] = ()
     ) -> list[Hit]:
         """One search; no `sources` = all but patients. Raises `OslerError`."""
-        held = await self.knowledge()
-        named = tuple(sources) or await asyncio.to_thread(searched, settings, held.kb)
-        return await self._searcher(settings, held, named).search(query, k=k)
+        held = await self.open_knowledge()
+        named = tuple(sources) or await asyncio.to_thread(searched_sources, settings, held.kb)
+        return await self._cached_retriever(settings, held, named).search(query, k=k)
 
-    def _searcher(self, settings: Settings, held: Knowledge, named: tuple[str, ...]) -> Retriever:
-        key = f"{settings.retrieve!r} {named!r} {graphs.exists(settings)}"
+    def _cached_retriever(
+        self, settings: Settings, held: OpenKnowledge, named: tuple[str, ...]
+    ) -> Retriever:
+        key = f"{settings.retrieve!r} {named!r} {graphs.has_graph(settings)}"
         if (kept := self._searchers.get(key)) is None:
-            plain = retriever(settings, held.kb, held.encoder, named)
-            kept = self._searchers[key] = reranked(settings, plain, held.second, named)
+            plain = make_retriever(settings, held.kb, held.encoder, named)
+            kept = self._searchers[key] = with_reranker(settings, plain, held.second, named)
             if len(self._searchers) > _SEARCHERS:
                 self._searchers.popitem(last=False)
         self._searchers.move_to_end(key)
         return kept
 
-    async def graph(self) -> Graph | None:
+    async def open_graph(self) -> Graph | None:
         """The concept graph; `None` where there is none."""
         if self._graph is None:
-            self._graph = await asyncio.to_thread(graphs.graph_of, self.settings)
+            self._graph = await asyncio.to_thread(graphs.open_graph, self.settings)
         return self._graph
 
-    async def elsewhere(self, id: str) -> Passage | None:
+    async def outside_passage(self, id: str) -> Passage | None:
         """A passage that is not the knowledge base's: of the graph, or found outside before."""
         look: tuple[Callable[[Settings, str], Passage | None], ...] = (
-            graphs.stated,
-            online_sources.kept,
+            graphs.graph_passage,
+            online_sources.cached_passage,
         )
         for one in look:
             if (found := await asyncio.to_thread(one, self.settings, id)) is not None:

@@ -5,66 +5,66 @@ from __future__ import annotations
 from typing import assert_never
 
 from osler.app.config import (
-    Baseline,
-    Cot,
-    Direct,
-    KagThinker,
-    OmniRag,
-    Rag,
+    BaselineSettings,
+    CotSettings,
+    DirectSettings,
+    KagThinkerSettings,
+    OmniRagSettings,
+    RagSettings,
     Settings,
-    TcRag,
-    Unified,
+    TcRagSettings,
+    UnifiedSettings,
 )
 from osler.app.wiring.baselines import baseline
-from osler.app.wiring.composers import composer, sampling_of
+from osler.app.wiring.composers import build_composer, sampling_of
 from osler.app.wiring.parts import Parts
 from osler.app.wiring.planning import planner_and_reader
-from osler.app.wiring.tc_rag import machine
-from osler.app.wiring.thinking import thinker
-from osler.app.wiring.unified import unified
+from osler.app.wiring.tc_rag import build_machine
+from osler.app.wiring.thinking import build_thinker
+from osler.app.wiring.unified import build_unified
 from osler.errors import BadConfig
-from osler.methods.omni.dossier import Dossier
+from osler.methods.omni.dossier import SavedPlan
 from osler.trace import Budget, Solver
 
 
-def solver(settings: Settings, parts: Parts, plan: Dossier | None = None) -> Solver:
+def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None) -> Solver:
     """The configured strategy over these parts; `plan`: this one, and nobody else plans.
 
     Raises `BadConfig` for a plan where the strategy runs none.
     """
     from osler.methods.baselines import cot, direct, rag
 
-    if plan is not None and not isinstance(settings.strategy, OmniRag):
+    if plan is not None and not isinstance(settings.strategy, OmniRagSettings):
         raise BadConfig(
             f"{settings.strategy.kind} runs no source plan", fix="add --strategy omni-rag"
         )
     sampling, compose, reader = (
         sampling_of(settings),
-        composer(settings, parts),
-        parts.model("reader"),
+        build_composer(settings, parts),
+        parts.model_for("reader"),
     )
     match settings.strategy:
-        case Direct():
+        case DirectSettings():
             return direct.Direct(reader, compose, sampling)
-        case Cot():
+        case CotSettings():
             return cot.ChainOfThought(reader, compose, sampling)
-        case Rag(k=k):
+        case RagSettings(k=k):
             found = parts.retriever("rag", parts.sources)
             return rag.RetrieveAndRead(reader, found, compose, parts.sources, k, sampling)
-        case TcRag() as chosen:
-            return machine(settings, chosen, parts)
-        case Baseline() as method:
+        case TcRagSettings() as chosen:
+            return build_machine(settings, chosen, parts)
+        case BaselineSettings() as method:
             return baseline(method, parts, compose, sampling)
-        case KagThinker() as thinking:
-            return thinker(settings, thinking, parts, compose, sampling)
-        case OmniRag() as planned:
+        case KagThinkerSettings() as thinking:
+            return build_thinker(settings, thinking, parts, compose, sampling)
+        case OmniRagSettings() as planned:
             return planner_and_reader(settings, planned, parts, compose, sampling, plan)
-        case Unified() as whole:
-            return unified(settings, whole, parts, compose, sampling)
+        case UnifiedSettings() as whole:
+            return build_unified(settings, whole, parts, compose, sampling)
         case _ as never:
             assert_never(never)
 
 
-def budget(settings: Settings) -> Budget:
+def run_budget(settings: Settings) -> Budget:
     chosen = settings.budget
     return Budget(chosen.calls, chosen.tokens, chosen.searches, chosen.seconds)

@@ -8,18 +8,18 @@ from typing import Literal
 from osler.answer.base import Composer
 from osler.app.config import (
     Settings,
-    TcRag,
+    TcRagSettings,
 )
-from osler.app.wiring.composers import composer, gate, sampling_of, writes
+from osler.app.wiring.composers import build_composer, evidence_gate, may_write, sampling_of
 from osler.app.wiring.parts import Parts
-from osler.app.wiring.tools import tools as tools_of
+from osler.app.wiring.tools import make_tools as tools_of
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood
 from osler.methods.tcrag.actions import parse_action
 from osler.methods.tcrag.dialect import parse_released
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
-from osler.methods.tcrag.moves import AnyMove, Guided, Moves
+from osler.methods.tcrag.moves import AnyMove, GuidedMoves, Moves
 from osler.methods.tcrag.tools import Tool
 
 PACKAGED_SIGMA = {"cppl": 45.0, "uct": 32.0, "off": SIGMA["off"]}
@@ -40,7 +40,7 @@ class Threshold:
     """Why another value was passed over."""
 
 
-def threshold(settings: Settings, chosen: TcRag, planner: str) -> Threshold:
+def halting_threshold(settings: Settings, chosen: TcRagSettings, planner: str) -> Threshold:
     """As set; else as calibrated to this very model and metric; else the usual one.
 
     The usual one is the paper's, or what was fitted to the packaged model.
@@ -55,13 +55,13 @@ def threshold(settings: Settings, chosen: TcRag, planner: str) -> Threshold:
             f"the calibrated sigma {fitted.sigma:g} is for {fitted.metric} of {fitted.model},"
             f" not for {chosen.metric} of {planner}: it is not used"
         )
-    usual = PACKAGED_SIGMA if settings.role("planner").kind == "packaged" else SIGMA
+    usual = PACKAGED_SIGMA if settings.model_for("planner").kind == "packaged" else SIGMA
     return Threshold(usual[chosen.metric], note=note)
 
 
-def machine(
+def build_machine(
     settings: Settings,
-    chosen: TcRag,
+    chosen: TcRagSettings,
     parts: Parts,
     *,
     tools: tuple[Tool, ...] = (),
@@ -71,21 +71,23 @@ def machine(
 
     `tools` and `compose` stand in the place of those that the settings name.
     """
-    planner, summariser = parts.model("planner"), parts.model("summariser")
-    by_auto = not writes(settings, "planner")
+    planner, summariser = parts.model_for("planner"), parts.model_for("summariser")
+    by_auto = not may_write(settings, "planner")
     guided = by_auto if chosen.moves == "auto" else chosen.moves == "guided"
     longest = _SHORT if guided else 600
     if not tools:
         tools = tools_of(
-            chosen, parts, gate(settings, parts), sampling_of(settings), longest=longest
+            chosen, parts, evidence_gate(settings, parts), sampling_of(settings), longest=longest
         )
-    limit = threshold(settings, chosen, planner.name)
+    limit = halting_threshold(settings, chosen, planner.name)
     return TuringMachine(
         planner,
         tools,
-        monitor(chosen.metric, planner),
-        compose or composer(settings, parts),
-        _moves(settings, chosen, parts, frozenset(tool.name for tool in tools), guided=guided),
+        state_monitor(chosen.metric, planner),
+        compose or build_composer(settings, parts),
+        _machine_moves(
+            settings, chosen, parts, frozenset(tool.name for tool in tools), guided=guided
+        ),
         sigma=limit.sigma,
         basis=limit.basis,
         note=limit.note,
@@ -101,7 +103,7 @@ def machine(
     )
 
 
-def monitor(metric: Literal["cppl", "uct", "off"], model: LanguageModel) -> Monitor:
+def state_monitor(metric: Literal["cppl", "uct", "off"], model: LanguageModel) -> Monitor:
     """Raises `CapabilityMissing` for a model that cannot be monitored so."""
     match metric:
         case "off":
@@ -117,8 +119,8 @@ def monitor(metric: Literal["cppl", "uct", "off"], model: LanguageModel) -> Moni
             return Cppl(model)
 
 
-def _moves(
-    settings: Settings, chosen: TcRag, parts: Parts, names: frozenset[str], *, guided: bool
+def _machine_moves(
+    settings: Settings, chosen: TcRagSettings, parts: Parts, names: frozenset[str], *, guided: bool
 ) -> Moves:
     widest = AnyMove(names, chosen.backtrack, chosen.summary)
-    return Guided(widest, gate(settings, parts)) if guided else widest
+    return GuidedMoves(widest, evidence_gate(settings, parts)) if guided else widest

@@ -9,21 +9,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, get_args
 
-from osler.app.config import KagThinker, Role, Settings
-from osler.app.wiring.hub import reranker
-from osler.app.wiring.knowledge import knowledge_base
+from osler.app.config import KagThinkerSettings, Role, Settings
+from osler.app.wiring.hub import open_reranker
+from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.live import with_knowledge, without_knowledge
-from osler.app.wiring.models import Ready, cast, encoder
+from osler.app.wiring.models import LoadedModel, load_encoder, load_roles
 from osler.app.wiring.parts import Parts
-from osler.app.wiring.thinking import forms, speaker, tau
+from osler.app.wiring.thinking import boundary_tau, form_lookup, make_speaker
 from osler.errors import BadConfig
 from osler.evaluate.judges import Judge
 from osler.llm.core.base import Sampling
 from osler.train.thinker.dialogue import Stage
-from osler.train.thinker.inspector import ByModel, Together
+from osler.train.thinker.inspector import InspectorChain, ModelInspector
 from osler.train.thinker.quality import Inspector
-from osler.train.thinker.rounds import Course
-from osler.train.thinker.rules import Rules
+from osler.train.thinker.rounds import TeachingConfig
+from osler.train.thinker.rules import RuleInspector
 from osler.train.thinker.teacher import Knows, Teacher
 
 By = Literal["rules", "model", "both", "none"]
@@ -31,7 +31,7 @@ By = Literal["rules", "model", "both", "none"]
 BYS: tuple[By, ...] = get_args(By)
 
 
-async def course(
+async def teaching_config(
     settings: Settings,
     stage: Stage,
     *,
@@ -40,39 +40,39 @@ async def course(
     by: By = "rules",
     grades: bool = False,
     restructure: bool = True,
-) -> Course:
+) -> TeachingConfig:
     """`grades`: whether the judge grades answers that no formula can.
 
     Raises `BadConfig` for a strategy other than kag-thinker, and what models and the knowledge
     base raise. A plan alone needs no knowledge base.
     """
     chosen = settings.strategy
-    if not isinstance(chosen, KagThinker):
+    if not isinstance(chosen, KagThinkerSettings):
         raise BadConfig("a teacher is KAG-Thinker", fix='set strategy.kind = "kag-thinker"')
     judging = grades or by in ("model", "both")
-    models = await cast(settings, ("planner", "reader", *(("judge",) if judging else ())))
+    models = await load_roles(settings, ("planner", "reader", *(("judge",) if judging else ())))
     judge = models.get("judge")
-    parts = _parts(settings, stage, models)
-    return Course(
-        _teacher(settings, chosen, parts, stage, knows, restructure),
+    parts = _teaching_parts(settings, stage, models)
+    return TeachingConfig(
+        _build_teacher(settings, chosen, parts, stage, knows, restructure),
         stage,
         rounds,
         settings.sampling.seed,
         judge=Judge(judge.model, judge.constrains) if judge and grades else None,
-        inspector=inspector(by, judge),
+        inspector=build_inspector(by, judge),
     )
 
 
-def _parts(settings: Settings, stage: Stage, models: dict[Role, Ready]) -> Parts:
+def _teaching_parts(settings: Settings, stage: Stage, models: dict[Role, LoadedModel]) -> Parts:
     if stage == "logical-form":
         return without_knowledge(models)
-    kb, embedded = knowledge_base(settings), encoder(settings)
-    return with_knowledge(settings, models, kb, embedded, reranker(settings, embedded))
+    kb, embedded = open_knowledge_base(settings), load_encoder(settings)
+    return with_knowledge(settings, models, kb, embedded, open_reranker(settings, embedded))
 
 
-def _teacher(
+def _build_teacher(
     settings: Settings,
-    chosen: KagThinker,
+    chosen: KagThinkerSettings,
     parts: Parts,
     stage: Stage,
     knows: Knows,
@@ -80,41 +80,41 @@ def _teacher(
 ) -> Teacher:
     asked = settings.sampling
     sampling = Sampling(asked.temperature, asked.max_tokens, seed=asked.seed)
-    student = speaker(settings, parts, "reader", sampling)
+    student = make_speaker(settings, parts, "reader", sampling)
     # Held to a grammar a teacher would have no room to think, which is what is to be learnt.
-    teaching = replace(speaker(settings, parts, "planner", sampling), constrains=False)
+    teaching = replace(make_speaker(settings, parts, "planner", sampling), constrains=False)
     alone = stage == "logical-form"
     return Teacher(
         teaching,
         teaching,
         student,
         None if alone else parts.retriever("kag-thinker", parts.sources),
-        graph=None if alone else forms(chosen.retriever, parts),
+        graph=None if alone else form_lookup(chosen.retriever, parts),
         sources=parts.sources,
         knows=knows,
-        tau=tau(settings, chosen, student.model.name)[0],
+        tau=boundary_tau(settings, chosen, student.model.name)[0],
         k=chosen.k,
         turns=chosen.turns,
         restructure=restructure,
     )
 
 
-def inspector(by: By, judge: Ready | None) -> Inspector | None:
+def build_inspector(by: By, judge: LoadedModel | None) -> Inspector | None:
     """`None` = nobody inspects. Raises `BadConfig` where a model is asked for and there is none."""
     if by == "none":
         return None
     if by == "rules":
-        return Rules()
+        return RuleInspector()
     if judge is None:
         raise BadConfig(f"--inspect {by} needs a judge", fix="set [roles.judge]")
-    model = ByModel(judge.model, judge.constrains)
-    return model if by == "model" else Together((Rules(), model))
+    model = ModelInspector(judge.model, judge.constrains)
+    return model if by == "model" else InspectorChain((RuleInspector(), model))
 
 
-async def data_inspector(settings: Settings, by: By) -> Inspector:
+async def build_data_inspector(settings: Settings, by: By) -> Inspector:
     """Who judges a data set that is there. Raises `BadConfig` for "none"."""
-    judge = (await cast(settings, ("judge",)))["judge"] if by in ("model", "both") else None
-    found = inspector(by, judge)
+    judge = (await load_roles(settings, ("judge",)))["judge"] if by in ("model", "both") else None
+    found = build_inspector(by, judge)
     if found is None:
         raise BadConfig("nobody judges", fix="choose of rules, model, both")
     return found

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Literal
 
 from osler.answer.base import Composer
-from osler.app.config import KagThinker, Role, Settings
-from osler.app.wiring.composers import writes
+from osler.app.config import KagThinkerSettings, Role, Settings
+from osler.app.wiring.composers import may_write
 from osler.app.wiring.graph_lookup import FORMS
 from osler.app.wiring.parts import Parts
 from osler.errors import BadConfig
@@ -18,35 +18,39 @@ from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
 from osler.methods.kag.hybrid import QueriesAsForms
 from osler.methods.kag.outline import Outliner
-from osler.methods.kag.output import Finisher
-from osler.methods.kag.planner import Decomposer, GivenPlan, Planner
+from osler.methods.kag.output import AnswerFinisher
+from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.speaker import Speaker
-from osler.types import GRAPH
+from osler.sources.catalogue import GRAPH
 
 _BRIEF = 80
 """Characters of reasoning by a small model."""
 
 
-def thinker(
-    settings: Settings, chosen: KagThinker, parts: Parts, compose: Composer, sampling: Sampling
+def build_thinker(
+    settings: Settings,
+    chosen: KagThinkerSettings,
+    parts: Parts,
+    compose: Composer,
+    sampling: Sampling,
 ) -> Thinker:
     """The planner decomposes; the reader does all else."""
-    reader = speaker(settings, parts, "reader", sampling)
+    reader = make_speaker(settings, parts, "reader", sampling)
     depth = replace(
-        depth_solver(settings, chosen, parts, sampling),
-        boundary=boundary(settings, chosen, reader),
-        graph=forms(chosen.retriever, parts),
+        build_depth_solver(settings, chosen, parts, sampling),
+        boundary=knowledge_boundary(settings, chosen, reader),
+        graph=form_lookup(chosen.retriever, parts),
     )
-    told = "" if chosen.boundary == "none" else tau(settings, chosen, reader.model.name)[1]
-    return around(settings, chosen, parts, compose, sampling, depth, told)
+    told = "" if chosen.boundary == "none" else boundary_tau(settings, chosen, reader.model.name)[1]
+    return thinker_around(settings, chosen, parts, compose, sampling, depth, told)
 
 
-def depth_solver(
-    settings: Settings, chosen: KagThinker, parts: Parts, sampling: Sampling
+def build_depth_solver(
+    settings: Settings, chosen: KagThinkerSettings, parts: Parts, sampling: Sampling
 ) -> DepthSolver:
     """The paper's, without a boundary and without the graph."""
-    reader = speaker(settings, parts, "reader", sampling)
+    reader = make_speaker(settings, parts, "reader", sampling)
     return DepthSolver(
         reader,
         parts.retriever("kag-thinker", parts.sources),
@@ -58,9 +62,9 @@ def depth_solver(
     )
 
 
-def around(
+def thinker_around(
     settings: Settings,
-    chosen: KagThinker,
+    chosen: KagThinkerSettings,
     parts: Parts,
     compose: Composer,
     sampling: Sampling,
@@ -71,30 +75,30 @@ def around(
 
     A model that may not word medicine is taken for too small for Table 1 and for long reasoning.
     """
-    reader = speaker(settings, parts, "reader", sampling)
-    planner: Planner = GivenPlan()
+    reader = make_speaker(settings, parts, "reader", sampling)
+    planner: FormPlanner = GivenForms()
     if chosen.decompose:
-        asked = speaker(settings, parts, "planner", sampling)
-        planner = Decomposer(asked) if writes(settings, "planner") else Outliner(asked)
+        asked = make_speaker(settings, parts, "planner", sampling)
+        planner = Decomposer(asked) if may_write(settings, "planner") else Outliner(asked)
     return Thinker(
         planner,
         depth,
         Calculator(reader, None if chosen.formulas else {}),
         Deducer(reader),
-        Finisher(reader),
+        AnswerFinisher(reader),
         compose,
         note,
     )
 
 
-def forms(how: Literal["hybrid", "text"], parts: Parts) -> FormRetriever | None:
+def form_lookup(how: Literal["hybrid", "text"], parts: Parts) -> FormRetriever | None:
     """`None` where nothing is looked up by form: no graph source, or plain text is asked for."""
     if how == "text" or GRAPH not in parts.sources:
         return None
     return QueriesAsForms(parts.retriever(FORMS, (GRAPH,)))
 
 
-def tau(settings: Settings, chosen: KagThinker, reader: str) -> tuple[float, str]:
+def boundary_tau(settings: Settings, chosen: KagThinkerSettings, reader: str) -> tuple[float, str]:
     """As set; else as calibrated to this very model; else the usual one.
 
     With it what a reader of the trace should know of it: where it comes from, or why another
@@ -114,33 +118,35 @@ def tau(settings: Settings, chosen: KagThinker, reader: str) -> tuple[float, str
     )
 
 
-def speaker(settings: Settings, parts: Parts, role: Role, sampling: Sampling) -> Speaker:
+def make_speaker(settings: Settings, parts: Parts, role: Role, sampling: Sampling) -> Speaker:
     """The role's model, asked as KAG-Thinker asks."""
     ready = parts.models[role]
     made = Speaker(ready.model, role, sampling, ready.constrains)
-    return made if writes(settings, role) else replace(made, reasoning=_BRIEF)
+    return made if may_write(settings, role) else replace(made, reasoning=_BRIEF)
 
 
-def boundary(
-    settings: Settings, chosen: KagThinker, reader: Speaker
+def knowledge_boundary(
+    settings: Settings, chosen: KagThinkerSettings, reader: Speaker
 ) -> GenerateThenAssess | NoBoundary:
     """What says whether the reader knows by itself."""
     if chosen.boundary == "none":
         return NoBoundary()
     return GenerateThenAssess(
         reader,
-        tau(settings, chosen, reader.model.name)[0],
+        boundary_tau(settings, chosen, reader.model.name)[0],
         self_check=chosen.boundary in ("both", "self-check"),
         likelihood=chosen.boundary in ("both", "likelihood"),
-        examples=not writes(settings, "reader"),
+        examples=not may_write(settings, "reader"),
     )
 
 
-def own_knowledge(settings: Settings, chosen: KagThinker, parts: Parts) -> GenerateThenAssess:
+def own_knowledge(
+    settings: Settings, chosen: KagThinkerSettings, parts: Parts
+) -> GenerateThenAssess:
     """The boundary as a run has it, to be asked alone. Raises `BadConfig` where there is none."""
     asked = settings.sampling
     sampling = Sampling(asked.temperature, asked.max_tokens, seed=asked.seed)
-    found = boundary(settings, chosen, speaker(settings, parts, "reader", sampling))
+    found = knowledge_boundary(settings, chosen, make_speaker(settings, parts, "reader", sampling))
     if isinstance(found, NoBoundary):
         raise BadConfig("there is no boundary", fix='set strategy.boundary = "both"')
     return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from osler.answer.extractive import Gate
-from osler.app.config import Settings, TcRag
+from osler.answer.extractive import EvidenceGate
+from osler.app.config import Settings, TcRagSettings
 from osler.app.wiring import graphs
 from osler.app.wiring.parts import Parts
 from osler.errors import BadConfig
@@ -23,78 +23,79 @@ from osler.methods.tcrag.tools import (
     KNOWLEDGE_ORGANIZE,
     MEDICAL_NER,
     SOURCES_OF,
-    Search,
+    SearchTool,
     Tool,
 )
-from osler.types import GRAPH, Retriever
+from osler.sources.catalogue import GRAPH
+from osler.types import Retriever
 
 if TYPE_CHECKING:
     from osler.graph.store import Graph
 
 
-def _chains(graph: Graph) -> Retriever:
+def _chain_carrier(graph: Graph) -> Retriever:
     from osler.retrieve.graph_chains import ChainRetriever
 
-    return ChainRetriever(graph, recogniser=graphs.recogniser_of(graph))
+    return ChainRetriever(graph, recogniser=graphs.open_recogniser(graph))
 
 
-def _communities(graph: Graph) -> Retriever:
+def _community_carrier(graph: Graph) -> Retriever:
     from osler.retrieve.graph_communities import CommunityRetriever
 
-    return CommunityRetriever(graph, recogniser=graphs.recogniser_of(graph))
+    return CommunityRetriever(graph, recogniser=graphs.open_recogniser(graph))
 
 
-def _near(graph: Graph) -> Retriever:
+def _neighbour_carrier(graph: Graph) -> Retriever:
     from osler.retrieve.graph_near import NearRetriever
 
-    return NearRetriever(graph, recogniser=graphs.recogniser_of(graph))
+    return NearRetriever(graph, recogniser=graphs.open_recogniser(graph))
 
 
-def _mentions(graph: Graph) -> Retriever:
+def _mention_carrier(graph: Graph) -> Retriever:
     from osler.retrieve.mentions import MentionRetriever
 
-    return MentionRetriever(graph, recogniser=graphs.recogniser_of(graph))
+    return MentionRetriever(graph, recogniser=graphs.open_recogniser(graph))
 
 
 _OVER_GRAPH: Mapping[str, Callable[[Graph], Retriever]] = {
-    KG_CHAINS: _chains,
-    KG_COMMUNITIES: _communities,
-    KG_NEAR: _near,
-    MEDICAL_NER: _mentions,
+    KG_CHAINS: _chain_carrier,
+    KG_COMMUNITIES: _community_carrier,
+    KG_NEAR: _neighbour_carrier,
+    MEDICAL_NER: _mention_carrier,
 }
 """What looks something up in the concept graph besides the source `graph`; by name of its tool."""
 
 
-def over_graph(settings: Settings) -> tuple[str, ...]:
+def graph_carriers(settings: Settings) -> tuple[str, ...]:
     """The names of those that can be had: none without a concept graph, communities where
     they have been found."""
     from osler.graph.communities import FILE
 
-    if not graphs.exists(settings):
+    if not graphs.has_graph(settings):
         return ()
     found = (settings.kb.path / FILE).exists()
     return tuple(name for name in _OVER_GRAPH if found or name != KG_COMMUNITIES)
 
 
-def carrier(settings: Settings, name: str) -> Retriever | None:
+def carrier_for(settings: Settings, name: str) -> Retriever | None:
     """The retriever of this name over the concept graph; `None` where it is another's."""
     made = _OVER_GRAPH.get(name)
-    graph = graphs.graph_of(settings) if made else None
+    graph = graphs.open_graph(settings) if made else None
     return made(graph) if made and graph else None
 
 
-def tools(
-    chosen: TcRag, parts: Parts, gate: Gate, sampling: Sampling, *, longest: int
+def make_tools(
+    chosen: TcRagSettings, parts: Parts, gate: EvidenceGate, sampling: Sampling, *, longest: int
 ) -> tuple[Tool, ...]:
     """Those that the settings name; else a search for each kind of source, and the graph's.
 
     Raises `BadConfig` for a tool that is named and cannot be had.
     """
-    there: dict[str, Tool] = {tool.name: tool for tool in _searches(chosen, parts)}
+    there: dict[str, Tool] = {tool.name: tool for tool in _search_tools(chosen, parts)}
     if not chosen.tools:
         return tuple(there.values())
-    there |= {tool.name: tool for tool in _carried((KG_NEAR,), chosen, parts)}
-    there |= {tool.name: tool for tool in _helpers(parts, gate, sampling, longest)}
+    there |= {tool.name: tool for tool in _carried_tools((KG_NEAR,), chosen, parts)}
+    there |= {tool.name: tool for tool in _helper_tools(parts, gate, sampling, longest)}
     if lacking := [name for name in chosen.tools if name not in there]:
         raise BadConfig(
             f"strategy.tools names {', '.join(lacking)}, for which there is no source",
@@ -103,7 +104,7 @@ def tools(
     return tuple(there[name] for name in dict.fromkeys(chosen.tools))
 
 
-def _searches(chosen: TcRag, parts: Parts) -> Iterator[Search]:
+def _search_tools(chosen: TcRagSettings, parts: Parts) -> Iterator[SearchTool]:
     """A tool for each kind of source that is there; sources of the user's own are documents."""
     named = {source for group in SOURCES_OF.values() for source in group}
     own = tuple(source for source in parts.sources if source not in named)
@@ -112,29 +113,33 @@ def _searches(chosen: TcRag, parts: Parts) -> Iterator[Search]:
         if name == DOC_RAG:
             sources += own
         if sources:
-            yield Search(name, parts.retriever(name, sources), sources, chosen.k)
-    yield from carried(chosen, parts)
+            yield SearchTool(name, parts.retriever(name, sources), sources, chosen.k)
+    yield from graph_tools(chosen, parts)
 
 
-def carried(chosen: TcRag, parts: Parts) -> Iterator[Search]:
+def graph_tools(chosen: TcRagSettings, parts: Parts) -> Iterator[SearchTool]:
     """What looks something up in the concept graph alone, where there is one."""
-    yield from _carried(CARRIERS, chosen, parts)
+    yield from _carried_tools(CARRIERS, chosen, parts)
 
 
-def _carried(names: Iterable[str], chosen: TcRag, parts: Parts) -> Iterator[Search]:
+def _carried_tools(
+    names: Iterable[str], chosen: TcRagSettings, parts: Parts
+) -> Iterator[SearchTool]:
     for name in names:
         if name in parts.carriers and GRAPH in parts.sources:
-            yield Search(name, parts.retriever(name, (GRAPH,)), (GRAPH,), chosen.k)
+            yield SearchTool(name, parts.retriever(name, (GRAPH,)), (GRAPH,), chosen.k)
 
 
-def _helpers(parts: Parts, gate: Gate, sampling: Sampling, longest: int) -> Iterator[Tool]:
+def _helper_tools(
+    parts: Parts, gate: EvidenceGate, sampling: Sampling, longest: int
+) -> Iterator[Tool]:
     planner, summariser = parts.models["planner"], parts.models["summariser"]
-    thinks = helpers.Scribe(planner.model, sampling, planner.constrains, longest)
-    sums_up = helpers.Scribe(summariser.model, sampling, summariser.constrains, longest)
-    yield helpers.Hypothesis(thinks, HYPOTHESIS_OUTPUT)
+    thinks = helpers.LineWriter(planner.model, sampling, planner.constrains, longest)
+    sums_up = helpers.LineWriter(summariser.model, sampling, summariser.constrains, longest)
+    yield helpers.HypothesisTool(thinks, HYPOTHESIS_OUTPUT)
     if MEDICAL_NER in parts.carriers:
-        yield helpers.Entities(parts.retriever(MEDICAL_NER, (GRAPH,)))
+        yield helpers.EntitiesTool(parts.retriever(MEDICAL_NER, (GRAPH,)))
     else:
-        yield helpers.ReadEntities(thinks)
-    yield helpers.Organise(sums_up, KNOWLEDGE_ORGANIZE)
-    yield helpers.Filter(gate, FILTER)
+        yield helpers.ReadEntitiesTool(thinks)
+    yield helpers.OrganiseTool(sums_up, KNOWLEDGE_ORGANIZE)
+    yield helpers.FilterTool(gate, FILTER)

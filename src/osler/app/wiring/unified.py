@@ -7,12 +7,18 @@ from dataclasses import replace
 from typing import Literal
 
 from osler.answer.base import Composer
-from osler.answer.extractive import Extractive
-from osler.app.config import KagThinker, OmniRag, Settings, TcRag, Unified
+from osler.answer.extractive import ExtractiveComposer
+from osler.app.config import (
+    KagThinkerSettings,
+    OmniRagSettings,
+    Settings,
+    TcRagSettings,
+    UnifiedSettings,
+)
 from osler.app.wiring import composers, tc_rag, thinking
 from osler.app.wiring.parts import Parts
-from osler.app.wiring.planning import planned_retriever, source_planner
-from osler.app.wiring.tools import carried, tools
+from osler.app.wiring.planning import source_planner, source_retriever
+from osler.app.wiring.tools import graph_tools, make_tools
 from osler.llm.core.base import Likelihood, Sampling
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import Depth
@@ -31,32 +37,34 @@ _PAPERS: Mapping[str, Literal["both", "self-check", "likelihood", "none"]] = {
 """The boundaries that KAG-Thinker has alone."""
 
 
-def unified(
-    settings: Settings, chosen: Unified, parts: Parts, compose: Composer, sampling: Sampling
+def build_unified(
+    settings: Settings, chosen: UnifiedSettings, parts: Parts, compose: Composer, sampling: Sampling
 ) -> Thinker:
     """KAG-Thinker's solver around what `chosen` puts in its places."""
-    as_thinker = thinking_of(chosen)
-    boundary, notes = _boundary(settings, chosen, parts, sampling)
-    search = _search(settings, chosen, parts, sampling)
+    as_thinker = thinking_settings(chosen)
+    boundary, notes = _build_boundary(settings, chosen, parts, sampling)
+    search = _build_search(settings, chosen, parts, sampling)
     depth: Depth
     if chosen.machine:
-        depth = _machine(settings, chosen, parts, sampling, boundary, search)
+        depth = _build_machine(settings, chosen, parts, sampling, boundary, search)
         # Where no reader may word medicine, a machine's note stands before the steps.
-        notes += [tc_rag.threshold(settings, machine_of(chosen), _planner(parts)).note]
+        notes += [
+            tc_rag.halting_threshold(settings, machine_settings(chosen), _build_planner(parts)).note
+        ]
     else:
         depth = replace(
-            thinking.depth_solver(settings, as_thinker, parts, sampling),
+            thinking.build_depth_solver(settings, as_thinker, parts, sampling),
             boundary=boundary,
-            graph=thinking.forms(chosen.retriever, parts),
+            graph=thinking.form_lookup(chosen.retriever, parts),
             finder=search,
         )
     note = "; ".join(dict.fromkeys(filter(None, notes)))
-    return thinking.around(settings, as_thinker, parts, compose, sampling, depth, note)
+    return thinking.thinker_around(settings, as_thinker, parts, compose, sampling, depth, note)
 
 
-def thinking_of(chosen: Unified) -> KagThinker:
+def thinking_settings(chosen: UnifiedSettings) -> KagThinkerSettings:
     """What KAG-Thinker's parts are set to; the state value is no matter of theirs."""
-    return KagThinker(
+    return KagThinkerSettings(
         decompose=chosen.decompose,
         boundary=_PAPERS.get(chosen.boundary, "both"),
         tau=chosen.tau,
@@ -67,9 +75,9 @@ def thinking_of(chosen: Unified) -> KagThinker:
     )
 
 
-def machine_of(chosen: Unified) -> TcRag:
+def machine_settings(chosen: UnifiedSettings) -> TcRagSettings:
     """What TC-RAG's machine is set to."""
-    return TcRag(
+    return TcRagSettings(
         metric=chosen.metric,
         sigma=chosen.sigma,
         max_loop=chosen.max_loop,
@@ -81,9 +89,9 @@ def machine_of(chosen: Unified) -> TcRag:
     )
 
 
-def planning_of(chosen: Unified) -> OmniRag:
+def planning_settings(chosen: UnifiedSettings) -> OmniRagSettings:
     """What Omni-RAG's planner is set to; for `planner = "off"` there is none to ask."""
-    return OmniRag(
+    return OmniRagSettings(
         planner="auto" if chosen.planner == "off" else chosen.planner,
         queries=chosen.queries,
         k=chosen.query_k,
@@ -94,55 +102,55 @@ def planning_of(chosen: Unified) -> OmniRag:
     )
 
 
-def _planner(parts: Parts) -> str:
-    return parts.model("planner").name
+def _build_planner(parts: Parts) -> str:
+    return parts.model_for("planner").name
 
 
-def _search(
-    settings: Settings, chosen: Unified, parts: Parts, sampling: Sampling
+def _build_search(
+    settings: Settings, chosen: UnifiedSettings, parts: Parts, sampling: Sampling
 ) -> PlannedSearch | None:
     if chosen.planner == "off":
         return None
-    found = planned_retriever(parts, parts.sources, chosen.query_k)
-    planner = source_planner(settings, planning_of(chosen), parts, found, sampling)
+    found = source_retriever(parts, parts.sources, chosen.query_k)
+    planner = source_planner(settings, planning_settings(chosen), parts, found, sampling)
     coverage = parts.coverage if chosen.order == "coverage" else None
     return PlannedSearch(planner, found, chosen.per_source, coverage)
 
 
-def _machine(
+def _build_machine(
     settings: Settings,
-    chosen: Unified,
+    chosen: UnifiedSettings,
     parts: Parts,
     sampling: Sampling,
     boundary: Boundary,
     search: PlannedSearch | None,
 ) -> MachineDepth:
-    as_machine = machine_of(chosen)
+    as_machine = machine_settings(chosen)
     offered: list[Tool] = []
     if search is None:
-        gate = composers.gate(settings, parts)
-        offered += tools(as_machine, parts, gate, sampling, longest=0)
+        gate = composers.evidence_gate(settings, parts)
+        offered += make_tools(as_machine, parts, gate, sampling, longest=0)
     else:
-        offered += [PlannedTool(search, chosen.k), *carried(as_machine, parts)]
-    graph = thinking.forms(chosen.retriever, parts)
+        offered += [PlannedTool(search, chosen.k), *graph_tools(as_machine, parts)]
+    graph = thinking.form_lookup(chosen.retriever, parts)
     if graph is not None and chosen.decompose:  # a question that is one step has no form
         offered.append(FormTool(graph, chosen.k))
     # A step's answer goes into other questions: one sentence of a quoted answer, not three.
-    worded = composers.wording(settings, parts)
-    if isinstance(worded, Extractive):
+    worded = composers.answer_wording(settings, parts)
+    if isinstance(worded, ExtractiveComposer):
         worded = replace(worded, statements=1)
-    short = chosen.short and chosen.decompose and composers.writes(settings, "reader")
-    as_thinker = thinking_of(chosen)
+    short = chosen.short and chosen.decompose and composers.may_write(settings, "reader")
+    as_thinker = thinking_settings(chosen)
     return MachineDepth(
-        tc_rag.machine(settings, as_machine, parts, tools=tuple(offered), compose=worded),
+        tc_rag.build_machine(settings, as_machine, parts, tools=tuple(offered), compose=worded),
         boundary,
-        thinking.depth_solver(settings, as_thinker, parts, sampling) if short else None,
+        thinking.build_depth_solver(settings, as_thinker, parts, sampling) if short else None,
         chosen.k,
     )
 
 
-def _boundary(
-    settings: Settings, chosen: Unified, parts: Parts, sampling: Sampling
+def _build_boundary(
+    settings: Settings, chosen: UnifiedSettings, parts: Parts, sampling: Sampling
 ) -> tuple[Boundary, list[str]]:
     """What says whether the reader knows by itself, and what a reader of the trace should know."""
     if chosen.boundary == "none":
@@ -150,30 +158,30 @@ def _boundary(
     signal: StateSignal | None = None
     notes: list[str] = []
     if chosen.boundary in ("all", "state"):
-        signal, notes = _signal(settings, chosen, parts)
+        signal, notes = _state_signal(settings, chosen, parts)
     if chosen.boundary == "state" and signal is None:
         return NoBoundary(), notes
-    as_thinker, name = thinking_of(chosen), parts.model("reader").name
-    paper = thinking.boundary(
-        settings, as_thinker, thinking.speaker(settings, parts, "reader", sampling)
+    as_thinker, name = thinking_settings(chosen), parts.model_for("reader").name
+    paper = thinking.knowledge_boundary(
+        settings, as_thinker, thinking.make_speaker(settings, parts, "reader", sampling)
     )
     assert isinstance(paper, GenerateThenAssess), "none was asked for above"  # noqa: S101
     if chosen.boundary == "state":
         return replace(paper, self_check=False, likelihood=False, state=signal), notes
     if chosen.boundary != "self-check":
-        notes = [thinking.tau(settings, as_thinker, name)[1], *notes]
+        notes = [thinking.boundary_tau(settings, as_thinker, name)[1], *notes]
     return replace(paper, state=signal), notes
 
 
-def _signal(
-    settings: Settings, chosen: Unified, parts: Parts
+def _state_signal(
+    settings: Settings, chosen: UnifiedSettings, parts: Parts
 ) -> tuple[StateSignal | None, list[str]]:
     """The state value of the reader's own answers; `None` where it cannot be had, and why."""
     if chosen.metric == "off":
         return None, []
-    reader = parts.model("reader")
+    reader = parts.model_for("reader")
     if chosen.metric == "cppl" and not isinstance(reader, Likelihood):
         why = f"{reader.name} scores no given text: the state value is no signal of the boundary"
         return None, [why]
-    limit = tc_rag.threshold(settings, machine_of(chosen), reader.name)
-    return StateSignal(tc_rag.monitor(chosen.metric, reader), limit.sigma), [limit.note]
+    limit = tc_rag.halting_threshold(settings, machine_settings(chosen), reader.name)
+    return StateSignal(tc_rag.state_monitor(chosen.metric, reader), limit.sigma), [limit.note]

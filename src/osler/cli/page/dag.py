@@ -14,7 +14,7 @@ LETTERS = 34
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class StepBox:
     n: int
     x: float
     y: float
@@ -28,8 +28,8 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Dag:
-    boxes: tuple[Box, ...]
+class PlanDag:
+    boxes: tuple[StepBox, ...]
     edges: tuple[tuple[float, float, float, float], ...]
     width: float
     height: float
@@ -37,7 +37,7 @@ class Dag:
     box_h: int = BOX_H
 
 
-def plan_dag(events: Sequence[Event]) -> Dag | None:
+def plan_dag(events: Sequence[Event]) -> PlanDag | None:
     """`None` for a run without a plan of logical forms."""
     plan = next((event for event in events if isinstance(event, FormsPlanned)), None)
     if plan is None or not plan.nodes:
@@ -45,7 +45,7 @@ def plan_dag(events: Sequence[Event]) -> Dag | None:
     nodes = {node.n: node for node in plan.nodes}
     columns: dict[int, list[FormNode]] = {}
     for node in plan.nodes:
-        columns.setdefault(_level(node, nodes), []).append(node)
+        columns.setdefault(_node_level(node, nodes), []).append(node)
     places = {
         node.n: (MARGIN + level * (BOX_W + GAP_X), MARGIN + row * (BOX_H + GAP_Y))
         for level, column in columns.items()
@@ -57,22 +57,26 @@ def plan_dag(events: Sequence[Event]) -> Dag | None:
         for n in node.needs
         if n in places
     )
-    boxes = tuple(_box(node, places[node.n], events) for node in plan.nodes)
+    boxes = tuple(_make_box(node, places[node.n], events) for node in plan.nodes)
     width = max(x for x, _ in places.values()) + BOX_W + MARGIN
     height = max(y for _, y in places.values()) + BOX_H + MARGIN
-    return Dag(boxes, edges, width, height)
+    return PlanDag(boxes, edges, width, height)
 
 
-def _box(node: FormNode, place: tuple[float, float], events: Sequence[Event]) -> Box:
+def _make_box(node: FormNode, place: tuple[float, float], events: Sequence[Event]) -> StepBox:
     solved = next((e for e in events if isinstance(e, FormSolved) and e.n == node.n), None)
     checked = next((e for e in events if isinstance(e, BoundaryChecked) and e.n == node.n), None)
-    lines = _wrapped(node.step, 2)
-    answer = _cut(solved.answer, LETTERS - 2) if solved else ""
+    lines = _wrap_text(node.step, 2)
+    answer = _cut_text(solved.answer, LETTERS - 2) if solved else ""
     begun = any(isinstance(e, FormBegun) and e.n == node.n for e in events)
-    return Box(node.n, *place, node.fn, lines, answer, begun, _how(node, solved, checked))
+    return StepBox(
+        node.n, *place, node.fn, lines, answer, begun, _solution_kind(node, solved, checked)
+    )
 
 
-def _how(node: FormNode, solved: FormSolved | None, checked: BoundaryChecked | None) -> str:
+def _solution_kind(
+    node: FormNode, solved: FormSolved | None, checked: BoundaryChecked | None
+) -> str:
     if solved is None:
         return "not run"
     if solved.status == "failed":
@@ -85,32 +89,32 @@ def _how(node: FormNode, solved: FormSolved | None, checked: BoundaryChecked | N
     return f"looked up{sure}, not known" if checked else f"looked up{sure}"
 
 
-def _level(node: FormNode, nodes: dict[int, FormNode]) -> int:
-    return max((1 + _level(nodes[n], nodes) for n in node.needs if n in nodes), default=0)
+def _node_level(node: FormNode, nodes: dict[int, FormNode]) -> int:
+    return max((1 + _node_level(nodes[n], nodes) for n in node.needs if n in nodes), default=0)
 
 
-def _width(text: str) -> int:
+def _text_width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
-def _cut(text: str, room: int) -> str:
-    if _width(text) <= room:
+def _cut_text(text: str, room: int) -> str:
+    if _text_width(text) <= room:
         return text
-    while text and _width(text) > room - 1:
+    while text and _text_width(text) > room - 1:
         text = text[:-1]
     return f"{text}…"
 
 
-def _wrapped(text: str, most: int) -> tuple[str, ...]:
+def _wrap_text(text: str, most: int) -> tuple[str, ...]:
     """Up to `most` lines, broken at spaces where there are any; the rest is cut."""
     lines: list[str] = []
     rest = text
     while rest and len(lines) < most:
-        if _width(rest) <= LETTERS or len(lines) == most - 1:
-            lines.append(_cut(rest, LETTERS))
+        if _text_width(rest) <= LETTERS or len(lines) == most - 1:
+            lines.append(_cut_text(rest, LETTERS))
             break
         at = len(rest)
-        while _width(rest[:at]) > LETTERS:
+        while _text_width(rest[:at]) > LETTERS:
             at -= 1
         space = rest.rfind(" ", 0, at)
         at = space if space > at // 2 else at

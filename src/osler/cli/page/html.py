@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from osler.cli.film import Film
 from osler.cli.page.dag import plan_dag
 from osler.cli.page.plot import state_plots
-from osler.cli.render import Report
+from osler.cli.render import RunPage
 from osler.trace import Event, FormBegun
 from osler.types import Answer, Evidence, Passage
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AnswerPart:
     """A piece of an answer's text, with the numbers that are cited after it."""
 
     text: str
@@ -28,7 +28,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Shot:
+class FilmLine:
     """A line of the film."""
 
     text: str
@@ -38,7 +38,7 @@ class Shot:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CitedPassage:
     """A cited passage cut into plain and quoted pieces."""
 
     numbers: tuple[int, ...]
@@ -46,53 +46,56 @@ class Source:
     pieces: tuple[tuple[str, bool], ...]
 
 
-def render_page(report: Report) -> str:
+def render_page(report: RunPage) -> str:
     """One self-contained page: answer, evidence, plan, state value, film, facts."""
     answer = report.solution.answer if report.solution else None
-    return _template().render(
+    return _load_template().render(
         report=report,
         solution=report.solution,
         answer=answer,
-        parts=[Part(s.text, s.cites) for s in answer.statements] if answer else [],
-        sources=_sources(answer) if answer else [],
-        option=report.question.option(answer.option) if answer and answer.option else "",
-        film=_film(report.events),
+        parts=[AnswerPart(s.text, s.cites) for s in answer.statements] if answer else [],
+        sources=_cited_passages(answer) if answer else [],
+        option=report.question.option_text(answer.option) if answer and answer.option else "",
+        film=_film_of(report.events),
         plots=state_plots(report.events),
         dag=plan_dag(report.events),
     )
 
 
-def _film(events: Sequence[Event]) -> list[Shot]:
+def _film_of(events: Sequence[Event]) -> list[FilmLine]:
     """The lines of the film; the first of a step that a machine solves can be linked to."""
     camera, shots = Film(), []
     for event in events:
         anchor = f"step-{event.n}" if isinstance(event, FormBegun) else ""
-        shots += [Shot(line.plain, _tone(line.style), anchor) for line in camera.lines(event)]
+        shots += [
+            FilmLine(line.plain, _style_class(line.style), anchor)
+            for line in camera.event_lines(event)
+        ]
     return shots
 
 
-def _tone(style: object) -> str:
+def _style_class(style: object) -> str:
     """The film's colour as a class: green, red, …; plain for anything else."""
     known = {"green", "red", "yellow", "blue", "cyan", "magenta", "dim"}
     return str(style) if str(style) in known else "plain"
 
 
-def _sources(answer: Answer) -> list[Source]:
+def _cited_passages(answer: Answer) -> list[CitedPassage]:
     """Each cited passage once, in the order of its first number."""
     grouped: dict[str, list[tuple[int, Evidence]]] = {}
     for number, evidence in enumerate(answer.evidence, 1):
         grouped.setdefault(evidence.passage.id, []).append((number, evidence))
     return [
-        Source(
+        CitedPassage(
             tuple(number for number, _ in group),
             group[0][1].passage,
-            _pieces(group[0][1].passage.text, [(e.start, e.end) for _, e in group]),
+            _split_quotes(group[0][1].passage.text, [(e.start, e.end) for _, e in group]),
         )
         for group in grouped.values()
     ]
 
 
-def _pieces(text: str, spans: list[tuple[int, int]]) -> tuple[tuple[str, bool], ...]:
+def _split_quotes(text: str, spans: list[tuple[int, int]]) -> tuple[tuple[str, bool], ...]:
     """The text in order, each piece with whether it is quoted; overlaps count once."""
     pieces, at = [], 0
     for begin, end in sorted(spans):
@@ -109,7 +112,7 @@ def _pieces(text: str, spans: list[tuple[int, int]]) -> tuple[tuple[str, bool], 
 
 
 @cache
-def _template() -> Template:
+def _load_template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
     source = files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8")

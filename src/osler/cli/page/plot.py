@@ -13,7 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 96, 16, 36
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PlotPoint:
     x: float
     y: float
     value: str
@@ -22,13 +22,13 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Plot:
+class StatePlot:
     """What the template draws. Values lie on a logarithmic axis: they span decades."""
 
     step: int
     """Of a plan, which a machine of its own solved; 0 = the whole run."""
     metric: str
-    points: tuple[Point, ...]
+    points: tuple[PlotPoint, ...]
     sigma: str
     sigma_y: float
     ticks: tuple[tuple[float, str], ...]
@@ -43,7 +43,7 @@ class Plot:
         return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
 
 
-def state_plots(events: Sequence[Event]) -> tuple[Plot, ...]:
+def state_plots(events: Sequence[Event]) -> tuple[StatePlot, ...]:
     """One for each step that a machine of its own solved; else one of the whole run.
 
     None for a run whose state nobody valued, or without a positive value.
@@ -58,17 +58,17 @@ def state_plots(events: Sequence[Event]) -> tuple[Plot, ...]:
                 step = 0
             case StateValued(value=value, sigma=sigma) if 0 < value < float("inf") and sigma > 0:
                 stacks.setdefault(step, []).append(event)
-    return tuple(_plot(n, shown) for n, shown in stacks.items())
+    return tuple(_make_plot(n, shown) for n, shown in stacks.items())
 
 
-def _plot(n: int, shown: Sequence[StateValued]) -> Plot:
+def _make_plot(n: int, shown: Sequence[StateValued]) -> StatePlot:
     sigma = shown[-1].sigma
     heights = [log10(event.value) for event in shown] + [log10(sigma)]
     low, high = min(heights), max(heights)
     if high - low < 0.5:
         low, high = low - 0.25, high + 0.25
 
-    def y(value: float) -> float:
+    def y_of(value: float) -> float:
         share = (log10(value) - low) / (high - low)
         return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
 
@@ -76,15 +76,17 @@ def _plot(n: int, shown: Sequence[StateValued]) -> Plot:
     first = min(event.i for event in shown)
     span = max(1, last - first)
 
-    def x(step: int) -> float:
+    def x_of(step: int) -> float:
         return LEFT + (step - first) / span * (WIDTH - RIGHT - LEFT)
 
-    points = tuple(Point(x(e.i), y(e.value), f"{e.value:.3g}", e.i, e.halted) for e in shown)
-    ticks = tuple((y(tick), f"{tick:g}") for tick in _ticks(low, high))
-    return Plot(n, shown[-1].metric, points, f"{sigma:.3g}", y(sigma), ticks)
+    points = tuple(
+        PlotPoint(x_of(e.i), y_of(e.value), f"{e.value:.3g}", e.i, e.halted) for e in shown
+    )
+    ticks = tuple((y_of(tick), f"{tick:g}") for tick in _axis_ticks(low, high))
+    return StatePlot(n, shown[-1].metric, points, f"{sigma:.3g}", y_of(sigma), ticks)
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def _axis_ticks(low: float, high: float) -> list[float]:
     """1, 2 and 5 of each decade that lies in the axis; every other one when they are many."""
     found = [
         step * 10.0**decade

@@ -20,16 +20,16 @@ from typing import Any
 
 from osler.errors import MalformedSource
 from osler.evaluate.sample import Kind, Sample
-from osler.text import clean
+from osler.text import clean_text
 from osler.types import LETTERS, Language
 
 
-class Unusable(Exception):
+class UnusableRow(Exception):
     """A row that is no sample; the text is the reason under which it is counted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DatasetRow:
     """One record of a file, and where it stands there."""
 
     place: str
@@ -38,39 +38,43 @@ class Row:
     """From 0, in its file."""
     data: Mapping[str, Any]
 
-    def text(self, *keys: str) -> str:
-        """The first of these fields that holds text, cleaned. Raises `Unusable` for none."""
+    def text_of(self, *keys: str) -> str:
+        """The first of these fields that holds text, cleaned. Raises `UnusableRow` for none."""
         for key in keys:
             value = self.data.get(key)
-            if _told(value) and not isinstance(value, bool) and (found := clean(str(value))):
+            if (
+                _is_given(value)
+                and not isinstance(value, bool)
+                and (found := clean_text(str(value)))
+            ):
                 return found
-        raise Unusable(f"no {keys[0]!r}")
+        raise UnusableRow(f"no {keys[0]!r}")
 
-    def optional(self, key: str) -> str:
+    def optional_text(self, key: str) -> str:
         """The field as text; empty where it is absent, null or no text."""
         value = self.data.get(key)
-        return clean(str(value)) if _told(value) else ""
+        return clean_text(str(value)) if _is_given(value) else ""
 
-    def texts(self, key: str) -> tuple[str, ...]:
+    def texts_of(self, key: str) -> tuple[str, ...]:
         """A field that holds one text, a list of them, or a list of such lists, flat."""
-        return tuple(dict.fromkeys(found for found in _flat(self.data.get(key)) if found))
+        return tuple(dict.fromkeys(found for found in _flatten_values(self.data.get(key)) if found))
 
 
-def _told(value: Any) -> bool:
+def _is_given(value: Any) -> bool:
     """Whether a field says something: JSON readers also let NaN and Infinity pass."""
     return isinstance(value, str | int) or (isinstance(value, float) and isfinite(value))
 
 
-def _flat(value: Any) -> Iterator[str]:
+def _flatten_values(value: Any) -> Iterator[str]:
     if isinstance(value, list | tuple):
         for inner in value:
-            yield from _flat(inner)
-    elif _told(value):
-        yield clean(str(value))
+            yield from _flatten_values(inner)
+    elif _is_given(value):
+        yield clean_text(str(value))
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedRows:
     """Rows that are no samples, for one reason."""
 
     count: int
@@ -79,14 +83,14 @@ class Dropped:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedDataset:
     """A data set as it was found."""
 
     name: str
     samples: tuple[Sample, ...]
     rows: int
     """Records that were read; `samples` and `dropped` together."""
-    dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    dropped: Mapping[str, DroppedRows] = field(default_factory=dict)
     """By reason."""
     digest: str = ""
     """SHA-256 over the files, so that a result names its data."""
@@ -95,8 +99,8 @@ class Loaded:
 MIT, APACHE, SHARE, UNSTATED = "MIT", "Apache-2.0", "CC BY-SA", "not stated"
 """Terms of data that more than one set has."""
 
-Rows = Callable[[Sequence[Path]], Iterator[Row]]
-Reads = Callable[[Row, str], Sample]
+Rows = Callable[[Sequence[Path]], Iterator[DatasetRow]]
+Reads = Callable[[DatasetRow, str], Sample]
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ class DataSet:
     """Below the data folder; all are needed."""
     rows: Rows
     sample: Reads
-    """A row and the task's name → a sample. Raises `Unusable`."""
+    """A row and the task's name → a sample. Raises `UnusableRow`."""
     origin: str
     licence: str
     language: Language = "en"
@@ -118,34 +122,34 @@ class DataSet:
     graded: bool = True
     """False: its questions come without gold, for judges and raters."""
 
-    def load(self, folder: Path) -> Loaded:
+    def load(self, folder: Path) -> LoadedDataset:
         """Everything in the set. Raises `MalformedSource` for files that cannot be read."""
         return self.read([folder / name for name in self.files])
 
-    def read(self, paths: Sequence[Path]) -> Loaded:
+    def read(self, paths: Sequence[Path]) -> LoadedDataset:
         """The set from files named by hand, in the order of `files`."""
-        samples, seen, reasons = [], set[str](), dict[str, Dropped]()
+        samples, seen, reasons = [], set[str](), dict[str, DroppedRows]()
         total = 0
         for row in self.rows(paths):
             total += 1
             try:
                 sample = self.sample(row, self.name)
-                _sound(sample, self.graded)
+                _check_gold(sample, self.graded)
                 if sample.id in seen:
-                    raise Unusable("id seen before")
-            except Unusable as error:
-                known = reasons.get(str(error), Dropped(0, row.place))
-                reasons[str(error)] = Dropped(known.count + 1, known.first)
+                    raise UnusableRow("id seen before")
+            except UnusableRow as error:
+                known = reasons.get(str(error), DroppedRows(0, row.place))
+                reasons[str(error)] = DroppedRows(known.count + 1, known.first)
                 continue
             seen.add(sample.id)
             samples.append(sample)
         if not samples:
-            raise _nothing(self.name, paths, total, reasons)
-        return Loaded(self.name, tuple(samples), total, reasons, _digest(paths))
+            raise _empty_set_error(self.name, paths, total, reasons)
+        return LoadedDataset(self.name, tuple(samples), total, reasons, _digest_files(paths))
 
 
-def _nothing(
-    name: str, paths: Sequence[Path], total: int, reasons: Mapping[str, Dropped]
+def _empty_set_error(
+    name: str, paths: Sequence[Path], total: int, reasons: Mapping[str, DroppedRows]
 ) -> MalformedSource:
     """What to say of a set without a single sample."""
     why = "; ".join(f"{d.count} × {reason} (first at {d.first})" for reason, d in reasons.items())
@@ -155,23 +159,23 @@ def _nothing(
     )
 
 
-def _sound(sample: Sample, graded: bool) -> None:
-    """Raises `Unusable` for gold that the question does not offer."""
+def _check_gold(sample: Sample, graded: bool) -> None:
+    """Raises `UnusableRow` for gold that the question does not offer."""
     question, gold = sample.question, sample.gold
     if sample.kind in ("choice", "choices"):
         if len(question.options) < 2:
-            raise Unusable("fewer than two options")
+            raise UnusableRow("fewer than two options")
         if not gold.letters:
-            raise Unusable("no gold option")
+            raise UnusableRow("no gold option")
         if not set(gold.letters) <= set(question.letters):
-            raise Unusable("gold outside the options")
+            raise UnusableRow("gold outside the options")
         if sample.kind == "choice" and len(gold.letters) != 1:
-            raise Unusable("more than one gold option")
+            raise UnusableRow("more than one gold option")
     elif graded and not gold.texts:
-        raise Unusable("no gold answer")
+        raise UnusableRow("no gold answer")
 
 
-def _digest(paths: Sequence[Path]) -> str:
+def _digest_files(paths: Sequence[Path]) -> str:
     """Of all bytes; files of the same bytes in the same order are the same data."""
     whole = hashlib.sha256()
     for path in paths:
@@ -207,20 +211,20 @@ def read_json(path: Path) -> Any:
         raise MalformedSource(f"{path}: nested too deeply to be data") from error
 
 
-def record(path: Path, number: int, value: Any, *, line: int | None = None) -> Row:
+def make_row(path: Path, number: int, value: Any, *, line: int | None = None) -> DatasetRow:
     """A row; one that is no JSON object has no fields, and is counted as such."""
     place = f"{path.name}:{line}" if line is not None else f"{path.name}[{number}]"
-    return Row(place, number, value if isinstance(value, dict) else {})
+    return DatasetRow(place, number, value if isinstance(value, dict) else {})
 
 
-def json_records(path: Path, *keys: str) -> Iterator[Row]:
+def json_records(path: Path, *keys: str) -> Iterator[DatasetRow]:
     """Records of a JSON array, of the array under `keys`, or of JSON Lines in any file.
 
     Raises `MalformedSource` naming file and line.
     """
     text = read_text(path)
     if text.lstrip()[:1] == "{" and not keys:
-        yield from _lines(path, text)
+        yield from _read_lines(path, text)
         return
     found = read_json(path)
     for key in keys:
@@ -229,62 +233,62 @@ def json_records(path: Path, *keys: str) -> Iterator[Row]:
         where = ".".join(keys) or "the document"
         raise MalformedSource(f"{path}: {where} should be a list", fix="give the file as published")
     for number, value in enumerate(found):
-        yield record(path, number, value)
+        yield make_row(path, number, value)
 
 
-def _lines(path: Path, text: str) -> Iterator[Row]:
+def _read_lines(path: Path, text: str) -> Iterator[DatasetRow]:
     # Only "\n" ends a line: JSON strings may hold the other line ends of Unicode.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            yield record(path, number - 1, json.loads(line), line=number)
+            yield make_row(path, number - 1, json.loads(line), line=number)
         except json.JSONDecodeError as error:
             raise MalformedSource(f"{path}:{number}: not JSON: {error.msg}") from error
         except RecursionError as error:
             raise MalformedSource(f"{path}:{number}: nested too deeply to be data") from error
 
 
-def csv_records(path: Path, *, columns: Sequence[str] = ()) -> Iterator[Row]:
+def csv_records(path: Path, *, columns: Sequence[str] = ()) -> Iterator[DatasetRow]:
     """Rows of a CSV file; `columns` names them where the file has no header."""
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), columns or None)
     try:
         for number, values in enumerate(reader):
-            yield record(path, number, dict(values), line=reader.line_num)
+            yield make_row(path, number, dict(values), line=reader.line_num)
     except csv.Error as error:
         raise MalformedSource(f"{path}:{reader.line_num}: not CSV: {error}") from error
 
 
-def each(read: Callable[[Path], Iterator[Row]]) -> Rows:
+def chain_files(read: Callable[[Path], Iterator[DatasetRow]]) -> Rows:
     """The rows of all files, one after the other."""
 
-    def rows(paths: Sequence[Path]) -> Iterator[Row]:
+    def rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
         for path in paths:
             yield from read(path)
 
     return rows
 
 
-json_rows = each(json_records)
+json_rows = chain_files(json_records)
 """The rows of JSON arrays or JSON Lines, as they stand."""
 
 
-def hashed(*parts: str) -> str:
+def hash_id(*parts: str) -> str:
     """An id for a record that has none: the start of a hash of what it says."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
-def lettered(options: Mapping[str, Any]) -> tuple[str, ...]:
+def options_by_letter(options: Mapping[str, Any]) -> tuple[str, ...]:
     """Option texts by letter, from A on; empty ones at the end are none.
 
-    Raises `Unusable` for letters that do not run on, or an empty option before a full one.
+    Raises `UnusableRow` for letters that do not run on, or an empty option before a full one.
     """
     letters = sorted(options)
     if "".join(letters) != LETTERS[: len(letters)]:
-        raise Unusable("options are not A, B, C, …")
-    texts = [clean(str(options[letter] or "")) for letter in letters]
+        raise UnusableRow("options are not A, B, C, …")
+    texts = [clean_text(str(options[letter] or "")) for letter in letters]
     while texts and not texts[-1]:
         texts.pop()
     if not all(texts):
-        raise Unusable("an option without text")
+        raise UnusableRow("an option without text")
     return tuple(texts)

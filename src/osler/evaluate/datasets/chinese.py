@@ -10,13 +10,13 @@ from osler.evaluate.datasets.base import (
     APACHE,
     UNSTATED,
     DataSet,
-    Row,
-    Unusable,
-    hashed,
+    DatasetRow,
+    UnusableRow,
+    hash_id,
     json_records,
     json_rows,
-    lettered,
-    record,
+    make_row,
+    options_by_letter,
 )
 from osler.evaluate.sample import Gold, Sample
 from osler.types import Question
@@ -25,53 +25,55 @@ SINGLE, SEVERAL = "单项选择题", "多项选择题"
 _TAGS = ("exam_type", "exam_class", "exam_subject", "question_type")
 
 
-def exam_rows(paths: Sequence[Path]) -> Iterator[Row]:
+def exam_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """The questions; a second file is CMB's official key, joined by id."""
     key = {
-        row.optional("id"): row.optional("answer")
+        row.optional_text("id"): row.optional_text("answer")
         for path in paths[1:]
         for row in json_records(path)
     }
     for row in json_records(paths[0]):
-        answer = row.optional("answer") or key.get(row.optional("id"), "")
-        yield Row(row.place, row.number, {**row.data, "answer": answer})
+        answer = row.optional_text("answer") or key.get(row.optional_text("id"), "")
+        yield DatasetRow(row.place, row.number, {**row.data, "answer": answer})
 
 
-def exam(row: Row, task: str) -> Sample:
+def exam_sample(row: DatasetRow, task: str) -> Sample:
     """question, option {A: …}, answer ("B", "BD"), exam_type, exam_class, exam_subject.
 
     A question is of several answers when it says so, or when its gold has several letters.
     """
     options = row.data.get("option")
     if not isinstance(options, dict):
-        raise Unusable("no 'option'")
-    answer = row.text("answer")
-    question = Question(row.text("id"), row.text("question"), lettered(options), "zh")
+        raise UnusableRow("no 'option'")
+    answer = row.text_of("answer")
+    question = Question(
+        row.text_of("id"), row.text_of("question"), options_by_letter(options), "zh"
+    )
     if not set(answer) <= set(question.letters):
-        raise Unusable("gold outside the options")
+        raise UnusableRow("gold outside the options")
     letters = tuple(letter for letter in question.letters if letter in answer)
-    several = len(letters) > 1 or row.optional("question_type") == SEVERAL
-    tags = tuple((name, row.optional(name)) for name in _TAGS if row.optional(name))
+    several = len(letters) > 1 or row.optional_text("question_type") == SEVERAL
+    tags = tuple((name, row.optional_text(name)) for name in _TAGS if row.optional_text(name))
     return Sample(task, "choices" if several else "choice", question, Gold(letters), tags)
 
 
-def clinical(row: Row, task: str) -> Sample:
+def clinical_sample(row: DatasetRow, task: str) -> Sample:
     """CMB-Clin: a case with its question at the end, and the reference answer."""
-    text = row.text("question")
-    question = Question(hashed(text), text, language="zh")
-    return Sample(task, "long", question, Gold((), (row.text("answers"),)))
+    text = row.text_of("question")
+    question = Question(hash_id(text), text, language="zh")
+    return Sample(task, "long", question, Gold((), (row.text_of("answers"),)))
 
 
-def native_clinical_rows(paths: Sequence[Path]) -> Iterator[Row]:
+def native_clinical_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """CMB's own nested form: cases with `description` and `QA_pairs`; one row a question."""
     for path in paths:
         for case in json_records(path):
             pairs = case.data.get("QA_pairs")
             for number, pair in enumerate(pairs if isinstance(pairs, list) else [None]):
-                inner = record(path, number, pair)
-                text = f"{case.optional('description')}\n{inner.optional('question')}".strip()
-                data = {"question": text, "answers": inner.optional("answer")}
-                yield Row(f"{case.place}.QA_pairs[{number}]", case.number, data)
+                inner = make_row(path, number, pair)
+                text = f"{case.optional_text('description')}\n{inner.optional_text('question')}".strip()
+                data = {"question": text, "answers": inner.optional_text("answer")}
+                yield DatasetRow(f"{case.place}.QA_pairs[{number}]", case.number, data)
 
 
 _CMB = "github.com/FreedomIntelligence/CMB"
@@ -79,12 +81,14 @@ _exam = partial(
     DataSet,
     kind="choices",
     rows=exam_rows,
-    sample=exam,
+    sample=exam_sample,
     origin=_CMB,
     licence=APACHE,
     language="zh",
 )
-_clin = partial(DataSet, kind="long", sample=clinical, origin=_CMB, licence=APACHE, language="zh")
+_clin = partial(
+    DataSet, kind="long", sample=clinical_sample, origin=_CMB, licence=APACHE, language="zh"
+)
 SETS = (
     _exam(
         name="cmb-exam",

@@ -10,16 +10,16 @@ from osler.errors import MalformedSource
 from osler.evaluate.datasets.base import (
     MIT,
     DataSet,
-    Row,
-    Unusable,
+    DatasetRow,
+    UnusableRow,
     csv_records,
-    hashed,
+    hash_id,
     json_records,
     json_rows,
-    lettered,
+    make_row,
+    options_by_letter,
     read_json,
     read_text,
-    record,
 )
 from osler.evaluate.sample import Gold, Sample
 from osler.text import language_of
@@ -28,7 +28,7 @@ from osler.types import LETTERS, Question
 YES_NO_MAYBE = ("yes", "no", "maybe")
 
 
-def medqa_rows(paths: Sequence[Path]) -> Iterator[Row]:
+def medqa_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """MedQA's JSON Lines; a second file gives MIRAGE's id for each line.
 
     Raises `MalformedSource` where the two have not the same number of lines.
@@ -39,96 +39,99 @@ def medqa_rows(paths: Sequence[Path]) -> Iterator[Row]:
         raise MalformedSource(f"{paths[1]}: {len(ids)} ids for {len(rows)} questions")
     for row in rows:
         mirage = {} if ids is None else {"mirage": ids[row.number]}
-        yield Row(row.place, row.number, {**row.data, **mirage})
+        yield DatasetRow(row.place, row.number, {**row.data, **mirage})
 
 
-def medqa(row: Row, task: str) -> Sample:
+def medqa_sample(row: DatasetRow, task: str) -> Sample:
     """question, options {A: …}, answer_idx, answer; the two answers must agree."""
-    text = row.text("question")
-    options = lettered(_mapping(row, "options"))
-    letter = row.text("answer_idx")
-    question = Question(hashed(text, *options), text, options, language_of(text))
-    if letter in question.letters and row.optional("answer") not in ("", question.option(letter)):
-        raise Unusable("answer and answer_idx differ")
-    tags = _tags(row, mirage="mirage", step="meta_info")
+    text = row.text_of("question")
+    options = options_by_letter(_mapping_of(row, "options"))
+    letter = row.text_of("answer_idx")
+    question = Question(hash_id(text, *options), text, options, language_of(text))
+    if letter in question.letters and row.optional_text("answer") not in (
+        "",
+        question.option_text(letter),
+    ):
+        raise UnusableRow("answer and answer_idx differ")
+    tags = _tags_of(row, mirage="mirage", step="meta_info")
     return Sample(task, "choice", question, Gold((letter,)), tags)
 
 
-def medmcqa(row: Row, task: str) -> Sample:
+def medmcqa_sample(row: DatasetRow, task: str) -> Sample:
     """question, opa … opd, cop (1 to 4), id, subject_name; `exp` may be null."""
-    options = tuple(row.text(key) for key in ("opa", "opb", "opc", "opd"))
+    options = tuple(row.text_of(key) for key in ("opa", "opb", "opc", "opd"))
     number = row.data.get("cop")
     if not isinstance(number, int) or not 1 <= number <= len(options):
-        raise Unusable("gold outside the options")
-    question = Question(row.text("id"), row.text("question"), options)
-    tags = _tags(row, subject="subject_name", topic="topic_name", choice="choice_type")
+        raise UnusableRow("gold outside the options")
+    question = Question(row.text_of("id"), row.text_of("question"), options)
+    tags = _tags_of(row, subject="subject_name", topic="topic_name", choice="choice_type")
     return Sample(task, "choice", question, Gold((LETTERS[number - 1],)), tags)
 
 
 MMLU_COLUMNS = ("question", "A", "B", "C", "D", "answer")
 
 
-def mmlu_rows(paths: Sequence[Path]) -> Iterator[Row]:
+def mmlu_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """Headerless CSV files, one a subject: "anatomy_test.csv"."""
     for path in paths:
         subject = path.stem.removesuffix("_test")
         for row in csv_records(path, columns=MMLU_COLUMNS):
             id = f"{subject}-{row.number:03d}"
-            yield Row(row.place, row.number, {**row.data, "id": id, "subject": subject})
+            yield DatasetRow(row.place, row.number, {**row.data, "id": id, "subject": subject})
 
 
-def mmlu(row: Row, task: str) -> Sample:
+def mmlu_sample(row: DatasetRow, task: str) -> Sample:
     """The id is MIRAGE's: subject and row number."""
-    options = tuple(row.text(letter) for letter in "ABCD")
-    question = Question(row.text("id"), row.text("question"), options)
-    tags = (("subject", row.text("subject")), ("mirage", row.text("id")))
-    return Sample(task, "choice", question, Gold((row.text("answer"),)), tags)
+    options = tuple(row.text_of(letter) for letter in "ABCD")
+    question = Question(row.text_of("id"), row.text_of("question"), options)
+    tags = (("subject", row.text_of("subject")), ("mirage", row.text_of("id")))
+    return Sample(task, "choice", question, Gold((row.text_of("answer"),)), tags)
 
 
-def pubmedqa_rows(paths: Sequence[Path]) -> Iterator[Row]:
+def pubmedqa_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """An object of questions by PMID; a second file gives the gold answers by PMID."""
-    records = _object(paths[0])
-    gold = _object(paths[1]) if len(paths) > 1 else {}
+    records = _read_object(paths[0])
+    gold = _read_object(paths[1]) if len(paths) > 1 else {}
     for number, (pmid, value) in enumerate(records.items()):
-        row = record(paths[0], number, value)
+        row = make_row(paths[0], number, value)
         final = gold.get(pmid, row.data.get("final_decision"))
         joined = {**row.data, "pmid": pmid, "final": final}
-        yield Row(f"{paths[0].name}[{pmid}]", number, joined)
+        yield DatasetRow(f"{paths[0].name}[{pmid}]", number, joined)
 
 
-def pubmedqa(row: Row, task: str) -> Sample:
+def pubmedqa_sample(row: DatasetRow, task: str) -> Sample:
     """The contexts are not given to a solver: the evidence is to be found (Omni-RAG D.2)."""
-    question = Question(row.text("pmid"), row.text("QUESTION"), YES_NO_MAYBE)
-    letter = letter_of(row.text("final"), YES_NO_MAYBE)
+    question = Question(row.text_of("pmid"), row.text_of("QUESTION"), YES_NO_MAYBE)
+    letter = letter_of(row.text_of("final"), YES_NO_MAYBE)
     support = (f"PMID:{question.id}",)
-    gold = Gold((letter,), row.texts("LONG_ANSWER"), support)
-    return Sample(task, "choice", question, gold, _tags(row, year="YEAR", mirage="pmid"))
+    gold = Gold((letter,), row.texts_of("LONG_ANSWER"), support)
+    return Sample(task, "choice", question, gold, _tags_of(row, year="YEAR", mirage="pmid"))
 
 
 def letter_of(word: str, options: Sequence[str]) -> str:
-    """Of the option that the word is, in whatever case. Raises `Unusable` for none."""
+    """Of the option that the word is, in whatever case. Raises `UnusableRow` for none."""
     try:
         return LETTERS[options.index(word.lower())]
     except ValueError:
-        raise Unusable("gold outside the options") from None
+        raise UnusableRow("gold outside the options") from None
 
 
-def _object(path: Path) -> Mapping[str, object]:
+def _read_object(path: Path) -> Mapping[str, object]:
     found = read_json(path)
     if not isinstance(found, dict):
         raise MalformedSource(f"{path}: a JSON object by PMID is wanted")
     return found
 
 
-def _mapping(row: Row, key: str) -> Mapping[str, object]:
+def _mapping_of(row: DatasetRow, key: str) -> Mapping[str, object]:
     found = row.data.get(key)
     if not isinstance(found, dict):
-        raise Unusable(f"no {key!r}")
+        raise UnusableRow(f"no {key!r}")
     return found
 
 
-def _tags(row: Row, **keys: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, key in keys.items() if (value := row.optional(key)))
+def _tags_of(row: DatasetRow, **keys: str) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, key in keys.items() if (value := row.optional_text(key)))
 
 
 _MMLU = tuple(
@@ -143,9 +146,9 @@ _MMLU = tuple(
     )
 )
 _choice = partial(DataSet, kind="choice", licence=MIT)
-_medqa = partial(_choice, rows=medqa_rows, sample=medqa, origin="github.com/jind11/MedQA")
+_medqa = partial(_choice, rows=medqa_rows, sample=medqa_sample, origin="github.com/jind11/MedQA")
 _pubmedqa = partial(
-    _choice, rows=pubmedqa_rows, sample=pubmedqa, origin="github.com/pubmedqa/pubmedqa"
+    _choice, rows=pubmedqa_rows, sample=pubmedqa_sample, origin="github.com/pubmedqa/pubmedqa"
 )
 SETS = (
     _medqa(
@@ -164,7 +167,7 @@ SETS = (
         about="Indian entrance examinations, validation split",
         files=("medmcqa/dev.json",),
         rows=json_rows,
-        sample=medmcqa,
+        sample=medmcqa_sample,
         origin="github.com/MedMCQA/MedMCQA",
     ),
     _choice(
@@ -172,7 +175,7 @@ SETS = (
         about="six medical subjects of MMLU, test split",
         files=_MMLU,
         rows=mmlu_rows,
-        sample=mmlu,
+        sample=mmlu_sample,
         origin="github.com/hendrycks/test",
     ),
     _pubmedqa(

@@ -16,14 +16,14 @@ from osler.evaluate.datasets import longform
 from osler.evaluate.datasets.base import (
     SHARE,
     DataSet,
-    Row,
-    Unusable,
+    DatasetRow,
+    UnusableRow,
     csv_records,
+    make_row,
     read_json,
-    record,
 )
 from osler.evaluate.sample import Gold, Sample
-from osler.text import clean
+from osler.text import clean_text
 from osler.types import LETTERS, Question
 
 _ASK_DDX = "Which diagnosis is the most likely?"
@@ -34,45 +34,45 @@ _RESULT = re.compile(
 )
 
 
-def ddxplus_rows(paths: Sequence[Path]) -> Iterator[Row]:
+def ddxplus_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """Patients (CSV), evidences (JSON), conditions (JSON), told in words.
 
     Raises `MalformedSource` where the two JSON files are none of DDXPlus.
     """
-    evidences, conditions = _table(paths[1]), _table(paths[2])
+    evidences, conditions = _read_table(paths[1]), _read_table(paths[2])
     names = tuple(sorted(conditions))
     for row in csv_records(paths[0]):
         told = {**row.data, "options": names, "told": None}
-        # A patient that cannot be told is counted by `ddxplus` as a row without 'told'.
-        with suppress(KeyError, ValueError, SyntaxError, Unusable):
-            told["told"] = _patient(row, evidences)
-        yield Row(row.place, row.number, told)
+        # A patient that cannot be told is counted by `ddxplus_sample` as a row without 'told'.
+        with suppress(KeyError, ValueError, SyntaxError, UnusableRow):
+            told["told"] = _describe_patient(row, evidences)
+        yield DatasetRow(row.place, row.number, told)
 
 
-def ddxplus(row: Row, task: str) -> Sample:
+def ddxplus_sample(row: DatasetRow, task: str) -> Sample:
     """The options are all conditions, by name; the gold is PATHOLOGY, in English or French."""
-    told, pathology = row.text("told"), row.text("PATHOLOGY")
+    told, pathology = row.text_of("told"), row.text_of("PATHOLOGY")
     options = tuple(row.data["options"])
     try:
         letter = LETTERS[options.index(pathology)]
     except ValueError:
-        raise Unusable("gold outside the options") from None
+        raise UnusableRow("gold outside the options") from None
     id = f"ddxplus-{row.number:06d}"
     question = Question(id, f"{told}\n{_ASK_DDX}", options)
-    return Sample(task, "choice", question, Gold((letter,)), (("sex", row.optional("SEX")),))
+    return Sample(task, "choice", question, Gold((letter,)), (("sex", row.optional_text("SEX")),))
 
 
-def _patient(row: Row, evidences: Mapping[str, Any]) -> str:
+def _describe_patient(row: DatasetRow, evidences: Mapping[str, Any]) -> str:
     """Age, sex, the complaint, and each finding as its question with the answer."""
-    found = [str(code) for code in ast.literal_eval(row.text("EVIDENCES"))]
-    first = row.text("INITIAL_EVIDENCE")
-    lines = [f"Age: {row.text('AGE')}", f"Sex: {row.text('SEX')}"]
-    lines.append(f"Complaint: {_finding(first, evidences)}")
-    lines += [_finding(code, evidences) for code in found if code != first]
+    found = [str(code) for code in ast.literal_eval(row.text_of("EVIDENCES"))]
+    first = row.text_of("INITIAL_EVIDENCE")
+    lines = [f"Age: {row.text_of('AGE')}", f"Sex: {row.text_of('SEX')}"]
+    lines.append(f"Complaint: {_describe_finding(first, evidences)}")
+    lines += [_describe_finding(code, evidences) for code in found if code != first]
     return "\n".join(lines)
 
 
-def _finding(code: str, evidences: Mapping[str, Any]) -> str:
+def _describe_finding(code: str, evidences: Mapping[str, Any]) -> str:
     """A code such as "E_54_@_V_161" in words. Raises `KeyError` for an unknown one."""
     name, _, value = code.partition("_@_")
     entry = evidences[name]
@@ -83,14 +83,14 @@ def _finding(code: str, evidences: Mapping[str, Any]) -> str:
     return f"{asked} {meaning.get('en') or meaning.get('fr') or value}"
 
 
-def _table(path: Path) -> dict[str, Any]:
+def _read_table(path: Path) -> dict[str, Any]:
     found = read_json(path)
     if not isinstance(found, dict) or not all(isinstance(v, dict) for v in found.values()):
         raise MalformedSource(f"{path}: an object of DDXPlus is wanted")
     return found
 
 
-def medsbench_rows(paths: Sequence[Path]) -> Iterator[Row]:
+def medsbench_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """MedS-Bench: one task a file, with `Definition` and `Instances`."""
     for path in paths:
         found = read_json(path)
@@ -99,32 +99,32 @@ def medsbench_rows(paths: Sequence[Path]) -> Iterator[Row]:
             raise MalformedSource(f"{path}: Instances should be a list")
         definition = " ".join(map(str, found.get("Definition", ())))
         for number, value in enumerate(instances):
-            row = record(path, number, value)
-            yield Row(row.place, number, {**row.data, "definition": definition})
+            row = make_row(path, number, value)
+            yield DatasetRow(row.place, number, {**row.data, "definition": definition})
 
 
-def medsbench(row: Row, task: str) -> Sample:
+def medsbench_sample(row: DatasetRow, task: str) -> Sample:
     """The labels that the definition lists are the options; without a list, true and false."""
-    options = labels(row.text("definition"))
-    answer = row.texts("output")
+    options = read_labels(row.text_of("definition"))
+    answer = row.texts_of("output")
     result = _RESULT.match(answer[0] if answer else "")
     said = result.group(1).casefold() if result else ""
-    folded = [_plain(option) for option in options]
-    if _plain(said) not in folded:
-        raise Unusable("gold outside the options")
-    letter = LETTERS[folded.index(_plain(said))]
-    question = Question(row.text("id"), row.text("input"), options)
+    folded = [_plain_label(option) for option in options]
+    if _plain_label(said) not in folded:
+        raise UnusableRow("gold outside the options")
+    letter = LETTERS[folded.index(_plain_label(said))]
+    question = Question(row.text_of("id"), row.text_of("input"), options)
     return Sample(task, "choice", question, Gold((letter,)))
 
 
-def labels(definition: str) -> tuple[str, ...]:
+def read_labels(definition: str) -> tuple[str, ...]:
     """The labels in the brackets of a definition, in order; ("True", "False") without any."""
     found = _LABELS.search(definition)
-    listed = [clean(a or b) for a, b in _LABEL.findall(found.group(1))] if found else []
+    listed = [clean_text(a or b) for a, b in _LABEL.findall(found.group(1))] if found else []
     return tuple(dict.fromkeys(listed)) or ("True", "False")
 
 
-def _plain(label: str) -> str:
+def _plain_label(label: str) -> str:
     """MedS-Bench writes "inguinal, hernia" in the list and "inguinal hernia" elsewhere."""
     return " ".join(label.casefold().replace(",", " ").split())
 
@@ -141,49 +141,51 @@ _TRIAGE = (
 )
 
 
-def emergency_rows(paths: Sequence[Path]) -> Iterator[Row]:
+def emergency_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """edstays and triage of MIMIC-IV-ED (plain or gzip), joined by stay.
 
     Each row says whether the patient was admitted, and whether another stay began within
     72 hours of leaving.
     """
-    triage = {row.optional("stay_id"): row.data for row in csv_records(paths[1])}
+    triage = {row.optional_text("stay_id"): row.data for row in csv_records(paths[1])}
     stays = list(csv_records(paths[0]))
     begins: dict[str, list[datetime]] = {}
     for row in stays:
-        if (when := _time(row.optional("intime"))) is not None:
-            begins.setdefault(row.optional("subject_id"), []).append(when)
+        if (when := _parse_time(row.optional_text("intime"))) is not None:
+            begins.setdefault(row.optional_text("subject_id"), []).append(when)
     for row in stays:
-        left = _time(row.optional("outtime"))
-        later = begins.get(row.optional("subject_id"), ())
+        left = _parse_time(row.optional_text("outtime"))
+        later = begins.get(row.optional_text("subject_id"), ())
         back = left is not None and any(left < when <= left + timedelta(hours=72) for when in later)
-        joined = {**triage.get(row.optional("stay_id"), {}), **row.data, "back": str(back)}
-        yield Row(row.place, row.number, joined)
+        joined = {**triage.get(row.optional_text("stay_id"), {}), **row.data, "back": str(back)}
+        yield DatasetRow(row.place, row.number, joined)
 
 
-def admission(row: Row, task: str) -> Sample:
+def admission_sample(row: DatasetRow, task: str) -> Sample:
     """Whether the patient is admitted (MedS-Bench task 117)."""
-    disposition = row.text("disposition")
+    disposition = row.text_of("disposition")
     asked = "Does this patient need to be admitted to hospital?"
-    return _stay(row, task, asked, disposition == "ADMITTED")
+    return _stay_sample(row, task, asked, disposition == "ADMITTED")
 
 
-def return_visit(row: Row, task: str) -> Sample:
+def return_visit(row: DatasetRow, task: str) -> Sample:
     """Whether the patient comes back within 72 hours (MedS-Bench task 118)."""
-    row.text("outtime")
+    row.text_of("outtime")
     asked = "Will this patient come back to the emergency department within 72 hours?"
-    return _stay(row, task, asked, row.text("back") == "True")
+    return _stay_sample(row, task, asked, row.text_of("back") == "True")
 
 
-def _stay(row: Row, task: str, asked: str, yes: bool) -> Sample:
-    lines = [f"Sex: {row.text('gender')}", f"Complaint: {row.text('chiefcomplaint')}"]
-    lines += [f"{name}: {row.optional(key)}" for key, name in _TRIAGE if row.optional(key)]
+def _stay_sample(row: DatasetRow, task: str, asked: str, yes: bool) -> Sample:
+    lines = [f"Sex: {row.text_of('gender')}", f"Complaint: {row.text_of('chiefcomplaint')}"]
+    lines += [
+        f"{name}: {row.optional_text(key)}" for key, name in _TRIAGE if row.optional_text(key)
+    ]
     text = "\n".join([*lines, asked])
-    question = Question(row.text("stay_id"), text, ("yes", "no"))
+    question = Question(row.text_of("stay_id"), text, ("yes", "no"))
     return Sample(task, "choice", question, Gold(("A" if yes else "B",)))
 
 
-def _time(text: str) -> datetime | None:
+def _parse_time(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -192,7 +194,9 @@ def _time(text: str) -> datetime | None:
 
 _OWN = "PhysioNet credentialed; the files are the user's"
 _choice = partial(DataSet, kind="choice")
-_told = partial(_choice, rows=medsbench_rows, sample=medsbench, origin="MedS-Bench", licence=_OWN)
+_told = partial(
+    _choice, rows=medsbench_rows, sample=medsbench_sample, origin="MedS-Bench", licence=_OWN
+)
 _stays = partial(
     _choice,
     files=("mimic_iv_ed/edstays.csv.gz", "mimic_iv_ed/triage.csv.gz"),
@@ -211,7 +215,7 @@ SETS = (
                 f"ddxplus/release_conditions_{language}.json",
             ),
             rows=ddxplus_rows,
-            sample=ddxplus,
+            sample=ddxplus_sample,
             origin="figshare.com/articles/dataset/DDXPlus_Dataset/20043374",
             licence="CC BY 4.0",
         )
@@ -227,8 +231,8 @@ SETS = (
         name="ddxplus-omnirag",
         about="DDXPlus as Omni-RAG has it, 50 options",
         files=("ddxplus/ddxplus_omnirag_short.json",),
-        rows=longform.records,
-        sample=longform.omnirag,
+        rows=longform.read_records,
+        sample=longform.omnirag_sample,
         origin=longform.OMNIRAG,
         licence="CC BY 4.0",
     ),
@@ -236,7 +240,7 @@ SETS = (
     _stays(
         name="mimic-ed-admission",
         about="whether a patient of the emergency department is admitted",
-        sample=admission,
+        sample=admission_sample,
     ),
     _stays(
         name="mimic-ed-return",

@@ -24,7 +24,7 @@ from urllib.parse import quote
 import httpx2
 
 from osler.errors import BadConfig
-from osler.sources.download.transfer import Fetcher, FetchFailed, Remote, SumMismatch
+from osler.sources.download.transfer import Fetcher, FetchFailed, RemoteFile, SumMismatch
 
 PREFIX = "hub:"
 HUB = "https://huggingface.co"
@@ -82,20 +82,20 @@ def hub_file(
     Raises `FetchFailed` where it cannot be had, `SumMismatch` where it is another file.
     """
     target = folder / file.place
-    if _checked(target, file):
+    if _is_checked(target, file):
         return target
     known = os.environ if environment is None else environment
     base = known.get(ENDPOINT, "").rstrip("/") or HUB
     if fetcher is not None:
-        return _fetched(file, target, base, fetcher)
+        return _fetch_file(file, target, base, fetcher)
     token = known.get(TOKEN, "")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     with httpx2.Client(headers=headers) as client:
-        return _fetched(file, target, base, Fetcher(client))
+        return _fetch_file(file, target, base, Fetcher(client))
 
 
-def _fetched(file: HubFile, target: Path, base: str, fetcher: Fetcher) -> Path:
-    told = _told(file, base, fetcher)
+def _fetch_file(file: HubFile, target: Path, base: str, fetcher: Fetcher) -> Path:
+    told = _describe_file(file, base, fetcher)
     lfs = told.get("lfs")
     theirs = str(lfs.get("oid", "")).removeprefix("sha256:") if isinstance(lfs, dict) else ""
     if theirs and file.sha256 and theirs != file.sha256:
@@ -104,7 +104,7 @@ def _fetched(file: HubFile, target: Path, base: str, fetcher: Fetcher) -> Path:
     wanted = file.sha256 or theirs
     target.unlink(missing_ok=True)  # it was not checked, or it has changed since
     fetcher.fetch(
-        Remote(
+        RemoteFile(
             f"{base}/datasets/{file.repo}/resolve/{file.revision}/{quote(file.path)}",
             target.name,
             size if isinstance(size, int) else None,
@@ -114,22 +114,22 @@ def _fetched(file: HubFile, target: Path, base: str, fetcher: Fetcher) -> Path:
         target.parent,
     )
     data = target.read_bytes()
-    if not theirs and _blob(data) != told.get("oid"):
+    if not theirs and _blob_id(data) != told.get("oid"):
         target.unlink()
         raise SumMismatch(f"{file.path} of {file.repo}: not the file of that commit")
-    _note(target).write_text(hashlib.sha256(data).hexdigest(), encoding="utf-8")
+    _note_path(target).write_text(hashlib.sha256(data).hexdigest(), encoding="utf-8")
     return target
 
 
-def _told(file: HubFile, base: str, fetcher: Fetcher) -> dict[str, Any]:
+def _describe_file(file: HubFile, base: str, fetcher: Fetcher) -> dict[str, Any]:
     """What the hub says of the file at that commit: its size and its sum."""
     parent = PurePosixPath(file.path).parent
     below = "".join(f"/{quote(part)}" for part in parent.parts)
     listing = httpx2.URL(f"{base}/api/datasets/{file.repo}/tree/{file.revision}{below}")
     page: httpx2.URL | None = listing
     while page is not None:
-        response = fetcher.page(str(page))
-        for each in _objects(response.text, file):
+        response = fetcher.fetch_page(str(page))
+        for each in _parse_objects(response.text, file):
             if each.get("type") == "file" and each.get("path") == file.path:
                 return each
         onward = response.links.get("next", {}).get("url", "")
@@ -140,7 +140,7 @@ def _told(file: HubFile, base: str, fetcher: Fetcher) -> dict[str, Any]:
     )
 
 
-def _objects(text: str, file: HubFile) -> list[dict[str, Any]]:
+def _parse_objects(text: str, file: HubFile) -> list[dict[str, Any]]:
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -148,20 +148,20 @@ def _objects(text: str, file: HubFile) -> list[dict[str, Any]]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def _note(target: Path) -> Path:
+def _note_path(target: Path) -> Path:
     return target.with_name(f"{target.name}.sha256")
 
 
-def _checked(target: Path, file: HubFile) -> bool:
+def _is_checked(target: Path, file: HubFile) -> bool:
     """Whether it was checked before, and is still the same."""
-    if not (target.is_file() and _note(target).is_file()):
+    if not (target.is_file() and _note_path(target).is_file()):
         return False
-    noted = _note(target).read_text(encoding="utf-8").strip()
+    noted = _note_path(target).read_text(encoding="utf-8").strip()
     with target.open("rb") as data:
         found = hashlib.file_digest(data, "sha256").hexdigest()
     return found == noted and file.sha256 in ("", found)
 
 
-def _blob(data: bytes) -> str:
+def _blob_id(data: bytes) -> str:
     """The id that git gives to a file's content."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

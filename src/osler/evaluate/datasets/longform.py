@@ -16,14 +16,14 @@ from osler.evaluate.datasets.base import (
     MIT,
     UNSTATED,
     DataSet,
-    Row,
-    Unusable,
-    hashed,
+    DatasetRow,
+    UnusableRow,
+    hash_id,
     json_records,
     json_rows,
 )
 from osler.evaluate.sample import Gold, Sample
-from osler.text import clean, language_of, one_line
+from osler.text import clean_text, language_of, one_line
 from osler.types import LETTERS, Question
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _OPTION = re.compile(r"^([A-Za-z])\. (.+)$")
 _ASKS = re.compile(r"\s*(?:You need to choose|Choose) one among the following options:?\s*$")
 
 
-def liveqa_rows(paths: Sequence[Path]) -> Iterator[Row]:
+def liveqa_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """NLM-QUESTION elements of TREC 2017 LiveQA. Raises `MalformedSource` for no such XML."""
     from lxml import etree
 
@@ -46,7 +46,7 @@ def liveqa_rows(paths: Sequence[Path]) -> Iterator[Row]:
             raise MalformedSource(f"{path}: not XML: {error}") from error
         for number, element in enumerate(root.iter("NLM-QUESTION")):
             place = f"{path.name}:{element.sourceline}"
-            yield Row(place, number, _liveqa_fields(element))
+            yield DatasetRow(place, number, _liveqa_fields(element))
 
 
 def _liveqa_fields(element: etree._Element) -> dict[str, object]:
@@ -66,19 +66,19 @@ def _liveqa_fields(element: etree._Element) -> dict[str, object]:
     }
 
 
-def liveqa(row: Row, task: str) -> Sample:
+def liveqa_sample(row: DatasetRow, task: str) -> Sample:
     """Asked as the consumer wrote it: the message, or the subject where there is none."""
-    question = Question(row.text("qid"), row.text("message", "subject", "paraphrase"))
-    gold = Gold((), row.texts("answers"), row.texts("urls"))
+    question = Question(row.text_of("qid"), row.text_of("message", "subject", "paraphrase"))
+    gold = Gold((), row.texts_of("answers"), row.texts_of("urls"))
     names = ("subject", "paraphrase", "summary", "type")
-    tags = tuple((name, row.optional(name)) for name in names if row.optional(name))
+    tags = tuple((name, row.optional_text(name)) for name in names if row.optional_text(name))
     return Sample(task, "long", question, gold, tags)
 
 
 _MEDICATION = ("Question", "Focus (Drug)", "Question Type", "Answer", "Section Title", "URL")
 
 
-def medication_rows(paths: Sequence[Path]) -> Iterator[Row]:
+def medication_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """The sheet of MedInfo 2019. Raises `OslerError` without the extra xlsx."""
     try:
         import openpyxl
@@ -99,60 +99,63 @@ def medication_rows(paths: Sequence[Path]) -> Iterator[Row]:
         for number, cells in enumerate(rows[1:]):
             if any(cell is not None for cell in cells):
                 data = dict(zip(head, cells, strict=False))
-                yield Row(f"{path.name} row {number + 2}", number, data)
+                yield DatasetRow(f"{path.name} row {number + 2}", number, data)
 
 
-def medication(row: Row, task: str) -> Sample:
+def medication_sample(row: DatasetRow, task: str) -> Sample:
     """The same question stands on several rows, with another answer; the row is in the id."""
-    text = row.text("Question")
-    question = Question(f"{hashed(text)}-{row.number + 2}", text)
-    gold = Gold((), (row.text("Answer"),), row.texts("URL"))
-    tags = (("focus", row.optional("Focus (Drug)")), ("type", row.optional("Question Type")))
+    text = row.text_of("Question")
+    question = Question(f"{hash_id(text)}-{row.number + 2}", text)
+    gold = Gold((), (row.text_of("Answer"),), row.texts_of("URL"))
+    tags = (
+        ("focus", row.optional_text("Focus (Drug)")),
+        ("type", row.optional_text("Question Type")),
+    )
     return Sample(task, "long", question, gold, tags)
 
 
-def expert(row: Row, task: str) -> Sample:
+def expert_sample(row: DatasetRow, task: str) -> Sample:
     """ExpertQA: the gold is the answer as an expert revised it, one for each system."""
     answers = row.data.get("answers")
     systems = answers.values() if isinstance(answers, dict) else ()
-    revised = [clean(str(a.get("revised_answer_string") or "")) for a in systems]
-    text = row.text("question")
+    revised = [clean_text(str(a.get("revised_answer_string") or "")) for a in systems]
+    text = row.text_of("question")
     field = row.data.get("metadata")
     tags = tuple((k, str(v)) for k, v in field.items()) if isinstance(field, dict) else ()
-    question = Question(hashed(text), text, language=language_of(text))
+    question = Question(hash_id(text), text, language=language_of(text))
     return Sample(task, "long", question, Gold((), tuple(filter(None, revised))), tags)
 
 
-def omnirag(row: Row, task: str) -> Sample:
+def omnirag_sample(row: DatasetRow, task: str) -> Sample:
     """Omni-RAG's records (F-OM-50): options stand in the question, the gold is a letter."""
-    id, text, name = row.text("id"), row.text("question"), row.optional("name")
+    id, text, name = row.text_of("id"), row.text_of("question"), row.optional_text("name")
     tags = (("set", name),)
     if row.data.get("long") is True:
         question = Question(id, text, language=language_of(text))
-        return Sample(task, "long", question, Gold((), (row.text("gold"),)), tags)
+        return Sample(task, "long", question, Gold((), (row.text_of("gold"),)), tags)
     stem, options = inline_options(text)
     question = Question(id, stem, options, language_of(stem))
-    return Sample(task, "choice", question, Gold((row.text("gold"),)), tags)
+    return Sample(task, "choice", question, Gold((row.text_of("gold"),)), tags)
 
 
 def inline_options(text: str) -> tuple[str, tuple[str, ...]]:
     """A question and the options that its last lines list as "A. …", then "a. …" after Z.
 
-    Raises `Unusable` where they do not run on from A.
+    Raises `UnusableRow` where they do not run on from A.
     """
     lines = text.split("\n")
     found = []
     while lines and (match := _OPTION.match(lines[-1].strip())):
-        found.append((match.group(1), clean(match.group(2))))
+        found.append((match.group(1), clean_text(match.group(2))))
         lines.pop()
     found.reverse()
     if "".join(letter for letter, _ in found) != LETTERS[: len(found)] or not found:
-        raise Unusable("options are not A, B, C, …")
+        raise UnusableRow("options are not A, B, C, …")
     stem = _ASKS.sub("", "\n".join(lines)).strip()
     return stem, tuple(option for _, option in found)
 
 
-def records(paths: Sequence[Path]) -> Iterator[Row]:
+def read_records(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     for path in paths:
         yield from json_records(path)
 
@@ -161,13 +164,13 @@ _long = partial(DataSet, kind="long", licence=UNSTATED)
 _liveqa = partial(
     _long,
     rows=liveqa_rows,
-    sample=liveqa,
+    sample=liveqa_sample,
     origin="github.com/abachaa/LiveQA_MedicalTask_TREC2017",
 )
 _expert = partial(
     _long,
     rows=json_rows,
-    sample=expert,
+    sample=expert_sample,
     origin="github.com/chaitanyamalaviya/ExpertQA",
     licence=MIT,
 )
@@ -187,7 +190,7 @@ SETS = (
         about="consumers' questions about drugs (MedInfo 2019)",
         files=("medicationqa/MedInfo2019-QA-Medications.xlsx",),
         rows=medication_rows,
-        sample=medication,
+        sample=medication_sample,
         origin="github.com/abachaa/Medication_QA_MedInfo2019",
     ),
     _expert(
@@ -206,8 +209,8 @@ SETS = (
             name=f"omnirag-long-{part}",
             about=f"LiveQA, MedicationQA and ExpertQA-Biomed as Omni-RAG has them, {part} split",
             files=(f"omnirag_long/{part}_long.json",),
-            rows=records,
-            sample=omnirag,
+            rows=read_records,
+            sample=omnirag_sample,
             origin=OMNIRAG,
             licence=APACHE,
         )

@@ -11,75 +11,79 @@ from osler.evaluate.datasets.base import (
     MIT,
     SHARE,
     DataSet,
-    Row,
-    Unusable,
-    hashed,
+    DatasetRow,
+    UnusableRow,
+    hash_id,
     json_rows,
 )
 from osler.evaluate.sample import Gold, Sample
 from osler.types import Question
 
 
-def flashrag(row: Row, task: str) -> Sample:
+def flashrag_sample(row: DatasetRow, task: str) -> Sample:
     """FlashRAG's layout: id, question, golden_answers[]. NQ, TriviaQA, PopQA, Bamboogle …"""
     found = row.data.get("metadata")
     details: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
-    support = (str(details["s_wiki_title"]),) if _has(details, "s_wiki_title") else ()
-    tags = (("prop", str(details["prop"])),) if _has(details, "prop") else ()
-    question = Question(row.text("id"), row.text("question"))
-    return Sample(task, "short", question, Gold((), row.texts("golden_answers"), support), tags)
+    support = (str(details["s_wiki_title"]),) if _has_key(details, "s_wiki_title") else ()
+    tags = (("prop", str(details["prop"])),) if _has_key(details, "prop") else ()
+    question = Question(row.text_of("id"), row.text_of("question"))
+    return Sample(task, "short", question, Gold((), row.texts_of("golden_answers"), support), tags)
 
 
-def hotpot(row: Row, task: str) -> Sample:
+def hotpot_sample(row: DatasetRow, task: str) -> Sample:
     """HotpotQA and 2Wiki as published: _id, answer, supporting_facts [[title, sentence]]."""
     facts = row.data.get("supporting_facts")
     titles = [str(fact[0]) for fact in facts if fact] if isinstance(facts, list) else []
     support = tuple(dict.fromkeys(titles))
-    question = Question(row.text("_id", "id"), row.text("question"))
-    tags = tuple((name, row.optional(name)) for name in ("type", "level") if row.optional(name))
-    return Sample(task, "short", question, Gold((), (row.text("answer"),), support), tags)
+    question = Question(row.text_of("_id", "id"), row.text_of("question"))
+    tags = tuple(
+        (name, row.optional_text(name)) for name in ("type", "level") if row.optional_text(name)
+    )
+    return Sample(task, "short", question, Gold((), (row.text_of("answer"),), support), tags)
 
 
-def musique(row: Row, task: str) -> Sample:
+def musique_sample(row: DatasetRow, task: str) -> Sample:
     """MuSiQue as published: aliases count as answers; paragraphs say which of them support."""
     if row.data.get("answerable") is False:
-        raise Unusable("not answerable")
+        raise UnusableRow("not answerable")
     paragraphs = row.data.get("paragraphs")
     titles = [
         str(paragraph["title"])
         for paragraph in (paragraphs if isinstance(paragraphs, list) else [])
-        if _has(paragraph, "title") and paragraph.get("is_supporting")
+        if _has_key(paragraph, "title") and paragraph.get("is_supporting")
     ]
-    answers = tuple(dict.fromkeys((row.text("answer"), *row.texts("answer_aliases"))))
+    answers = tuple(dict.fromkeys((row.text_of("answer"), *row.texts_of("answer_aliases"))))
     gold = Gold((), answers, tuple(dict.fromkeys(titles)))
-    question = Question(row.text("id"), row.text("question"))
+    question = Question(row.text_of("id"), row.text_of("question"))
     return Sample(task, "short", question, gold, (("hops", question.id[:4]),))
 
 
-def listed(row: Row, task: str) -> Sample:
+def listed_sample(row: DatasetRow, task: str) -> Sample:
     """Plain lists of questions and answers (R1-Searcher, HippoRAG): answers may be numbers."""
-    text = row.text("question")
-    id = row.optional("id") or f"{row.text('idx')}-{hashed(text)}"
-    support = tuple(dict.fromkeys(_subjects(row.data.get("evidence"))))
-    kind = row.optional("question_type")
+    text = row.text_of("question")
+    id = row.optional_text("id") or f"{row.text_of('idx')}-{hash_id(text)}"
+    support = tuple(dict.fromkeys(_triple_subjects(row.data.get("evidence"))))
+    kind = row.optional_text("question_type")
     tags = (("type", kind),) if kind else ()
-    return Sample(task, "short", Question(id, text), Gold((), row.texts("answer"), support), tags)
+    return Sample(
+        task, "short", Question(id, text), Gold((), row.texts_of("answer"), support), tags
+    )
 
 
-def _subjects(evidence: Any) -> Iterator[str]:
+def _triple_subjects(evidence: Any) -> Iterator[str]:
     """What the triples of 2Wiki are about."""
     for triple in evidence if isinstance(evidence, list) else ():
         if isinstance(triple, list) and triple:
             yield str(triple[0])
 
 
-def _has(value: Any, key: str) -> bool:
+def _has_key(value: Any, key: str) -> bool:
     return isinstance(value, Mapping) and value.get(key) not in (None, "")
 
 
 _short = partial(DataSet, kind="short", rows=json_rows)
-_flash = partial(_short, sample=flashrag, origin="github.com/RUC-NLPIR/FlashRAG")
-_hippo = partial(_short, sample=listed, origin="github.com/OSU-NLP-Group/HippoRAG")
+_flash = partial(_short, sample=flashrag_sample, origin="github.com/RUC-NLPIR/FlashRAG")
+_hippo = partial(_short, sample=listed_sample, origin="github.com/OSU-NLP-Group/HippoRAG")
 SETS = (
     _flash(
         name="nq",
@@ -104,7 +108,7 @@ SETS = (
         name="hotpotqa",
         about="HotpotQA with its supporting facts",
         files=("multihop/hotpotqa/qa_train.json",),
-        sample=hotpot,
+        sample=hotpot_sample,
         origin="hotpotqa.github.io",
         licence=SHARE,
     ),
@@ -118,7 +122,7 @@ SETS = (
         name="2wiki-native",
         about="2WikiMultiHopQA as published",
         files=("multihop/2wikimultihopqa/qa_native_sample.json",),
-        sample=hotpot,
+        sample=hotpot_sample,
         origin="github.com/Alab-NII/2wikimultihop",
         licence=APACHE,
     ),
@@ -126,7 +130,7 @@ SETS = (
         name="musique",
         about="MuSiQue with its decompositions",
         files=("multihop/musique/qa_train.json",),
-        sample=musique,
+        sample=musique_sample,
         origin="github.com/StonyBrookNLP/musique",
         licence="CC BY 4.0",
     ),
@@ -141,7 +145,7 @@ SETS = (
             name=f"{name}-500",
             about=f"500 questions of {title}",
             files=(f"multihop/r1_searcher_eval/{name}_500.jsonl",),
-            sample=listed,
+            sample=listed_sample,
             origin="github.com/RUCAIBox/R1-Searcher",
             licence=licence,
         )

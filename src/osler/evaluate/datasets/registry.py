@@ -8,7 +8,7 @@ from pathlib import Path
 
 from osler.errors import BadConfig
 from osler.evaluate.datasets import bioasq, chinese, choice, clinical, longform, opendomain
-from osler.evaluate.datasets.base import DataSet, Loaded
+from osler.evaluate.datasets.base import DataSet, LoadedDataset
 
 DATA_SETS: dict[str, DataSet] = {
     found.name: found
@@ -29,7 +29,7 @@ def data_set(name: str) -> DataSet:
         ) from None
 
 
-def load(name: str, folder: Path) -> Loaded:
+def load_dataset(name: str, folder: Path) -> LoadedDataset:
     """The data set, from its files below `folder`.
 
     Raises `BadConfig` for an unknown name, `MalformedSource` for files that are not there or

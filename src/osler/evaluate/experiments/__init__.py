@@ -38,11 +38,11 @@ class Experiment:
         )
 
 
-def names() -> tuple[str, ...]:
+def experiment_names() -> tuple[str, ...]:
     """Those that come with Osler."""
-    return catalogue.names(__name__)
+    return catalogue.list_names(__name__)
 
 
-def experiment(name: str) -> Experiment:
+def read_experiment(name: str) -> Experiment:
     """By name, or a TOML file of one's own. Raises `BadConfig` for neither, or a broken one."""
-    return catalogue.read(name, __name__, Experiment)
+    return catalogue.read_description(name, __name__, Experiment)

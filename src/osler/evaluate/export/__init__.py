@@ -9,6 +9,6 @@ A folder may be moved: nothing in it names where it lies. Choices are scored by 
 worded answers by Osler's own measures, so Osler must be installed beside it for those.
 """
 
-from osler.evaluate.export.write import HARNESSES, Harness, export
+from osler.evaluate.export.write import HARNESSES, Harness, export_tasks
 
-__all__ = ["HARNESSES", "Harness", "export"]
+__all__ = ["HARNESSES", "Harness", "export_tasks"]

@@ -29,7 +29,7 @@ _SEVERAL: dict[Language, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ExportedTask:
     """One task: what is exported of a data set."""
 
     name: str
@@ -45,7 +45,7 @@ class Part:
         return f"{found}_" if keyword.iskeyword(found) else found
 
 
-def export(parts: Sequence[Part], harness: Harness, folder: Path) -> list[Path]:
+def export_tasks(parts: Sequence[ExportedTask], harness: Harness, folder: Path) -> list[Path]:
     """Writes the folder; returns the files. What lay there under the same names is replaced.
 
     Raises `BadRun` where it cannot be written, and for two parts of one name.
@@ -53,8 +53,8 @@ def export(parts: Sequence[Part], harness: Harness, folder: Path) -> list[Path]:
     names = [part.slug for part in parts]
     if len(set(names)) < len(names):
         raise BadRun("two tasks have one name", fix="name each data set once")
-    made = dict(_rows(parts))
-    made |= dict(_lm_eval(parts) if harness == "lm-eval" else _inspect(parts))
+    made = dict(_data_files(parts))
+    made |= dict(_lm_eval(parts) if harness == "lm-eval" else _inspect_files(parts))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in made.items():
@@ -64,7 +64,7 @@ def export(parts: Sequence[Part], harness: Harness, folder: Path) -> list[Path]:
     return [folder / name for name in made]
 
 
-def row(sample: Sample) -> dict[str, Any]:
+def make_export_row(sample: Sample) -> dict[str, Any]:
     """One line of the data: flat, with the prompt as a harness without our templates asks it."""
     question, gold = sample.question, sample.gold
     lettered = list(zip(question.letters, question.options, strict=True))
@@ -83,19 +83,19 @@ def row(sample: Sample) -> dict[str, Any]:
     }
 
 
-def _rows(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
+def _data_files(parts: Sequence[ExportedTask]) -> Iterator[tuple[str, str]]:
     for part in parts:
-        lines = [json.dumps(row(sample), ensure_ascii=False) for sample in part.samples]
+        lines = [json.dumps(make_export_row(sample), ensure_ascii=False) for sample in part.samples]
         yield f"{part.slug}.jsonl", "\n".join([*lines, ""])
 
 
-def _lm_eval(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
-    yield MODULE, _template("lm_eval_tasks.py.txt")
+def _lm_eval(parts: Sequence[ExportedTask]) -> Iterator[tuple[str, str]]:
+    yield MODULE, _read_template("lm_eval_tasks.py.txt")
     for part in parts:
-        yield f"{part.slug}.yaml", "\n".join([*_yaml(part), ""])
+        yield f"{part.slug}.yaml", "\n".join([*_yaml_lines(part), ""])
 
 
-def _yaml(part: Part) -> Iterator[str]:
+def _yaml_lines(part: ExportedTask) -> Iterator[str]:
     yield f"task: {part.slug}"
     yield "tag: osler"
     yield f"custom_dataset: !function {MODULE.removesuffix('.py')}.load"
@@ -107,7 +107,7 @@ def _yaml(part: Part) -> Iterator[str]:
         yield "output_type: multiple_choice"
         yield 'doc_to_choice: "{{letters}}"'
         yield "doc_to_target: right"
-        yield from _measured("acc")
+        yield from _measure_lines("acc")
     else:
         yield "output_type: generate_until"
         yield f'doc_to_target: "{{{{{"gold" if part.kind == "choices" else "golds"}}}}}"'
@@ -118,13 +118,13 @@ def _yaml(part: Part) -> Iterator[str]:
         scores = {"choices": ("several", "acc"), "short": ("short", "em", "f1")}
         function, *names = scores.get(part.kind, ("long", "rouge_l"))
         yield f"process_results: !function {MODULE.removesuffix('.py')}.{function}"
-        yield from _measured(*names)
+        yield from _measure_lines(*names)
     yield "metadata:"
     yield "  version: 1"
     yield f'  sha256: "{part.digest}"'
 
 
-def _measured(*names: str) -> Iterator[str]:
+def _measure_lines(*names: str) -> Iterator[str]:
     yield "metric_list:"
     for name in names:
         yield f"  - metric: {name}"
@@ -132,8 +132,8 @@ def _measured(*names: str) -> Iterator[str]:
         yield "    higher_is_better: true"
 
 
-def _inspect(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
-    made = [_template("inspect_tasks.py.txt")]
+def _inspect_files(parts: Sequence[ExportedTask]) -> Iterator[tuple[str, str]]:
+    made = [_read_template("inspect_tasks.py.txt")]
     for part in parts:
         body = {
             "choice": f'_choices("{part.slug}", False)',
@@ -145,5 +145,5 @@ def _inspect(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
     yield MODULE, "".join(made)
 
 
-def _template(name: str) -> str:
+def _read_template(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ def chosen_letters(question: Question, option: str | None, text: str) -> frozens
     return frozenset({single} if single else ())
 
 
-def right(chosen: Iterable[str], gold: Iterable[str]) -> float:
+def is_exact_choice(chosen: Iterable[str], gold: Iterable[str]) -> float:
     """1.0 when exactly the gold letters were chosen (F-TC-68); none chosen is wrong."""
     picked = set(chosen)
     return float(bool(picked) and picked == set(gold))
@@ -33,7 +33,7 @@ def standard_error(accuracy: float, n: int) -> float:
     return sqrt(accuracy * (1 - accuracy) / n)
 
 
-def macro(scores: Mapping[str, float]) -> float:
+def macro_average(scores: Mapping[str, float]) -> float:
     """The mean over groups, each counting the same. Raises `ValueError` for none."""
     if not scores:
         raise ValueError("no groups, no mean")
@@ -49,4 +49,4 @@ def leaderboard(rows: Sequence[tuple[str, str, float]]) -> tuple[dict[str, float
     for kind, group, score in rows:
         classes.setdefault(kind, {}).setdefault(group, []).append(score)
     types = {kind: fmean(map(fmean, groups.values())) for kind, groups in classes.items()}
-    return types, macro(types)
+    return types, macro_average(types)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.evaluate.intervals import Estimate
-from osler.extract.items import Entity, Item, Relation
-from osler.graph.normal import normal
+from osler.extract.items import Entity, EntityRelation, Item
+from osler.graph.normal import normalize_name
 from osler.types import Language, Passage
 
 LEVELS: Final = ("name", "name and type", "pair", "pair and predicate")
@@ -29,7 +29,7 @@ Marks = dict[str, frozenset[tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Annotated:
+class AnnotatedChunk:
     """A chunk and what a reader finds in it."""
 
     passage: Passage
@@ -40,7 +40,7 @@ class Annotated:
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
+class LevelHits:
     """Of one chunk at one level."""
 
     right: int
@@ -49,56 +49,65 @@ class Hits:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ExtractionScores:
     precision: Estimate
     recall: Estimate
     f1: Estimate
 
 
-def read(path: Path) -> list[Annotated]:
+def read_annotated(path: Path) -> list[AnnotatedChunk]:
     """The annotated chunks of a JSON Lines file: id, title, language, text, entities (name,
     type), relations (subject, predicate, object). Raises `KeyError` where one is missing."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    return [_annotated(json.loads(line)) for line in lines if line.strip()]
+    return [_parse_annotated(json.loads(line)) for line in lines if line.strip()]
 
 
-def _annotated(held: dict[str, object]) -> Annotated:
+def _parse_annotated(held: dict[str, object]) -> AnnotatedChunk:
     entities: Sequence[dict[str, str]] = held["entities"]  # type: ignore[assignment]
     relations: Sequence[dict[str, str]] = held["relations"]  # type: ignore[assignment]
     title, text = str(held["title"]), str(held["text"])
     language: Language = "zh" if held["language"] == "zh" else "en"
-    return Annotated(
+    return AnnotatedChunk(
         Passage(f"annotated:{held['id']}#0", text, "annotated", title, language=language),
         tuple((one["name"], one["type"]) for one in entities),
         tuple((one["subject"], one["predicate"], one["object"]) for one in relations),
     )
 
 
-def hits(wanted: Annotated, found: Sequence[Item]) -> dict[str, Hits]:
+def count_hits(wanted: AnnotatedChunk, found: Sequence[Item]) -> dict[str, LevelHits]:
     """By level, of one chunk."""
     entities = [(item.name, item.type) for item in found if isinstance(item, Entity)]
     relations = [
-        (item.subject, item.predicate, item.object) for item in found if isinstance(item, Relation)
+        (item.subject, item.predicate, item.object)
+        for item in found
+        if isinstance(item, EntityRelation)
     ]
-    gold, said = marks(wanted.entities, wanted.relations), marks(entities, relations)
+    gold, said = (
+        comparison_marks(wanted.entities, wanted.relations),
+        comparison_marks(entities, relations),
+    )
     return {
-        level: Hits(len(gold[level] & said[level]), len(said[level]), len(gold[level]))
+        level: LevelHits(len(gold[level] & said[level]), len(said[level]), len(gold[level]))
         for level in LEVELS
     }
 
 
-def marks(entities: Sequence[tuple[str, str]], relations: Sequence[tuple[str, str, str]]) -> Marks:
+def comparison_marks(
+    entities: Sequence[tuple[str, str]], relations: Sequence[tuple[str, str, str]]
+) -> Marks:
     """What is compared at each level."""
-    triples = [(normal(s), normal(p), normal(o)) for s, p, o in relations]
+    triples = [(normalize_name(s), normalize_name(p), normalize_name(o)) for s, p, o in relations]
     return {
-        "name": frozenset((normal(name),) for name, _ in entities),
-        "name and type": frozenset((normal(name), type_) for name, type_ in entities),
+        "name": frozenset((normalize_name(name),) for name, _ in entities),
+        "name and type": frozenset((normalize_name(name), type_) for name, type_ in entities),
         "pair": frozenset((min(s, o), max(s, o)) for s, _, o in triples),
         "pair and predicate": frozenset(triples),
     }
 
 
-def measured(chunks: Sequence[Hits], *, seed: int = 0, draws: int = 2_000) -> Measured:
+def score_extraction(
+    chunks: Sequence[LevelHits], *, seed: int = 0, draws: int = 2_000
+) -> ExtractionScores:
     """Precision, recall and their harmonic mean, 0 where nothing is said or wanted.
 
     Raises `ValueError` for no chunks.
@@ -107,16 +116,19 @@ def measured(chunks: Sequence[Hits], *, seed: int = 0, draws: int = 2_000) -> Me
         raise ValueError("no chunks, no figures")
     counts = np.array([(one.right, one.said, one.wanted) for one in chunks], dtype=np.float64)
     picks = np.random.default_rng(seed).integers(0, len(chunks), (draws, len(chunks)))
-    drawn, whole = _figures(counts[picks].sum(axis=1)), _figures(counts.sum(axis=0)[None])[0]
+    drawn, whole = (
+        _precision_recall_f1(counts[picks].sum(axis=1)),
+        _precision_recall_f1(counts.sum(axis=0)[None])[0],
+    )
     low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
     each = [
         Estimate(float(value), float(least), float(most), len(chunks))
         for value, least, most in zip(whole, low, high, strict=True)
     ]
-    return Measured(*each)
+    return ExtractionScores(*each)
 
 
-def _figures(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def _precision_recall_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, 3) sums of right, said, wanted -> (n, 3) precision, recall, F1."""
     right, said, wanted = sums.T
     precision = right / np.maximum(said, 1)

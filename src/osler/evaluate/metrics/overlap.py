@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.evaluate.metrics.words import tokens
+from osler.evaluate.metrics.words import answer_tokens
 from osler.text import is_cjk
 from osler.types import Language
 
@@ -42,7 +42,7 @@ def bleu_tokens(text: str, language: Language) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class NgramMatches:
     """What BLEU needs of one answer; a corpus adds them up."""
 
     matched: tuple[int, ...]
@@ -52,8 +52,8 @@ class Matches:
     """Tokens of the answer, and of the reference that is nearest in length."""
     meant: int
 
-    def __add__(self, other: Matches) -> Matches:
-        return Matches(
+    def __add__(self, other: NgramMatches) -> NgramMatches:
+        return NgramMatches(
             tuple(a + b for a, b in zip(self.matched, other.matched, strict=True)),
             tuple(a + b for a, b in zip(self.total, other.total, strict=True)),
             self.said + other.said,
@@ -61,7 +61,9 @@ class Matches:
         )
 
 
-def matches(said: Sequence[str], references: Sequence[Sequence[str]], order: int) -> Matches:
+def count_matches(
+    said: Sequence[str], references: Sequence[Sequence[str]], order: int
+) -> NgramMatches:
     """Raises `ValueError` for no references."""
     if not references:
         raise ValueError("BLEU needs a reference")
@@ -74,21 +76,21 @@ def matches(said: Sequence[str], references: Sequence[Sequence[str]], order: int
         hits.append(sum((found & allowed).values()))
         totals.append(sum(found.values()))
     nearest = min((abs(len(r) - len(said)), len(r)) for r in references)[1]
-    return Matches(tuple(hits), tuple(totals), len(said), nearest)
+    return NgramMatches(tuple(hits), tuple(totals), len(said), nearest)
 
 
 def _ngrams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     return Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
 
 
-def penalty(said: int, meant: int) -> float:
+def brevity_penalty(said: int, meant: int) -> float:
     """BLEU's brevity penalty."""
     if said >= meant:
         return 1.0
     return math.exp(1 - meant / said) if said else 0.0
 
 
-def bleu_of(found: Matches, *, effective: bool) -> float:
+def bleu_of(found: NgramMatches, *, effective: bool) -> float:
     """Cumulative BLEU with equal weights, precisions without a match smoothed as in mteval.
 
     `effective`: leave out orders that the answer is too short for, as is usual for single
@@ -105,7 +107,7 @@ def bleu_of(found: Matches, *, effective: bool) -> float:
         logs.append(math.log(matched / total if matched else 1 / (halves * total)))
     if len(logs) < len(found.total) and not effective:
         return 0.0
-    return penalty(found.said, found.meant) * math.exp(sum(logs) / len(logs))
+    return brevity_penalty(found.said, found.meant) * math.exp(sum(logs) / len(logs))
 
 
 def bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
@@ -113,18 +115,18 @@ def bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
 
     A Han character anywhere makes it Chinese. Raises `ValueError` for no references.
     """
-    return bleu_of(_counted(answer, references, order), effective=True)
+    return bleu_of(_count_tokenized(answer, references, order), effective=True)
 
 
-def _counted(answer: str, references: Sequence[str], order: int) -> Matches:
+def _count_tokenized(answer: str, references: Sequence[str], order: int) -> NgramMatches:
     language: Language = "zh" if any(map(is_cjk, "".join((answer, *references)))) else "en"
     wanted = [bleu_tokens(reference, language) for reference in references]
-    return matches(bleu_tokens(answer, language), wanted, order)
+    return count_matches(bleu_tokens(answer, language), wanted, order)
 
 
 def corpus_bleu(pairs: Sequence[tuple[str, Sequence[str]]], order: int = 4) -> float:
     """BLEU-`order` of all answers together. Raises `ValueError` for no pairs."""
-    counted = [_counted(answer, references, order) for answer, references in pairs]
+    counted = [_count_tokenized(answer, references, order) for answer, references in pairs]
     if not counted:
         raise ValueError("no pairs, no BLEU")
     whole = counted[0]
@@ -138,15 +140,15 @@ def paper_bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
 
     Higher than BLEU for every order above 1; only for comparison with the printed numbers.
     """
-    found = matches(list(answer), [list(reference) for reference in references], 1)
+    found = count_matches(list(answer), [list(reference) for reference in references], 1)
     if not found.matched[0]:
         return 0.0
     precision = found.matched[0] / found.total[0]
-    return penalty(found.said, found.meant) * math.pow(precision, 1 / order)
+    return brevity_penalty(found.said, found.meant) * math.pow(precision, 1 / order)
 
 
 @dataclass(frozen=True, slots=True)
-class Rouge:
+class RougeScore:
     precision: float
     recall: float
 
@@ -156,30 +158,30 @@ class Rouge:
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
-def rouge_l(answer: str, references: Sequence[str]) -> Rouge:
-    """Longest common subsequence on `tokens`: words, Chinese characters; the best by F1.
+def rouge_l(answer: str, references: Sequence[str]) -> RougeScore:
+    """Longest common subsequence on `answer_tokens`: words, Chinese characters; the best by F1.
 
     `recall` is the ROUGE-R that TC-RAG's code computes. Raises `ValueError` for no references.
     """
-    said = tokens(answer)
-    return max((_rouge(said, tokens(r)) for r in references), key=lambda found: found.f1)
+    said = answer_tokens(answer)
+    return max((_rouge(said, answer_tokens(r)) for r in references), key=lambda found: found.f1)
 
 
-def _rouge(said: Sequence[str], meant: Sequence[str]) -> Rouge:
+def _rouge(said: Sequence[str], meant: Sequence[str]) -> RougeScore:
     if not said or not meant:
-        return Rouge(0.0, 0.0)
+        return RougeScore(0.0, 0.0)
     length = _lcs(said, meant)
-    return Rouge(length / len(said), length / len(meant))
+    return RougeScore(length / len(said), length / len(meant))
 
 
 def rouge_r(answer: str, references: Sequence[str]) -> float:
     """ROUGE-L recall, the best over the references (F-TC-69, as its code has it)."""
-    return max(_rouge(tokens(answer), tokens(r)).recall for r in references)
+    return max(_rouge(answer_tokens(answer), answer_tokens(r)).recall for r in references)
 
 
 def retrieved_recall(answer: str, passages: Sequence[str]) -> float:
     """How much of what was retrieved the answer covers (F-TC-69, as its text has it)."""
-    return _rouge(tokens(answer), tokens(" ".join(passages))).recall
+    return _rouge(answer_tokens(answer), answer_tokens(" ".join(passages))).recall
 
 
 def _lcs(first: Sequence[str], second: Sequence[str]) -> int:

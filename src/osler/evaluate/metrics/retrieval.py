@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from math import log2
 
-from osler.evaluate.metrics.words import normalise
+from osler.evaluate.metrics.words import normalise_answer
 
 
 def recall_at(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
@@ -51,7 +51,7 @@ def rests_on(passage: str, support: str, *, title: str = "", code: str = "") -> 
     if colon and number.isdigit() and kind.isalpha():
         document = passage.partition(":")[2].partition("#")[0]
         return number in _PARTS.split(document)
-    return bool(title) and normalise(title) == normalise(support)
+    return bool(title) and normalise_answer(title) == normalise_answer(support)
 
 
 def precision(flags: Sequence[bool]) -> float:

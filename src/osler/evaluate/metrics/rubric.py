@@ -13,7 +13,7 @@ from statistics import fmean
 
 from osler.errors import MalformedSource
 from osler.evaluate.datasets.base import csv_records
-from osler.evaluate.record import Key
+from osler.evaluate.record import SampleKey
 
 DIMENSIONS = ("relevance", "completeness", "proficiency", "interpretability")
 
@@ -22,7 +22,7 @@ DIMENSIONS = ("relevance", "completeness", "proficiency", "interpretability")
 class Rating:
     """One rater's marks for one answer."""
 
-    key: Key
+    key: SampleKey
     rater: str
     marks: tuple[tuple[str, int], ...]
     """Dimension and mark; those that do not apply are left out."""
@@ -34,31 +34,31 @@ def read_ratings(path: Path) -> list[Rating]:
     Raises `MalformedSource` naming file and line for a mark that is not 1 to 5, a missing
     column, or an answer that one rater rated twice.
     """
-    found, seen = [], set[tuple[Key, str]]()
+    found, seen = [], set[tuple[SampleKey, str]]()
     for row in csv_records(path):
-        cells = {name: row.optional(name) for name in ("strategy", "task", "id", "rater")}
+        cells = {name: row.optional_text(name) for name in ("strategy", "task", "id", "rater")}
         if missing := [name for name, value in cells.items() if not value]:
             raise MalformedSource(f"{path.parent / row.place}: no {missing[0]!r}")
-        key = Key(cells["strategy"], cells["task"], cells["id"])
+        key = SampleKey(cells["strategy"], cells["task"], cells["id"])
         if (key, cells["rater"]) in seen:
             raise MalformedSource(f"{path.parent / row.place}: {cells['rater']} rated it before")
         seen.add((key, cells["rater"]))
         marks = tuple(
-            (name, _mark(path, row.place, word))
+            (name, _parse_mark(path, row.place, word))
             for name in DIMENSIONS
-            if (word := row.optional(name)) not in ("", "-")
+            if (word := row.optional_text(name)) not in ("", "-")
         )
         found.append(Rating(key, cells["rater"], marks))
     return found
 
 
-def _mark(path: Path, place: str, word: str) -> int:
+def _parse_mark(path: Path, place: str, word: str) -> int:
     if word not in ("1", "2", "3", "4", "5"):
         raise MalformedSource(f"{path.parent / place}: {word!r} is no mark from 1 to 5")
     return int(word)
 
 
-def means(ratings: Iterable[Rating]) -> dict[str, dict[str, float | None]]:
+def mean_marks(ratings: Iterable[Rating]) -> dict[str, dict[str, float | None]]:
     """Strategy to dimension to mean mark; `None` where a dimension never applied."""
     marks: dict[str, dict[str, list[int]]] = {}
     for rating in ratings:

@@ -15,7 +15,7 @@ _ASCII_MARKS = str.maketrans("", "", string.punctuation)
 _VERDICTS = frozenset({"yes", "no", "noanswer"})
 
 
-def normalise(text: str) -> str:
+def normalise_answer(text: str) -> str:
     """SQuAD's normal form: lower case, no punctuation, no articles, single spaces.
 
     Beyond the released code, Chinese and other punctuation goes too (no code we know does
@@ -26,9 +26,9 @@ def normalise(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
-def tokens(text: str) -> list[str]:
+def answer_tokens(text: str) -> list[str]:
     """Words of the normal form; each Han character is a word of its own (KAG's evaUtils)."""
-    spaced = "".join(f" {c} " if is_cjk(c) else c for c in normalise(text))
+    spaced = "".join(f" {c} " if is_cjk(c) else c for c in normalise_answer(text))
     return spaced.split()
 
 
@@ -37,11 +37,11 @@ def exact_match(answer: str, golds: Sequence[str]) -> float:
 
     Chinese is compared without spaces. Raises `ValueError` for no golds.
     """
-    return max(float(_bare(answer) == _bare(gold)) for gold in golds)
+    return max(float(_strip_marks(answer) == _strip_marks(gold)) for gold in golds)
 
 
-def _bare(text: str) -> str:
-    return " ".join(tokens(text))
+def _strip_marks(text: str) -> str:
+    return " ".join(answer_tokens(text))
 
 
 def f1(answer: str, golds: Sequence[str]) -> float:
@@ -50,11 +50,11 @@ def f1(answer: str, golds: Sequence[str]) -> float:
     Where one side is "yes", "no" or "noanswer", only the same word scores. Two empty sides
     are equal. Raises `ValueError` for no golds.
     """
-    return max(_f1(answer, gold) for gold in golds)
+    return max(_token_f1(answer, gold) for gold in golds)
 
 
-def _f1(answer: str, gold: str) -> float:
-    said, meant = tokens(answer), tokens(gold)
+def _token_f1(answer: str, gold: str) -> float:
+    said, meant = answer_tokens(answer), answer_tokens(gold)
     told, wanted = " ".join(said), " ".join(meant)
     if told != wanted and (told in _VERDICTS or wanted in _VERDICTS):
         return 0.0

@@ -10,15 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadRun
-from osler.evaluate.compare import Compared, compare
+from osler.evaluate.compare import PairedComparison, compare_logs
 from osler.evaluate.intervals import Estimate, mean, proportion
 from osler.evaluate.judged import Judgement, read_judgements
 from osler.evaluate.log import read_records
-from osler.evaluate.measures import BY_NAME, MEASURES, PRIMARY, Measure, letters, said, value
+from osler.evaluate.measures import (
+    BY_NAME,
+    MEASURES,
+    PRIMARY,
+    Measure,
+    answer_text,
+    chosen_letters,
+    measure_value,
+)
 from osler.evaluate.metrics.calibration import Bin, calibration_error, reliability
 from osler.evaluate.metrics.choice import leaderboard, standard_error
-from osler.evaluate.plan import Plan, read
-from osler.evaluate.record import Record, Trace
+from osler.evaluate.plan import EvaluationPlan, read_plan
+from osler.evaluate.record import SampleRecord, TraceSpan
 from osler.types import Usage
 
 SHOWN = 20
@@ -28,7 +36,7 @@ _DRAWS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ReportedSample:
     """One sample as a reader looks at it."""
 
     anchor: str
@@ -42,11 +50,11 @@ class Shown:
     score: float | None
     """By the primary measure; `None` for a sample that failed."""
     why: str
-    trace: Trace | None
+    trace: TraceSpan | None
 
 
 @dataclass
-class Cell:
+class ReportCell:
     """One strategy on one task."""
 
     strategy: str
@@ -58,7 +66,7 @@ class Cell:
     errors: dict[str, int] = field(default_factory=dict)
     confidence: list[tuple[float, float]] = field(default_factory=list)
     exam: list[tuple[str, str, float]] = field(default_factory=list)
-    shown: list[Shown] = field(default_factory=list)
+    shown: list[ReportedSample] = field(default_factory=list)
     prompts: set[str] = field(default_factory=set)
     estimates: dict[str, Estimate] = field(default_factory=dict)
 
@@ -74,11 +82,11 @@ class Cell:
 
     @property
     def bins(self) -> tuple[Bin, ...]:
-        return reliability(*_columns(self.confidence)) if self.confidence else ()
+        return reliability(*_split_columns(self.confidence)) if self.confidence else ()
 
     @property
     def ece(self) -> float | None:
-        return calibration_error(*_columns(self.confidence)) if self.confidence else None
+        return calibration_error(*_split_columns(self.confidence)) if self.confidence else None
 
     @property
     def leaderboard(self) -> tuple[dict[str, float], float] | None:
@@ -86,12 +94,12 @@ class Cell:
         return leaderboard(self.exam) if self.exam else None
 
 
-def _columns(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+def _split_columns(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     return [a for a, _ in pairs], [b for _, b in pairs]
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedFigure:
     """A number of a paper beside ours."""
 
     place: str
@@ -103,7 +111,7 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedCell:
     """What one judge said of one strategy on one task, by one form."""
 
     form: str
@@ -117,15 +125,15 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Report:
+class EvaluationReport:
     """What both renderings show."""
 
     folder: Path
-    plan: Plan
-    cells: tuple[Cell, ...]
-    compared: tuple[Compared, ...]
-    printed: tuple[Printed, ...]
-    judged: tuple[Judged, ...] = ()
+    plan: EvaluationPlan
+    cells: tuple[ReportCell, ...]
+    compared: tuple[PairedComparison, ...]
+    printed: tuple[PrintedFigure, ...]
+    judged: tuple[JudgedCell, ...] = ()
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -135,7 +143,7 @@ class Report:
     def strategies(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(cell.strategy for cell in self.cells))
 
-    def cell(self, strategy: str, task: str) -> Cell | None:
+    def cell_of(self, strategy: str, task: str) -> ReportCell | None:
         return next((c for c in self.cells if (c.strategy, c.task) == (strategy, task)), None)
 
     def measures(self) -> list[Measure]:
@@ -143,47 +151,50 @@ class Report:
         known = {name for cell in self.cells for name in cell.estimates}
         return [measure for measure in MEASURES if measure.name in known]
 
-    def macro(self, strategy: str, measure: str) -> float | None:
+    def macro_mean(self, strategy: str, measure: str) -> float | None:
         """The mean over tasks, each counting the same; `None` unless every task has it."""
         found = [cell.estimates.get(measure) for cell in self.cells if cell.strategy == strategy]
         known = [one.value for one in found if one is not None]
         return sum(known) / len(known) if known and len(known) == len(self.tasks) else None
 
 
-def build(folder: Path, *, shown: int = SHOWN, measures: Sequence[Measure] = MEASURES) -> Report:
+def build_report(
+    folder: Path, *, shown: int = SHOWN, measures: Sequence[Measure] = MEASURES
+) -> EvaluationReport:
     """Raises `BadRun` for a folder without a log, a damaged one, or a measure that fails."""
-    plan = read(folder)
+    plan = read_plan(folder)
     cells = {
-        (label, task): Cell(label, task, planned)
+        (label, task): ReportCell(label, task, planned)
         for label, counts in plan.asked.items()
         for task, planned in counts.items()
     }
     for record in read_records(folder):
         cell = cells.setdefault(
-            (record.strategy, record.sample.task), Cell(record.strategy, record.sample.task, 0)
+            (record.strategy, record.sample.task),
+            ReportCell(record.strategy, record.sample.task, 0),
         )
-        _note(cell, record, measures)
+        _note_record(cell, record, measures)
         if len(cell.shown) > 10 * shown + 100:  # bounded memory, whatever the log's size
             cell.shown = _failures_first(cell.shown)[:shown]
     for cell in cells.values():
         cell.shown = _failures_first(cell.shown)[:shown]
         cell.estimates = {
-            name: estimate(values, plan.seed) for name, values in cell.values.items() if values
+            name: estimate_mean(values, plan.seed) for name, values in cell.values.items() if values
         }
     kept = tuple(cells.values())
     if not any(cell.done or cell.failed for cell in kept):
         raise BadRun(f"{folder} holds no sample yet", fix="`osler eval run` tries them")
-    return Report(
+    return EvaluationReport(
         folder,
         plan,
         kept,
-        _compared(folder, plan, kept),
-        tuple(_printed(plan, cells)),
+        _compare_cells(folder, plan, kept),
+        tuple(_printed_figures(plan, cells)),
         tuple(judged_cells(read_judgements(folder), plan.seed)),
     )
 
 
-def judged_cells(made: Iterable[Judgement], seed: int) -> Iterable[Judged]:
+def judged_cells(made: Iterable[Judgement], seed: int) -> Iterable[JudgedCell]:
     """Judgements by form, judge, strategy and task."""
     groups: dict[tuple[str, str, str, str], list[Judgement]] = {}
     for one in made:
@@ -191,15 +202,15 @@ def judged_cells(made: Iterable[Judgement], seed: int) -> Iterable[Judged]:
     for (form, judge, strategy, task), held in sorted(groups.items()):
         names = dict.fromkeys(name for one in held for name in one.values)
         estimates = {
-            name: estimate([one.values[name] for one in held if name in one.values], seed)
+            name: estimate_mean([one.values[name] for one in held if name in one.values], seed)
             for name in names
         }
-        unread = sum(not one.read for one in held)
+        unread = sum(not one.is_read for one in held)
         usage = sum((one.usage for one in held), Usage())
-        yield Judged(form, judge, strategy, task, estimates, unread, usage)
+        yield JudgedCell(form, judge, strategy, task, estimates, unread, usage)
 
 
-def estimate(values: Sequence[float], seed: int) -> Estimate:
+def estimate_mean(values: Sequence[float], seed: int) -> Estimate:
     """Wilson's interval for right and wrong, else a bootstrap.
 
     A bootstrap of ten right answers says that all are right, and means nothing. Raises
@@ -210,44 +221,46 @@ def estimate(values: Sequence[float], seed: int) -> Estimate:
     return mean(values, seed=seed, draws=_DRAWS)
 
 
-def _compared(folder: Path, plan: Plan, cells: Sequence[Cell]) -> tuple[Compared, ...]:
+def _compare_cells(
+    folder: Path, plan: EvaluationPlan, cells: Sequence[ReportCell]
+) -> tuple[PairedComparison, ...]:
     if len({cell.strategy for cell in cells if cell.done}) < 2:
         return ()
-    return tuple(compare(folder, folder, seed=plan.seed))
+    return tuple(compare_logs(folder, folder, seed=plan.seed))
 
 
-def _note(cell: Cell, record: Record, measures: Sequence[Measure]) -> None:
+def _note_record(cell: ReportCell, record: SampleRecord, measures: Sequence[Measure]) -> None:
     if record.status == "failed":
         cell.failed += 1
         kind = record.error.partition(":")[0]
         cell.errors[kind] = cell.errors.get(kind, 0) + 1
-        cell.shown.append(_shown(record, None))
+        cell.shown.append(_reported_sample(record, None))
         return
     cell.done += 1
     cell.prompts.update(record.outcome.prompts)
     for measure in measures:
-        if (found := value(measure, record)) is not None:
+        if (found := measure_value(measure, record)) is not None:
             cell.values.setdefault(measure.name, []).append(found)
-    score = value(BY_NAME[PRIMARY[record.sample.kind]], record)
+    score = measure_value(BY_NAME[PRIMARY[record.sample.kind]], record)
     if score is not None:
         if record.outcome.confidence is not None and record.sample.kind in ("choice", "choices"):
             cell.confidence.append((record.outcome.confidence, score))
-        if exam := record.sample.tag("exam_class"):
-            cell.exam.append((record.sample.tag("exam_type"), exam, score))
-    cell.shown.append(_shown(record, score))
+        if exam := record.sample.tag_value("exam_class"):
+            cell.exam.append((record.sample.tag_value("exam_type"), exam, score))
+    cell.shown.append(_reported_sample(record, score))
 
 
-def _failures_first(shown: Iterable[Shown]) -> list[Shown]:
+def _failures_first(shown: Iterable[ReportedSample]) -> list[ReportedSample]:
     """Samples that failed, then the worst answers, then the others."""
     return sorted(shown, key=lambda one: (one.score is not None, one.score or 0.0, one.id))
 
 
-def _shown(record: Record, score: float | None) -> Shown:
+def _reported_sample(record: SampleRecord, score: float | None) -> ReportedSample:
     sample, outcome = record.sample, record.outcome
     question = sample.question
     gold = " ".join(sample.gold.letters) or " | ".join(sample.gold.texts)
-    answer = " ".join(sorted(letters(record))) if question.options else said(record)
-    return Shown(
+    answer = " ".join(sorted(chosen_letters(record))) if question.options else answer_text(record)
+    return ReportedSample(
         f"s-{record.strategy}-{sample.task}-{sample.id}".replace(" ", "_"),
         record.strategy,
         sample.task,
@@ -262,23 +275,25 @@ def _shown(record: Record, score: float | None) -> Shown:
     )
 
 
-def _printed(plan: Plan, cells: Mapping[tuple[str, str], Cell]) -> Iterable[Printed]:
+def _printed_figures(
+    plan: EvaluationPlan, cells: Mapping[tuple[str, str], ReportCell]
+) -> Iterable[PrintedFigure]:
     """What the papers print for these tasks and strategies."""
     text = files(__package__).joinpath("printed.toml").read_text(encoding="utf-8")
     for entry in tomllib.loads(text)["printed"]:
         for (label, task), cell in cells.items():
             entrant = plan.entrants.get(label)
             theirs = entry["values"].get(task)
-            if entrant is None or theirs is None or not _same(entry, entrant.settings):
+            if entrant is None or theirs is None or not _same_settings(entry, entrant.settings):
                 continue
             if (ours := cell.estimates.get(entry["measure"])) is None:
                 continue
             models = ", ".join(sorted(set(entrant.models.values()))) or "another model"
             differs = f"{entry['reader']} there, {models} here; n = {ours.n}; {entry['differs']}"
-            yield Printed(entry["place"], task, label, theirs, ours, differs)
+            yield PrintedFigure(entry["place"], task, label, theirs, ours, differs)
 
 
-def _same(entry: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+def _same_settings(entry: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     strategy = settings.get("strategy", {})
     return entry["strategy"] == strategy.get("kind") and entry.get("metric") in (
         None,

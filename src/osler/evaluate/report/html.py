@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from osler.evaluate.log import read_trace
 from osler.evaluate.report import plots
-from osler.evaluate.report.build import Report, Shown
+from osler.evaluate.report.build import EvaluationReport, ReportedSample
 from osler.evaluate.report.tables import (
     HEAD,
     JUDGED,
-    counts,
-    exclusions,
-    facts,
-    judged,
-    tables,
-    verdict,
+    count_rows,
+    describe_comparison,
+    judged_rows,
+    list_exclusions,
+    measure_tables,
+    report_facts,
 )
 from osler.trace import Event
 
@@ -29,35 +29,35 @@ Film = Callable[[Sequence[Event]], Sequence[str]]
 """The events of a run → the lines in which a reader follows it."""
 
 
-def render_html(report: Report, film: Film | None = None) -> str:
+def render_html(report: EvaluationReport, film: Film | None = None) -> str:
     """The page; with `film`, each sample that is shown tells how its run went.
 
     Raises `BadRun` where a trace cannot be read.
     """
 
-    def told(shown: Shown) -> Sequence[str]:
+    def facts_of(shown: ReportedSample) -> Sequence[str]:
         if film is None or shown.trace is None:
             return ()
         return film(read_trace(report.folder, shown.trace))
 
-    return _template().render(
+    return _read_template().render(
         report=report,
         head=HEAD,
-        tables=list(tables(report)),
-        counts=counts(report),
+        tables=list(measure_tables(report)),
+        counts=count_rows(report),
         judged_head=JUDGED,
-        judged=judged(report),
-        facts=facts(report),
-        exclusions=exclusions(report),
-        bars=plots.bars(report),
-        squares=[*plots.costs(report), *plots.reliabilities(report)],
-        verdict=verdict,
-        film=told,
+        judged=judged_rows(report),
+        facts=report_facts(report),
+        exclusions=list_exclusions(report),
+        bars=plots.draw_bars(report),
+        squares=[*plots.draw_costs(report), *plots.draw_reliabilities(report)],
+        verdict=describe_comparison,
+        film=facts_of,
     )
 
 
 @cache
-def _template() -> Template:
+def _read_template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
     source = files(__package__).joinpath("report.html.j2").read_text(encoding="utf-8")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import log10
 
 from osler.evaluate.measures import BY_NAME
-from osler.evaluate.report.build import Report
-from osler.evaluate.report.tables import figure, primary
+from osler.evaluate.report.build import EvaluationReport
+from osler.evaluate.report.tables import format_figure, primary_measure
 
 WIDTH, ROW, LEFT, RIGHT, TOP = 640, 26, 210, 90, 8
 SQUARE, EDGE = 260, 46
@@ -36,22 +36,29 @@ class Bars:
     left: int = LEFT
 
 
-def bars(report: Report) -> list[Bars]:
+def draw_bars(report: EvaluationReport) -> list[Bars]:
     """The primary measure of every task, from 0 to 100 %."""
     drawn = []
     span = WIDTH - LEFT - RIGHT
     for task in report.tasks:
-        measure = BY_NAME[primary(report, task)]
+        measure = BY_NAME[primary_measure(report, task)]
         found: list[Bar] = []
         for strategy in report.strategies:
-            cell = report.cell(strategy, task)
+            cell = report.cell_of(strategy, task)
             estimate = cell.estimates.get(measure.name) if cell else None
             if estimate is None:
                 continue
             y = TOP + ROW * (len(found) + 0.5)
             at = [LEFT + span * v for v in (estimate.value, estimate.low, estimate.high)]
             found.append(
-                Bar(strategy, y, at[0], at[1], at[2], figure(measure, estimate, interval=False))
+                Bar(
+                    strategy,
+                    y,
+                    at[0],
+                    at[1],
+                    at[2],
+                    format_figure(measure, estimate, interval=False),
+                )
             )
         ticks = tuple((LEFT + span * share / 100, str(share)) for share in (0, 25, 50, 75, 100))
         if found:
@@ -83,22 +90,22 @@ class Square:
     edge: int = EDGE
 
 
-def _at(share: float) -> float:
+def _axis_place(share: float) -> float:
     return EDGE + share * (SQUARE - 2 * EDGE)
 
 
-_SHARES = tuple((_at(share), f"{100 * share:.0f}") for share in (0.0, 0.5, 1.0))
-_UP = tuple((SQUARE - _at(share), f"{100 * share:.0f}") for share in (0.0, 0.5, 1.0))
+_SHARES = tuple((_axis_place(share), f"{100 * share:.0f}") for share in (0.0, 0.5, 1.0))
+_UP = tuple((SQUARE - _axis_place(share), f"{100 * share:.0f}") for share in (0.0, 0.5, 1.0))
 
 
-def costs(report: Report) -> list[Square]:
+def draw_costs(report: EvaluationReport) -> list[Square]:
     """Seconds a sample, on a logarithmic axis, against the primary measure."""
     drawn = []
     for task in report.tasks:
-        name = primary(report, task)
+        name = primary_measure(report, task)
         points = []
         for strategy in report.strategies:
-            cell = report.cell(strategy, task)
+            cell = report.cell_of(strategy, task)
             score = cell.estimates.get(name) if cell else None
             wall = cell.estimates.get("wall_s") if cell else None
             if score is not None and wall is not None and wall.value > 0:
@@ -110,20 +117,21 @@ def costs(report: Report) -> list[Square]:
         dots = tuple(
             Dot(
                 label,
-                _at((x - low) / (high - low)),
-                SQUARE - _at(y),
+                _axis_place((x - low) / (high - low)),
+                SQUARE - _axis_place(y),
                 f"{wall:.3g} s, {100 * y:.1f}",
             )
             for label, x, y, wall in points
         )
         ticks = tuple(
-            (_at(share), f"{10 ** (low + share * (high - low)):.2g}") for share in (0.0, 1.0)
+            (_axis_place(share), f"{10 ** (low + share * (high - low)):.2g}")
+            for share in (0.0, 1.0)
         )
         drawn.append(Square(task, dots, ticks, _UP, "seconds a sample", "%"))
     return drawn
 
 
-def reliabilities(report: Report) -> list[Square]:
+def draw_reliabilities(report: EvaluationReport) -> list[Square]:
     """Accuracy of answers by how sure the strategy was."""
     return [
         Square(
@@ -131,8 +139,8 @@ def reliabilities(report: Report) -> list[Square]:
             tuple(
                 Dot(
                     f"n = {b.n}",
-                    _at(b.confidence),
-                    SQUARE - _at(b.accuracy),
+                    _axis_place(b.confidence),
+                    SQUARE - _axis_place(b.accuracy),
                     f"{100 * b.accuracy:.0f}",
                 )
                 for b in cell.bins

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from osler.evaluate.compare import Compared
+from osler.evaluate.compare import PairedComparison
 from osler.evaluate.intervals import Estimate
 from osler.evaluate.measures import PRIMARY, Measure
-from osler.evaluate.report.build import Report
+from osler.evaluate.report.build import EvaluationReport
 
 HEAD = (
     "Figures in percent unless they are counts or seconds. In brackets 95 % intervals over the"
@@ -18,7 +18,7 @@ HEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MeasureTable:
     """One measure: strategies down, tasks across, the mean over tasks at the end."""
 
     measure: Measure
@@ -26,7 +26,7 @@ class Table:
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def figure(measure: Measure, found: Estimate | None, *, interval: bool = True) -> str:
+def format_figure(measure: Measure, found: Estimate | None, *, interval: bool = True) -> str:
     """ "54.0 [44.0, 63.0]"; a dash where there is nothing."""
     if found is None:
         return "–"
@@ -37,7 +37,7 @@ def figure(measure: Measure, found: Estimate | None, *, interval: bool = True) -
     return f"{100 * found.value:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
 
 
-def tables(report: Report) -> Iterator[Table]:
+def measure_tables(report: EvaluationReport) -> Iterator[MeasureTable]:
     for measure in report.measures():
         tasks = tuple(
             task
@@ -46,19 +46,21 @@ def tables(report: Report) -> Iterator[Table]:
         )
         rows = []
         for strategy in report.strategies:
-            cells = [report.cell(strategy, task) for task in tasks]
-            told = [figure(measure, c.estimates.get(measure.name) if c else None) for c in cells]
-            mean = report.macro(strategy, measure.name)
-            told.append("–" if mean is None else _plain(measure, mean))
+            cells = [report.cell_of(strategy, task) for task in tasks]
+            told = [
+                format_figure(measure, c.estimates.get(measure.name) if c else None) for c in cells
+            ]
+            mean = report.macro_mean(strategy, measure.name)
+            told.append("–" if mean is None else _format_value(measure, mean))
             rows.append((strategy, tuple(told)))
-        yield Table(measure, tasks, tuple(rows))
+        yield MeasureTable(measure, tasks, tuple(rows))
 
 
-def _plain(measure: Measure, value: float) -> str:
+def _format_value(measure: Measure, value: float) -> str:
     return f"{100 * value:.1f}" if measure.percent else f"{value:,.3g}"
 
 
-def exclusions(report: Report) -> list[str]:
+def list_exclusions(report: EvaluationReport) -> list[str]:
     """What is not in the figures, and why."""
     told = []
     for name, task in report.plan.tasks.items():
@@ -73,14 +75,14 @@ def exclusions(report: Report) -> list[str]:
     return told
 
 
-def verdict(one: Compared) -> str:
+def describe_comparison(one: PairedComparison) -> str:
     """Whether the difference is more than chance, in words."""
     if one.corrected < 0.05:
         return "better" if one.change.value > 0 else "worse"
     return "no difference shown"
 
 
-def facts(report: Report) -> list[tuple[str, str]]:
+def report_facts(report: EvaluationReport) -> list[tuple[str, str]]:
     plan = report.plan
     told = [
         ("Osler", plan.version),
@@ -123,7 +125,7 @@ JUDGED = (
 )
 
 
-def judged(report: Report) -> list[tuple[str, ...]]:
+def judged_rows(report: EvaluationReport) -> list[tuple[str, ...]]:
     """Rows under `JUDGED`: what judges said, and what that cost. Marks are from 1 to 5."""
     return [
         (
@@ -132,7 +134,7 @@ def judged(report: Report) -> list[tuple[str, ...]]:
             one.strategy,
             one.task,
             name or "nothing",
-            _share(found) if found else "–",
+            _format_share(found) if found else "–",
             str(found.n if found else 0),
             str(one.unread),
             f"{one.usage.calls:,}",
@@ -144,11 +146,11 @@ def judged(report: Report) -> list[tuple[str, ...]]:
     ]
 
 
-def _share(found: Estimate) -> str:
+def _format_share(found: Estimate) -> str:
     return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
-def counts(report: Report) -> list[tuple[str, str, int, int, int, int, str]]:
+def count_rows(report: EvaluationReport) -> list[tuple[str, str, int, int, int, int, str]]:
     """Strategy, task, planned, done, failed, missing, standard error of the accuracy."""
     return [
         (
@@ -164,6 +166,6 @@ def counts(report: Report) -> list[tuple[str, str, int, int, int, int, str]]:
     ]
 
 
-def primary(report: Report, task: str) -> str:
+def primary_measure(report: EvaluationReport, task: str) -> str:
     """The measure that strategies are compared by on this task."""
     return PRIMARY[report.plan.tasks[task].kind] if task in report.plan.tasks else "accuracy"

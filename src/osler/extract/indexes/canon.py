@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Name = str
-"""A normal form (`osler.graph.normal`), or a concept as `concept` writes it."""
+"""A normal form (`osler.graph.normal`), or a concept as `concept_name` writes it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class NameClaim:
     """What one chunk says of one name."""
 
     name: Name
@@ -27,7 +27,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Classes:
+class EntityClasses:
     """Names by entity."""
 
     of: Mapping[Name, int]
@@ -40,12 +40,14 @@ class Classes:
         return self.of.get(name)
 
 
-def concept(id: str) -> Name:
+def concept_name(id: str) -> Name:
     """A concept among the names: no normal form begins with "="."""
     return f"={id}"
 
 
-def classes(claims: Iterable[Claim], heads: Mapping[str, str] | None = None) -> Classes:
+def resolve_entities(
+    claims: Iterable[NameClaim], heads: Mapping[str, str] | None = None
+) -> EntityClasses:
     """The entities behind these names.
 
     1. Names of one concept are one; `heads` says which concepts were fused into another. A name
@@ -53,22 +55,22 @@ def classes(claims: Iterable[Claim], heads: Mapping[str, str] | None = None) -> 
     2. A name and its standard name, the one that most chunks give, unless their types differ.
     3. A name and its synonym, unless their types differ or names of several entities claim it.
     """
-    known = _Known(heads or {})
+    known = _NameClaims(heads or {})
     for claim in claims:
-        known.take(claim)
-    merged = _Merged()
+        known.add_claim(claim)
+    merged = _DisjointSets()
     for one, other in known.of_concepts():
-        merged.join(one, other)
+        merged.join_sets(one, other)
     for one, other in known.of_standards():
-        merged.join(one, other)
+        merged.join_sets(one, other)
     chosen, refused = known.of_synonyms(merged)
     for one, other in chosen:
-        merged.join(one, other)
-    return _numbered(known.names, merged, refused)
+        merged.join_sets(one, other)
+    return _number_classes(known.names, merged, refused)
 
 
 @dataclass
-class _Known:
+class _NameClaims:
     heads: Mapping[str, str]
     names: set[Name] = field(default_factory=set)
     concepts: dict[Name, set[Name]] = field(default_factory=dict)
@@ -76,12 +78,12 @@ class _Known:
     claimers: dict[Name, set[Name]] = field(default_factory=dict)
     types: dict[Name, set[str]] = field(default_factory=dict)
 
-    def take(self, claim: Claim) -> None:
+    def add_claim(self, claim: NameClaim) -> None:
         self.names.add(claim.name)
         if claim.type:
             self.types.setdefault(claim.name, set()).add(claim.type)
         for id in claim.concepts:
-            self.concepts.setdefault(claim.name, set()).add(concept(self.heads.get(id, id)))
+            self.concepts.setdefault(claim.name, set()).add(concept_name(self.heads.get(id, id)))
         if claim.standard:
             self.standards.setdefault(claim.name, Counter())[claim.standard] += 1
         for synonym in claim.synonyms:
@@ -95,33 +97,33 @@ class _Known:
     def of_standards(self) -> Iterator[tuple[Name, Name]]:
         for name, given in sorted(self.standards.items()):
             standard = min(given, key=lambda each: (-given[each], each))
-            if self._agree(name, standard):
+            if self._types_agree(name, standard):
                 yield name, standard
 
-    def of_synonyms(self, merged: _Merged) -> tuple[list[tuple[Name, Name]], int]:
+    def of_synonyms(self, merged: _DisjointSets) -> tuple[list[tuple[Name, Name]], int]:
         chosen, refused = list[tuple[Name, Name]](), 0
         for synonym, claimers in sorted(self.claimers.items()):
-            entities = {merged.root(name) for name in claimers}
-            agreed = [name for name in sorted(claimers) if self._agree(name, synonym)]
+            entities = {merged.find_root(name) for name in claimers}
+            agreed = [name for name in sorted(claimers) if self._types_agree(name, synonym)]
             if len(entities) > 1 or not agreed:
                 refused += 1
             else:
                 chosen += [(name, synonym) for name in agreed]
         return chosen, refused
 
-    def _agree(self, one: Name, other: Name) -> bool:
+    def _types_agree(self, one: Name, other: Name) -> bool:
         """Whether nothing is known of their types, or one type is both's."""
         first, second = self.types.get(one), self.types.get(other)
         return not first or not second or bool(first & second)
 
 
 @dataclass
-class _Merged:
+class _DisjointSets:
     """Disjoint sets, each under its first name."""
 
     parent: dict[Name, Name] = field(default_factory=dict)
 
-    def root(self, name: Name) -> Name:
+    def find_root(self, name: Name) -> Name:
         found = name
         while (above := self.parent.get(found, found)) != found:
             found = above
@@ -129,21 +131,21 @@ class _Merged:
             self.parent[name], name = found, above
         return found
 
-    def join(self, one: Name, other: Name) -> None:
-        first, second = sorted((self.root(one), self.root(other)))
+    def join_sets(self, one: Name, other: Name) -> None:
+        first, second = sorted((self.find_root(one), self.find_root(other)))
         self.parent.setdefault(first, first)
         self.parent[second] = first
 
 
-def _numbered(names: set[Name], merged: _Merged, refused: int) -> Classes:
+def _number_classes(names: set[Name], merged: _DisjointSets, refused: int) -> EntityClasses:
     numbers: dict[Name, int] = {}
     of: dict[Name, int] = {}
     for name in sorted(names | merged.parent.keys()):
-        of[name] = numbers.setdefault(merged.root(name), len(numbers))
-    return Classes(of, len(numbers), refused)
+        of[name] = numbers.setdefault(merged.find_root(name), len(numbers))
+    return EntityClasses(of, len(numbers), refused)
 
 
-def members(found: Classes) -> Sequence[frozenset[Name]]:
+def class_members(found: EntityClasses) -> Sequence[frozenset[Name]]:
     """The names of each entity, concepts left out."""
     every: list[set[Name]] = [set() for _ in range(found.count)]
     for name, number in found.of.items():

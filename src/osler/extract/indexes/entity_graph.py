@@ -20,19 +20,19 @@ from numpy.typing import NDArray
 
 from osler.extract import publish
 from osler.extract import store as extracted
-from osler.extract.indexes.canon import Claim, Classes, classes, concept
+from osler.extract.indexes.canon import EntityClasses, NameClaim, concept_name, resolve_entities
 from osler.extract.patterns import TOGETHER
 from osler.graph.arrays import Array
-from osler.graph.chains import walk
+from osler.graph.chains import random_walk
 from osler.graph.files import FILE
 from osler.graph.link import Dictionary
-from osler.graph.normal import LONGEST, normal, spans
+from osler.graph.normal import LONGEST, normalize_name, unit_spans
 from osler.graph.store import Graph
-from osler.kb.search.base import Filter, Ranking, passing
+from osler.kb.search.base import PassageFilter, Ranking, fetch_allowed
 from osler.kb.search.exact import allowed_by
 from osler.kb.store import access
-from osler.kb.store.passages import Scope, meta
-from osler.kb.store.passages import within as in_scope
+from osler.kb.store.passages import Scope, read_meta
+from osler.kb.store.passages import in_scope as in_scope
 from osler.text import is_cjk
 
 _SHORTEST = 3
@@ -44,10 +44,10 @@ Pairs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Web:
+class EntityGraph:
     """One state of it. Nodes from `entities.count` on are the passages, in order."""
 
-    entities: Classes
+    entities: EntityClasses
     passages: NDArray[np.int64]
     """Their numbers."""
     arrays: dict[str, Array]
@@ -55,47 +55,47 @@ class Web:
     held: NDArray[np.int64]
     """Of each entity, in how many passages it is named."""
 
-    def named(self, text: str, ignored: frozenset[str] = frozenset()) -> dict[int, str]:
+    def named_entities(self, text: str, ignored: frozenset[str] = frozenset()) -> dict[int, str]:
         """The entities whose names stand in a text, each with the words; the longest name where
         several begin at one place."""
-        units, found, place = spans(text), dict[int, str](), 0
+        units, found, place = unit_spans(text), dict[int, str](), 0
         while place < len(units):
-            size, entity = self._longest(units, text, place, ignored)
+            size, entity = self._longest_name(units, text, place, ignored)
             if entity is not None:
                 words = text[units[place][1] : units[place + size - 1][2]]
                 found.setdefault(entity, words)
             place += size
         return found
 
-    def _longest(
+    def _longest_name(
         self, units: list[tuple[str, int, int]], text: str, place: int, ignored: frozenset[str]
     ) -> tuple[int, int | None]:
         for size in range(min(LONGEST, len(units) - place), 0, -1):
-            norm = normal(text[units[place][1] : units[place + size - 1][2]])
+            norm = normalize_name(text[units[place][1] : units[place + size - 1][2]])
             entity = self.entities[norm]
             if entity is not None and norm not in ignored and not _is_no_name(norm):
                 return size, entity
         return 1, None
 
     def of_concept(self, id: str) -> int | None:
-        return self.entities[concept(id)]
+        return self.entities[concept_name(id)]
 
-    def weight(self, entity: int) -> float:
+    def entity_weight(self, entity: int) -> float:
         """How much a name tells: the fewer passages have it, the more."""
         return float(np.log1p(len(self.passages) / max(1, int(self.held[entity]))))
 
-    def naming(self, entities: Iterable[int]) -> Ranking:
+    def rank_by_names(self, entities: Iterable[int]) -> Ranking:
         """Passages that name any of these, by what the names tell together."""
         shares: dict[int, float] = {}
         start, to, first = self.arrays["start"], self.arrays["to"], self.entities.count
         for entity in dict.fromkeys(entities):
             beside = to[start[entity] : start[entity + 1]]
             for node in np.unique(beside[beside >= first]).tolist():
-                shares[node] = shares.get(node, 0.0) + self.weight(entity)
+                shares[node] = shares.get(node, 0.0) + self.entity_weight(entity)
         ordered = sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
         return [(int(self.passages[node - first]), share) for node, share in ordered]
 
-    def walked(
+    def rank_by_walk(
         self, seeds: Mapping[int, float], restart: float, also: Mapping[int, float] | None = None
     ) -> Ranking:
         """Passages by their share of a walk that begins anew at the seeds: personalised PageRank.
@@ -110,7 +110,7 @@ class Web:
                 starts[first + places[number]] = weight
         if not starts:
             return []
-        shares = walk(
+        shares = random_walk(
             self.arrays,
             list(starts),
             restart=restart,
@@ -127,7 +127,7 @@ def _is_no_name(norm: str) -> bool:
 
 
 @dataclass
-class Webs:
+class EntityGraphs:
     """The graph of an open knowledge base, in step with what was extracted from it.
 
     The concept graph beside it, where there is one, gives names and relations of
@@ -136,9 +136,9 @@ class Webs:
     """
 
     folder: Path
-    readers: access.Readers
+    readers: access.ReaderPool
     _graph: Graph | None = None
-    _held: tuple[str, Web] | None = None
+    _held: tuple[str, EntityGraph] | None = None
     _loading: threading.Lock = field(default_factory=threading.Lock)
 
     def close(self) -> None:
@@ -153,37 +153,37 @@ class Webs:
             self._graph = Graph.open(self.folder)
         return self._graph
 
-    def now(self) -> Web:
+    def load_current(self) -> EntityGraph:
         """As it stands."""
         with self._loading, self.readers.borrow() as db:
             graph = self.graph
-            mark = f"{meta(db, 'extracted')} {graph.version if graph else ''}"
+            mark = f"{read_meta(db, 'extracted')} {graph.version if graph else ''}"
             if self._held is None or self._held[0] != mark:
-                self._held = mark, load(db, graph)
+                self._held = mark, load_entity_graph(db, graph)
             return self._held[1]
 
-    def linked(self, text: str, ignored: frozenset[str] = frozenset()) -> list[int]:
+    def link_entities(self, text: str, ignored: frozenset[str] = frozenset()) -> list[int]:
         """The entities that a text names, in chunks' names or a vocabulary's."""
-        web = self.now()
-        found, graph = dict.fromkeys(web.named(text, ignored)), self.graph
-        for mention in Dictionary(graph, ignored).mentions(text) if graph else ():
+        web = self.load_current()
+        found, graph = dict.fromkeys(web.named_entities(text, ignored)), self.graph
+        for mention in Dictionary(graph, ignored).find_mentions(text) if graph else ():
             known = [web.of_concept(id) for id in mention.concepts]
             found.update(dict.fromkeys(entity for entity in known if entity is not None))
         return list(found)
 
-    def kept(self, ranking: Ranking, *, k: int, within: Filter) -> Ranking:
+    def filter_ranking(self, ranking: Ranking, *, k: int, within: PassageFilter) -> Ranking:
         """The `k` best that a filter lets through, its sources too."""
         with self.readers.borrow() as db:
             meets = allowed_by(db, within)
 
-            def allowed(found: Ranking) -> Ranking:
-                passed = _within(db, [number for number, _ in found], within.sources)
+            def allowed_part(found: Ranking) -> Ranking:
+                passed = _passages_within(db, [number for number, _ in found], within.sources)
                 return meets([pair for pair in found if pair[0] in passed])
 
-            return passing(lambda n: ranking[:n], allowed, k)[:k]
+            return fetch_allowed(lambda n: ranking[:n], allowed_part, k)[:k]
 
 
-def _within(db: sqlite3.Connection, numbers: Sequence[int], scope: Scope) -> set[int]:
+def _passages_within(db: sqlite3.Connection, numbers: Sequence[int], scope: Scope) -> set[int]:
     rows = db.execute(
         "SELECT number, source FROM passage WHERE number IN (SELECT value FROM json_each(?))",
         (json.dumps(numbers),),
@@ -191,29 +191,29 @@ def _within(db: sqlite3.Connection, numbers: Sequence[int], scope: Scope) -> set
     return {number for number, source in rows if in_scope(source, scope)}
 
 
-def load(db: sqlite3.Connection, graph: Graph | None) -> Web:
+def load_entity_graph(db: sqlite3.Connection, graph: Graph | None) -> EntityGraph:
     """Reads all names and relations of chunks. Blocks: seconds for a million names."""
-    if not extracted.exists(db):
-        return _woven(classes(()), [], [], [])
-    claims, named = list[Claim](), list[tuple[int, str]]()
-    for number, claim in _claims(db):
+    if not extracted.has_extractions(db):
+        return _build_graph(resolve_entities(()), [], [], [])
+    claims, named = list[NameClaim](), list[tuple[int, str]]()
+    for number, claim in _read_claims(db):
         claims.append(claim)
         named.append((number, claim.name))
     if graph:
         claims += _by_names(graph, {claim.name for claim in claims if not claim.concepts})
-    entities = classes(claims, _heads(graph) if graph else None)
+    entities = resolve_entities(claims, _concept_heads(graph) if graph else None)
     related = [
         (one, other)
-        for subject, object_ in _related(db)
+        for subject, object_ in _read_relations(db)
         if (one := entities[subject]) is not None and (other := entities[object_]) is not None
     ]
     if graph:
         related += _by_vocabularies(graph, entities)
     mentions = [(number, entities.of[name]) for number, name in named]
-    return _woven(entities, sorted({number for number, _ in named}), mentions, related)
+    return _build_graph(entities, sorted({number for number, _ in named}), mentions, related)
 
 
-def _claims(db: sqlite3.Connection) -> Iterator[tuple[int, Claim]]:
+def _read_claims(db: sqlite3.Connection) -> Iterator[tuple[int, NameClaim]]:
     rows = db.execute(
         "SELECT passage, norm, json_extract(body, '$[0].concepts', '$[0].standard',"
         " '$[0].synonyms', '$[0].type') FROM extracted_item WHERE kind = 'entity' AND norm != ''"
@@ -221,11 +221,11 @@ def _claims(db: sqlite3.Connection) -> Iterator[tuple[int, Claim]]:
     )
     for number, norm, told in rows:
         ids, standard, synonyms, kind = json.loads(told)
-        others = tuple(filter(None, map(normal, synonyms)))
-        yield number, Claim(norm, tuple(ids), normal(standard), others, kind)
+        others = tuple(filter(None, map(normalize_name, synonyms)))
+        yield number, NameClaim(norm, tuple(ids), normalize_name(standard), others, kind)
 
 
-def _related(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+def _read_relations(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     """Ends of what is stated; what only stands together is near by its chunk already."""
     rows = db.execute(
         "SELECT json_extract(body, '$[0].subject', '$[0].object') FROM extracted_item"
@@ -234,31 +234,31 @@ def _related(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     )
     for (told,) in rows:
         subject, object_ = json.loads(told)
-        yield normal(subject), normal(object_)
+        yield normalize_name(subject), normalize_name(object_)
 
 
-def _by_names(graph: Graph, norms: set[str]) -> Iterator[Claim]:
+def _by_names(graph: Graph, norms: set[str]) -> Iterator[NameClaim]:
     """Concepts of names that whoever extracted them did not link, as the concept graph knows
     them."""
     query = (
         "SELECT alias.norm, concept.id FROM alias JOIN concept ON concept.n = alias.concept"
         " WHERE alias.norm IN (SELECT value FROM json_each(?)) ORDER BY 1, 2"
     )
-    with graph.reading() as db:
+    with graph.open_reader() as db:
         for norm, id in db.execute(query, (json.dumps(sorted(norms)),)):
-            yield Claim(norm, (id,))
+            yield NameClaim(norm, (id,))
 
 
-def _heads(graph: Graph) -> dict[str, str]:
+def _concept_heads(graph: Graph) -> dict[str, str]:
     query = (
         "SELECT member.id, head.id FROM fused JOIN concept AS member ON member.n = fused.member"
         " JOIN concept AS head ON head.n = fused.head"
     )
-    with graph.reading() as db:
+    with graph.open_reader() as db:
         return dict(db.execute(query))
 
 
-def _by_vocabularies(graph: Graph, entities: Classes) -> Iterator[tuple[int, int]]:
+def _by_vocabularies(graph: Graph, entities: EntityClasses) -> Iterator[tuple[int, int]]:
     """Relations that no text states, between entities that texts name."""
     ids = json.dumps([name[1:] for name in entities.of if name.startswith("=")])
     query = (
@@ -268,17 +268,17 @@ def _by_vocabularies(graph: Graph, entities: Classes) -> Iterator[tuple[int, int
         " JOIN here AS two ON two.n = edge.object"
         " WHERE edge.source NOT IN (SELECT n FROM word WHERE text LIKE ? || '%')"
     )
-    with graph.reading() as db:
+    with graph.open_reader() as db:
         for one, two in db.execute(query, (ids, publish.SOURCE)):
-            yield entities.of[concept(one)], entities.of[concept(two)]
+            yield entities.of[concept_name(one)], entities.of[concept_name(two)]
 
 
-def _woven(
-    entities: Classes,
+def _build_graph(
+    entities: EntityClasses,
     passages: Sequence[int],
     mentions: Sequence[tuple[int, int]],
     related: Sequence[tuple[int, int]],
-) -> Web:
+) -> EntityGraph:
     """Each mention once a passage; a relation as often as it is stated."""
     row = {number: entities.count + place for place, number in enumerate(passages)}
     said = {(row[number], entity) for number, entity in mentions}
@@ -288,7 +288,7 @@ def _woven(
     start = np.concatenate([pairs[:, 0], pairs[:, 1]])
     to = np.concatenate([pairs[:, 1], pairs[:, 0]])
     counted = np.bincount(start, minlength=nodes)
-    return Web(
+    return EntityGraph(
         entities,
         np.array(passages, np.int64),
         {

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 from osler.errors import ModelError
 from osler.extract import store as extracted
 from osler.extract.indexes import store
-from osler.extract.indexes.kinds import Kind, entries
-from osler.extract.indexes.store import Cost, Entry, Todo
+from osler.extract.indexes.kinds import Kind, entry_texts
+from osler.extract.indexes.store import IndexCost, IndexEntry, PendingPassage
 from osler.kb.search.vectors import unit_problem
 from osler.kb.store import access
-from osler.kb.store.access import Mode
-from osler.kb.store.passages import Progress, by_number, silent
+from osler.kb.store.access import LockMode
+from osler.kb.store.passages import Progress, ignore_progress, read_by_number
 from osler.text import language_of
 from osler.types import Passage
 
@@ -36,7 +36,7 @@ _BATCH = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class IndexReport:
     """What bringing one index in step did."""
 
     kind: Kind
@@ -47,87 +47,109 @@ class Report:
     seconds: float
 
 
-def make(
+def make_indexes(
     folder: Path,
     kinds: Iterable[Kind],
     encoder: Encoder | None,
     progress: Progress | None = None,
-) -> list[Report]:
+) -> list[IndexReport]:
     """Makes these indexes, or brings them in step; from now on they are kept.
 
     Without an encoder they hold words alone. One that another encoder made is made anew.
     Running it twice changes nothing. Blocks. Raises `KnowledgeBaseError`, and `ModelError`
     for vectors that cannot be used.
     """
-    tell = progress or silent
-    return [_make(folder, kind, encoder, tell) for kind in dict.fromkeys(kinds)]
+    tell = progress or ignore_progress
+    return [_make_index(folder, kind, encoder, tell) for kind in dict.fromkeys(kinds)]
 
 
-def follow(folder: Path, encoder: Encoder | None, progress: Progress | None = None) -> list[Report]:
-    """Brings those that are kept in step; see `make`."""
-    return make(folder, kept(folder), encoder, progress)
+def follow_indexes(
+    folder: Path, encoder: Encoder | None, progress: Progress | None = None
+) -> list[IndexReport]:
+    """Brings those that are kept in step; see `make_indexes`."""
+    return make_indexes(folder, kept_kinds(folder), encoder, progress)
 
 
-def kept(folder: Path) -> tuple[Kind, ...]:
-    with access.translated(folder), closing(access.connect(folder)) as db:
-        return tuple(store.made(db))
+def kept_kinds(folder: Path) -> tuple[Kind, ...]:
+    with access.translate_errors(folder), closing(access.open_connection(folder)) as db:
+        return tuple(store.made_indexes(db))
 
 
-def drop(folder: Path, kinds: Iterable[Kind]) -> int:
+def drop_indexes(folder: Path, kinds: Iterable[Kind]) -> int:
     """Takes indexes out with all that is in them; returns how many entries went."""
-    together = access.writing(folder, Mode.TOGETHER, wait=_PATIENCE)
-    with together as db, access.transaction(db):
-        return sum(store.drop(db, kind) for kind in dict.fromkeys(kinds))
+    together = access.open_for_writing(folder, LockMode.TOGETHER, wait=_PATIENCE)
+    with together as db, access.write_transaction(db):
+        return sum(store.drop_index(db, kind) for kind in dict.fromkeys(kinds))
 
 
-def costs(folder: Path) -> list[Cost]:
+def index_costs(folder: Path) -> list[IndexCost]:
     """What each index holds and took."""
-    with access.translated(folder), closing(access.connect(folder)) as db, access.still(db):
-        return store.costs(db)
+    with (
+        access.translate_errors(folder),
+        closing(access.open_connection(folder)) as db,
+        access.read_transaction(db),
+    ):
+        return store.read_costs(db)
 
 
-def _make(folder: Path, kind: Kind, encoder: Encoder | None, progress: Progress) -> Report:
+def _make_index(
+    folder: Path, kind: Kind, encoder: Encoder | None, progress: Progress
+) -> IndexReport:
     identity, dimension = (encoder.identity, encoder.dimension) if encoder else ("", 0)
-    with access.writing(folder, Mode.TOGETHER, wait=_PATIENCE) as db, access.transaction(db):
-        store.begin(db, kind, identity, dimension)
-        todo = store.pending(db, kind)
+    with (
+        access.open_for_writing(folder, LockMode.TOGETHER, wait=_PATIENCE) as db,
+        access.write_transaction(db),
+    ):
+        store.begin_index(db, kind, identity, dimension)
+        todo = store.pending_passages(db, kind)
     begun, items = time.perf_counter(), 0
     progress(kind, 0, len(todo))
     for start in range(0, len(todo), _BATCH):
-        items += _batch(folder, kind, encoder, todo[start : start + _BATCH])
+        items += _index_batch(folder, kind, encoder, todo[start : start + _BATCH])
         progress(kind, min(start + _BATCH, len(todo)), len(todo))
-    return Report(kind, len(todo), items, time.perf_counter() - begun)
+    return IndexReport(kind, len(todo), items, time.perf_counter() - begun)
 
 
-def _batch(folder: Path, kind: Kind, encoder: Encoder | None, todo: Sequence[Todo]) -> int:
+def _index_batch(
+    folder: Path, kind: Kind, encoder: Encoder | None, todo: Sequence[PendingPassage]
+) -> int:
     begun = time.perf_counter()
-    with access.translated(folder), closing(access.connect(folder)) as db, access.still(db):
-        passages = by_number(db, {one.passage for one in todo})
+    with (
+        access.translate_errors(folder),
+        closing(access.open_connection(folder)) as db,
+        access.read_transaction(db),
+    ):
+        passages = read_by_number(db, {one.passage for one in todo})
         todo = [one for one in todo if one.passage in passages]  # others went meanwhile
-        texts = [_texts(db, kind, passages[one.passage], one) for one in todo]
-    vectors = iter(_encoded(encoder, [text for each in texts for text in each]))
+        texts = [_passage_texts(db, kind, passages[one.passage], one) for one in todo]
+    vectors = iter(_encode_texts(encoder, [text for each in texts for text in each]))
     done = [(one, [next(vectors) for _ in each]) for one, each in zip(todo, texts, strict=True)]
-    with access.writing(folder, Mode.TOGETHER, wait=_PATIENCE) as db, access.transaction(db):
+    with (
+        access.open_for_writing(folder, LockMode.TOGETHER, wait=_PATIENCE) as db,
+        access.write_transaction(db),
+    ):
         source = {number: passage.source for number, passage in passages.items()}
-        return store.write(db, kind, source, done, time.perf_counter() - begun)
+        return store.write_entries(db, kind, source, done, time.perf_counter() - begun)
 
 
-def _texts(db: sqlite3.Connection, kind: Kind, passage: Passage, todo: Todo) -> list[str]:
+def _passage_texts(
+    db: sqlite3.Connection, kind: Kind, passage: Passage, todo: PendingPassage
+) -> list[str]:
     found = extracted.of_passage(db, passage.id, extractor=todo.extractor)
-    return entries(kind, passage, [one.item for one in found])
+    return entry_texts(kind, passage, [one.item for one in found])
 
 
-def _encoded(encoder: Encoder | None, texts: Sequence[str]) -> list[Entry]:
+def _encode_texts(encoder: Encoder | None, texts: Sequence[str]) -> list[IndexEntry]:
     """Each text with its vector, where the encoder knows its language."""
     wanted = [
         n for n, text in enumerate(texts) if encoder and language_of(text) in encoder.languages
     ]
-    found = [Entry(text, None) for text in texts]
+    found = [IndexEntry(text, None) for text in texts]
     if not encoder or not wanted:
         return found
     vectors = encoder.encode([texts[n] for n in wanted], kind="passage")
     if problem := unit_problem(vectors, (len(wanted), encoder.dimension)):
         raise ModelError(f"encoder {encoder.identity} gave vectors {problem}")
     for n, vector in zip(wanted, vectors, strict=True):
-        found[n] = Entry(texts[n], vector)
+        found[n] = IndexEntry(texts[n], vector)
     return found

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal, get_args
 
-from osler.extract.items import Item, Relation, Table
+from osler.extract.items import EntityRelation, Item, TextTable
 from osler.extract.patterns import TOGETHER
-from osler.text import language_of, one_line, sentences
+from osler.text import language_of, one_line, split_sentences
 from osler.types import Passage
 
 Kind = Literal["knowledge_unit", "atomic_query", "outline", "summary", "table"]
@@ -25,7 +25,7 @@ _ROW = re.compile(r"\s*\|\s*|\t+")
 _RULE = re.compile(r"[\s|:+-]+")
 
 
-def entries(kind: Kind, passage: Passage, items: Sequence[Item]) -> list[str]:
+def entry_texts(kind: Kind, passage: Passage, items: Sequence[Item]) -> list[str]:
     """The texts of a chunk in one index, none twice; what a model wrote, else what the text shows.
 
     | index | of the items | where there are none |
@@ -36,17 +36,17 @@ def entries(kind: Kind, passage: Passage, items: Sequence[Item]) -> list[str]:
     | summary | the summary | the first sentence |
     | table | tables | rows of cells between bars or tabs |
     """
-    found = (one_line(text)[:_LONGEST] for text in _texts(kind, passage, items))
+    found = (one_line(text)[:_LONGEST] for text in _kind_texts(kind, passage, items))
     return list(dict.fromkeys(filter(None, found)))
 
 
-def _texts(kind: Kind, passage: Passage, items: Sequence[Item]) -> Iterator[str]:
+def _kind_texts(kind: Kind, passage: Passage, items: Sequence[Item]) -> Iterator[str]:
     match kind:
         case "knowledge_unit":
-            yield from _units(passage, items)
+            yield from _unit_texts(passage, items)
         case "atomic_query":
             asked = [q for item in items if item.kind == "point" for q in item.questions]
-            yield from asked or _questions(items)
+            yield from asked or _relation_questions(items)
         case "outline":
             parts = [item.title for item in items if item.kind == "heading"]
             yield from (f"{passage.title} > {part}" for part in parts)
@@ -54,43 +54,45 @@ def _texts(kind: Kind, passage: Passage, items: Sequence[Item]) -> Iterator[str]
                 yield passage.heading
         case "summary":
             said = [item.text for item in items if item.kind == "summary"]
-            yield from (_titled(passage, text) for text in said or [_opening(passage.text)])
+            yield from (
+                _with_title(passage, text) for text in said or [_opening_text(passage.text)]
+            )
         case "table":
-            tables = [item for item in items if isinstance(item, Table)]
-            yield from map(_flat, tables or written(passage.text))
+            tables = [item for item in items if isinstance(item, TextTable)]
+            yield from map(_flatten_table, tables or written_tables(passage.text))
 
 
-def _units(passage: Passage, items: Sequence[Item]) -> Iterator[str]:
+def _unit_texts(passage: Passage, items: Sequence[Item]) -> Iterator[str]:
     points = [item for item in items if item.kind == "point"]
     for point in points:
         yield " ".join(filter(None, (f"{point.name}:", point.content, point.structured)))
     if not points:
         starts = [item.start for item in items if item.kind == "entity"]
-        for begin, end in sentences(passage.text):
+        for begin, end in split_sentences(passage.text):
             if any(begin <= start < end for start in starts):
-                yield _titled(passage, passage.text[begin:end])
-    for relation in _stated(items):
+                yield _with_title(passage, passage.text[begin:end])
+    for relation in _stated_relations(items):
         words = relation.subject, relation.predicate, relation.object, relation.constraint
-        yield _joined(words)
+        yield _join_words(words)
 
 
-def _titled(passage: Passage, text: str) -> str:
+def _with_title(passage: Passage, text: str) -> str:
     """A sentence alone does not say its subject."""
     return f"{passage.title}: {text}" if passage.title else text
 
 
-def _questions(items: Sequence[Item]) -> Iterator[str]:
+def _relation_questions(items: Sequence[Item]) -> Iterator[str]:
     """Of a relation the question after either end. Its predicate is a verb with its ending."""
-    for relation in _stated(items):
+    for relation in _stated_relations(items):
         if language_of(relation.predicate) == "zh":
-            yield f"{_joined((relation.subject, relation.predicate))}什么？"
-            yield f"什么{_joined((relation.predicate, relation.object))}？"
+            yield f"{_join_words((relation.subject, relation.predicate))}什么？"
+            yield f"什么{_join_words((relation.predicate, relation.object))}？"
         else:
             yield f"{relation.subject} {relation.predicate} what?"
             yield f"What {relation.predicate} {relation.object}?"
 
 
-def _stated(items: Sequence[Item]) -> Iterator[Relation]:
+def _stated_relations(items: Sequence[Item]) -> Iterator[EntityRelation]:
     """Without those of which only is known that their ends stand together."""
     known = TOGETHER.values()
     for item in items:
@@ -98,22 +100,22 @@ def _stated(items: Sequence[Item]) -> Iterator[Relation]:
             yield item
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     """Chinese without blanks between, as it is written."""
     every = [word for word in words if word]
     return ("" if all(language_of(word) == "zh" for word in every) else " ").join(every)
 
 
-def _opening(text: str) -> str:
-    for start, end in sentences(text):
+def _opening_text(text: str) -> str:
+    for start, end in split_sentences(text):
         if one_line(text[start:end]):
             return text[start:end]
     return text
 
 
-def written(text: str) -> list[Table]:
+def written_tables(text: str) -> list[TextTable]:
     """Tables that stand in a text: at least two lines, one below the other, of several cells."""
-    found: list[Table] = []
+    found: list[TextTable] = []
     rows: list[tuple[str, ...]] = []
     begin = place = 0
     for line in [*text.split("\n"), ""]:
@@ -123,13 +125,13 @@ def written(text: str) -> list[Table]:
             rows += [] if _RULE.fullmatch(line) else [cells]
         else:
             if len(rows) > 1:
-                found.append(Table("", rows[0], tuple(rows[1:]), begin, place - 1))
+                found.append(TextTable("", rows[0], tuple(rows[1:]), begin, place - 1))
             rows = []
         place += len(line) + 1
     return found
 
 
-def _flat(table: Table) -> str:
+def _flatten_table(table: TextTable) -> str:
     """Each cell under its heading, so that a row says what it holds."""
     rows = [
         ", ".join(

@@ -13,15 +13,15 @@ from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.extract.indexes import store
 from osler.extract.indexes.kinds import Kind
 from osler.kb.search import lexicon, vectors
-from osler.kb.search.base import Filter, Ranking, passing
+from osler.kb.search.base import PassageFilter, Ranking, fetch_allowed
 from osler.kb.search.exact import allowed_by
-from osler.kb.search.vectors import Floats, Vectors
+from osler.kb.search.vectors import Floats, VectorMatrix
 from osler.kb.store import access
-from osler.kb.store.passages import meta
+from osler.kb.store.passages import read_meta
 
 
 @dataclass
-class Entries:
+class IndexEntries:
     """The indexes of an open knowledge base, whose owner closes `readers`. Any number of threads
     may ask.
 
@@ -29,15 +29,15 @@ class Entries:
     again when the indexes have changed since.
     """
 
-    readers: access.Readers
-    _held: dict[Kind, tuple[str, Vectors]] = field(default_factory=dict)
+    readers: access.ReaderPool
+    _held: dict[Kind, tuple[str, VectorMatrix]] = field(default_factory=dict)
     _loading: threading.Lock = field(default_factory=threading.Lock)
 
-    def require(self, kinds: Iterable[Kind], encoder: str) -> None:
+    def require_kinds(self, kinds: Iterable[Kind], encoder: str) -> None:
         """Raises `KnowledgeBaseUnbuilt` for an index that is not kept, `KnowledgeBaseMismatch`
         for one of another encoder."""
         with self.readers.borrow() as db:
-            made = store.made(db)
+            made = store.made_indexes(db)
         for kind in kinds:
             if kind not in made:
                 raise KnowledgeBaseUnbuilt(
@@ -49,49 +49,53 @@ class Entries:
                     fix=f"run `osler kb index {kind}`",
                 )
 
-    def by_vector(self, kind: Kind, query: Floats, *, k: int, within: Filter) -> Ranking:
+    def by_vector(self, kind: Kind, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
         """Passage numbers by inner product, none at zero or below."""
-        held = self._vectors(kind)
+        held = self._kind_vectors(kind)
         if not len(held.numbers):
             return []
-        scores = held.scores(query, within.sources)
+        scores = held.score_rows(query, within.sources)
         with self.readers.borrow() as db:
 
-            def fetch(n: int) -> Ranking:
-                return _distinct(held, scores, n)
+            def fetch_nearest(n: int) -> Ranking:
+                return _best_by_passage(held, scores, n)
 
-            return passing(fetch, allowed_by(db, within), k)[:k]
+            return fetch_allowed(fetch_nearest, allowed_by(db, within), k)[:k]
 
-    def by_words(self, kind: Kind, terms: Sequence[str], *, k: int, within: Filter) -> Ranking:
+    def by_words(
+        self, kind: Kind, terms: Sequence[str], *, k: int, within: PassageFilter
+    ) -> Ranking:
         """Passage numbers by BM25 of the entries with any of `terms`."""
         if within.sources == ():
             return []
         with self.readers.borrow() as db:
-            if not store.exists(db):
+            if not store.has_indexes(db):
                 return []
-            kept = lexicon.rarest(db, terms) if len(terms) > lexicon.MOST_TERMS else list(terms)
+            kept = (
+                lexicon.rarest_terms(db, terms) if len(terms) > lexicon.MOST_TERMS else list(terms)
+            )
             if not kept:
                 return []
-            match = f'(kind : "{kind}") AND ({lexicon.match(kept, within.sources)})'
+            match = f'(kind : "{kind}") AND ({lexicon.match_expression(kept, within.sources)})'
 
-            def fetch(n: int) -> Ranking:
-                return _matching(db, match, n)
+            def fetch_matching(n: int) -> Ranking:
+                return _matching_passages(db, match, n)
 
-            return passing(fetch, allowed_by(db, within), k)[:k]
+            return fetch_allowed(fetch_matching, allowed_by(db, within), k)[:k]
 
-    def _vectors(self, kind: Kind) -> Vectors:
+    def _kind_vectors(self, kind: Kind) -> VectorMatrix:
         with self._loading, self.readers.borrow() as db:
-            mark = meta(db, "indexed")
+            mark = read_meta(db, "indexed")
             if kind not in self._held or self._held[kind][0] != mark:
-                self._held[kind] = mark, _load(db, kind)
+                self._held[kind] = mark, _load_vectors(db, kind)
             return self._held[kind][1]
 
 
-def _distinct(held: Vectors, scores: Floats, n: int) -> Ranking:
+def _best_by_passage(held: VectorMatrix, scores: Floats, n: int) -> Ranking:
     """The best entry of each of the `n` best passages."""
     wanted = n
     while True:
-        rows = held.best(scores, wanted)
+        rows = held.best_rows(scores, wanted)
         best: dict[int, float] = {}
         for number, score in rows:
             best.setdefault(number, score)
@@ -100,7 +104,7 @@ def _distinct(held: Vectors, scores: Floats, n: int) -> Ranking:
         wanted *= 4
 
 
-def _matching(db: sqlite3.Connection, match: str, n: int) -> Ranking:
+def _matching_passages(db: sqlite3.Connection, match: str, n: int) -> Ranking:
     rows = db.execute(
         # MATERIALIZED: SQLite has bm25 only where no grouping is moved into the query.
         "WITH found AS MATERIALIZED (SELECT rowid AS n, bm25(index_words, 1.0, 0.0, 0.0) AS score"
@@ -112,11 +116,11 @@ def _matching(db: sqlite3.Connection, match: str, n: int) -> Ranking:
     return [(number, -score) for number, score in rows]
 
 
-def _load(db: sqlite3.Connection, kind: Kind) -> Vectors:
+def _load_vectors(db: sqlite3.Connection, kind: Kind) -> VectorMatrix:
     """Raises `KnowledgeBaseMismatch` for vectors of several lengths."""
-    held = store.made(db).get(kind)
+    held = store.made_indexes(db).get(kind)
     if held is None:
-        return Vectors(np.zeros(0, np.int64), np.zeros((0, 0), np.float32), ())
+        return VectorMatrix(np.zeros(0, np.int64), np.zeros((0, 0), np.float32), ())
     rows = db.execute(
         "SELECT e.passage, p.source, v.value FROM index_entry AS e JOIN index_vector AS v"
         " ON v.entry = e.n JOIN passage AS p ON p.number = e.passage WHERE e.kind = ?"
@@ -127,4 +131,4 @@ def _load(db: sqlite3.Connection, kind: Kind) -> Vectors:
     matrix = np.zeros((len(rows), held.dimension), np.float32)
     for place, (_, _, value) in enumerate(rows):
         matrix[place] = np.frombuffer(value, np.float32)
-    return Vectors(numbers, matrix, vectors.runs(source for _, source, _ in rows))
+    return VectorMatrix(numbers, matrix, vectors.source_runs(source for _, source, _ in rows))

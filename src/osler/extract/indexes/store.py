@@ -60,7 +60,7 @@ _PENDING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class IndexRecord:
     """An index as it was made."""
 
     kind: Kind
@@ -72,7 +72,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class IndexCost:
     """What an index holds, and what it took."""
 
     kind: str
@@ -88,7 +88,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Todo:
+class PendingPassage:
     """Items of one chunk by one extractor, that an index lacks."""
 
     passage: int
@@ -99,63 +99,63 @@ class Todo:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     text: str
     vector: Floats | None
     """`None` in a language that the encoder does not know."""
 
 
-def exists(db: sqlite3.Connection) -> bool:
+def has_indexes(db: sqlite3.Connection) -> bool:
     wanted = "SELECT 1 FROM sqlite_master WHERE name = 'index_of_went'"
     return db.execute(wanted).fetchone() is not None
 
 
-def made(db: sqlite3.Connection) -> dict[Kind, Made]:
+def made_indexes(db: sqlite3.Connection) -> dict[Kind, IndexRecord]:
     """The indexes that are kept, in the order of `KINDS`."""
-    if not exists(db):
+    if not has_indexes(db):
         return {}
     rows = db.execute("SELECT kind, encoder, dimension, version FROM index_kind")
-    held = {kind: Made(kind, *rest) for kind, *rest in rows}
+    held = {kind: IndexRecord(kind, *rest) for kind, *rest in rows}
     return {kind: held[kind] for kind in KINDS if kind in held}
 
 
-def begin(db: sqlite3.Connection, kind: Kind, encoder: str, dimension: int) -> None:
+def begin_index(db: sqlite3.Connection, kind: Kind, encoder: str, dimension: int) -> None:
     """Makes the tables, and an index empty where it is of another encoder or version; in a
     transaction of the caller's."""
-    extracted.create(db)  # an index of nothing yet hangs on its tables all the same
+    extracted.create_tables(db)  # an index of nothing yet hangs on its tables all the same
     for statement in _TABLES:
         db.execute(statement)
-    wanted = Made(kind, encoder, dimension, VERSION)
-    if made(db).get(kind, wanted) != wanted:
-        drop(db, kind)
+    wanted = IndexRecord(kind, encoder, dimension, VERSION)
+    if made_indexes(db).get(kind, wanted) != wanted:
+        drop_index(db, kind)
     db.execute(
         "INSERT OR IGNORE INTO index_kind VALUES (?, ?, ?, ?, 0)",
         (kind, encoder, dimension, VERSION),
     )
 
 
-def drop(db: sqlite3.Connection, kind: Kind) -> int:
+def drop_index(db: sqlite3.Connection, kind: Kind) -> int:
     """Takes an index out; returns how many entries it had. In a transaction of the caller's."""
-    if not exists(db):
+    if not has_indexes(db):
         return 0
     (count,) = db.execute("SELECT count(*) FROM index_entry WHERE kind = ?", (kind,)).fetchone()
     db.execute("DELETE FROM index_kind WHERE kind = ?", (kind,))
     return int(count)
 
 
-def pending(db: sqlite3.Connection, kind: Kind) -> list[Todo]:
+def pending_passages(db: sqlite3.Connection, kind: Kind) -> list[PendingPassage]:
     """What is to come in, in order of passages."""
-    if not extracted.exists(db):
+    if not extracted.has_extractions(db):
         return []
     query = _PENDING.format(what="passage, extractor, key") + " ORDER BY passage, extractor"
-    return [Todo(*row) for row in db.execute(query, (kind,))]
+    return [PendingPassage(*row) for row in db.execute(query, (kind,))]
 
 
-def write(
+def write_entries(
     db: sqlite3.Connection,
     kind: Kind,
     source: dict[int, str],
-    done: Sequence[tuple[Todo, Sequence[Entry]]],
+    done: Sequence[tuple[PendingPassage, Sequence[IndexEntry]]],
     seconds: float,
 ) -> int:
     """Stores entries, in one transaction of the caller's; returns how many.
@@ -163,7 +163,7 @@ def write(
     `source` of each passage. What was extracted anew or taken out meanwhile is left for the
     next run, and so is all of an index that was dropped.
     """
-    if kind not in made(db):
+    if kind not in made_indexes(db):
         return 0
     written = 0
     for todo, found in done:
@@ -175,13 +175,15 @@ def write(
         if not db.execute(new, (*of, kind)).rowcount:
             continue  # another process was first
         for entry in found:
-            _put(db, (*of, kind), entry, source_token(source[todo.passage]))
+            _put_entry(db, (*of, kind), entry, source_token(source[todo.passage]))
             written += 1
     db.execute("UPDATE index_kind SET seconds = seconds + ? WHERE kind = ?", (seconds, kind))
     return written
 
 
-def _put(db: sqlite3.Connection, of: tuple[int, str, Kind], entry: Entry, source: str) -> None:
+def _put_entry(
+    db: sqlite3.Connection, of: tuple[int, str, Kind], entry: IndexEntry, source: str
+) -> None:
     row = db.execute(
         "INSERT INTO index_entry(passage, extractor, kind, text, words, source)"
         " VALUES (?, ?, ?, ?, ?, ?)",
@@ -193,10 +195,10 @@ def _put(db: sqlite3.Connection, of: tuple[int, str, Kind], entry: Entry, source
         )
 
 
-def costs(db: sqlite3.Connection) -> list[Cost]:
+def read_costs(db: sqlite3.Connection) -> list[IndexCost]:
     """Of the chunks, then of each index that is kept, then of the graph of names."""
     found = [_of_chunks(db)]
-    for kind in made(db):
+    for kind in made_indexes(db):
         count, size = db.execute(
             "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT"
             " length(CAST(text AS BLOB)) + length(CAST(words AS BLOB)) AS size"
@@ -210,36 +212,36 @@ def costs(db: sqlite3.Connection) -> list[Cost]:
         ).fetchone()
         (seconds,) = db.execute("SELECT seconds FROM index_kind WHERE kind = ?", (kind,)).fetchone()
         (left,) = db.execute(_PENDING.format(what="count(*)"), (kind,)).fetchone()
-        found.append(Cost(kind, count, vectors, size + dense, seconds, left))
+        found.append(IndexCost(kind, count, vectors, size + dense, seconds, left))
     return [*found, *_of_graph(db)]
 
 
-def _of_chunks(db: sqlite3.Connection) -> Cost:
+def _of_chunks(db: sqlite3.Connection) -> IndexCost:
     count, size = db.execute(
         "SELECT count(*), coalesce(sum(length(CAST(text AS BLOB))), 0) FROM passage"
     ).fetchone()
     vectors, dense = db.execute(
         "SELECT count(*), coalesce(sum(length(value)), 0) FROM vector"
     ).fetchone()
-    return Cost("chunk", count, vectors, size + dense, None, 0)
+    return IndexCost("chunk", count, vectors, size + dense, None, 0)
 
 
-def _of_graph(db: sqlite3.Connection) -> list[Cost]:
-    if not extracted.exists(db):
+def _of_graph(db: sqlite3.Connection) -> list[IndexCost]:
+    if not extracted.has_extractions(db):
         return []
     count, size = db.execute(
         "SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0) FROM extracted_item"
         " WHERE kind IN ('entity', 'relation')"
     ).fetchone()
-    return [Cost("graph", count, 0, size, None, 0)]
+    return [IndexCost("graph", count, 0, size, None, 0)]
 
 
-def problems(db: sqlite3.Connection) -> Iterator[str]:
+def find_problems(db: sqlite3.Connection) -> Iterator[str]:
     """Entries that the words lack, and words without an entry.
 
     All else hangs on foreign keys, which are looked at with those of all tables.
     """
-    if not exists(db):
+    if not has_indexes(db):
         return
     parted = {
         "entries of an index are not in its words": (

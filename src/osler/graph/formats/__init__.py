@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from osler.errors import BadConfig, MalformedSource
-from osler.graph.formats.about import About
+from osler.graph.formats.about import AboutFile
 from osler.graph.formats.base import Importer
 from osler.graph.formats.chinese import Cmekg, EntityList, KagNodes
 from osler.graph.formats.drugbank import DrugBank
 from osler.graph.formats.icd import Gem, IcdTitles
 from osler.graph.formats.mesh import Mesh, MeshTable
-from osler.graph.formats.ontologies import Obo, OboGraphs, Sssom
+from osler.graph.formats.ontologies import OboGraphs, OboImporter, Sssom
 from osler.graph.formats.owl import Owl
 from osler.graph.formats.tables import (
     DrugBankVocabulary,
@@ -31,7 +31,7 @@ from osler.sources.records import Drop
 
 IMPORTERS: tuple[Importer, ...] = (
     Umls(),
-    Obo(),
+    OboImporter(),
     OboGraphs(),
     Sssom(),
     Hpoa(),
@@ -50,13 +50,13 @@ IMPORTERS: tuple[Importer, ...] = (
     Owl(),
     IcdTitles(),
     Gem(),
-    About(),
+    AboutFile(),
     Triples(),
 )
 _HEAD = 4096
 
 
-def read(paths: Iterable[Path], *, fmt: str | None = None) -> Iterator[Item]:
+def read_graph_files(paths: Iterable[Path], *, fmt: str | None = None) -> Iterator[Item]:
     """All facts of the files and folders, in order. What is of no known format is a drop.
 
     A folder that is no unit of its own (a UMLS release is one) is walked. A file that
@@ -64,14 +64,14 @@ def read(paths: Iterable[Path], *, fmt: str | None = None) -> Iterator[Item]:
     `BadConfig` for a format that there is none of, and `MalformedSource` for a path
     that does not exist.
     """
-    chosen = _chosen(fmt)
+    chosen = _choose_importers(fmt)
     for path in paths:
         if not path.exists():
             raise MalformedSource(f"{path} does not exist", fix="check the path")
-        yield from _read(path, chosen)
+        yield from _read_path(path, chosen)
 
 
-def _chosen(fmt: str | None) -> Sequence[Importer]:
+def _choose_importers(fmt: str | None) -> Sequence[Importer]:
     chosen = [one for one in IMPORTERS if fmt in (None, one.name)]
     if not chosen:
         names = ", ".join(one.name for one in IMPORTERS)
@@ -79,16 +79,16 @@ def _chosen(fmt: str | None) -> Sequence[Importer]:
     return chosen
 
 
-def _read(path: Path, importers: Sequence[Importer]) -> Iterator[Item]:
+def _read_path(path: Path, importers: Sequence[Importer]) -> Iterator[Item]:
     try:
-        head = b"" if path.is_dir() else _head(path)
+        head = b"" if path.is_dir() else _read_head(path)
         importer = next((one for one in importers if one.matches(path, head)), None)
         if importer is not None:
             yield from importer.read(path)
         elif path.is_dir():
             for below in sorted(path.iterdir()):
                 if not below.is_symlink():  # it could lead out of the folder, or round in it
-                    yield from _read(below, importers)
+                    yield from _read_path(below, importers)
         else:
             yield Drop(path.name, "unknown format" if head.strip() else "empty file")
     except MalformedSource as error:
@@ -97,6 +97,6 @@ def _read(path: Path, importers: Sequence[Importer]) -> Iterator[Item]:
         yield Drop(f"{path.name}: {error}", "file that cannot be read to its end")
 
 
-def _head(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     with open_file(path) as file:
         return file.read(_HEAD)

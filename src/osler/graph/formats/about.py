@@ -17,7 +17,7 @@ _BEGINNINGS = (
 )
 
 
-class About:
+class AboutFile:
     """Named as such, so that a folder with one in it is read without a complaint."""
 
     name = "about"

@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 from osler.errors import MalformedSource
 from osler.graph.items import Item
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.reading import decoded
+from osler.sources.formats.reading import decode_text
 from osler.sources.records import Drop
 
 
@@ -29,7 +29,7 @@ class Importer(Protocol):
         ...
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     where: str
     cells: dict[str, str]
 
@@ -38,7 +38,7 @@ def text_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, str] | Drop]:
     """Lines in UTF-8 or GB18030, each judged by itself; empty ones are passed over."""
     for number, line in enumerate(stream, 1):
         try:
-            text = decoded(line, name) if line.strip() else ""
+            text = decode_text(line, name) if line.strip() else ""
         except MalformedSource:
             yield Drop(f"{name}:{number}", "neither UTF-8 nor GB18030", number)
             continue
@@ -46,9 +46,9 @@ def text_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, str] | Drop]:
             yield number, text
 
 
-def table(
+def read_table(
     path: Path, needed: Sequence[str], *, delimiter: str = ",", quoted: bool = True
-) -> Iterator[Row | Drop]:
+) -> Iterator[TableRow | Drop]:
     """Rows by the names of their columns, lines that begin with "#" left out.
 
     Raises `MalformedSource` when a needed column is missing. A file without a header
@@ -62,7 +62,7 @@ def table(
             delimiter=delimiter,
             quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         )
-        header = _next(reader)
+        header = _next_cells(reader)
         if not header:
             yield Drop(path.name, "empty file")
             return
@@ -71,29 +71,29 @@ def table(
             raise MalformedSource(
                 f"{path.name} has no column {missing[0]!r}", fix="check its first line"
             )
-        yield from _rows(reader, header, path.name, len(skipped))
+        yield from _read_rows(reader, header, path.name, len(skipped))
     yield from bad
 
 
-def _rows(
+def _read_rows(
     reader: Iterator[list[str]], header: Sequence[str], name: str, above: int
-) -> Iterator[Row | Drop]:
+) -> Iterator[TableRow | Drop]:
     while True:
         where = f"{name}:{above + reader.line_num + 1}"  # type: ignore[attr-defined]
         try:
-            cells = _next(reader)
+            cells = _next_cells(reader)
         except csv.Error:
             yield Drop(where, "malformed row")
             continue
         if cells is None:
             return
         if len(cells) == len(header):
-            yield Row(where, dict(zip(header, cells, strict=True)))
+            yield TableRow(where, dict(zip(header, cells, strict=True)))
         elif cells:
             yield Drop(where, "wrong number of columns")
 
 
-def _next(reader: Iterator[list[str]]) -> list[str] | None:
+def _next_cells(reader: Iterator[list[str]]) -> list[str] | None:
     return next(reader, None)
 
 
@@ -104,7 +104,7 @@ def _comments_aside(
     heading = True
     for number, raw in enumerate(file, 1):
         try:
-            text = decoded(raw, name)
+            text = decode_text(raw, name)
         except MalformedSource:
             bad.append(Drop(f"{name}:{number}", "neither UTF-8 nor GB18030", number))
             text = ""

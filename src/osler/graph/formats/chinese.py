@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import MalformedSource
-from osler.graph.formats.base import table, text_lines
+from osler.graph.formats.base import read_table, text_lines
 from osler.graph.formats.zh_disease import KINDS, SOURCE
-from osler.graph.items import Definition, Item, Name, Relation, Typed
+from osler.graph.items import Definition, Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.reading import decoded, plain_head, whole
+from osler.sources.formats.reading import decode_text, plain_head, read_whole
 from osler.sources.records import Drop
 from osler.text import language_of, one_line
 
@@ -36,10 +36,10 @@ class Cmekg:
         """An array of at most 64 MiB; lines without bound."""
         with open_file(path) as file:
             lines = plain_head(file.peek(4096)).startswith(b"{")
-            records = _by_line(file, path.name) if lines else _array(file, path.name)
+            records = _by_line(file, path.name) if lines else _read_array(file, path.name)
             for where, record in records:
                 yield from (
-                    _stated(record, where, path.stem)
+                    _read_record(record, where, path.stem)
                     if record is not None
                     else [Drop(where, "not JSON")]
                 )
@@ -57,16 +57,16 @@ def _by_line(file: Any, name: str) -> Iterator[tuple[str, Any]]:
             yield f"{name}:{number}", None
 
 
-def _array(file: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _read_array(file: Any, name: str) -> Iterator[tuple[str, Any]]:
     try:
-        records = json.loads(decoded(whole(file, name), name))
+        records = json.loads(decode_text(read_whole(file, name), name))
     except (ValueError, RecursionError) as error:
         raise MalformedSource(f"{name} is not JSON", fix="fetch it again") from error
     for number, record in enumerate(records):
         yield f"{name}: record {number}", record
 
 
-def _stated(record: Any, where: str, source: str) -> Iterator[Item]:
+def _read_record(record: Any, where: str, source: str) -> Iterator[Item]:
     triples = record.get("spo_list") if isinstance(record, dict) else None
     if not isinstance(triples, list):
         yield Drop(where, "malformed record")
@@ -77,10 +77,10 @@ def _stated(record: Any, where: str, source: str) -> Iterator[Item]:
             yield Drop(where, "wrong number of columns")
             continue
         one, predicate, other = map(one_line, cells)
-        yield from stated(one, predicate, other, source, "", where)
+        yield from triple_items(one, predicate, other, source, "", where)
 
 
-def stated(
+def triple_items(
     one: str, predicate: str, other: str, source: str, note: str, where: str
 ) -> Iterator[Item]:
     """A triple of names, each its own identifier; "_" in a name stands for a space."""
@@ -109,37 +109,37 @@ class KagNodes:
         with open_file(path) as file:
             titled = b"title" in file.readline()
         kind = path.name.partition(".")[0]
-        for row in table(path, ("title", "text") if titled else ("id",)):
+        for row in read_table(path, ("title", "text") if titled else ("id",)):
             if isinstance(row, Drop):
                 yield row
             elif titled:
-                yield from _entity(row.cells, kind, row.where)
+                yield from _entity_items(row.cells, kind, row.where)
             else:
-                yield from _placed(one_line(row.cells["id"]), kind, row.where)
+                yield from _place_items(one_line(row.cells["id"]), kind, row.where)
 
 
-def _entity(cells: dict[str, str], kind: str, where: str) -> Iterator[Item]:
+def _entity_items(cells: dict[str, str], kind: str, where: str) -> Iterator[Item]:
     name = one_line(cells["title"])
     if not name:
         yield Drop(where, "no name")
         return
     id = f"kag.{kind}:{name}"
     yield Name(id, name, "KAG", 0, language_of(name), where)
-    yield Typed(id, kind, where)
+    yield SemanticType(id, kind, where)
     for alias in filter(None, map(one_line, _ALIASES.split(cells.get("alias", "")))):
         yield Name(id, alias, "KAG", 1, language_of(alias), where)
     if text := one_line(cells["text"]):
         yield Definition(id, text, "KAG", where)
 
 
-def _placed(path: str, kind: str, where: str) -> Iterator[Item]:
+def _place_items(path: str, kind: str, where: str) -> Iterator[Item]:
     above, _, name = path.rpartition("-")
     if not name:
         yield Drop(where, "no name")
         return
     id = f"kag.{kind}:{path}"
     yield Name(id, name, "KAG", 0, language_of(name), where)
-    yield Typed(id, kind, where)
+    yield SemanticType(id, kind, where)
     if above:
         yield Relation(id, "is_a", f"kag.{kind}:{above}", "KAG", "", where)
 
@@ -171,4 +171,4 @@ class EntityList:
                     yield Drop(where, "word of denial, no entity", number)
                     continue
                 yield Name(f"zh.{kind}:{name}", name, SOURCE, 1, language_of(name), where)
-                yield Typed(f"zh.{kind}:{name}", KINDS[kind], where)
+                yield SemanticType(f"zh.{kind}:{name}", KINDS[kind], where)

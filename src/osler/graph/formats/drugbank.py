@@ -7,9 +7,9 @@ from pathlib import Path
 
 from lxml import etree
 
-from osler.graph.items import Definition, Item, Mapping, Name, Relation, Typed
+from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.safe_xml import elements, root_tag, text_of
+from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
 from osler.sources.records import Drop
 from osler.text import language_of
 
@@ -28,13 +28,13 @@ class DrugBank:
 
     def read(self, path: Path) -> Iterator[Item]:
         with open_file(path) as file:
-            for drug in elements(file, path.name, ("{*}drug",)):
+            for drug in iterate_elements(file, path.name, ("{*}drug",)):
                 above = drug.getparent()
                 if above is not None and etree.QName(above).localname == "drugbank":
-                    yield from _drug(drug, f"{path.name}:{drug.sourceline}")
+                    yield from _drug_items(drug, f"{path.name}:{drug.sourceline}")
 
 
-def _drug(drug: etree._Element, where: str) -> Iterator[Item]:
+def _drug_items(drug: etree._Element, where: str) -> Iterator[Item]:
     primary = drug.find("{*}drugbank-id[@primary='true']")
     local, name = text_of(primary), text_of(drug.find("{*}name"))
     if not local or not name:
@@ -42,7 +42,7 @@ def _drug(drug: etree._Element, where: str) -> Iterator[Item]:
         return
     id = f"DRUGBANK:{local}"
     yield Name(id, name, "DRUGBANK", 0, language_of(name), where)
-    yield Typed(id, "Drug", where)
+    yield SemanticType(id, "Drug", where)
     for synonym in drug.iterfind("{*}synonyms/{*}synonym"):
         if text := text_of(synonym):
             yield Name(id, text, "DRUGBANK", 1, language_of(text), where)
@@ -52,15 +52,17 @@ def _drug(drug: etree._Element, where: str) -> Iterator[Item]:
             yield Definition(id, text, source, where)
     for cui in drug.iterfind("{*}external-identifiers/{*}external-identifier"):
         if text_of(cui.find("{*}resource")) == "PharmGKB":
-            yield Mapping(id, f"PharmGKB:{text_of(cui.find('{*}identifier'))}", "xref", where)
-    yield from _interactions(id, drug, where)
-    yield from _categories(id, drug, where)
+            yield ConceptMapping(
+                id, f"PharmGKB:{text_of(cui.find('{*}identifier'))}", "xref", where
+            )
+    yield from _interaction_items(id, drug, where)
+    yield from _category_items(id, drug, where)
     for role, called in _ROLES.items():
         for protein in drug.iterfind(f"{{*}}{role}/{{*}}{called}"):
-            yield from _protein(id, protein, called, where)
+            yield from _protein_items(id, protein, called, where)
 
 
-def _interactions(id: str, drug: etree._Element, where: str) -> Iterator[Item]:
+def _interaction_items(id: str, drug: etree._Element, where: str) -> Iterator[Item]:
     for other in drug.iterfind("{*}drug-interactions/{*}drug-interaction"):
         local, name = text_of(other.find("{*}drugbank-id")), text_of(other.find("{*}name"))
         if local and name:
@@ -69,7 +71,7 @@ def _interactions(id: str, drug: etree._Element, where: str) -> Iterator[Item]:
             yield Relation(id, "interacts_with", target, "DRUGBANK", note, where)
 
 
-def _categories(id: str, drug: etree._Element, where: str) -> Iterator[Item]:
+def _category_items(id: str, drug: etree._Element, where: str) -> Iterator[Item]:
     for category in drug.iterfind("{*}categories/{*}category"):
         name, ui = text_of(category.find("{*}category")), text_of(category.find("{*}mesh-id"))
         if name:
@@ -78,12 +80,12 @@ def _categories(id: str, drug: etree._Element, where: str) -> Iterator[Item]:
             yield Relation(id, "has_category", target, "DRUGBANK", "", where)
 
 
-def _protein(id: str, protein: etree._Element, role: str, where: str) -> Iterator[Item]:
+def _protein_items(id: str, protein: etree._Element, role: str, where: str) -> Iterator[Item]:
     local, name = text_of(protein.find("{*}id")), text_of(protein.find("{*}name"))
     if not (local and name):
         return
     target = f"DRUGBANK:{local}"
     yield Name(target, name, "DRUGBANK", 0, "en", where)
-    yield Typed(target, "Protein", where)
+    yield SemanticType(target, "Protein", where)
     actions = [text_of(action) for action in protein.iterfind("{*}actions/{*}action")]
     yield Relation(id, f"has_{role}", target, "DRUGBANK", ", ".join(actions), where)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from osler.graph.formats.base import table
-from osler.graph.items import Item, Mapping, Name, Relation
+from osler.graph.formats.base import read_table
+from osler.graph.items import ConceptMapping, Item, Name, Relation
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import plain_head
-from osler.sources.patients.codes import dotted
+from osler.sources.patients.codes import dotted_code
 from osler.sources.records import Drop
 
 _CMS = re.compile(rb"([0-9EV]\d{2,4}|\d{2,4}) {1,3}[^\s,|]")
@@ -39,19 +39,19 @@ class IcdTitles:
 
     def read(self, path: Path) -> Iterator[Item]:
         with open_file(path) as file:
-            lines = [_decoded(line) for line in file]  # some MiB
+            lines = [_decode_line(line) for line in file]  # some MiB
         if lines and lines[0].startswith('"dgns_cd"'):
-            yield from _codes(_cells(lines[1:], 2), path.name, "ICD9CM", shift=2)
+            yield from _code_items(_split_cells(lines[1:], 2), path.name, "ICD9CM", shift=2)
         elif "DESC_LONG" in path.name:
             procedures = "_SG" in path.name
-            titled = ((n, _split(line)) for n, line in enumerate(lines, 1) if line.strip())
+            titled = ((n, _split_code(line)) for n, line in enumerate(lines, 1) if line.strip())
             system = "ICD9CM.procedure" if procedures else "ICD9CM"
-            yield from _codes(titled, path.name, system)
+            yield from _code_items(titled, path.name, system)
         else:
-            yield from _codes(_cells(lines, 1), path.name, "ICD10CM")
+            yield from _code_items(_split_cells(lines, 1), path.name, "ICD10CM")
 
 
-def _decoded(line: bytes) -> str:
+def _decode_line(line: bytes) -> str:
     """CMS publishes in Windows' alphabet."""
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
@@ -59,18 +59,18 @@ def _decoded(line: bytes) -> str:
         return line.decode("cp1252", errors="replace").rstrip("\r\n")
 
 
-def _cells(lines: list[str], first: int) -> Iterator[tuple[int, list[str]]]:
+def _split_cells(lines: list[str], first: int) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(lines, first):
         if line.strip():
             yield number, next(csv.reader([line]), [])
 
 
-def _split(line: str) -> list[str]:
+def _split_code(line: str) -> list[str]:
     found = _TITLED.fullmatch(line.strip())
     return [found[1], found[2]] if found else [line]
 
 
-def _codes(
+def _code_items(
     rows: Iterator[tuple[int, list[str]]], file: str, system: str, *, shift: int = 0
 ) -> Iterator[Item]:
     """Names first, then the hierarchy of what there is."""
@@ -85,7 +85,7 @@ def _codes(
         if _BARE.fullmatch(bare) is None:
             yield Drop(where, "no code", number)
             continue
-        id = f"{system}:{dotted(bare, version, is_procedure=procedures)}"
+        id = f"{system}:{dotted_code(bare, version, is_procedure=procedures)}"
         known[bare] = id
         yield Name(id, cells[1], system.partition(".")[0], 0, "en", where)
         for short in filter(str.strip, cells[shift : shift + 1] if shift else []):
@@ -107,23 +107,23 @@ class Gem:
         return first.startswith((b"icd9cm,icd10cm,flags", b"icd10cm,icd9cm,flags"))
 
     def read(self, path: Path) -> Iterator[Item]:
-        for row in table(path, _GEM):
+        for row in read_table(path, _GEM):
             if isinstance(row, Drop):
                 yield row
                 continue
             one, other = (name for name in row.cells if name in _SYSTEMS)
-            ends = [_id(row.cells[name], name) for name in (one, other)]
+            ends = [_icd_curie(row.cells[name], name) for name in (one, other)]
             if row.cells["no_map"].strip() == "1":
                 yield Drop(row.where, "code without a counterpart")
             elif not all(ends):
                 yield Drop(row.where, "no id")
             elif row.cells["approximate"].strip() == "0":
-                yield Mapping(ends[0], ends[1], "gem", row.where)
+                yield ConceptMapping(ends[0], ends[1], "gem", row.where)
             else:
                 yield Relation(ends[0], "close_to", ends[1], "GEM", "approximate", row.where)
 
 
-def _id(code: str, system: str) -> str:
+def _icd_curie(code: str, system: str) -> str:
     name, version = _SYSTEMS[system]
     bare = code.strip().upper()
-    return f"{name}:{dotted(bare, version, is_procedure=False)}" if bare else ""
+    return f"{name}:{dotted_code(bare, version, is_procedure=False)}" if bare else ""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from lxml import etree
 
-from osler.graph.formats.base import table
-from osler.graph.items import Definition, Item, Name, Relation, Typed
+from osler.graph.formats.base import read_table
+from osler.graph.items import Definition, Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.safe_xml import elements, root_tag, text_of
+from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
 from osler.sources.records import Drop
 
 
@@ -25,12 +25,12 @@ class Mesh:
     def read(self, path: Path) -> Iterator[Item]:
         trees: dict[str, str] = {}
         with open_file(path) as file:
-            for record in elements(file, path.name, ("DescriptorRecord",)):
-                yield from _descriptor(record, path.name, trees)
-        yield from hierarchy(trees, path.name)
+            for record in iterate_elements(file, path.name, ("DescriptorRecord",)):
+                yield from _descriptor_items(record, path.name, trees)
+        yield from hierarchy_items(trees, path.name)
 
 
-def _descriptor(record: etree._Element, file: str, trees: dict[str, str]) -> Iterator[Item]:
+def _descriptor_items(record: etree._Element, file: str, trees: dict[str, str]) -> Iterator[Item]:
     ui, name = text_of(record.find("DescriptorUI")), text_of(record.find("DescriptorName/String"))
     where = f"{file}:{record.sourceline}"
     if not ui or not name:
@@ -47,7 +47,7 @@ def _descriptor(record: etree._Element, file: str, trees: dict[str, str]) -> Ite
             yield Definition(id, note, "MSH", where)
         if rank == 1:
             for kind in concept.iterfind("SemanticTypeList/SemanticType/SemanticTypeName"):
-                yield Typed(id, text_of(kind), where)
+                yield SemanticType(id, text_of(kind), where)
     for action in record.iterfind(
         "PharmacologicalActionList/PharmacologicalAction/DescriptorReferredTo/DescriptorUI"
     ):
@@ -58,7 +58,7 @@ def _descriptor(record: etree._Element, file: str, trees: dict[str, str]) -> Ite
         trees[text_of(number)] = id
 
 
-def hierarchy(trees: dict[str, str], file: str) -> Iterator[Item]:
+def hierarchy_items(trees: dict[str, str], file: str) -> Iterator[Item]:
     """A descriptor is narrower than the one whose tree number is its own less the last part."""
     for number, id in trees.items():
         parent = trees.get(number.rpartition(".")[0])
@@ -76,7 +76,7 @@ class MeshTable:
 
     def read(self, path: Path) -> Iterator[Item]:
         trees: dict[str, str] = {}
-        for row in table(path, ("mesh_id", "mesh_name"), delimiter="\t", quoted=False):
+        for row in read_table(path, ("mesh_id", "mesh_name"), delimiter="\t", quoted=False):
             if isinstance(row, Drop):
                 yield row
                 continue
@@ -87,4 +87,4 @@ class MeshTable:
             yield Name(f"MESH:{ui}", row.cells["mesh_name"], "MSH", 0, "en", row.where)
             if number := row.cells.get("mesh_tree_number", "").strip():
                 trees[number] = f"MESH:{ui}"
-        yield from hierarchy(trees, path.name)
+        yield from hierarchy_items(trees, path.name)

@@ -8,9 +8,9 @@ from pathlib import Path
 from lxml import etree
 
 from osler.graph import curies
-from osler.graph.items import Definition, Item, Mapping, Name, Relation, Typed
+from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.safe_xml import elements, root_tag, text_of
+from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
 from osler.sources.records import Drop
 from osler.text import language_of
 
@@ -41,27 +41,31 @@ class Owl:
     def read(self, path: Path) -> Iterator[Item]:
         labels: dict[str, str] = {}
         with open_file(path) as file:
-            for element in elements(file, path.name, (f"{_OWL}Class", f"{_OWL}ObjectProperty")):
+            for element in iterate_elements(
+                file, path.name, (f"{_OWL}Class", f"{_OWL}ObjectProperty")
+            ):
                 about = element.get(f"{_RDF}about")
                 if about is None:  # part of an expression
                     continue
                 if element.tag == f"{_OWL}ObjectProperty":
                     labels[about] = text_of(element.find(f"{_RDFS}label"))
                 else:
-                    yield from _class(element, about, labels, f"{path.name}:{element.sourceline}")
+                    yield from _class_items(
+                        element, about, labels, f"{path.name}:{element.sourceline}"
+                    )
 
 
-def _class(
+def _class_items(
     element: etree._Element, about: str, labels: dict[str, str], where: str
 ) -> Iterator[Item]:
-    id, name = curies.of(about), text_of(element.find(f"{_RDFS}label"))
+    id, name = curies.parse_curie(about), text_of(element.find(f"{_RDFS}label"))
     if text_of(element.find(f"{_OWL}deprecated")) == "true":
         yield Drop(f"{where}: {id}", "obsolete term")
         return
     if not id or not name:
         yield Drop(where, "no name" if id else "no id")
         return
-    vocabulary = curies.vocabulary(id)
+    vocabulary = curies.name_vocabulary(id)
     yield Name(id, name, vocabulary, 0, language_of(name), where)
     for tag, rank in _SYNONYMS.items():
         for synonym in element.iterfind(f"{_OIO}{tag}"):
@@ -70,16 +74,16 @@ def _class(
     if text := text_of(element.find(_DEFINITION)):
         yield Definition(id, text, vocabulary, where)
     if kind := text_of(element.find(f"{_OIO}hasOBONamespace")):
-        yield Typed(id, kind, where)
+        yield SemanticType(id, kind, where)
     for tag, source in (("hasDbXref", "xref"), ("hasAlternativeId", "alt_id")):
         for xref in element.iterfind(f"{_OIO}{tag}"):
-            if other := curies.of(text_of(xref)):
-                yield Mapping(id, other, source, where)
+            if other := curies.parse_curie(text_of(xref)):
+                yield ConceptMapping(id, other, source, where)
     for above in element.iterfind(f"{_RDFS}subClassOf"):
-        yield from _above(id, above, labels, vocabulary, where)
+        yield from _superclass_items(id, above, labels, vocabulary, where)
 
 
-def _above(
+def _superclass_items(
     id: str, above: etree._Element, labels: dict[str, str], vocabulary: str, where: str
 ) -> Iterator[Item]:
     predicate, target = "is_a", above.get(f"{_RDF}resource")
@@ -89,7 +93,7 @@ def _above(
         target = some.get(f"{_RDF}resource") if some is not None else None
         of_what = (of.get(f"{_RDF}resource") or "") if of is not None else ""
         predicate = (labels.get(of_what) or of_what.rsplit("/", 1)[-1]).replace(" ", "_")
-    other = curies.of(target or "")
+    other = curies.parse_curie(target or "")
     if not other or not predicate:
         yield Drop(f"{where}: {id}", "relation to no identifier")
     elif other == id:

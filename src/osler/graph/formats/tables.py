@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from osler.graph.curies import curie, of
-from osler.graph.formats.base import Row, table, text_lines
-from osler.graph.formats.chinese import stated
-from osler.graph.items import Item, Name, Relation, Typed
+from osler.graph.curies import make_curie, parse_curie
+from osler.graph.formats.base import TableRow, read_table, text_lines
+from osler.graph.formats.chinese import triple_items
+from osler.graph.items import Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import plain_head
 from osler.sources.records import Drop
 from osler.text import language_of, one_line
 
 
-def _header(head: bytes, *names: str) -> bool:
+def _has_header(head: bytes, *names: str) -> bool:
     """Whether the first line that is no comment begins with these columns."""
     lines = plain_head(head).decode(errors="replace").splitlines()
     first = next((line for line in lines if not line.startswith("#")), "")
@@ -38,19 +38,19 @@ class Hpoa:
     name = "hpoa"
 
     def matches(self, path: Path, head: bytes) -> bool:
-        return path.name.startswith("phenotype.hpoa") or _header(
+        return path.name.startswith("phenotype.hpoa") or _has_header(
             head, "database_id", "disease_name", "qualifier", "hpo_id"
         )
 
     def read(self, path: Path) -> Iterator[Item]:
         needed = ("database_id", "disease_name", "qualifier", "hpo_id", "aspect")
         named = ""
-        for row in table(path, needed, delimiter="\t", quoted=False):
+        for row in read_table(path, needed, delimiter="\t", quoted=False):
             if isinstance(row, Drop):
                 yield row
                 continue
             cells = row.cells
-            disease, phenotype = of(cells["database_id"]), of(cells["hpo_id"])
+            disease, phenotype = parse_curie(cells["database_id"]), parse_curie(cells["hpo_id"])
             kind = _ASPECTS.get(cells["aspect"].strip())
             if not (disease and phenotype):
                 yield Drop(row.where, "no id")
@@ -61,13 +61,13 @@ class Hpoa:
             if disease != named:  # rows of a disease stand together
                 named = disease
                 yield Name(disease, cells["disease_name"], "HPO", 0, "en", row.where)
-                yield Typed(disease, "Disease", row.where)
+                yield SemanticType(disease, "Disease", row.where)
             denied = cells["qualifier"].strip() == "NOT"
             predicate = f"not_{kind}" if denied else kind
-            yield Relation(disease, predicate, phenotype, "HPO", _annotation(cells), row.where)
+            yield Relation(disease, predicate, phenotype, "HPO", _annotation_note(cells), row.where)
 
 
-def _annotation(cells: dict[str, str]) -> str:
+def _annotation_note(cells: dict[str, str]) -> str:
     parts = (f"{key} {cells[key]}" for key in ("frequency", "onset", "sex") if cells.get(key))
     return "; ".join((*parts, cells.get("reference", ""))).strip("; ")
 
@@ -76,22 +76,22 @@ class GenesToPhenotype:
     name = "genes-to-phenotype"
 
     def matches(self, path: Path, head: bytes) -> bool:
-        return _header(head, "ncbi_gene_id", "gene_symbol", "hpo_id")
+        return _has_header(head, "ncbi_gene_id", "gene_symbol", "hpo_id")
 
     def read(self, path: Path) -> Iterator[Item]:
         needed = ("ncbi_gene_id", "gene_symbol", "hpo_id", "disease_id")
         named = ""
-        for row in table(path, needed, delimiter="\t", quoted=False):
+        for row in read_table(path, needed, delimiter="\t", quoted=False):
             if isinstance(row, Drop):
                 yield row
                 continue
-            gene, cells = curie("NCBIGene", row.cells["ncbi_gene_id"]), row.cells
+            gene, cells = make_curie("NCBIGene", row.cells["ncbi_gene_id"]), row.cells
             if gene != named:
                 named = gene
                 yield Name(gene, cells["gene_symbol"], "NCBIGene", 0, "en", row.where)
-                yield Typed(gene, "Gene", row.where)
+                yield SemanticType(gene, "Gene", row.where)
             seen = "; ".join(cells.get(key, "") for key in ("frequency", "disease_id")).strip("; -")
-            phenotype = of(cells["hpo_id"])
+            phenotype = parse_curie(cells["hpo_id"])
             yield Relation(gene, "associated_with", phenotype, "HPO", seen, row.where)
 
 
@@ -133,22 +133,22 @@ _METAEDGES = {
 
 def _hetionet_id(text: str) -> str:
     kind, apart, local = text.partition("::")
-    return curie(_PREFIXES.get(kind, kind.replace(" ", "")), local) if apart and local else ""
+    return make_curie(_PREFIXES.get(kind, kind.replace(" ", "")), local) if apart and local else ""
 
 
 class HetionetNodes:
     name = "hetionet-nodes"
 
     def matches(self, path: Path, head: bytes) -> bool:
-        return _header(head, "id", "name", "kind") and b"::" in head
+        return _has_header(head, "id", "name", "kind") and b"::" in head
 
     def read(self, path: Path) -> Iterator[Item]:
-        for row in table(path, ("id", "name", "kind"), delimiter="\t", quoted=False):
+        for row in read_table(path, ("id", "name", "kind"), delimiter="\t", quoted=False):
             if isinstance(row, Drop):
                 yield row
             elif id := _hetionet_id(row.cells["id"]):
                 yield Name(id, row.cells["name"], "Hetionet", 0, "en", row.where)
-                yield Typed(id, row.cells["kind"], row.where)
+                yield SemanticType(id, row.cells["kind"], row.where)
             else:
                 yield Drop(row.where, "no id")
 
@@ -157,10 +157,10 @@ class HetionetEdges:
     name = "hetionet-edges"
 
     def matches(self, path: Path, head: bytes) -> bool:
-        return _header(head, "source", "metaedge", "target")
+        return _has_header(head, "source", "metaedge", "target")
 
     def read(self, path: Path) -> Iterator[Item]:
-        for row in table(path, ("source", "metaedge", "target"), delimiter="\t", quoted=False):
+        for row in read_table(path, ("source", "metaedge", "target"), delimiter="\t", quoted=False):
             if isinstance(row, Drop):
                 yield row
                 continue
@@ -185,7 +185,7 @@ class PrimeKg:
     def read(self, path: Path) -> Iterator[Item]:
         ends = [f"{end}_{part}" for end in "xy" for part in ("id", "type", "name", "source")]
         seen: set[str] = set()
-        for row in table(path, ("display_relation", *ends)):
+        for row in read_table(path, ("display_relation", *ends)):
             if isinstance(row, Drop):
                 yield row
                 continue
@@ -194,7 +194,7 @@ class PrimeKg:
                 if id not in seen:
                     seen.add(id)
                     yield Name(id, row.cells[f"{end}_name"], "PrimeKG", 0, "en", row.where)
-                    yield Typed(id, row.cells[f"{end}_type"], row.where)
+                    yield SemanticType(id, row.cells[f"{end}_type"], row.where)
             predicate = one_line(row.cells["display_relation"]).replace(" ", "_")
             note = f"PMID:{row.cells['PMID']}" if row.cells.get("PMID") else ""
             if predicate:
@@ -203,24 +203,24 @@ class PrimeKg:
                 yield Drop(row.where, "no predicate")
 
 
-def _primekg_id(row: Row, end: str) -> str:
-    return curie(row.cells[f"{end}_source"], row.cells[f"{end}_id"])
+def _primekg_id(row: TableRow, end: str) -> str:
+    return make_curie(row.cells[f"{end}_source"], row.cells[f"{end}_id"])
 
 
 class DrugBankVocabulary:
     name = "drugbank-vocabulary"
 
     def matches(self, path: Path, head: bytes) -> bool:
-        return _header(head, "DrugBank ID")
+        return _has_header(head, "DrugBank ID")
 
     def read(self, path: Path) -> Iterator[Item]:
-        for row in table(path, ("DrugBank ID", "Common name", "Synonyms")):
+        for row in read_table(path, ("DrugBank ID", "Common name", "Synonyms")):
             if isinstance(row, Drop):
                 yield row
                 continue
-            id = curie("DRUGBANK", row.cells["DrugBank ID"])
+            id = make_curie("DRUGBANK", row.cells["DrugBank ID"])
             yield Name(id, row.cells["Common name"], "DRUGBANK", 0, "en", row.where)
-            yield Typed(id, "Drug", row.where)
+            yield SemanticType(id, "Drug", row.where)
             for synonym in filter(str.strip, row.cells["Synonyms"].split("|")):
                 yield Name(id, synonym, "DRUGBANK", 1, language_of(synonym), row.where)
 
@@ -241,26 +241,26 @@ class Triples:
     name = "triples"
 
     def matches(self, path: Path, head: bytes) -> bool:
-        return any(_header(head, *names) for names in _TRIPLES) or _bare(head)
+        return any(_has_header(head, *names) for names in _TRIPLES) or _is_bare_triples(head)
 
     def read(self, path: Path) -> Iterator[Item]:
         with open_file(path) as file:
             head = file.peek(4096)
-        names = next((names for names in _TRIPLES if _header(head, *names)), None)
+        names = next((names for names in _TRIPLES if _has_header(head, *names)), None)
         if names is None:
             yield from _bare_triples(path)
             return
         tabs = b"\t" in plain_head(head).split(b"\n", 1)[0]
-        for row in table(path, names, delimiter="\t" if tabs else ","):
+        for row in read_table(path, names, delimiter="\t" if tabs else ","):
             if isinstance(row, Drop):
                 yield row
                 continue
             one, predicate, other = (one_line(row.cells[name]) for name in names)
             note = row.cells.get("properties", "")
-            yield from stated(one, predicate, other, path.stem, note, row.where)
+            yield from triple_items(one, predicate, other, path.stem, note, row.where)
 
 
-def _bare(head: bytes) -> bool:
+def _is_bare_triples(head: bytes) -> bool:
     lines = [line for line in plain_head(head).split(b"\n")[:-1][:20] if line.strip()]
     return bool(lines) and all(line.count(b"\t") == 2 for line in lines) and b"\0" not in head
 
@@ -277,4 +277,4 @@ def _bare_triples(path: Path) -> Iterator[Item]:
                 yield Drop(where, "wrong number of columns", number)
                 continue
             one, predicate, other = map(one_line, cells)
-            yield from stated(one, predicate, other, path.stem, "", where)
+            yield from triple_items(one, predicate, other, path.stem, "", where)

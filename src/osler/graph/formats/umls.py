@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from osler.errors import MalformedSource
-from osler.graph.curies import curie
-from osler.graph.items import Definition, Item, Mapping, Name, Relation, Typed
+from osler.graph.curies import make_curie
+from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
 
 # The same law of the same tables; two copies could come apart.
@@ -40,25 +40,25 @@ class Umls:
             )
         foreign = _foreign_vocabularies(path)
 
-        def definition(row: Cells, where: str) -> Iterator[Item]:
+        def read_definition(row: Cells, where: str) -> Iterator[Item]:
             if row[4] in foreign:
                 yield Drop(where, "language other than English and Chinese")
             elif row[6] != "N":
                 yield Drop(where, "suppressed")
             else:
-                yield Definition(_id(row[0]), row[5], row[4], where)
+                yield Definition(_umls_curie(row[0]), row[5], row[4], where)
 
-        yield from _table(path, "MRCONSO.RRF", 18, _names)
-        yield from _table(path, "MRDEF.RRF", 8, definition)
-        yield from _table(path, "MRSTY.RRF", 6, _types)
-        yield from _table(path, "MRREL.RRF", 16, _relations)
+        yield from _read_rrf_table(path, "MRCONSO.RRF", 18, _name_items)
+        yield from _read_rrf_table(path, "MRDEF.RRF", 8, read_definition)
+        yield from _read_rrf_table(path, "MRSTY.RRF", 6, _type_items)
+        yield from _read_rrf_table(path, "MRREL.RRF", 16, _relation_items)
 
 
-def _id(cui: str) -> str:
+def _umls_curie(cui: str) -> str:
     return f"UMLS:{cui}"
 
 
-def _table(folder: Path, table: str, width: int, read: Reader) -> Iterator[Item]:
+def _read_rrf_table(folder: Path, table: str, width: int, read: Reader) -> Iterator[Item]:
     path = table_in(folder, table)
     if path is None:
         return
@@ -77,7 +77,7 @@ def _table(folder: Path, table: str, width: int, read: Reader) -> Iterator[Item]
                 yield Drop(where, "wrong number of columns", number)
 
 
-def _names(row: Cells, where: str) -> Iterator[Item]:
+def _name_items(row: Cells, where: str) -> Iterator[Item]:
     if row[1] not in _LANGUAGES:
         yield Drop(where, "language other than English and Chinese")
     elif row[16] != "N":
@@ -85,16 +85,16 @@ def _names(row: Cells, where: str) -> Iterator[Item]:
     else:
         preferred = (row[2], row[4], row[6]) == ("P", "PF", "Y")
         rank = _LANGUAGES[row[1]] + (not preferred)
-        yield Name(_id(row[0]), row[14], row[11], rank, _TAGS[row[1]], where)
+        yield Name(_umls_curie(row[0]), row[14], row[11], rank, _TAGS[row[1]], where)
         if row[11] in _CODED:
-            yield Mapping(_id(row[0]), curie(row[11], row[13]), row[11], where)
+            yield ConceptMapping(_umls_curie(row[0]), make_curie(row[11], row[13]), row[11], where)
 
 
-def _types(row: Cells, where: str) -> Iterator[Item]:
-    yield Typed(_id(row[0]), row[3], where)
+def _type_items(row: Cells, where: str) -> Iterator[Item]:
+    yield SemanticType(_umls_curie(row[0]), row[3], where)
 
 
-def _relations(row: Cells, where: str) -> Iterator[Item]:
+def _relation_items(row: Cells, where: str) -> Iterator[Item]:
     """MRREL says how the second concept stands to the first: (STR2, RELA, STR1)."""
     relation = row[7] or _REL.get(row[3], "")
     if row[14] != "N":
@@ -104,4 +104,4 @@ def _relations(row: Cells, where: str) -> Iterator[Item]:
     elif row[0] == row[4]:
         yield Drop(where, "relation to itself")
     else:
-        yield Relation(_id(row[4]), relation, _id(row[0]), row[10], "", where)
+        yield Relation(_umls_curie(row[4]), relation, _umls_curie(row[0]), row[10], "", where)

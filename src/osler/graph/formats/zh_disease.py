@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.graph.formats.base import text_lines
-from osler.graph.items import Definition, Item, Name, Relation, Typed
+from osler.graph.items import Definition, Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import plain_head
 from osler.sources.records import Drop
@@ -48,43 +48,43 @@ class ZhDisease:
                     yield line
                     continue
                 number, text = line
-                yield from _record(text, f"{path.name}:{number}")
+                yield from _record_items(text, f"{path.name}:{number}")
 
 
-def _record(text: str, where: str) -> Iterator[Item]:
+def _record_items(text: str, where: str) -> Iterator[Item]:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
         yield Drop(where, "not JSON")
         return
-    name = _text(record.get("name")) if isinstance(record, dict) else ""
+    name = _as_text(record.get("name")) if isinstance(record, dict) else ""
     if not name:
         yield Drop(where, "no name")
         return
     disease = f"zh.disease:{name}"
-    yield from _entity("disease", name, where, rank=0)
-    if definition := _text(record.get("desc")):
+    yield from _entity_items("disease", name, where, rank=0)
+    if definition := _as_text(record.get("desc")):
         yield Definition(disease, definition, SOURCE, where)
     for key, (predicate, kind) in _LISTS.items():
-        for other in _texts(record.get(key)):
+        for other in _as_texts(record.get(key)):
             if (kind, other) == ("disease", name):
                 yield Drop(where, "relation to itself")
                 continue
-            yield from _entity(kind, other, where)
+            yield from _entity_items(kind, other, where)
             yield Relation(disease, predicate, f"zh.{kind}:{other}", SOURCE, "", where)
-    yield from _departments(disease, _texts(record.get("cure_department")), where)
-    yield from _producers(_texts(record.get("drug_detail")), where)
+    yield from _department_items(disease, _as_texts(record.get("cure_department")), where)
+    yield from _producer_items(_as_texts(record.get("drug_detail")), where)
 
 
-def _entity(kind: str, name: str, where: str, rank: int = 1) -> Iterator[Item]:
+def _entity_items(kind: str, name: str, where: str, rank: int = 1) -> Iterator[Item]:
     yield Name(f"zh.{kind}:{name}", name, SOURCE, rank, language_of(name), where)
-    yield Typed(f"zh.{kind}:{name}", KINDS[kind], where)
+    yield SemanticType(f"zh.{kind}:{name}", KINDS[kind], where)
 
 
-def _departments(disease: str, names: list[str], where: str) -> Iterator[Item]:
+def _department_items(disease: str, names: list[str], where: str) -> Iterator[Item]:
     """The list goes from the large department to the small; the disease belongs to the last."""
     for name in names:
-        yield from _entity("department", name, where)
+        yield from _entity_items("department", name, where)
     for large, small in pairwise(names):
         if large != small:
             one, other = f"zh.department:{small}", f"zh.department:{large}"
@@ -93,7 +93,7 @@ def _departments(disease: str, names: list[str], where: str) -> Iterator[Item]:
         yield Relation(disease, "所属科室", f"zh.department:{names[-1]}", SOURCE, "", where)
 
 
-def _producers(details: list[str], where: str) -> Iterator[Item]:
+def _producer_items(details: list[str], where: str) -> Iterator[Item]:
     """ "桂林南药布洛芬(布洛芬片)": a product on sale, and the drug that it is."""
     for detail in details:
         product, bracket, rest = detail.replace("（", "(").rpartition("(")
@@ -101,16 +101,16 @@ def _producers(details: list[str], where: str) -> Iterator[Item]:
         if not (bracket and product.strip() and drug):
             yield Drop(where, "drug without its producer")
             continue
-        yield from _entity("producer", product.strip(), where)
-        yield from _entity("drug", drug, where)
+        yield from _entity_items("producer", product.strip(), where)
+        yield from _entity_items("drug", drug, where)
         one, other = f"zh.producer:{product.strip()}", f"zh.drug:{drug}"
         yield Relation(one, "生产药品", other, SOURCE, "", where)
 
 
-def _text(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return one_line(value) if isinstance(value, str) else ""
 
 
-def _texts(value: Any) -> list[str]:
+def _as_texts(value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
-    return list(dict.fromkeys(text for item in values if (text := _text(item))))
+    return list(dict.fromkeys(text for item in values if (text := _as_text(item))))

@@ -19,8 +19,8 @@ from osler.kb.encoders.minilm import (
     int8_graph,
     read_safetensors,
 )
-from osler.llm.core.cache import derived
-from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate
+from osler.llm.core.cache import derive_file
+from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
 from osler.types import Language
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ _CHECK = (
 )
 
 
-class MiniLM:
+class MiniLMEncoder:
     """all-MiniLM-L6-v2 on the CPU, 8-bit: an `Encoder` for English.
 
     A text is read by itself, up to 256 tokens, so its vector does not depend on what is
@@ -95,21 +95,21 @@ class MiniLM:
         `ModelMissing` when the weights are not there, and `ModelError` when the 8-bit
         graph does not agree with the float32 one on this machine.
         """
-        tokenizer = locate(MINILM_TOKENIZER, cache=cache)
+        tokenizer = locate_weights(MINILM_TOKENIZER, cache=cache)
 
-        def make(draft: Path) -> None:
-            build(locate(MINILM, cache=cache), tokenizer, draft)
+        def make_graph(draft: Path) -> None:
+            build_graph(locate_weights(MINILM, cache=cache), tokenizer, draft)
 
-        graph = derived(_GRAPH_NAME, make, cache=cache)
-        self._session = _session(graph, threads or max(1, (os.cpu_count() or 2) - 1))
+        graph = derive_file(_GRAPH_NAME, make_graph, cache=cache)
+        self._session = _open_session(graph, threads or max(1, (os.cpu_count() or 2) - 1))
         self._tokenizer = _WordPieces(tokenizer)
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """The model treats queries and passages alike."""
-        return _encode(self._session, self._tokenizer, texts)
+        return _encode_texts(self._session, self._tokenizer, texts)
 
 
-def build(weights: Path, tokenizer: Path, target: Path) -> None:
+def build_graph(weights: Path, tokenizer: Path, target: Path) -> None:
     """Writes the 8-bit graph to `target` if it agrees with the float32 one on ten texts.
 
     Raises `ModelError` when it does not.
@@ -117,8 +117,8 @@ def build(weights: Path, tokenizer: Path, target: Path) -> None:
     tensors = read_safetensors(weights)
     small = int8_graph(tensors)
     words = _WordPieces(tokenizer)
-    exact = _encode(_session(float32_graph(tensors), 1), words, _CHECK)
-    rounded = _encode(_session(small, 1), words, _CHECK)
+    exact = _encode_texts(_open_session(float32_graph(tensors), 1), words, _CHECK)
+    rounded = _encode_texts(_open_session(small, 1), words, _CHECK)
     worst = float((exact * rounded).sum(axis=1).min())
     if not worst >= _LEAST_COSINE:
         raise ModelError(
@@ -129,7 +129,7 @@ def build(weights: Path, tokenizer: Path, target: Path) -> None:
     target.write_bytes(small)
 
 
-def _session(graph: Path | bytes, threads: int) -> Any:
+def _open_session(graph: Path | bytes, threads: int) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -154,16 +154,16 @@ class _WordPieces:
         vocabulary = definition["model"]["vocab"]
         self._first, self._last = vocabulary["[CLS]"], vocabulary["[SEP]"]
 
-    def ids(self, text: str) -> list[int]:
+    def token_ids(self, text: str) -> list[int]:
         pieces = list(self._pieces.encode(text, True))[: MAX_TOKENS - 2]
         return [self._first, *pieces, self._last]
 
 
-def _encode(session: Any, words: _WordPieces, texts: Sequence[str]) -> Vectors:
+def _encode_texts(session: Any, words: _WordPieces, texts: Sequence[str]) -> Vectors:
     import numpy as np
 
     vectors = np.empty((len(texts), DIMENSION), np.float32)
     for row, text in enumerate(texts):
-        ids = np.array([words.ids(text)], np.int64)
+        ids = np.array([words.token_ids(text)], np.int64)
         (vectors[row],) = session.run(None, {"ids": ids})[0]
     return vectors

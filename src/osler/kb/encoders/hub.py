@@ -17,11 +17,11 @@ from osler.llm.transformers.hub import (
     Device,
     Dtype,
     Weights,
-    fingerprint,
-    libraries,
-    named,
+    load_libraries,
     open_model,
     open_tokenizer,
+    weights_fingerprint,
+    weights_name,
 )
 from osler.types import Language
 
@@ -33,7 +33,7 @@ _BATCH = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class EncoderSide:
     """How one kind of text is read."""
 
     weights: Weights
@@ -49,8 +49,8 @@ class HubEncoder:
 
     def __init__(
         self,
-        query: Side,
-        passage: Side,
+        query: EncoderSide,
+        passage: EncoderSide,
         *,
         pooling: Pooling,
         languages: frozenset[Language],
@@ -60,14 +60,14 @@ class HubEncoder:
     ) -> None:
         """Loads the weights. Raises as `osler.llm.transformers.hub.load_pair`."""
         same = query.weights == passage.weights
-        asked = _Loaded(query.weights, dtype, device)
-        read = asked if same else _Loaded(passage.weights, dtype, device)
+        asked = _LoadedEncoder(query.weights, dtype, device)
+        read = asked if same else _LoadedEncoder(passage.weights, dtype, device)
         if asked.dimension != read.dimension:
             raise ModelError(
-                f"{named(query.weights)} gives {asked.dimension} numbers and"
-                f" {named(passage.weights)} {read.dimension}: they are no pair"
+                f"{weights_name(query.weights)} gives {asked.dimension} numbers and"
+                f" {weights_name(passage.weights)} {read.dimension}: they are no pair"
             )
-        self._sides: dict[Kind, tuple[Side, _Loaded]] = {
+        self._sides: dict[Kind, tuple[EncoderSide, _LoadedEncoder]] = {
             "query": (query, asked),
             "passage": (passage, read),
         }
@@ -75,7 +75,7 @@ class HubEncoder:
         self._batch = batch
         self.languages = languages
         self.dimension = asked.dimension
-        self.identity = _identity(query, passage, pooling, dtype)
+        self.identity = _identity_of(query, passage, pooling, dtype)
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         import numpy as np
@@ -86,7 +86,7 @@ class HubEncoder:
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         for at in range(0, len(order), self._batch):
             rows = order[at : at + self._batch]
-            vectors[rows] = model.pooled([texts[i] for i in rows], side, self._pooling)
+            vectors[rows] = model.encode_pooled([texts[i] for i in rows], side, self._pooling)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(vectors).all() or not (norms > 0).all():
             raise ModelError(f"{self.identity}: a vector is zero or not finite")
@@ -94,7 +94,7 @@ class HubEncoder:
         return unit
 
 
-class _Loaded:
+class _LoadedEncoder:
     """One model and its tokenizer, to be used from any thread."""
 
     def __init__(self, weights: Weights, dtype: Dtype, device: Device) -> None:
@@ -104,11 +104,11 @@ class _Loaded:
         self._tokenising = threading.Lock()
         self.dimension = int(self._model.config.hidden_size)
 
-    def pooled(self, texts: Sequence[str], side: Side, pooling: Pooling) -> Any:
-        torch, _ = libraries()
+    def encode_pooled(self, texts: Sequence[str], side: EncoderSide, pooling: Pooling) -> Any:
+        torch, _ = load_libraries()
         with self._tokenising:
             inputs = self._tokenizer(
-                *_columns(texts, side),
+                *_text_columns(texts, side),
                 padding=True,
                 truncation=True,
                 max_length=side.longest,
@@ -121,36 +121,36 @@ class _Loaded:
         return _POOLS[pooling](states.float(), inputs["attention_mask"]).cpu().numpy()
 
 
-def _columns(texts: Sequence[str], side: Side) -> tuple[list[str], ...]:
+def _text_columns(texts: Sequence[str], side: EncoderSide) -> tuple[list[str], ...]:
     if not side.titled:
         return ([side.prefix + text for text in texts],)
     parts = [text.partition("\n") if "\n" in text else ("", "", text) for text in texts]
     return [side.prefix + title for title, _, _ in parts], [rest for _, _, rest in parts]
 
 
-def _first(states: Any, mask: Any) -> Any:
+def _pool_first(states: Any, mask: Any) -> Any:
     return states[:, 0]
 
 
-def _mean(states: Any, mask: Any) -> Any:
+def _pool_mean(states: Any, mask: Any) -> Any:
     seen = mask[..., None].to(states.dtype)
     return (states * seen).sum(1) / seen.sum(1).clamp(min=1)
 
 
-def _last(states: Any, mask: Any) -> Any:
-    torch, _ = libraries()
+def _pool_last(states: Any, mask: Any) -> Any:
+    torch, _ = load_libraries()
     rows = torch.arange(len(states), device=states.device)
     return states[rows, mask.sum(1) - 1]
 
 
-_POOLS = {"cls": _first, "mean": _mean, "last": _last}
+_POOLS = {"cls": _pool_first, "mean": _pool_mean, "last": _pool_last}
 
 
-def _identity(query: Side, passage: Side, pooling: Pooling, dtype: Dtype) -> str:
+def _identity_of(query: EncoderSide, passage: EncoderSide, pooling: Pooling, dtype: Dtype) -> str:
     """Of all that the vectors depend on."""
     sides = [query] if query == passage else [query, passage]
     told = "|".join(
-        f"{named(s.weights).split('@')[0]}@{fingerprint(s.weights)}:{s.longest}"
+        f"{weights_name(s.weights).split('@')[0]}@{weights_fingerprint(s.weights)}:{s.longest}"
         + (":titled" if s.titled else "")
         + (f":{s.prefix!r}" if s.prefix else "")
         for s in sides

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from osler.kb.encoders.hub import HubEncoder, Side
+from osler.kb.encoders.hub import EncoderSide, HubEncoder
 from osler.llm.transformers.hub import Weights
 
 QUERY = "ncbi/MedCPT-Query-Encoder"
@@ -17,14 +17,14 @@ DIMENSION = 768
 LONGEST_QUERY, LONGEST_ARTICLE, LONGEST_PAIR = 64, 512, 512
 
 
-def medcpt(query: Weights, article: Weights, **more: Any) -> HubEncoder:
+def medcpt_encoder(query: Weights, article: Weights, **more: Any) -> HubEncoder:
     """The two encoders as one: the first token's vector; an article is title and abstract.
 
     `more` is as for `HubEncoder` (dtype, device, batch).
     """
     return HubEncoder(
-        Side(query, LONGEST_QUERY),
-        Side(article, LONGEST_ARTICLE, titled=True),
+        EncoderSide(query, LONGEST_QUERY),
+        EncoderSide(article, LONGEST_ARTICLE, titled=True),
         pooling="cls",
         languages=frozenset({"en"}),
         **more,

@@ -57,22 +57,22 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
 
 def float32_graph(tensors: Tensors) -> bytes:
     """The reference, as a serialised ONNX model."""
-    return _write(_Float32(), tensors)
+    return _write_graph(_Float32Graph(), tensors)
 
 
 def int8_graph(tensors: Tensors) -> bytes:
     """The one in use, a quarter of the size; equal tensors give equal bytes."""
-    return _write(_Int8(), tensors)
+    return _write_graph(_Int8Graph(), tensors)
 
 
-class _Float32:
+class _Float32Graph:
     """Collects the nodes and constants of a graph; the three heavy steps in float32."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
-    def constant(self, values: Tensor) -> str:
+    def add_constant(self, values: Tensor) -> str:
         import numpy as np
         from onnx import numpy_helper
 
@@ -80,10 +80,10 @@ class _Float32:
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
 
-    def op(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        return self.ops(kind, *inputs, outputs=1, domain=domain, **attributes)[0]
+    def add_op(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        return self.add_ops(kind, *inputs, outputs=1, domain=domain, **attributes)[0]
 
-    def ops(
+    def add_ops(
         self, kind: str, *inputs: str, outputs: int, domain: str = "", **attributes: Any
     ) -> list[str]:
         from onnx import helper
@@ -92,34 +92,36 @@ class _Float32:
         self.nodes.append(helper.make_node(kind, inputs, names, domain=domain, **attributes))
         return names
 
-    def rows(self, table: Tensor, ids: str) -> str:
-        return self.op("Gather", self.constant(table), ids)
+    def gather_rows(self, table: Tensor, ids: str) -> str:
+        return self.add_op("Gather", self.add_constant(table), ids)
 
-    def product(self, x: str, weight: Tensor) -> str:
-        return self.op("MatMul", x, self.constant(weight))
+    def multiply_matrix(self, x: str, weight: Tensor) -> str:
+        return self.add_op("MatMul", x, self.add_constant(weight))
 
-    def attention(self, x: str, weight: Tensor, bias: Tensor) -> str:
+    def fused_attention(self, x: str, weight: Tensor, bias: Tensor) -> str:
         """Softmax(QKᵀ/√d)V for all heads; `weight` is that of Q, K and V side by side."""
-        return self.op(
+        return self.add_op(
             "Attention",
-            *(x, self.constant(weight), self.constant(bias)),
+            *(x, self.add_constant(weight), self.add_constant(bias)),
             domain=_FUSED,
             num_heads=HEADS,
         )
 
 
-class _Int8(_Float32):
+class _Int8Graph(_Float32Graph):
     """The heavy steps with 8-bit integers; activations are scaled as they come."""
 
-    def rows(self, table: Tensor, ids: str) -> str:
+    def gather_rows(self, table: Tensor, ids: str) -> str:
         from onnx import TensorProto
 
-        values, scales = _quantised(table.T, levels=127)
-        row = self.op("Cast", self.op("Gather", self.constant(values.T), ids), to=TensorProto.FLOAT)
-        scale = self.op("Gather", self.constant(scales[:, None]), ids)
-        return self.op("Mul", row, scale)
+        values, scales = _quantise_columns(table.T, levels=127)
+        row = self.add_op(
+            "Cast", self.add_op("Gather", self.add_constant(values.T), ids), to=TensorProto.FLOAT
+        )
+        scale = self.add_op("Gather", self.add_constant(scales[:, None]), ids)
+        return self.add_op("Mul", row, scale)
 
-    def product(self, x: str, weight: Tensor) -> str:
+    def multiply_matrix(self, x: str, weight: Tensor) -> str:
         """Each token is first divided by its largest value, so that it has a scale of its own.
 
         A few tokens are far larger than the rest, and one scale for all would drown these:
@@ -127,28 +129,35 @@ class _Int8(_Float32):
         """
         import numpy as np
 
-        values, scales = _quantised(weight, levels=63)
-        largest = self.op("ReduceMax", self.op("Abs", x), axes=[-1], keepdims=1)
-        unit = self.op("Max", largest, self.constant(np.array(1e-6, np.float32)))
-        product = self.op(
+        values, scales = _quantise_columns(weight, levels=63)
+        largest = self.add_op("ReduceMax", self.add_op("Abs", x), axes=[-1], keepdims=1)
+        unit = self.add_op("Max", largest, self.add_constant(np.array(1e-6, np.float32)))
+        product = self.add_op(
             "DynamicQuantizeMatMul",
-            *(self.op("Div", x, unit), self.constant(values), self.constant(scales)),
+            *(self.add_op("Div", x, unit), self.add_constant(values), self.add_constant(scales)),
             domain=_FUSED,
         )
-        return self.op("Mul", product, unit)
+        return self.add_op("Mul", product, unit)
 
-    def attention(self, x: str, weight: Tensor, bias: Tensor) -> str:
+    def fused_attention(self, x: str, weight: Tensor, bias: Tensor) -> str:
         import numpy as np
 
-        values, scales = _quantised(weight, levels=63)
-        x8, scale, zero = self.ops("DynamicQuantizeLinear", x, outputs=3)
-        weights = (self.constant(values), self.constant(bias), scale, self.constant(scales))
-        zeros = (zero, self.constant(np.zeros(len(scales), np.int8)))
+        values, scales = _quantise_columns(weight, levels=63)
+        x8, scale, zero = self.add_ops("DynamicQuantizeLinear", x, outputs=3)
+        weights = (
+            self.add_constant(values),
+            self.add_constant(bias),
+            scale,
+            self.add_constant(scales),
+        )
+        zeros = (zero, self.add_constant(np.zeros(len(scales), np.int8)))
         no_mask = ""
-        return self.op("QAttention", x8, *weights, no_mask, *zeros, domain=_FUSED, num_heads=HEADS)
+        return self.add_op(
+            "QAttention", x8, *weights, no_mask, *zeros, domain=_FUSED, num_heads=HEADS
+        )
 
 
-def _quantised(weight: Tensor, *, levels: int) -> tuple[Tensor, Tensor]:
+def _quantise_columns(weight: Tensor, *, levels: int) -> tuple[Tensor, Tensor]:
     """Integers from -levels to levels, and a scale for each column."""
     import numpy as np
 
@@ -156,14 +165,14 @@ def _quantised(weight: Tensor, *, levels: int) -> tuple[Tensor, Tensor]:
     return np.rint(weight / scales).astype(np.int8), scales
 
 
-def _write(graph: _Float32, tensors: Tensors) -> bytes:
+def _write_graph(graph: _Float32Graph, tensors: Tensors) -> bytes:
     from onnx import TensorProto, helper
 
-    x = _embed(graph, tensors, "ids")
+    x = _embed_tokens(graph, tensors, "ids")
     for number in range(LAYERS):
-        x = _layer(graph, tensors, f"encoder.layer.{number}.", x)
-    mean = graph.op("ReduceMean", x, axes=[1], keepdims=0)
-    graph.op("LpNormalization", mean, axis=-1, p=2)
+        x = _encoder_layer(graph, tensors, f"encoder.layer.{number}.", x)
+    mean = graph.add_op("ReduceMean", x, axes=[1], keepdims=0)
+    graph.add_op("LpNormalization", mean, axis=-1, p=2)
     (vector,) = graph.nodes[-1].output
     model = helper.make_model(
         helper.make_graph(
@@ -180,47 +189,49 @@ def _write(graph: _Float32, tensors: Tensors) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def _embed(graph: _Float32, tensors: Tensors, ids: str) -> str:
+def _embed_tokens(graph: _Float32Graph, tensors: Tensors, ids: str) -> str:
     """Word + position + segment (always the first), normalised."""
     import numpy as np
 
-    words = graph.rows(tensors["embeddings.word_embeddings.weight"], ids)
+    words = graph.gather_rows(tensors["embeddings.word_embeddings.weight"], ids)
     segment = tensors["embeddings.token_type_embeddings.weight"][0]
     positions = tensors["embeddings.position_embeddings.weight"][:MAX_TOKENS] + segment
-    start = graph.constant(np.array([0], np.int64))
-    length = graph.op("Shape", ids, start=1, end=2)
-    placed = graph.op("Slice", graph.constant(positions), start, length, start)
-    norm = _norm(graph, tensors, "embeddings.LayerNorm")
-    return graph.op(
-        "LayerNormalization", graph.op("Add", words, placed), *norm, axis=-1, epsilon=_EPSILON
+    start = graph.add_constant(np.array([0], np.int64))
+    length = graph.add_op("Shape", ids, start=1, end=2)
+    placed = graph.add_op("Slice", graph.add_constant(positions), start, length, start)
+    norm = _norm_parameters(graph, tensors, "embeddings.LayerNorm")
+    return graph.add_op(
+        "LayerNormalization", graph.add_op("Add", words, placed), *norm, axis=-1, epsilon=_EPSILON
     )
 
 
-def _layer(graph: _Float32, tensors: Tensors, at: str, x: str) -> str:
+def _encoder_layer(graph: _Float32Graph, tensors: Tensors, at: str, x: str) -> str:
     import numpy as np
 
-    def weight(name: str) -> Tensor:
+    def weight_of(name: str) -> Tensor:
         return tensors[f"{at}{name}.weight"].T
 
-    def bias(name: str) -> Tensor:
+    def bias_of(name: str) -> Tensor:
         return tensors[f"{at}{name}.bias"]
 
     def add_and_norm(x: str, change: str, name: str) -> str:
-        norm = _norm(graph, tensors, f"{at}{name}.LayerNorm")
-        inputs = (x, change, *norm, graph.constant(bias(f"{name}.dense")))
-        return graph.op("SkipLayerNormalization", *inputs, domain=_FUSED, epsilon=_EPSILON)
+        norm = _norm_parameters(graph, tensors, f"{at}{name}.LayerNorm")
+        inputs = (x, change, *norm, graph.add_constant(bias_of(f"{name}.dense")))
+        return graph.add_op("SkipLayerNormalization", *inputs, domain=_FUSED, epsilon=_EPSILON)
 
     qkv = [f"attention.self.{name}" for name in ("query", "key", "value")]
-    heads = graph.attention(
-        x, np.hstack([weight(name) for name in qkv]), np.hstack([bias(name) for name in qkv])
+    heads = graph.fused_attention(
+        x, np.hstack([weight_of(name) for name in qkv]), np.hstack([bias_of(name) for name in qkv])
     )
-    mixed = graph.product(heads, weight("attention.output.dense"))
+    mixed = graph.multiply_matrix(heads, weight_of("attention.output.dense"))
     x = add_and_norm(x, mixed, "attention.output")
-    inner = graph.product(x, weight("intermediate.dense"))
-    inner_bias = graph.constant(bias("intermediate.dense"))
-    active = graph.op("BiasGelu", inner, inner_bias, domain=_FUSED)
-    return add_and_norm(x, graph.product(active, weight("output.dense")), "output")
+    inner = graph.multiply_matrix(x, weight_of("intermediate.dense"))
+    inner_bias = graph.add_constant(bias_of("intermediate.dense"))
+    active = graph.add_op("BiasGelu", inner, inner_bias, domain=_FUSED)
+    return add_and_norm(x, graph.multiply_matrix(active, weight_of("output.dense")), "output")
 
 
-def _norm(graph: _Float32, tensors: Tensors, name: str) -> tuple[str, str]:
-    return graph.constant(tensors[f"{name}.weight"]), graph.constant(tensors[f"{name}.bias"])
+def _norm_parameters(graph: _Float32Graph, tensors: Tensors, name: str) -> tuple[str, str]:
+    return graph.add_constant(tensors[f"{name}.weight"]), graph.add_constant(
+        tensors[f"{name}.bias"]
+    )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from osler.errors import ModelError
 from osler.llm.server.bounded_reading import BadReply
-from osler.llm.server.connection import Door
-from osler.llm.server.post import ask_all, numbered
+from osler.llm.server.connection import ServerClient
+from osler.llm.server.post import ask_all, objects_by_index
 from osler.types import Language
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class OpenAIEncoder:
 
     def __init__(
         self,
-        door: Door,
+        door: ServerClient,
         *,
         languages: frozenset[Language],
         query_prefix: str = "",
@@ -77,36 +77,38 @@ class OpenAIEncoder:
         sent = [self._prefixes[kind] + (text if text.strip() else _BLANK) for text in texts]
         batches = [sent[at : at + self._batch] for at in range(0, len(sent), self._batch)]
         with ThreadPoolExecutor(1) as pool:
-            replies = pool.submit(asyncio.run, self._ask(batches)).result()
+            replies = pool.submit(asyncio.run, self._request_batches(batches)).result()
         try:
-            read = [self._read(reply, len(b)) for reply, b in zip(replies, batches, strict=True)]
+            read = [
+                self._read_vectors(reply, len(b)) for reply, b in zip(replies, batches, strict=True)
+            ]
         except BadReply as error:
             raise ModelError(f"{self._door.name}: {error}", fix=_FIX) from error
         return np.vstack(read)
 
-    async def _ask(self, batches: Sequence[Sequence[str]]) -> list[Any]:
+    async def _request_batches(self, batches: Sequence[Sequence[str]]) -> list[Any]:
         asked = {"model": self._door.model, "encoding_format": "float"}
         bodies = [{**asked, "input": list(batch)} for batch in batches]
         return await ask_all(self._door, "/embeddings", bodies)
 
-    def _read(self, reply: Any, count: int) -> Vectors:
+    def _read_vectors(self, reply: Any, count: int) -> Vectors:
         import numpy as np
 
-        listed = [one.get("embedding") for one in numbered(reply, "data", count)]
+        listed = [one.get("embedding") for one in objects_by_index(reply, "data", count)]
         try:
             vectors = np.array(listed, np.float32)
         except (TypeError, ValueError) as error:
             raise BadReply("the embeddings are no vectors") from error
         if vectors.ndim != 2 or not vectors.shape[1]:
             raise BadReply("the embeddings are no vectors")
-        self._agree(vectors.shape[1])
+        self._check_dimension(vectors.shape[1])
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(vectors).all() or not (norms > 0).all():
             raise BadReply("an embedding is zero or not finite")
         unit: Vectors = vectors / norms
         return unit
 
-    def _agree(self, length: int) -> None:
+    def _check_dimension(self, length: int) -> None:
         with self._asking:
             self._dimension = self._dimension or length
         if length != self._dimension:

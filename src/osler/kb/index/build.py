@@ -14,10 +14,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from osler.errors import KnowledgeBaseUnbuilt
-from osler.kb.index.leases import clear, encode_batch
-from osler.kb.search import other_encoder
-from osler.kb.store.access import transaction
-from osler.kb.store.passages import Progress, index_words, meta, numbered, set_meta
+from osler.kb.index.leases import clear_leases, encode_batch
+from osler.kb.search import other_encoder_error
+from osler.kb.store.access import write_transaction
+from osler.kb.store.passages import Progress, index_words, read_meta, read_numbered, set_meta
 from osler.types import Passage
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ NO_ENCODER = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuildResult:
     """What a build did."""
 
     passages: int
@@ -39,7 +39,7 @@ class Built:
     snapshot: str
 
 
-def build(
+def build_index(
     db: sqlite3.Connection,
     encoder: Encoder | None,
     *,
@@ -47,56 +47,56 @@ def build(
     progress: Progress,
     batch: int,
     beside: Callable[[str], None],
-) -> Built:
+) -> BuildResult:
     """See `KnowledgeBase.build`.
 
     `beside` brings whatever lies beside the file up to this build, whose number it is given;
     only then is the build declared done. It is called for a finished build too.
     """
     start = time.perf_counter()
-    begin(db, encoder, rebuild=rebuild)
+    begin_build(db, encoder, rebuild=rebuild)
     # What other builds left behind when they died; see `building`.
-    encoded = _encode_missing(db, encoder, progress, batch) if encoder and pending(db) else 0
-    passages = count(db)
+    encoded = _encode_missing(db, encoder, progress, batch) if encoder and count_pending(db) else 0
+    passages = count_passages(db)
     if is_built(db):
-        beside(meta(db, "builds"))
+        beside(read_meta(db, "builds"))
     else:
-        _sweep(db)
-        number = str(int(meta(db, "builds") or 0) + 1)
+        _delete_foreign_vectors(db)
+        number = str(int(read_meta(db, "builds") or 0) + 1)
         beside(number)
-        _finish(db, number)
-    return Built(passages, encoded, time.perf_counter() - start, meta(db, "snapshot"))
+        _finish_build(db, number)
+    return BuildResult(passages, encoded, time.perf_counter() - start, read_meta(db, "snapshot"))
 
 
-def begin(db: sqlite3.Connection, encoder: Encoder | None, *, rebuild: bool) -> None:
+def begin_build(db: sqlite3.Connection, encoder: Encoder | None, *, rebuild: bool) -> None:
     """What must be done before the first passage is encoded, by one process alone."""
-    _adopt(db, encoder, rebuild)
+    _adopt_encoder(db, encoder, rebuild)
     _mend_lexical(db, afresh=rebuild)
-    clear(db)
+    clear_leases(db)
 
 
 def is_of(db: sqlite3.Connection, encoder: Encoder) -> bool:
     """Whether the vectors that are made now are this encoder's."""
-    return (meta(db, "encoder"), meta(db, "dimension"), meta(db, "languages")) == (
+    return (read_meta(db, "encoder"), read_meta(db, "dimension"), read_meta(db, "languages")) == (
         encoder.identity,
         str(encoder.dimension),
         " ".join(sorted(encoder.languages)),
     )
 
 
-def _adopt(db: sqlite3.Connection, encoder: Encoder | None, rebuild: bool) -> None:
+def _adopt_encoder(db: sqlite3.Connection, encoder: Encoder | None, rebuild: bool) -> None:
     """Writes down who encodes before the first vector is written."""
     identity = encoder.identity if encoder else NO_ENCODER
     dimension = str(encoder.dimension if encoder else 0)
     languages = " ".join(sorted(encoder.languages)) if encoder else ""
-    stored = meta(db, "encoder")
+    stored = read_meta(db, "encoder")
     wanted = {"encoder": identity, "dimension": dimension, "languages": languages}
-    if not rebuild and {key: meta(db, key) for key in wanted} == wanted:
+    if not rebuild and {key: read_meta(db, key) for key in wanted} == wanted:
         return
-    other = stored != NO_ENCODER and (stored, meta(db, "dimension")) != (identity, dimension)
+    other = stored != NO_ENCODER and (stored, read_meta(db, "dimension")) != (identity, dimension)
     if other and not rebuild:
-        raise other_encoder(stored, identity)
-    with transaction(db):
+        raise other_encoder_error(stored, identity)
+    with write_transaction(db):
         if other or rebuild:
             db.execute("DELETE FROM vector")
         set_meta(db, built="", **wanted)
@@ -109,9 +109,9 @@ def _mend_lexical(db: sqlite3.Connection, *, afresh: bool) -> None:
     """
     if not afresh and not lexical_differs(db):
         return
-    with transaction(db):
+    with write_transaction(db):
         db.execute("INSERT INTO lexical(lexical) VALUES ('delete-all')")
-        index_words(db, numbered(db, "SELECT * FROM passage ORDER BY number"))
+        index_words(db, read_numbered(db, "SELECT * FROM passage ORDER BY number"))
 
 
 def lexical_differs(db: sqlite3.Connection) -> int:
@@ -124,11 +124,11 @@ def lexical_differs(db: sqlite3.Connection) -> int:
 def _encode_missing(
     db: sqlite3.Connection, encoder: Encoder, progress: Progress, batch: int
 ) -> int:
-    total, done = pending(db), 0
+    total, done = count_pending(db), 0
     progress("encode", 0, total)
-    for rows in _batches(db, batch):
+    for rows in _missing_batches(db, batch):
         vectors = encode_batch(encoder, [passage for _, passage in rows])
-        with transaction(db):
+        with write_transaction(db):
             db.executemany(
                 "INSERT INTO vector VALUES (?, ?)",
                 [
@@ -141,36 +141,36 @@ def _encode_missing(
     return done
 
 
-def _batches(db: sqlite3.Connection, size: int) -> Iterator[list[tuple[int, Passage]]]:
+def _missing_batches(db: sqlite3.Connection, size: int) -> Iterator[list[tuple[int, Passage]]]:
     """Passages that want a vector, `size` at a time, in order of row number."""
     last = 0
     missing = (
         "SELECT * FROM passage WHERE number > ? AND language IN (SELECT value FROM json_each(?))"
         " AND number NOT IN (SELECT passage FROM vector) ORDER BY number LIMIT ?"
     )
-    while rows := list(numbered(db, missing, (last, _languages(db), size))):
+    while rows := list(read_numbered(db, missing, (last, _encoder_languages(db), size))):
         yield rows
         last = rows[-1][0]
 
 
-def _languages(db: sqlite3.Connection) -> str:
+def _encoder_languages(db: sqlite3.Connection) -> str:
     """Those of the encoder, as a JSON list."""
-    return json.dumps(meta(db, "languages").split())
+    return json.dumps(read_meta(db, "languages").split())
 
 
-def _sweep(db: sqlite3.Connection) -> None:
+def _delete_foreign_vectors(db: sqlite3.Connection) -> None:
     """Takes out vectors of languages that the encoder does not know."""
-    with transaction(db):
+    with write_transaction(db):
         db.execute(
             "DELETE FROM vector WHERE passage NOT IN (SELECT number FROM passage"
             " WHERE language IN (SELECT value FROM json_each(?)))",
-            (_languages(db),),
+            (_encoder_languages(db),),
         )
 
 
-def _finish(db: sqlite3.Connection, number: str) -> None:
+def _finish_build(db: sqlite3.Connection, number: str) -> None:
     """Joins the full-text index into one piece, and declares the whole built."""
-    with transaction(db):
+    with write_transaction(db):
         db.execute("INSERT INTO lexical(lexical) VALUES ('optimize')")
         set_meta(db, snapshot=snapshot_of(db), builds=number, built="yes")
 
@@ -180,44 +180,44 @@ def snapshot_of(db: sqlite3.Connection) -> str:
 
     The order and the day of adding do not matter.
     """
-    digest = sha256(meta(db, "encoder").encode() + b"\n")
+    digest = sha256(read_meta(db, "encoder").encode() + b"\n")
     for id, text in db.execute("SELECT id, text FROM passage ORDER BY id"):
         digest.update(id.encode() + b"\n" + sha256(text.encode()).digest())
     return digest.hexdigest()[:16]
 
 
-def count(db: sqlite3.Connection) -> int:
+def count_passages(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM passage").fetchone()[0])
 
 
-def pending(db: sqlite3.Connection) -> int:
+def count_pending(db: sqlite3.Connection) -> int:
     """Passages that should have a vector and have none."""
     (missing,) = db.execute(
         "SELECT count(*) FROM passage WHERE language IN (SELECT value FROM json_each(?))"
         " AND number NOT IN (SELECT passage FROM vector)",
-        (_languages(db),),
+        (_encoder_languages(db),),
     ).fetchone()
     return int(missing)
 
 
 def is_built(db: sqlite3.Connection) -> bool:
-    return meta(db, "built") == "yes"
+    return read_meta(db, "built") == "yes"
 
 
-def require(db: sqlite3.Connection, encoder: str | None) -> None:
+def require_built(db: sqlite3.Connection, encoder: str | None) -> None:
     """See `KnowledgeBase.require_built`."""
     if db.execute("SELECT 1 FROM passage LIMIT 1").fetchone() is None:
         raise KnowledgeBaseUnbuilt(
             "the knowledge base holds no passages",
             fix="run `osler kb build --sample` or `osler kb add PATH --source SOURCE`",
         )
-    stored = meta(db, "encoder")
+    stored = read_meta(db, "encoder")
     if encoder is not None and encoder != stored and (is_built(db) or stored != NO_ENCODER):
-        raise other_encoder(stored, encoder)
+        raise other_encoder_error(stored, encoder)
     if not is_built(db):
         # Before the first build nobody has said which languages get vectors: all are missing.
-        total = count(db)
-        missing = pending(db) if is_begun(db) else total
+        total = count_passages(db)
+        missing = count_pending(db) if is_begun(db) else total
         what = (
             f"{missing:,} of {total:,} passages are not indexed"
             if missing

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from osler.errors import KnowledgeBaseBusy
 from osler.kb.index import build as index
 from osler.kb.index import leases
-from osler.kb.index.build import Built
-from osler.kb.search import other_encoder
-from osler.kb.store.access import Mode, busy, writing
-from osler.kb.store.passages import Progress, meta
+from osler.kb.index.build import BuildResult
+from osler.kb.search import other_encoder_error
+from osler.kb.store.access import LockMode, busy_error, open_for_writing
+from osler.kb.store.passages import Progress, read_meta
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
@@ -31,71 +31,73 @@ _AGAIN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class BuildSite:
     """Where it is built, how long to wait for another writer, and whom to tell."""
 
     path: Path
     wait: float
     progress: Progress
 
-    def waiting(self) -> None:
+    def report_waiting(self) -> None:
         self.progress("waiting", 0, None)
 
 
-def build(
-    site: Site,
-    finish: Callable[[sqlite3.Connection], Built],
+def build_together(
+    site: BuildSite,
+    finish: Callable[[sqlite3.Connection], BuildResult],
     encoder: Encoder | None,
     *,
     rebuild: bool,
     batch: int,
-) -> Built:
+) -> BuildResult:
     """See `KnowledgeBase.build`. `finish` does, alone, all that is left to do."""
     start, encoded, patience = time.perf_counter(), 0, max(site.wait, _PATIENCE)
     if encoder is not None:
-        _prepare(site, encoder, rebuild=rebuild)
-        encoded = _encode(site, encoder, batch)
+        _prepare_build(site, encoder, rebuild=rebuild)
+        encoded = _encode_share(site, encoder, batch)
         patience = max(patience, leases.LEASE)  # others may still have a batch to end
-    with writing(site.path, wait=patience, waiting=site.waiting) as db:
+    with open_for_writing(site.path, wait=patience, waiting=site.report_waiting) as db:
         if encoder is None and rebuild:
-            index.begin(db, encoder, rebuild=True)
+            index.begin_build(db, encoder, rebuild=True)
         built = finish(db)
     seconds = time.perf_counter() - start
     return replace(built, encoded=built.encoded + encoded, seconds=seconds)
 
 
-def _prepare(site: Site, encoder: Encoder, *, rebuild: bool) -> None:
+def _prepare_build(site: BuildSite, encoder: Encoder, *, rebuild: bool) -> None:
     """Adopts the encoder alone, or joins those who build with it already."""
     until = time.monotonic() + max(site.wait, _PATIENCE)
-    while not (_adopted(site, encoder, rebuild) or (not rebuild and _joined(site, encoder))):
+    while not (_try_adopt(site, encoder, rebuild) or (not rebuild and _can_join(site, encoder))):
         if time.monotonic() >= until:
-            raise busy(site.path)
+            raise busy_error(site.path)
         time.sleep(_AGAIN)
 
 
-def _adopted(site: Site, encoder: Encoder, rebuild: bool) -> bool:
+def _try_adopt(site: BuildSite, encoder: Encoder, rebuild: bool) -> bool:
     """False when somebody else is writing or building."""
     try:
-        with writing(site.path) as db:
-            index.begin(db, encoder, rebuild=rebuild)
+        with open_for_writing(site.path) as db:
+            index.begin_build(db, encoder, rebuild=rebuild)
     except KnowledgeBaseBusy:
         return False
     return True
 
 
-def _joined(site: Site, encoder: Encoder) -> bool:
+def _can_join(site: BuildSite, encoder: Encoder) -> bool:
     """False when nobody is building with this encoder."""
     try:
-        with writing(site.path, Mode.TOGETHER) as db:
+        with open_for_writing(site.path, LockMode.TOGETHER) as db:
             return index.is_of(db, encoder)
     except KnowledgeBaseBusy:
         return False
 
 
-def _encode(site: Site, encoder: Encoder, batch: int) -> int:
+def _encode_share(site: BuildSite, encoder: Encoder, batch: int) -> int:
     wait = max(site.wait, _PATIENCE)
-    with writing(site.path, Mode.TOGETHER, wait=wait, waiting=site.waiting) as db:
+    with open_for_writing(
+        site.path, LockMode.TOGETHER, wait=wait, waiting=site.report_waiting
+    ) as db:
         if not index.is_of(db, encoder):
-            raise other_encoder(meta(db, "encoder"), encoder.identity)
-        total = index.pending(db)
-        return leases.share(db, encoder, progress=site.progress, total=total, batch=batch)
+            raise other_encoder_error(read_meta(db, "encoder"), encoder.identity)
+        total = index.count_pending(db)
+        return leases.encode_share(db, encoder, progress=site.progress, total=total, batch=batch)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from osler.errors import ModelError
 from osler.kb.search.vectors import Floats, unit_problem
-from osler.kb.store.access import transaction
-from osler.kb.store.passages import Progress, indexed_text, meta, numbered
+from osler.kb.store.access import write_transaction
+from osler.kb.store.passages import Progress, indexed_text, read_meta, read_numbered
 from osler.types import Passage
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def encode_batch(encoder: Encoder, passages: Sequence[Passage]) -> Floats:
     return vectors
 
 
-def share(
+def encode_share(
     db: sqlite3.Connection,
     encoder: Encoder,
     *,
@@ -56,23 +56,23 @@ def share(
     """
     worker, done = f"{os.getpid()}-{uuid.uuid4().hex[:8]}", 0
     progress("encode", 0, total)
-    for rows in _claims(db, worker, batch, lease):
+    for rows in _claim_batches(db, worker, batch, lease):
         vectors = encode_batch(encoder, [passage for _, passage in rows])
-        done += _store(db, worker, rows, vectors)
+        done += _store_vectors(db, worker, rows, vectors)
         progress("encode", done, total)
     return done
 
 
-def clear(db: sqlite3.Connection) -> None:
+def clear_leases(db: sqlite3.Connection) -> None:
     """Frees every batch; for who knows that nobody else is building."""
     if db.execute("SELECT 1 FROM lease LIMIT 1").fetchone():
-        with transaction(db):
+        with write_transaction(db):
             db.execute("DELETE FROM lease")
 
 
-def _claims(db: sqlite3.Connection, worker: str, size: int, lease: float) -> Iterator[Batch]:
+def _claim_batches(db: sqlite3.Connection, worker: str, size: int, lease: float) -> Iterator[Batch]:
     last = 0
-    while rows := _claim(db, worker, last, size, lease):
+    while rows := _claim_batch(db, worker, last, size, lease):
         yield rows
         last = rows[-1][0]
 
@@ -86,11 +86,11 @@ _FREE = (
 )
 
 
-def _claim(db: sqlite3.Connection, worker: str, last: int, size: int, lease: float) -> Batch:
-    languages = json.dumps(meta(db, "languages").split())
-    with transaction(db):
+def _claim_batch(db: sqlite3.Connection, worker: str, last: int, size: int, lease: float) -> Batch:
+    languages = json.dumps(read_meta(db, "languages").split())
+    with write_transaction(db):
         now = time.time()
-        rows = list(numbered(db, _FREE, (last, languages, now, now + lease, size)))
+        rows = list(read_numbered(db, _FREE, (last, languages, now, now + lease, size)))
         db.executemany(
             "INSERT OR REPLACE INTO lease VALUES (?, ?, ?)",
             [(number, worker, now + lease) for number, _ in rows],
@@ -98,8 +98,8 @@ def _claim(db: sqlite3.Connection, worker: str, last: int, size: int, lease: flo
     return rows
 
 
-def _store(db: sqlite3.Connection, worker: str, rows: Batch, vectors: Floats) -> int:
-    with transaction(db):
+def _store_vectors(db: sqlite3.Connection, worker: str, rows: Batch, vectors: Floats) -> int:
+    with write_transaction(db):
         done = db.executemany(
             "INSERT OR IGNORE INTO vector VALUES (?, ?)",
             [(number, vector.tobytes()) for (number, _), vector in zip(rows, vectors, strict=True)],

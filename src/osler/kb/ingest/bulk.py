@@ -30,9 +30,9 @@ import numpy as np
 from osler.errors import BadConfig, KnowledgeBaseError
 from osler.kb.index.leases import encode_batch
 from osler.kb.ingest import file_table, reader_process
-from osler.kb.ingest.prepare import How, Outcome, prepare_batch
-from osler.kb.store.access import transaction
-from osler.kb.store.passages import Progress, indexed_text, meta, numbered
+from osler.kb.ingest.prepare import IngestOptions, Outcome, prepare_batch
+from osler.kb.store.access import write_transaction
+from osler.kb.store.passages import Progress, indexed_text, read_meta, read_numbered
 from osler.sources.discover import Found, discover
 from osler.sources.formats import by_name
 from osler.sources.records import Drop
@@ -50,14 +50,14 @@ SIZE = 1024
 _TRIES = 4
 """Times that a shard is begun before a worker that always dies of it is believed."""
 
-Outcomes = Callable[[Found, How], Iterator[list[Outcome]]]
+Outcomes = Callable[[Found, IngestOptions], Iterator[list[Outcome]]]
 """A file's records, prepared, some at a time; `aside.outcomes` is the ordinary one."""
 
 Make = Callable[[], Callable[[Any], Any]]
 """Makes a stage in a worker, once: it loads the model there. It must be picklable."""
 
 
-class Runner(Protocol):
+class WorkerPool(Protocol):
     """Maps a stage over tasks."""
 
     def map(self, make: Make, tasks: Iterable[Any]) -> Iterator[Any]:
@@ -67,17 +67,17 @@ class Runner(Protocol):
 
 
 @lru_cache(maxsize=2)
-def _made(make: bytes) -> Callable[[Any], Any]:
+def _make_stage(make: bytes) -> Callable[[Any], Any]:
     made: Callable[[Any], Any] = pickle.loads(make)()  # noqa: S301 - from our own process
     return made
 
 
-def _call(make: bytes, task: Any) -> Any:
-    return _made(make)(task)
+def _call_stage(make: bytes, task: Any) -> Any:
+    return _make_stage(make)(task)
 
 
 @dataclass(frozen=True, slots=True)
-class Processes:
+class ProcessWorkerPool:
     """Workers on this machine."""
 
     workers: int
@@ -88,21 +88,23 @@ class Processes:
         while True:
             with ProcessPoolExecutor(self.workers, get_context("spawn")) as pool:
                 try:
-                    yield from self._through(pool, pickled, waiting, begun)
+                    yield from self._map_through(pool, pickled, waiting, begun)
                 except BrokenProcessPool as error:
                     _count_tries(begun, tries, error)
                     continue
             return
 
-    def _through(
+    def _map_through(
         self, pool: ProcessPoolExecutor, make: bytes, waiting: Iterator[Any], begun: list[Any]
     ) -> Iterator[Any]:
         """`begun` holds the tasks without a result yet, also when the pool breaks."""
-        running: dict[Future[Any], Any] = {pool.submit(_call, make, task): task for task in begun}
+        running: dict[Future[Any], Any] = {
+            pool.submit(_call_stage, make, task): task for task in begun
+        }
         while True:
             for task in islice(waiting, max(0, 2 * self.workers - len(running))):
                 begun.append(task)
-                running[pool.submit(_call, make, task)] = task
+                running[pool.submit(_call_stage, make, task)] = task
             if not running:
                 return
             done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -124,7 +126,7 @@ def _count_tries(begun: Sequence[Any], tries: dict[bytes, int], error: BaseExcep
 
 
 @dataclass(frozen=True, slots=True)
-class OnRay:
+class RayWorkerPool:
     """Workers of a Ray cluster (extra `ray`); without an address, of one on this machine."""
 
     workers: int
@@ -137,8 +139,8 @@ class OnRay:
             )
         import ray
 
-        with self._cluster(ray):
-            call = ray.remote(num_cpus=1, max_retries=_TRIES - 1)(_call)
+        with self._connect_cluster(ray):
+            call = ray.remote(num_cpus=1, max_retries=_TRIES - 1)(_call_stage)
             pickled, waiting = ray.put(pickle.dumps(make)), iter(tasks)
             running = [call.remote(pickled, task) for task in islice(waiting, 2 * self.workers)]
             while running:
@@ -155,7 +157,7 @@ class OnRay:
                 running += [call.remote(pickled, task) for task in islice(waiting, 1)]
 
     @contextmanager
-    def _cluster(self, ray: Any) -> Iterator[None]:
+    def _connect_cluster(self, ray: Any) -> Iterator[None]:
         if ray.is_initialized():
             yield
             return
@@ -169,7 +171,7 @@ class OnRay:
 
 
 @contextmanager
-def spool(kb: Path) -> Iterator[Path]:
+def open_spool(kb: Path) -> Iterator[Path]:
     """The folder of what shards give. A job that ends well leaves none; one that was killed
     leaves what it had done to the next."""
     folder = kb / FOLDER
@@ -184,7 +186,7 @@ def spool(kb: Path) -> Iterator[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class EncodingShard:
     """Passages to encode, and where their vectors go."""
 
     key: str
@@ -193,22 +195,24 @@ class Shard:
     file: Path
 
 
-def shard(identity: str, passages: Sequence[tuple[int, Passage]], folder: Path) -> Shard:
+def make_shard(
+    identity: str, passages: Sequence[tuple[int, Passage]], folder: Path
+) -> EncodingShard:
     digest = sha256(identity.encode() + b"\n")
     for _, passage in passages:
         digest.update(passage.id.encode() + b"\n")
         digest.update(sha256(indexed_text(passage).encode()).digest())
     key = digest.hexdigest()[:32]
-    return Shard(key, tuple(passages), folder / f"{key}.npy")
+    return EncodingShard(key, tuple(passages), folder / f"{key}.npy")
 
 
 @dataclass(frozen=True)
-class Encode:
+class EncodingStage:
     """The stage: vectors of a shard, written whole or not at all."""
 
     encoder: Encoder
 
-    def __call__(self, given: Shard) -> Shard:
+    def __call__(self, given: EncodingShard) -> EncodingShard:
         if not given.file.exists():
             vectors = encode_batch(self.encoder, [passage for _, passage in given.passages])
             whole = io.BytesIO()
@@ -220,20 +224,20 @@ class Encode:
 
 
 @dataclass(frozen=True)
-class MakeEncode:
+class EncodingStageFactory:
     """Makes the stage in a worker."""
 
     encoder: Callable[[], Encoder]
 
-    def __call__(self) -> Encode:
-        return Encode(self.encoder())
+    def __call__(self) -> EncodingStage:
+        return EncodingStage(self.encoder())
 
 
-def encode(
+def encode_pending(
     db: sqlite3.Connection,
     folder: Path,
     make: Callable[[], Encoder],
-    runner: Runner,
+    runner: WorkerPool,
     *,
     progress: Progress,
     total: int,
@@ -246,8 +250,8 @@ def encode(
     """
     progress("encode", 0, total)
     written = 0
-    for done in runner.map(MakeEncode(make), _shards(db, folder, size)):
-        written += _take(db, done)
+    for done in runner.map(EncodingStageFactory(make), _pending_shards(db, folder, size)):
+        written += _store_shard(db, done)
         progress("encode", written, total)
     return written
 
@@ -258,17 +262,17 @@ _WANTING = (
 )
 
 
-def _shards(db: sqlite3.Connection, folder: Path, size: int) -> Iterator[Shard]:
-    last, languages = 0, f" {meta(db, 'languages')} "
-    while rows := list(numbered(db, _WANTING, (last, languages, size))):
-        yield shard(meta(db, "encoder"), rows, folder)
+def _pending_shards(db: sqlite3.Connection, folder: Path, size: int) -> Iterator[EncodingShard]:
+    last, languages = 0, f" {read_meta(db, 'languages')} "
+    while rows := list(read_numbered(db, _WANTING, (last, languages, size))):
+        yield make_shard(read_meta(db, "encoder"), rows, folder)
         last = rows[-1][0]
 
 
-def _take(db: sqlite3.Connection, done: Shard) -> int:
+def _store_shard(db: sqlite3.Connection, done: EncodingShard) -> int:
     """The vectors into the knowledge base; once, however often the shard was done."""
     vectors = np.load(done.file)
-    with transaction(db):
+    with write_transaction(db):
         rows = [(n, v.tobytes()) for (n, _), v in zip(done.passages, vectors, strict=True)]
         written = db.executemany("INSERT OR IGNORE INTO vector VALUES (?, ?)", rows).rowcount
     done.file.unlink(missing_ok=True)
@@ -279,55 +283,57 @@ def _take(db: sqlite3.Connection, done: Shard) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadFile:
     """A file to read and prepare, and where its records go."""
 
     path: Path
     name: str
     parser: str
-    how: How
+    how: IngestOptions
     file: Path
 
 
 @dataclass(frozen=True)
-class Prepare:
+class PreparationStage:
     """The stage: a file's records, each ready for the store, written whole or not at all."""
 
-    def __call__(self, given: Unread) -> Unread:
+    def __call__(self, given: UnreadFile) -> UnreadFile:
         if not given.file.exists():
-            found = reader_process.found(given.path, given.name, by_name(given.parser))
+            found = reader_process.found_file(given.path, given.name, by_name(given.parser))
             draft = given.file.with_suffix(f".{os.getpid()}.new")
             with draft.open("wb") as file:
-                for batch in reader_process.here(found):
+                for batch in reader_process.read_here(found):
                     prepared = prepare_batch(batch, given.how)
                     pickle.dump(prepared, file, protocol=pickle.HIGHEST_PROTOCOL)
             os.replace(draft, given.file)
         return given
 
 
-def prepare(
+def prepare_files(
     db: sqlite3.Connection,
     paths: Sequence[Path],
-    how: How,
+    how: IngestOptions,
     folder: Path,
-    runner: Runner,
+    runner: WorkerPool,
     progress: Progress,
 ) -> Outcomes:
     """Reads and prepares the files that are new or changed, and returns what `ingest` asks for
     their records. Members of archives are left to the process that writes."""
-    for done, _ in enumerate(runner.map(Prepare, _unread(db, paths, how, folder)), 1):
+    for done, _ in enumerate(
+        runner.map(PreparationStage, _unread_files(db, paths, how, folder)), 1
+    ):
         progress("files read", done, None)
 
-    def outcomes(found: Found, how: How) -> Iterator[list[Outcome]]:
-        file = folder / f"{_key(found, how)}.records"
-        yield from _spooled(file) if file.exists() else reader_process.outcomes(found, how)
+    def spooled_outcomes(found: Found, how: IngestOptions) -> Iterator[list[Outcome]]:
+        file = folder / f"{_spool_key(found, how)}.records"
+        yield from _read_spool(file) if file.exists() else reader_process.read_outcomes(found, how)
 
-    return outcomes
+    return spooled_outcomes
 
 
-def _unread(
-    db: sqlite3.Connection, paths: Sequence[Path], how: How, folder: Path
-) -> Iterator[Unread]:
+def _unread_files(
+    db: sqlite3.Connection, paths: Sequence[Path], how: IngestOptions, folder: Path
+) -> Iterator[UnreadFile]:
     known = (
         "SELECT 1 FROM file WHERE source = ? AND path = ? AND complete AND (size, mtime) = (?, ?)"
     )
@@ -337,18 +343,18 @@ def _unread(
         path = found.file.path
         stamp = file_table.stamp_of(path)
         if db.execute(known, (how.source, str(path), stamp.size, stamp.mtime)).fetchone() is None:
-            file = folder / f"{_key(found, how)}.records"
-            yield Unread(path, found.name, found.parser.name, how, file)
+            file = folder / f"{_spool_key(found, how)}.records"
+            yield UnreadFile(path, found.name, found.parser.name, how, file)
 
 
-def _key(found: Found, how: How) -> str:
+def _spool_key(found: Found, how: IngestOptions) -> str:
     """Equal for a file that has not changed and is read in the same way."""
     stamp = file_table.stamp_of(found.file.path)
     parts = (str(found.file), str(found.file.path), stamp, found.parser.name, how)
     return sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-def _spooled(file: Path) -> Iterator[list[Outcome]]:
+def _read_spool(file: Path) -> Iterator[list[Outcome]]:
     with file.open("rb") as stream:
         while stream.peek(1):
             yield pickle.load(stream)  # noqa: S301 - our own workers wrote it

@@ -15,9 +15,10 @@ from typing import Literal
 from semantic_text_splitter import TextSplitter
 
 from osler.errors import BadConfig
-from osler.kb.ingest.windows import windows
+from osler.kb.ingest.windows import cut_windows
+from osler.sources.catalogue import WEB
 from osler.sources.records import Document, Section
-from osler.types import WEB, Locator, Passage
+from osler.types import Locator, Passage
 
 LIMIT = 1000
 
@@ -61,7 +62,7 @@ _BLOCK = 2**14
 _BLOCK_ENDS = ("\n", "。", ". ", " ")
 
 
-def chunking(name: str) -> Chunking:
+def parse_chunking(name: str) -> Chunking:
     """A preset by its name, or the user's numbers: "800", "800+100", "256t+64".
 
     A size alone is in characters ("c"); "t" counts tokens; what follows "+" is the
@@ -93,7 +94,7 @@ class Chunk:
         return self.section.text[self.start : self.end]
 
 
-def chunk(
+def chunk_document(
     document: Document, *, limit: int = LIMIT, how: Chunking | None = None, source: str = ""
 ) -> Iterator[Chunk]:
     """Chunks section by section, in order; `how` goes before `limit` (characters, >= 1).
@@ -105,24 +106,26 @@ def chunk(
     by_paragraph = how.web_by_paragraph and source == WEB
     splitter = TextSplitter(how.size, trim=False)
     for section in document.sections:
-        for start, end in _paragraphs(section.text) if by_paragraph else [(0, len(section.text))]:
-            for piece in _cut(section.text[start:end], how, splitter):
+        for start, end in (
+            _paragraph_spans(section.text) if by_paragraph else [(0, len(section.text))]
+        ):
+            for piece in _cut_text(section.text[start:end], how, splitter):
                 yield Chunk(section, start + piece[0], start + piece[1])
 
 
-def _cut(text: str, how: Chunking, splitter: TextSplitter) -> Iterator[tuple[int, int]]:
+def _cut_text(text: str, how: Chunking, splitter: TextSplitter) -> Iterator[tuple[int, int]]:
     if how.unit == "characters" and len(text) <= how.size:
         if text:
             yield 0, len(text)
     elif how.unit == "characters" and not how.overlap:
-        for begin, end in _blocks(text):
+        for begin, end in _text_blocks(text):
             for start, piece in splitter.chunk_indices(text[begin:end]):
                 yield begin + start, begin + start + len(piece)
     else:
-        yield from windows(text, how.size, how.overlap, how.unit)
+        yield from cut_windows(text, how.size, how.overlap, how.unit)
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
+def _text_blocks(text: str) -> Iterator[tuple[int, int]]:
     """Long texts in stretches: the splitter's work grows with the square of a line's length."""
     start = 0
     while len(text) - start > _BLOCK:
@@ -134,7 +137,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+def _paragraph_spans(text: str) -> Iterator[tuple[int, int]]:
     """Each paragraph with the line ends behind it."""
     start = 0
     for gap in re.finditer(r"\n+", text):
@@ -144,7 +147,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-def passages(
+def document_passages(
     document: Document, source: str, licence: str = "", how: Chunking = OMNI
 ) -> Iterator[Passage]:
     """The document's passages, numbered from 0: id `source:document#n`.
@@ -154,7 +157,7 @@ def passages(
     (`Evidence.start`) therefore count from its first visible character. `licence` is
     that of the source; a document's own goes before it.
     """
-    pieces = chunk(document, how=how, source=source)
+    pieces = chunk_document(document, how=how, source=source)
     visible = (piece for piece in pieces if piece.text.strip())
     for number, piece in enumerate(visible):
         yield Passage(
@@ -162,14 +165,14 @@ def passages(
             text=piece.text.strip(),
             source=source,
             title=document.title,
-            locator=_locator(document, piece.section),
+            locator=_make_locator(document, piece.section),
             licence=document.licence or licence,
             language=document.language,
             illustrative=document.illustrative,
         )
 
 
-def _locator(document: Document, section: Section) -> Locator:
+def _make_locator(document: Document, section: Section) -> Locator:
     return Locator(
         section=" > ".join(section.path),
         page=section.page,

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from osler.kb.ingest import file_table, rejects
-from osler.kb.ingest.prepare import Outcome, Prepared
+from osler.kb.ingest.prepare import Outcome, PreparedDocument
 from osler.kb.store.passages import delete_documents, source_token
 from osler.sources.records import Deleted, Drop
 
@@ -25,7 +25,7 @@ _BY_ID = (
 _BY_MARK = "SELECT number, id, file FROM document WHERE mark = ? AND source = ?"
 
 
-class _Held(NamedTuple):
+class _StoredDocument(NamedTuple):
     """A document of the same id that is there already."""
 
     number: int
@@ -36,7 +36,7 @@ class _Held(NamedTuple):
     member: str
 
 
-class Incoming:
+class DocumentUpsert:
     """Takes the outcomes of one file, within the caller's transaction.
 
     What the file held before and does not bring again goes at the `end`.
@@ -45,7 +45,7 @@ class Incoming:
     def __init__(
         self,
         db: sqlite3.Connection,
-        entry: file_table.Entry,
+        entry: file_table.FileEntry,
         name: str,
         reader: str,
         *,
@@ -57,37 +57,37 @@ class Incoming:
         self._source = entry.source
         self._token = source_token(entry.source)
         self._name = name
-        self._order = _order(entry.path, entry.member)
+        self._order = _issue_order(entry.path, entry.member)
         self._removed = set() if by_hand else file_table.removed_by_hand(db, entry)
         self._withdrawn = file_table.withdrawn_by(db, entry)
-        self._file = file_table.begin(db, entry, name, reader)
+        self._file = file_table.begin_file(db, entry, name, reader)
         self._now = int(time.time())
-        self._passage = _last(db, "SELECT seq FROM sqlite_sequence WHERE name = 'passage'")
+        self._passage = _last_number(db, "SELECT seq FROM sqlite_sequence WHERE name = 'passage'")
         self._rows: list[tuple[object, ...]] = []
         self._tokens: list[tuple[int, str, str]] = []
         self._gone: list[str] = []
         self._altered: list[str] = []
         held = "SELECT 1 FROM document WHERE file = ? LIMIT 1"
         self._had_some = db.execute(held, (self._file,)).fetchone() is not None
-        self._some_deleted = _some(db, "SELECT 1 FROM deleted WHERE source = ?", entry.source)
+        self._some_deleted = _has_row(db, "SELECT 1 FROM deleted WHERE source = ?", entry.source)
         # On disk, not in memory: a file may hold any number of documents.
         db.execute("CREATE TEMP TABLE IF NOT EXISTS kept(number INTEGER PRIMARY KEY)")
         db.execute("DELETE FROM temp.kept")
 
-    def take(self, outcome: Outcome, record: int) -> int | Drop:
+    def take_outcome(self, outcome: Outcome, record: int) -> int | Drop:
         """How many passages came in (0: they are there already), or why none did."""
         match outcome:
-            case Prepared():
-                return self._document(outcome, record)
+            case PreparedDocument():
+                return self._take_document(outcome, record)
             case Deleted():
-                return self._withdraw(outcome)
+                return self._withdraw_document(outcome)
             case Drop():
-                rejects.insert(self._db, self._source, self._file, outcome, record=record)
+                rejects.insert_drop(self._db, self._source, self._file, outcome, record=record)
                 return outcome
 
-    def end(self) -> int:
+    def finish_file(self) -> int:
         """How many documents went: what the file no longer brings, was replaced or withdrawn."""
-        self._flush()
+        self._flush_rows()
         if self._had_some:
             stale = self._db.execute(
                 "SELECT number, id FROM document WHERE file = ?"
@@ -96,25 +96,25 @@ class Incoming:
             ).fetchall()
             delete_documents(self._db, [number for number, _ in stale])
             self._gone += [id for _, id in stale]
-        back = self._withdrawn - file_table.withdrawn(self._db, self._file)
-        rejects.reconsider(self._db, self._source, {*self._gone, *self._altered, *back})
+        back = self._withdrawn - file_table.withdrawn_documents(self._db, self._file)
+        rejects.reconsider_files(self._db, self._source, {*self._gone, *self._altered, *back})
         return len(self._gone)
 
     # Documents
 
-    def _document(self, new: Prepared, record: int) -> int | Drop:
+    def _take_document(self, new: PreparedDocument, record: int) -> int | Drop:
         if new.id in self._removed:
-            return self._drop(new, rejects.REMOVED, "", record)
+            return self._drop_document(new, rejects.REMOVED, "", record)
         row = self._db.execute(_BY_ID, (self._source, new.id)).fetchone()
-        held = None if row is None else _Held(*row)
-        if held is not None and not self._gives_way(held, new):
+        held = None if row is None else _StoredDocument(*row)
+        if held is not None and not self._is_superseded(held, new):
             reason = rejects.OLDER if new.version else rejects.DUPLICATE
-            return self._drop(new, reason, new.id, record)
+            return self._drop_document(new, reason, new.id, record)
         if self._some_deleted and self._is_withdrawn(new.id):
-            return self._drop(new, rejects.WITHDRAWN, new.id, record)
-        if first := self._double_of(new):
-            return self._drop(new, rejects.DOUBLE, first, record)
-        return self._insert(new) if held is None else self._replace(new, held)
+            return self._drop_document(new, rejects.WITHDRAWN, new.id, record)
+        if first := self._find_double(new):
+            return self._drop_document(new, rejects.DOUBLE, first, record)
+        return self._insert_document(new) if held is None else self._replace_document(new, held)
 
     def _is_stale(self, file: int, number: int) -> bool:
         """Whether it is of an earlier content of this file, and not met again so far."""
@@ -123,10 +123,10 @@ class Incoming:
         kept = "SELECT 1 FROM temp.kept WHERE number = ?"
         return self._db.execute(kept, (number,)).fetchone() is None
 
-    def _gives_way(self, held: _Held, new: Prepared) -> bool:
+    def _is_superseded(self, held: _StoredDocument, new: PreparedDocument) -> bool:
         if self._is_stale(held.file, held.number):
             return True
-        theirs = (held.version, _order(held.path, held.member))
+        theirs = (held.version, _issue_order(held.path, held.member))
         return new.version > 0 and (new.version, self._order) >= theirs
 
     def _is_withdrawn(self, id: str) -> bool:
@@ -135,18 +135,18 @@ class Incoming:
             " WHERE deleted.source = ? AND document = ?",
             (self._source, id),
         )
-        return any(_order(path, member) > self._order for path, member in rows)
+        return any(_issue_order(path, member) > self._order for path, member in rows)
 
-    def _double_of(self, new: Prepared) -> str:
+    def _find_double(self, new: PreparedDocument) -> str:
         """The id of another document with the same words; empty for none."""
         for number, id, file in self._db.execute(_BY_MARK, (new.mark, self._source)):
             if id != new.id and not self._is_stale(file, number):
                 return str(id)
         return ""
 
-    def _drop(self, new: Prepared, reason: str, first: str, record: int) -> Drop:
+    def _drop_document(self, new: PreparedDocument, reason: str, first: str, record: int) -> Drop:
         drop = Drop(new.id, reason)
-        rejects.insert(
+        rejects.insert_drop(
             self._db,
             *(self._source, self._file, drop),
             document=new.id,
@@ -155,14 +155,14 @@ class Incoming:
         )
         return drop
 
-    def _note_replaced(self, id: str, held: _Held) -> None:
+    def _note_replaced(self, id: str, held: _StoredDocument) -> None:
         self.changed = True
         drop = Drop(id, rejects.OLDER)
-        rejects.insert(self._db, self._source, held.file, drop, document=id, first=id)
+        rejects.insert_drop(self._db, self._source, held.file, drop, document=id, first=id)
 
     # Rows
 
-    def _insert(self, new: Prepared) -> int:
+    def _insert_document(self, new: PreparedDocument) -> int:
         number = self._db.execute(
             "INSERT INTO document(source, id, title, file, year, lang, kinds, retracted, trust,"
             " version, origin, checksum, added, mark, digest)"
@@ -173,24 +173,24 @@ class Incoming:
                 *(new.version, new.origin, new.checksum, self._now, new.mark, new.digest),
             ),
         ).lastrowid
-        self._keep(number or 0)
+        self._mark_kept(number or 0)
         for n, row in enumerate(new.rows):
             self._passage += 1
             self._rows.append((self._passage, *row[:-2], number, n, row.size))
             self._tokens.append((self._passage, row.tokens, self._token))
         if len(self._rows) >= _FLUSH:
-            self._flush()
+            self._flush_rows()
         return len(new.rows)
 
-    def _replace(self, new: Prepared, held: _Held) -> int:
+    def _replace_document(self, new: PreparedDocument, held: _StoredDocument) -> int:
         """The passages that are there stay, with their vectors, where they are the same."""
         if held.file != self._file:
             self._note_replaced(new.id, held)
         if held.digest != new.digest:
-            self._flush()
+            self._flush_rows()
             delete_documents(self._db, [held.number])
             self._altered.append(new.id)
-            return self._insert(new)
+            return self._insert_document(new)
         columns = (
             *(self._file, new.title, new.year, new.lang, new.kinds, new.retracted, new.trust),
             *(new.version, new.origin, new.checksum, new.mark),
@@ -203,14 +203,14 @@ class Incoming:
             (*columns, held.number),
         )
         self.changed |= done.rowcount > 0
-        self._keep(held.number)
+        self._mark_kept(held.number)
         return 0
 
-    def _keep(self, number: int) -> None:
+    def _mark_kept(self, number: int) -> None:
         if self._had_some:
             self._db.execute("INSERT OR IGNORE INTO temp.kept VALUES (?)", (number,))
 
-    def _flush(self) -> None:
+    def _flush_rows(self) -> None:
         self._db.executemany(
             "INSERT INTO passage VALUES (?, ?,?,?,?, ?,?,?,?,?,?, ?,?,?, ?,?,?)", self._rows
         )
@@ -222,7 +222,7 @@ class Incoming:
 
     # Withdrawals
 
-    def _withdraw(self, deleted: Deleted) -> int:
+    def _withdraw_document(self, deleted: Deleted) -> int:
         """Takes the document out, whichever file brought it, unless that one sorts later."""
         self._some_deleted = True
         self._db.execute(
@@ -232,14 +232,14 @@ class Incoming:
         row = self._db.execute(_BY_ID, (self._source, deleted.document)).fetchone()
         if row is None:
             return 0
-        held = _Held(*row)
-        if _order(held.path, held.member) > self._order:
+        held = _StoredDocument(*row)
+        if _issue_order(held.path, held.member) > self._order:
             return 0
-        self._flush()
+        self._flush_rows()
         delete_documents(self._db, [held.number])
         self._gone.append(deleted.document)
         drop = Drop(deleted.document, rejects.WITHDRAWN)
-        rejects.insert(
+        rejects.insert_drop(
             self._db,
             *(self._source, held.file, drop),
             document=deleted.document,
@@ -248,15 +248,15 @@ class Incoming:
         return 0
 
 
-def _order(path: str, member: str) -> str:
+def _issue_order(path: str, member: str) -> str:
     """A publisher's update files are numbered: their names sort in the order of issue."""
     return PurePath(member or path).name
 
 
-def _last(db: sqlite3.Connection, sql: str) -> int:
+def _last_number(db: sqlite3.Connection, sql: str) -> int:
     row = db.execute(sql).fetchone()
     return int(row[0]) if row else 0
 
 
-def _some(db: sqlite3.Connection, sql: str, source: str) -> bool:
+def _has_row(db: sqlite3.Connection, sql: str, source: str) -> bool:
     return db.execute(f"{sql} LIMIT 1", (source,)).fetchone() is not None

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from osler.errors import KnowledgeBaseError
 from osler.kb.ingest import rejects
-from osler.kb.ingest.prepare import How
-from osler.kb.store.access import transaction
+from osler.kb.ingest.prepare import IngestOptions
+from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import delete_documents
-from osler.sources.patients.pseudonymize import place
+from osler.sources.patients.pseudonymize import pseudonymize_place
 from osler.sources.records import Drop
 
 RACY = 2 * 10**9
@@ -23,7 +23,7 @@ without a sign of it in its time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileStamp:
     """What tells without reading it that a file has changed."""
 
     size: int
@@ -31,27 +31,27 @@ class Stamp:
     """Nanoseconds since 1970."""
 
 
-def stamp_of(path: Path) -> Stamp:
+def stamp_of(path: Path) -> FileStamp:
     """Of a folder that is one unit: the sum of sizes and the latest time of its files."""
     if not path.is_dir():
         found = path.stat()
-        return Stamp(found.st_size, found.st_mtime_ns)
+        return FileStamp(found.st_size, found.st_mtime_ns)
     inside = [file.stat() for file in path.rglob("*") if file.is_file()]
     latest = max((file.st_mtime_ns for file in inside), default=0)
-    return Stamp(sum(file.st_size for file in inside), latest)
+    return FileStamp(sum(file.st_size for file in inside), latest)
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class IngestRoot:
     """What the user named to `add`, with the terms; `update` reads it again."""
 
     id: int
     path: Path
-    how: How
+    how: IngestOptions
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """A file, or a member of an archive, as the store knows it."""
 
     root: int
@@ -64,13 +64,13 @@ class Entry:
     format: str
     checksum: str
     """SHA-256 of the file on disk, in hexadecimal."""
-    stamp: Stamp
+    stamp: FileStamp
 
 
 # Roots
 
 
-def note_root(db: sqlite3.Connection, path: Path, how: How) -> tuple[Root, bool]:
+def note_root(db: sqlite3.Connection, path: Path, how: IngestOptions) -> tuple[IngestRoot, bool]:
     """The root of this path, and whether it had other terms before."""
     terms = (how.fmt or "", how.licence, how.illustrative, how.trust, how.only, how.chunk)
     held = db.execute(
@@ -79,8 +79,8 @@ def note_root(db: sqlite3.Connection, path: Path, how: How) -> tuple[Root, bool]
         (how.source, str(path)),
     ).fetchone()
     if held and tuple(held[1:]) == terms:
-        return Root(held[0], path, how), False
-    with transaction(db):
+        return IngestRoot(held[0], path, how), False
+    with write_transaction(db):
         (id,) = db.execute(
             "INSERT INTO root(source, path, format, licence, illustrative, trust, only, chunk)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(source, path) DO UPDATE SET"
@@ -90,10 +90,10 @@ def note_root(db: sqlite3.Connection, path: Path, how: How) -> tuple[Root, bool]
             " RETURNING id",
             (how.source, str(path), *terms),
         ).fetchone()
-    return Root(id, path, how), True
+    return IngestRoot(id, path, how), True
 
 
-def roots(db: sqlite3.Connection, source: str | None) -> list[Root]:
+def list_roots(db: sqlite3.Connection, source: str | None) -> list[IngestRoot]:
     """Those of one source, or of all, in the order in which they were added."""
     rows = db.execute(
         "SELECT id, path, source, format, licence, illustrative, trust, only, chunk FROM root"
@@ -101,8 +101,10 @@ def roots(db: sqlite3.Connection, source: str | None) -> list[Root]:
         (source,),
     )
     return [
-        Root(
-            id, Path(path), How(name, fmt or None, licence, bool(sample), trust, bool(only), chunk)
+        IngestRoot(
+            id,
+            Path(path),
+            IngestOptions(name, fmt or None, licence, bool(sample), trust, bool(only), chunk),
         )
         for id, path, name, fmt, licence, sample, trust, only, chunk in rows
     ]
@@ -113,14 +115,14 @@ def roots(db: sqlite3.Connection, source: str | None) -> list[Root]:
 
 def on_disk(source: str, path: Path) -> tuple[str, str, str]:
     """Values for `ON_DISK`: the file at `path` and all members of it."""
-    name = place(source, str(path))
+    name = pseudonymize_place(source, str(path))
     return name, f"{name}!", f'{name}"'  # '"' is the character after "!"
 
 
 ON_DISK = "(path = ? OR (path > ? AND path < ?))"
 
 
-def is_settled(db: sqlite3.Connection, root: Root, path: Path) -> bool:
+def is_settled(db: sqlite3.Connection, root: IngestRoot, path: Path) -> bool:
     """Whether all in the file was read to its end and its stamp is still the same."""
     rows = db.execute(
         f"SELECT complete, size, mtime, read, root FROM file WHERE source = ? AND {ON_DISK}",  # noqa: S608
@@ -137,7 +139,7 @@ def is_settled(db: sqlite3.Connection, root: Root, path: Path) -> bool:
     )
 
 
-def known_checksum(db: sqlite3.Connection, source: str, path: Path, stamp: Stamp) -> str:
+def known_checksum(db: sqlite3.Connection, source: str, path: Path, stamp: FileStamp) -> str:
     """The checksum that was taken of a file with this stamp; empty for none."""
     row = db.execute(
         f"SELECT checksum FROM file WHERE source = ? AND {ON_DISK}"  # noqa: S608
@@ -147,7 +149,7 @@ def known_checksum(db: sqlite3.Connection, source: str, path: Path, stamp: Stamp
     return str(row[0]) if row else ""
 
 
-def is_known(db: sqlite3.Connection, entry: Entry) -> bool:
+def is_known(db: sqlite3.Connection, entry: FileEntry) -> bool:
     """Whether this content was read to its end, from this path or, for a new path, another.
 
     When the other path is gone, the file has moved, and its documents belong to the new one.
@@ -159,20 +161,20 @@ def is_known(db: sqlite3.Connection, entry: Entry) -> bool:
     if here is not None and (here[1] or here[2]):
         if not (here[0] == entry.fingerprint and here[1]):
             return False
-        _stamp(db, entry, entry.path)
+        _restamp_file(db, entry, entry.path)
         return True
     twins = "SELECT path, member FROM file WHERE source = ? AND fingerprint = ? AND complete"
     found = db.execute(twins, (entry.source, entry.fingerprint)).fetchall()
     for path, member in found:
         if not Path(path.removesuffix(f"!{member}") if member else path).exists():
-            _stamp(db, entry, path)
+            _restamp_file(db, entry, path)
             break
     return bool(found)
 
 
-def _stamp(db: sqlite3.Connection, entry: Entry, path: str) -> None:
+def _restamp_file(db: sqlite3.Connection, entry: FileEntry, path: str) -> None:
     """What the file at `path` holds is, unchanged, what `entry` says."""
-    with transaction(db):
+    with write_transaction(db):
         if path != entry.path:
             db.execute("DELETE FROM file WHERE source = ? AND path = ?", (entry.source, entry.path))
         db.execute(
@@ -185,7 +187,7 @@ def _stamp(db: sqlite3.Connection, entry: Entry, path: str) -> None:
         )
 
 
-def begin(db: sqlite3.Connection, entry: Entry, name: str, reader: str) -> int:
+def begin_file(db: sqlite3.Connection, entry: FileEntry, name: str, reader: str) -> int:
     """The row of a file that is read now; what was dropped of it before is forgotten."""
     rejects.forget_place(db, entry.source, name)
     (file,) = db.execute(
@@ -206,7 +208,7 @@ def begin(db: sqlite3.Connection, entry: Entry, name: str, reader: str) -> int:
     return int(file)
 
 
-def removed_by_hand(db: sqlite3.Connection, entry: Entry) -> set[str]:
+def removed_by_hand(db: sqlite3.Connection, entry: FileEntry) -> set[str]:
     """Ids of documents of this file that the user took out."""
     rows = db.execute(
         "SELECT document FROM dropped JOIN file ON file.id = dropped.file"
@@ -216,39 +218,39 @@ def removed_by_hand(db: sqlite3.Connection, entry: Entry) -> set[str]:
     return {row[0] for row in rows}
 
 
-def withdrawn_by(db: sqlite3.Connection, entry: Entry) -> set[str]:
+def withdrawn_by(db: sqlite3.Connection, entry: FileEntry) -> set[str]:
     """Ids of documents that what this file held before takes back."""
     where = "SELECT id FROM file WHERE source = ? AND path = ?"
     row = db.execute(where, (entry.source, entry.path)).fetchone()
-    return withdrawn(db, row[0]) if row else set()
+    return withdrawn_documents(db, row[0]) if row else set()
 
 
-def withdrawn(db: sqlite3.Connection, file: int) -> set[str]:
+def withdrawn_documents(db: sqlite3.Connection, file: int) -> set[str]:
     """Ids of documents that the file takes back."""
     return {row[0] for row in db.execute("SELECT document FROM deleted WHERE file = ?", (file,))}
 
 
-def queue(db: sqlite3.Connection, root: Root, path: Path) -> None:
+def queue_file(db: sqlite3.Connection, root: IngestRoot, path: Path) -> None:
     """Writes down that a file waits to be read, if nothing is known of it yet."""
     db.execute(
         "INSERT INTO file(source, path, fingerprint, format, complete, root)"  # noqa: S608
         " SELECT ?, ?, '', '', 0, ? WHERE NOT EXISTS"
         f" (SELECT 1 FROM file WHERE source = ? AND {ON_DISK})",
         (
-            *(root.how.source, place(root.how.source, str(path)), root.id),
+            *(root.how.source, pseudonymize_place(root.how.source, str(path)), root.id),
             *(root.how.source, *on_disk(root.how.source, path)),
         ),
     )
 
 
-def unqueue(db: sqlite3.Connection, root: Root) -> None:
+def clear_queue(db: sqlite3.Connection, root: IngestRoot) -> None:
     """All that waited has been looked at: an archive's members, or a drop, stand for it now."""
     db.execute("DELETE FROM file WHERE root = ? AND NOT complete AND read = 0", (root.id,))
 
 
-def note_broken(db: sqlite3.Connection, entry: Entry, drop: Drop) -> None:
+def note_broken(db: sqlite3.Connection, entry: FileEntry, drop: Drop) -> None:
     """Writes down why a file could not be read; it will be tried again."""
-    with transaction(db):
+    with write_transaction(db):
         (file,) = db.execute(
             "INSERT INTO file(source, path, fingerprint, format, complete, root, member, read)"
             " VALUES (?, ?, '', ?, 0, ?, ?, ?) ON CONFLICT(source, path)"
@@ -262,14 +264,16 @@ def note_broken(db: sqlite3.Connection, entry: Entry, drop: Drop) -> None:
             "DELETE FROM dropped WHERE file = ? AND reason IN (SELECT value FROM json_each(?))",
             (file, json.dumps(sorted(rejects.BROKEN))),
         )
-        where = place(entry.source, drop.where)
-        rejects.insert(db, entry.source, file, replace(drop, where=where))
+        where = pseudonymize_place(entry.source, drop.where)
+        rejects.insert_drop(db, entry.source, file, replace(drop, where=where))
 
 
-def retry(db: sqlite3.Connection, source: str | None, reader: str, *, all: bool) -> None:
+def retry_dead_letters(
+    db: sqlite3.Connection, source: str | None, reader: str, *, all: bool
+) -> None:
     """Files with dead letters are read again: those that another version of Osler read, or all."""
     reasons = [row[0] for row in db.execute("SELECT DISTINCT reason FROM dropped")]
-    with transaction(db):
+    with write_transaction(db):
         db.execute(
             "UPDATE file SET complete = 0 WHERE (?1 IS NULL OR source = ?1)"
             " AND (?2 OR reader != ?3) AND id IN (SELECT file FROM dropped"
@@ -281,7 +285,7 @@ def retry(db: sqlite3.Connection, source: str | None, reader: str, *, all: bool)
 # Taking out
 
 
-def remove(db: sqlite3.Connection, source: str, document: str | None) -> int:
+def remove_documents(db: sqlite3.Connection, source: str, document: str | None) -> int:
     """See `KnowledgeBase.remove`."""
     rows = db.execute(
         "SELECT number, file, id FROM document WHERE source = ? AND ? IN ('', id)",
@@ -298,15 +302,15 @@ def remove(db: sqlite3.Connection, source: str, document: str | None) -> int:
     gone = delete_documents(db, [number for number, _, _ in rows])
     for _, file, id in rows:
         drop = Drop(id, rejects.REMOVED)
-        rejects.insert(db, source, file, drop, document=id)
+        rejects.insert_drop(db, source, file, drop, document=id)
     if document is None:
         for table in ("file", "dropped", "root"):
             db.execute(f"DELETE FROM {table} WHERE source = ?", (source,))  # noqa: S608
-    rejects.reconsider(db, source, (id for _, _, id in rows))
+    rejects.reconsider_files(db, source, (id for _, _, id in rows))
     return gone
 
 
-def prune(db: sqlite3.Connection, files: Iterable[int]) -> int:
+def prune_files(db: sqlite3.Connection, files: Iterable[int]) -> int:
     """Takes out files with their documents; returns how many passages went."""
     gone = 0
     for file in files:
@@ -319,5 +323,5 @@ def prune(db: sqlite3.Connection, files: Iterable[int]) -> int:
         ).fetchall()
         db.execute("DELETE FROM file WHERE id = ?", (file,))
         for source, id in {(row[1], row[2]) for row in rows} | set(taken_back):
-            rejects.reconsider(db, source, [id])
+            rejects.reconsider_files(db, source, [id])
     return gone

@@ -1,6 +1,6 @@
 """Files into the store: each wholly or not at all, each record counted or dropped with a reason.
 
-What was added is remembered with its terms. Adding it again, or `update`, reads what
+What was added is remembered with its terms. Adding it again, or `update_roots`, reads what
 changed, keeps the documents that stayed as they were, and finds what is gone.
 """
 
@@ -19,12 +19,12 @@ from pathlib import Path
 from osler.errors import KnowledgeBaseError
 from osler.kb.ingest import file_table, reader_process, rejects
 from osler.kb.ingest.chunk import OMNI
-from osler.kb.ingest.document_upsert import Incoming
-from osler.kb.ingest.prepare import How, Outcome, Prepared
-from osler.kb.store.access import transaction
+from osler.kb.ingest.document_upsert import DocumentUpsert
+from osler.kb.ingest.prepare import IngestOptions, Outcome, PreparedDocument
+from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, set_meta
-from osler.sources.discover import Found, FoundFile, FoundFolder, discover, fingerprint
-from osler.sources.patients.pseudonymize import place
+from osler.sources.discover import Found, FoundFile, FoundFolder, discover, hash_tree
+from osler.sources.patients.pseudonymize import pseudonymize_place
 from osler.sources.records import Drop
 
 READER = "2"
@@ -34,8 +34,8 @@ _REPORT_EVERY = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """What `add` or `update` did."""
+class IngestResult:
+    """What `add_paths` or `update_roots` did."""
 
     files: int
     """Read now, to their end; each member of an archive is one."""
@@ -59,7 +59,7 @@ class Added:
 
 
 @dataclass
-class _Tally:
+class _IngestTally:
     """Counts of one file, or of all."""
 
     files: int = 0
@@ -73,14 +73,14 @@ class _Tally:
     failed: list[str] = field(default_factory=list)
     vanished: list[str] = field(default_factory=list)
 
-    def drop(self, drop: Drop) -> None:
+    def count_drop(self, drop: Drop) -> None:
         self.drops[drop.reason] += 1
         if drop.reason == rejects.UNKNOWN:
             self.unknown.append(drop.where)
         if drop.reason in rejects.BROKEN:
             self.failed.append(f"{drop.where}: {drop.reason}")
 
-    def take(self, file: _Tally) -> None:
+    def add_counts(self, file: _IngestTally) -> None:
         self.files += 1
         self.documents += file.documents
         self.passages += file.passages
@@ -88,8 +88,8 @@ class _Tally:
         self.gone += file.gone
         self.drops += file.drops
 
-    def added(self) -> Added:
-        return Added(
+    def to_result(self) -> IngestResult:
+        return IngestResult(
             files=self.files,
             unchanged=self.unchanged,
             documents=self.documents,
@@ -103,9 +103,9 @@ class _Tally:
         )
 
 
-def together(parts: Sequence[Added]) -> Added:
+def sum_results(parts: Sequence[IngestResult]) -> IngestResult:
     """The sum of several."""
-    total = _Tally()
+    total = _IngestTally()
     for part in parts:
         total.files += part.files
         total.unchanged += part.unchanged
@@ -117,10 +117,10 @@ def together(parts: Sequence[Added]) -> Added:
         total.unknown += part.unknown
         total.failed += part.failed
         total.vanished += part.vanished
-    return total.added()
+    return total.to_result()
 
 
-class _Broken(Exception):
+class _BrokenFile(Exception):
     """A file broke off: what was read of it must not stay."""
 
     def __init__(self, drop: Drop) -> None:
@@ -128,11 +128,11 @@ class _Broken(Exception):
         self.drop = drop
 
 
-Outcomes = Callable[[Found, How], Iterator[list[Outcome]]]
+Outcomes = Callable[[Found, IngestOptions], Iterator[list[Outcome]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Care:
+class UpdateOptions:
     """How closely to look, and what to do with what is gone."""
 
     checksum: bool = False
@@ -143,47 +143,49 @@ class Care:
     """Take out the documents of files that are gone."""
     by_hand: bool = False
     """The user names the files: documents that were taken out by hand come back."""
-    outcomes: Outcomes = reader_process.outcomes
+    outcomes: Outcomes = reader_process.read_outcomes
     """Who reads and prepares a file."""
 
 
-def add(
+def add_paths(
     db: sqlite3.Connection,
     paths: Sequence[Path],
-    how: How,
+    how: IngestOptions,
     progress: Progress,
-    outcomes: Outcomes = reader_process.outcomes,
-) -> Added:
+    outcomes: Outcomes = reader_process.read_outcomes,
+) -> IngestResult:
     """See `KnowledgeBase.add`."""
     discover(paths, fmt=how.fmt)  # a bad path or format is told before anything is written
-    tally = _Tally()
+    tally = _IngestTally()
     for path in paths:
-        root, other_terms = file_table.note_root(db, _named(path), how)
-        _bring_back(db, root)
-        care = Care(checksum=other_terms, by_hand=True, outcomes=outcomes)
+        root, other_terms = file_table.note_root(db, _absolute_path(path), how)
+        _requeue_removed(db, root)
+        care = UpdateOptions(checksum=other_terms, by_hand=True, outcomes=outcomes)
         _read_root(db, root, care, tally, progress)
-    return tally.added()
+    return tally.to_result()
 
 
-def update(db: sqlite3.Connection, source: str | None, care: Care, progress: Progress) -> Added:
+def update_roots(
+    db: sqlite3.Connection, source: str | None, care: UpdateOptions, progress: Progress
+) -> IngestResult:
     """See `KnowledgeBase.update`."""
-    roots, tally = file_table.roots(db, source), _Tally()
+    roots, tally = file_table.list_roots(db, source), _IngestTally()
     if not roots:
         raise KnowledgeBaseError(
             f"nothing was added to {source}" if source else "nothing was added yet",
             fix="run `osler kb add PATH --source SOURCE`",
         )
-    file_table.retry(db, source, READER, all=care.retry)
+    file_table.retry_dead_letters(db, source, READER, all=care.retry)
     for root in roots:
         if root.path.exists():
             _read_root(db, root, care, tally, progress)
         else:
             _note_vanished(db, root, set(), care, tally)
     _read_reconsidered(db, roots, care, tally, progress)
-    return tally.added()
+    return tally.to_result()
 
 
-def _named(path: Path) -> Path:
+def _absolute_path(path: Path) -> Path:
     path = Path(os.path.abspath(path))
     try:
         str(path).encode()
@@ -194,8 +196,8 @@ def _named(path: Path) -> Path:
     return path
 
 
-def _bring_back(db: sqlite3.Connection, root: file_table.Root) -> None:
-    with transaction(db):
+def _requeue_removed(db: sqlite3.Connection, root: file_table.IngestRoot) -> None:
+    with write_transaction(db):
         db.execute(
             "UPDATE file SET complete = 0 WHERE root = ?"
             " AND id IN (SELECT file FROM dropped WHERE reason = ?)",
@@ -205,9 +207,9 @@ def _bring_back(db: sqlite3.Connection, root: file_table.Root) -> None:
 
 def _read_reconsidered(
     db: sqlite3.Connection,
-    roots: Sequence[file_table.Root],
-    care: Care,
-    tally: _Tally,
+    roots: Sequence[file_table.IngestRoot],
+    care: UpdateOptions,
+    tally: _IngestTally,
     progress: Progress,
 ) -> None:
     """Documents that had given way to one that went now come in; what is left waits its turn."""
@@ -218,7 +220,7 @@ def _read_reconsidered(
     broken = "[" + ",".join(f'"{reason}"' for reason in sorted(rejects.BROKEN)) + "]"
     for root in roots:
         if root.path.exists() and db.execute(waiting, (root.id, broken)).fetchone():
-            again = _Tally()
+            again = _IngestTally()
             _read_root(db, root, replace(care, checksum=False), again, progress)
             tally.files += again.files
             tally.documents += again.documents
@@ -226,81 +228,90 @@ def _read_reconsidered(
 
 
 def _read_root(
-    db: sqlite3.Connection, root: file_table.Root, care: Care, tally: _Tally, progress: Progress
+    db: sqlite3.Connection,
+    root: file_table.IngestRoot,
+    care: UpdateOptions,
+    tally: _IngestTally,
+    progress: Progress,
 ) -> None:
     """Everything below one path that was added."""
-    seen = _queue(db, root, care)
-    content = _checksums(db, root.how.source, care)
+    seen = _queue_files(db, root, care)
+    content = _checksum_reader(db, root.how.source, care)
 
-    def settled(path: Path) -> bool:
+    def skip_settled(path: Path) -> bool:
         if care.checksum or not file_table.is_settled(db, root, path):
             return False
         tally.unchanged += 1
         return True
 
-    found = discover([root.path], fmt=root.how.fmt, settled=settled)
+    found = discover([root.path], fmt=root.how.fmt, settled=skip_settled)
     for number, item in enumerate(found):
         progress("files", number, None)
         if isinstance(item, Drop):
             rejects.note_passed_over(db, root.how.source, item)
-            tally.drop(item)
+            tally.count_drop(item)
             continue
-        entry = _entry(item, root, content)
+        entry = _make_entry(item, root, content)
         if file_table.is_known(db, entry):
             tally.unchanged += 1
             continue
         try:
-            tally.take(_read_file(db, item, entry, root.how, care, progress))
-        except _Broken as broken:
+            tally.add_counts(_read_file(db, item, entry, root.how, care, progress))
+        except _BrokenFile as broken:
             file_table.note_broken(db, entry, broken.drop)
-            tally.drop(broken.drop)
-    with transaction(db):
-        file_table.unqueue(db, root)
+            tally.count_drop(broken.drop)
+    with write_transaction(db):
+        file_table.clear_queue(db, root)
     _note_vanished(db, root, seen, care, tally)
 
 
-def _queue(db: sqlite3.Connection, root: file_table.Root, care: Care) -> set[str]:
+def _queue_files(
+    db: sqlite3.Connection, root: file_table.IngestRoot, care: UpdateOptions
+) -> set[str]:
     """Writes down every file that waits, so that what a kill interrupts is known; all files."""
     seen: set[str] = set()
 
-    def queue(path: Path) -> bool:
-        seen.add(place(root.how.source, str(path)))
+    def queue_path(path: Path) -> bool:
+        seen.add(pseudonymize_place(root.how.source, str(path)))
         if care.checksum or not file_table.is_settled(db, root, path):
-            file_table.queue(db, root, path)
+            file_table.queue_file(db, root, path)
         return True
 
-    with transaction(db):
-        for item in discover([root.path], fmt=root.how.fmt, settled=queue):
+    with write_transaction(db):
+        for item in discover([root.path], fmt=root.how.fmt, settled=queue_path):
             if isinstance(item, FoundFolder):
-                queue(item.file.path)
+                queue_path(item.file.path)
     return seen
 
 
-def _checksums(
-    db: sqlite3.Connection, source: str, care: Care
-) -> Callable[[Path, file_table.Stamp], str]:
+def _checksum_reader(
+    db: sqlite3.Connection, source: str, care: UpdateOptions
+) -> Callable[[Path, file_table.FileStamp], str]:
     @lru_cache(maxsize=1)  # an archive is hashed once for all its members
-    def checksum(path: Path, stamp: file_table.Stamp) -> str:
+    def read_checksum(path: Path, stamp: file_table.FileStamp) -> str:
         known = "" if care.checksum else file_table.known_checksum(db, source, path, stamp)
-        return known or fingerprint(path)
+        return known or hash_tree(path)
 
-    return checksum
+    return read_checksum
 
 
-def _entry(
-    item: Found, root: file_table.Root, content: Callable[[Path, file_table.Stamp], str]
-) -> file_table.Entry:
+def _make_entry(
+    item: Found, root: file_table.IngestRoot, content: Callable[[Path, file_table.FileStamp], str]
+) -> file_table.FileEntry:
     file, name, how = item.file, item.parser.name, root.how
     stamp = file_table.stamp_of(file.path)
     checksum = content(file.path, stamp)
     terms = [checksum, file.member, name, how.licence, str(how.illustrative)]
-    disk, member = place(how.source, str(file.path)), place(how.source, file.member)
+    disk, member = (
+        pseudonymize_place(how.source, str(file.path)),
+        pseudonymize_place(how.source, file.member),
+    )
     # What the first version did not know is left out where it says nothing: it knew files so.
     terms += [] if how.trust is None else [str(how.trust)]
     terms += ["only"] if how.only else []
     terms += [] if how.chunk == OMNI.name else [how.chunk]
     terms += [item.beside] if isinstance(item, FoundFile) and item.beside else []
-    return file_table.Entry(
+    return file_table.FileEntry(
         root=root.id,
         source=how.source,
         path=f"{disk}!{member}" if member else disk,
@@ -315,30 +326,30 @@ def _entry(
 def _read_file(
     db: sqlite3.Connection,
     item: Found,
-    entry: file_table.Entry,
-    how: How,
-    care: Care,
+    entry: file_table.FileEntry,
+    how: IngestOptions,
+    care: UpdateOptions,
     progress: Progress,
-) -> _Tally:
+) -> _IngestTally:
     """Reads one file in one transaction; it takes the place of what the path held before."""
-    tally = _Tally()
-    with transaction(db):
-        incoming = Incoming(db, entry, item.name, READER, by_hand=care.by_hand)
+    tally = _IngestTally()
+    with write_transaction(db):
+        incoming = DocumentUpsert(db, entry, item.name, READER, by_hand=care.by_hand)
         for record, outcome in enumerate(chain.from_iterable(care.outcomes(item, how)), 1):
-            result = incoming.take(outcome, record)
+            result = incoming.take_outcome(outcome, record)
             if isinstance(result, Drop):
                 if result.reason in rejects.BROKEN:
-                    raise _Broken(result)
-                tally.drop(result)
-            elif isinstance(outcome, Prepared):
-                _count(tally, result, progress)
-        tally.gone = incoming.end()
+                    raise _BrokenFile(result)
+                tally.count_drop(result)
+            elif isinstance(outcome, PreparedDocument):
+                _count_document(tally, result, progress)
+        tally.gone = incoming.finish_file()
         if tally.documents or tally.gone or incoming.changed:
             set_meta(db, built="")
     return tally
 
 
-def _count(tally: _Tally, passages: int, progress: Progress) -> None:
+def _count_document(tally: _IngestTally, passages: int, progress: Progress) -> None:
     if not passages:
         tally.kept += 1
         return
@@ -349,7 +360,11 @@ def _count(tally: _Tally, passages: int, progress: Progress) -> None:
 
 
 def _note_vanished(
-    db: sqlite3.Connection, root: file_table.Root, seen: set[str], care: Care, tally: _Tally
+    db: sqlite3.Connection,
+    root: file_table.IngestRoot,
+    seen: set[str],
+    care: UpdateOptions,
+    tally: _IngestTally,
 ) -> None:
     rows = db.execute("SELECT id, path, member FROM file WHERE root = ?", (root.id,)).fetchall()
     gone = [
@@ -359,8 +374,8 @@ def _note_vanished(
         and not Path(disk).exists()
     ]
     if gone and care.prune:
-        with transaction(db):
-            tally.gone += file_table.prune(db, [id for id, _ in gone])
+        with write_transaction(db):
+            tally.gone += file_table.prune_files(db, [id for id, _ in gone])
             set_meta(db, built="")
     else:
         tally.vanished += [path for _, path in gone]

@@ -12,8 +12,9 @@ from hashlib import blake2b
 from typing import NamedTuple
 from unicodedata import normalize
 
-from osler.kb.ingest.chunk import OMNI, chunking, passages
-from osler.kb.store.passages import index_tokens, size_of, trust_of
+from osler.kb.ingest.chunk import OMNI, document_passages, parse_chunking
+from osler.kb.store.passages import index_tokens, size_of
+from osler.sources.catalogue import trust_of
 from osler.sources.records import Deleted, Document, Drop, Record
 from osler.types import Passage
 
@@ -23,7 +24,7 @@ RETRACTED = "Retracted Publication"
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class IngestOptions:
     """Under which name and terms files are added."""
 
     source: str
@@ -35,10 +36,10 @@ class How:
     only: bool = False
     """Of an export, take only the documents that came from this source."""
     chunk: str = OMNI.name
-    """How texts are cut, see `osler.kb.ingest.chunk.chunking`."""
+    """How texts are cut, see `osler.kb.ingest.chunk.parse_chunking`."""
 
 
-class Row(NamedTuple):
+class PassageRow(NamedTuple):
     """A passage in the order of its table's columns, and what its indexes need."""
 
     id: str
@@ -58,7 +59,7 @@ class Row(NamedTuple):
     tokens: str
 
 
-class Prepared(NamedTuple):
+class PreparedDocument(NamedTuple):
     """A document and its passages, ready to be written."""
 
     source: str
@@ -76,22 +77,22 @@ class Prepared(NamedTuple):
     """Equal for documents with the same title and words."""
     digest: bytes
     """Equal for documents whose passages are equal in everything."""
-    rows: tuple[Row, ...]
+    rows: tuple[PassageRow, ...]
 
 
-Outcome = Prepared | Deleted | Drop
+Outcome = PreparedDocument | Deleted | Drop
 
 
-def prepare_batch(records: Iterable[Record], how: How) -> list[Outcome]:
+def prepare_batch(records: Iterable[Record], how: IngestOptions) -> list[Outcome]:
     """Each record ready for the store, in order. Pure: no file, no clock, no chance."""
-    return [prepare(record, how) for record in records if not _is_foreign(record, how)]
+    return [prepare_record(record, how) for record in records if not _is_foreign(record, how)]
 
 
-def _is_foreign(record: Record, how: How) -> bool:
+def _is_foreign(record: Record, how: IngestOptions) -> bool:
     return how.only and isinstance(record, Document) and record.source != how.source
 
 
-def prepare(record: Record, how: How) -> Outcome:
+def prepare_record(record: Record, how: IngestOptions) -> Outcome:
     """A document's rows, or why it gives none; other records as they are."""
     if not isinstance(record, Document):
         return record
@@ -102,13 +103,17 @@ def prepare(record: Record, how: How) -> Outcome:
         # A passage says what it is by its kind; the types that its publisher gave stay in `kinds`.
         kinds = record.kinds or tuple(filter(None, [record.kind]))
         record = replace(record, kind=RETRACTED, kinds=kinds)
-    rows = tuple(map(_row, passages(record, how.source, how.licence, chunking(how.chunk))))
-    return _prepared(record, how, rows) if rows else Drop(record.id, EMPTY)
+    rows = tuple(
+        map(
+            _make_row, document_passages(record, how.source, how.licence, parse_chunking(how.chunk))
+        )
+    )
+    return _make_prepared(record, how, rows) if rows else Drop(record.id, EMPTY)
 
 
-def _row(passage: Passage) -> Row:
+def _make_row(passage: Passage) -> PassageRow:
     at = passage.locator
-    return Row(
+    return PassageRow(
         id=passage.id,
         text=passage.text,
         source=passage.source,
@@ -127,9 +132,11 @@ def _row(passage: Passage) -> Row:
     )
 
 
-def _prepared(document: Document, how: How, rows: tuple[Row, ...]) -> Prepared:
+def _make_prepared(
+    document: Document, how: IngestOptions, rows: tuple[PassageRow, ...]
+) -> PreparedDocument:
     trust = how.trust if document.trust is None else document.trust
-    return Prepared(
+    return PreparedDocument(
         source=how.source,
         id=document.id,
         title=document.title,
@@ -142,12 +149,12 @@ def _prepared(document: Document, how: How, rows: tuple[Row, ...]) -> Prepared:
         origin=document.origin,
         checksum=document.checksum,
         mark=mark_of(document.title, [row.text for row in rows]),
-        digest=_digest(rows),
+        digest=_digest_rows(rows),
         rows=rows,
     )
 
 
-def _digest(rows: Iterable[Row]) -> bytes:
+def _digest_rows(rows: Iterable[PassageRow]) -> bytes:
     """Of all columns but the words, which follow from the others."""
     whole = "\x1e".join("\x1f".join(map(str, row[:-1])) for row in rows)
     return blake2b(whole.encode(errors="surrogatepass"), digest_size=16).digest()

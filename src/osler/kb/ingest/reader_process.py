@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from osler.errors import KnowledgeBaseError
-from osler.kb.ingest.prepare import How, Outcome, prepare_batch
-from osler.sources.discover import Found, FoundFile, FoundFolder, read
+from osler.kb.ingest.prepare import IngestOptions, Outcome, prepare_batch
+from osler.sources.discover import Found, FoundFile, FoundFolder, read_records
 from osler.sources.formats import FolderParser, by_name
 from osler.sources.formats.containers import open_file
 from osler.sources.records import Parser, Record, SourceFile
@@ -41,17 +41,17 @@ _CHILD = (
 )
 
 
-def batches(found: Found) -> Iterator[list[Record]]:
+def read_batches(found: Found) -> Iterator[list[Record]]:
     """The records of a file in order, some at a time.
 
     Raises `KnowledgeBaseError` when the second process dies.
     """
-    yield from _from_aside(found) if _is_worth_it(found) else here(found)
+    yield from _read_in_process(found) if _is_worth_it(found) else read_here(found)
 
 
-def outcomes(found: Found, how: How) -> Iterator[list[Outcome]]:
-    """The same, prepared. Raises as `batches` does."""
-    for batch in batches(found):
+def read_outcomes(found: Found, how: IngestOptions) -> Iterator[list[Outcome]]:
+    """The same, prepared. Raises as `read_batches` does."""
+    for batch in read_batches(found):
         yield prepare_batch(batch, how)
 
 
@@ -60,9 +60,9 @@ def work() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     sys.setswitchinterval(0.0005)  # the thread that decompresses waits less for its turn
     path, name, parser = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
-    reading = found(path, name, by_name(parser))
+    reading = found_file(path, name, by_name(parser))
     try:
-        for batch in chain(here(reading), [None]):
+        for batch in chain(read_here(reading), [None]):
             pickle.dump(batch, sys.stdout.buffer, protocol=pickle.HIGHEST_PROTOCOL)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
@@ -84,14 +84,14 @@ def is_registered(found: Found) -> bool:
     return type(by_name(found.parser.name)) is type(found.parser)
 
 
-def here(found: Found) -> Iterator[list[Record]]:
-    """As `batches`, in this process."""
-    records = read(found)
+def read_here(found: Found) -> Iterator[list[Record]]:
+    """As `read_batches`, in this process."""
+    records = read_records(found)
     while batch := list(islice(records, BATCH)):
         yield batch
 
 
-def _from_aside(found: Found) -> Iterator[list[Record]]:
+def _read_in_process(found: Found) -> Iterator[list[Record]]:
     with subprocess.Popen(  # noqa: S603 - ourselves
         [sys.executable, "-c", _CHILD.format(path=sys.path)],
         stdin=subprocess.PIPE,
@@ -99,16 +99,16 @@ def _from_aside(found: Found) -> Iterator[list[Record]]:
     ) as child:
         try:
             asked, told = cast(BinaryIO, child.stdin), cast(BinaryIO, child.stdout)
-            _widen(told)
+            _widen_pipe(told)
             with asked:
                 pickle.dump((found.file.path, found.name, found.parser.name), asked)
-            while (batch := _told(told, found)) is not None:
+            while (batch := _receive_batch(told, found)) is not None:
                 yield batch
         finally:
             child.kill()
 
 
-def _widen(pipe: BinaryIO) -> None:
+def _widen_pipe(pipe: BinaryIO) -> None:
     """Room for some batches, so that neither process waits for the other at each of them."""
     with suppress(ImportError, AttributeError, OSError):  # a smaller one is only slower
         import fcntl
@@ -116,7 +116,7 @@ def _widen(pipe: BinaryIO) -> None:
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
 
 
-def _told(stream: BinaryIO, found: Found) -> list[Record] | None:
+def _receive_batch(stream: BinaryIO, found: Found) -> list[Record] | None:
     try:
         batch: list[Record] | None = pickle.load(stream)  # noqa: S301 - from our own process
     except (EOFError, pickle.UnpicklingError) as error:
@@ -127,25 +127,25 @@ def _told(stream: BinaryIO, found: Found) -> list[Record] | None:
     return batch
 
 
-def found(path: Path, name: str, parser: Parser | FolderParser) -> Found:
+def found_file(path: Path, name: str, parser: Parser | FolderParser) -> Found:
     """A file on disk, to be read and decompressed some blocks ahead."""
     if isinstance(parser, FolderParser):
         return FoundFolder(SourceFile(path), name, parser)
     return FoundFile(
-        SourceFile(path), name, parser, lambda: io.BufferedReader(_Ahead(path), _BLOCK)
+        SourceFile(path), name, parser, lambda: io.BufferedReader(_ReadAheadFile(path), _BLOCK)
     )
 
 
-class _Ahead(io.RawIOBase):
+class _ReadAheadFile(io.RawIOBase):
     """A file that another thread reads and decompresses some blocks ahead."""
 
     def __init__(self, path: Path) -> None:
         self._blocks: queue.Queue[bytes | BaseException] = queue.Queue(_BLOCKS_AHEAD)
         self._rest = memoryview(b"")
         self._ended = False
-        threading.Thread(target=self._fill, args=(path,), daemon=True).start()
+        threading.Thread(target=self._fill_blocks, args=(path,), daemon=True).start()
 
-    def _fill(self, path: Path) -> None:
+    def _fill_blocks(self, path: Path) -> None:
         try:
             with closing(open_file(path)) as file:
                 while block := file.read(_BLOCK):

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from osler.kb.store.access import transaction
-from osler.sources.patients.pseudonymize import place
+from osler.kb.store.access import write_transaction
+from osler.sources.patients.pseudonymize import pseudonymize_place
 from osler.sources.records import Drop
 
 DUPLICATE, UNKNOWN = "duplicate document id", "unknown format"
@@ -57,7 +57,7 @@ class DeadLetter:
     """Seconds since 1970, UTC."""
 
 
-def dead(db: sqlite3.Connection, source: str | None) -> Iterator[DeadLetter]:
+def list_dead_letters(db: sqlite3.Connection, source: str | None) -> Iterator[DeadLetter]:
     """The latest first."""
     reasons = [row[0] for row in db.execute("SELECT DISTINCT reason FROM dropped")]
     rows = db.execute(
@@ -71,7 +71,7 @@ def dead(db: sqlite3.Connection, source: str | None) -> Iterator[DeadLetter]:
         yield DeadLetter(where, path.removesuffix(f"!{member}") if member else path, member, *rest)
 
 
-def insert(
+def insert_drop(
     db: sqlite3.Connection,
     source: str,
     file: int | None,
@@ -95,22 +95,22 @@ def insert(
 def note_passed_over(db: sqlite3.Connection, source: str, drop: Drop) -> None:
     """Writes down a file of which nothing was read; once, however often it is met."""
     known = "SELECT 1 FROM dropped WHERE file IS NULL AND source = ? AND place = ? AND reason = ?"
-    stored = replace(drop, where=place(source, drop.where))
+    stored = replace(drop, where=pseudonymize_place(source, drop.where))
     if db.execute(known, (source, stored.where, drop.reason)).fetchone():
         return
-    with transaction(db):
+    with write_transaction(db):
         forget_place(db, source, drop.where)
-        insert(db, source, None, stored)
+        insert_drop(db, source, None, stored)
 
 
 def forget_place(db: sqlite3.Connection, source: str, name: str) -> None:
     db.execute(
         "DELETE FROM dropped WHERE file IS NULL AND source = ? AND place = ?",
-        (source, place(source, name)),
+        (source, pseudonymize_place(source, name)),
     )
 
 
-def reconsider(db: sqlite3.Connection, source: str, gone: Iterable[str]) -> None:
+def reconsider_files(db: sqlite3.Connection, source: str, gone: Iterable[str]) -> None:
     """Files with a document that gave way to one of those that are `gone` are read again."""
     db.executemany(
         "UPDATE file SET complete = 0 WHERE id IN"

@@ -14,21 +14,21 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from osler.text import is_cjk, sentences
+from osler.text import is_cjk, split_sentences
 
 _CJK = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _ATOM = re.compile(rf"(?:\d+(?:[.,]\d+)*+|(?:(?![{_CJK}])[^\W_])++|[\s\S])\s*+")
 _JOINER = "\u200d"
 
 
-def windows(text: str, size: int, overlap: int, unit: str) -> Iterator[tuple[int, int]]:
+def cut_windows(text: str, size: int, overlap: int, unit: str) -> Iterator[tuple[int, int]]:
     """Spans of at most `size` units; each begins `overlap` units before the last one's end.
 
     Counted in tokens the overlap is exact; counted in characters it is the most that
     fits without cutting a word. A word longer than a window is cut between characters,
     a character with its marks only where it alone is longer. `2 * overlap < size`.
     """
-    starts, weights = _atoms(text, size, unit)
+    starts, weights = _text_atoms(text, size, unit)
     total = [0, *accumulate(weights)]
     ends = _sentence_ends(text, starts)
     first, last = 0, len(weights)
@@ -44,13 +44,13 @@ def windows(text: str, size: int, overlap: int, unit: str) -> Iterator[tuple[int
         first = max(first + 1, repeated, bisect_left(total, total[end + 1] - size))
 
 
-def _atoms(text: str, size: int, unit: str) -> tuple[list[int], list[int]]:
+def _text_atoms(text: str, size: int, unit: str) -> tuple[list[int], list[int]]:
     """Where each atom begins, and at last the end of the text; and what each weighs."""
     in_characters = unit == "characters"
     starts: list[int] = []
-    for start, end in _whole(text):
+    for start, end in _atom_spans(text):
         if in_characters and end - start > size:
-            starts += _pieces(text, start, end, size)
+            starts += _split_atom(text, start, end, size)
         else:
             starts.append(start)
     starts.append(len(text))
@@ -62,7 +62,7 @@ def _atoms(text: str, size: int, unit: str) -> tuple[list[int], list[int]]:
     return starts, weights
 
 
-def _whole(text: str) -> Iterator[tuple[int, int]]:
+def _atom_spans(text: str) -> Iterator[tuple[int, int]]:
     """Words, Han characters and marks; a combining mark holds together what is around it."""
     begun, ended = 0, 0
     for atom in _ATOM.finditer(text):
@@ -83,7 +83,7 @@ def _is_joined(text: str, place: int) -> bool:
     return unicodedata.category(before)[0] == "M" and here.isalnum() and not is_cjk(here)
 
 
-def _pieces(text: str, start: int, end: int, size: int) -> Iterator[int]:
+def _split_atom(text: str, start: int, end: int, size: int) -> Iterator[int]:
     """Where to cut an atom that is too long; between letters, not before their marks."""
     while start < end:
         yield start
@@ -99,7 +99,7 @@ def _is_mark(char: str) -> bool:
 
 def _sentence_ends(text: str, starts: Sequence[int]) -> list[int]:
     """Numbers of the atoms before which a sentence has just ended, in order."""
-    places = (bisect_left(starts, end) for _, end in sentences(text))
+    places = (bisect_left(starts, end) for _, end in split_sentences(text))
     return [place for place in places if place < len(starts)]
 
 
@@ -110,5 +110,5 @@ def _at_sentence(ends: Sequence[int], end: int, earliest: int) -> int:
 
 
 def token_count(text: str) -> int:
-    """Tokens as `windows` counts them."""
-    return sum(1 for start, end in _whole(text) if text[start:end].strip())
+    """Tokens as `cut_windows` counts them."""
+    return sum(1 for start, end in _atom_spans(text) if text[start:end].strip())

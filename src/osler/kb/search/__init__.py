@@ -1,6 +1,6 @@
 """What searches a knowledge base, chosen by configuration and by what the last build made.
 
-One Protocol (`base.Engine`), three engines: `exact` over the SQLite file, `edge` in worker
+One Protocol (`base.SearchBackend`), three engines: `exact` over the SQLite file, `edge` in worker
 processes beside it, `remote` on a Qdrant server.
 """
 
@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.kb.search import edge, generation
-from osler.kb.search.base import Choice, Engine
-from osler.kb.search.exact import Exact
-from osler.kb.search.generation import Current
+from osler.kb.search.base import BackendChoice, SearchBackend
+from osler.kb.search.exact import ExactBackend
+from osler.kb.search.generation import CurrentGeneration
 from osler.kb.store import access
-from osler.kb.store.passages import Progress, meta
+from osler.kb.store.passages import Progress, read_meta
 
 if TYPE_CHECKING:
-    from osler.kb.search.remote import Remote
+    from osler.kb.search.remote import QdrantBackend
 
 EDGE_FROM = 20_000
 """Passages from which `auto` makes an embedded index, where its package is installed.
@@ -32,50 +32,50 @@ At 20,000 a hybrid search took 23 ms in the SQLite file and 1.1 ms here; the ind
 some 14 s more. With fewer, a model's answer takes so long that nobody sees the difference."""
 
 
-class _Encoded(Engine, Protocol):
-    def encoder(self) -> str:
+class _EncodedBackend(SearchBackend, Protocol):
+    def encoder_identity(self) -> str:
         """Identity of the encoder whose vectors it searches."""
         ...
 
 
-class Engines:
+class SearchBackends:
     """The engines of one open knowledge base, each made when it is first asked."""
 
-    def __init__(self, path: Path, readers: access.Readers, choice: Choice) -> None:
+    def __init__(self, path: Path, readers: access.ReaderPool, choice: BackendChoice) -> None:
         self._path, self._readers, self._choice = path, readers, choice
-        self._exact = Exact(readers)
-        self._edge: edge.Edge | None = None
-        self._remote: Remote | None = None
+        self._exact = ExactBackend(readers)
+        self._edge: edge.EdgeBackend | None = None
+        self._remote: QdrantBackend | None = None
         self._making = threading.Lock()
-        self._seen: tuple[int, Current | None] | None = None
+        self._seen: tuple[int, CurrentGeneration | None] | None = None
 
-    def words(self) -> Engine:
+    def word_backend(self) -> SearchBackend:
         """Who searches by words. Raises `KnowledgeBaseUnbuilt`, `BadConfig`."""
-        return self._chosen()
+        return self._chosen_backend()
 
-    def vectors(self, encoder: str) -> Engine:
+    def vector_backend(self, encoder: str) -> SearchBackend:
         """Who searches the vectors of this encoder; raises `KnowledgeBaseMismatch` when the
         vectors are another one's."""
-        chosen = self._chosen()
-        if (stored := chosen.encoder()) != encoder:
-            raise other_encoder(stored, encoder)
+        chosen = self._chosen_backend()
+        if (stored := chosen.encoder_identity()) != encoder:
+            raise other_encoder_error(stored, encoder)
         return chosen
 
-    def follow(
+    def follow_build(
         self, db: sqlite3.Connection, build: str, progress: Progress, *, afresh: bool
     ) -> None:
         """Brings the embedded index up to a build, or takes it away where none is wanted."""
         if not self._wants_edge(db):
-            edge.remove(self._path)
+            edge.remove_index(self._path)
             return
-        from osler.kb.search.edge_sync import sync
+        from osler.kb.search.edge_sync import sync_generation
 
         edge.require_installed()
-        sync(
+        sync_generation(
             self._path,
             build=build,
-            encoder=meta(db, "encoder"),
-            dimension=int(meta(db, "dimension") or 0),
+            encoder=read_meta(db, "encoder"),
+            dimension=int(read_meta(db, "dimension") or 0),
             progress=progress,
             afresh=afresh,
         )
@@ -88,13 +88,13 @@ class Engines:
                 return False
             case "auto":
                 (passages,) = db.execute("SELECT count(*) FROM passage").fetchone()
-                return edge.installed() and passages >= EDGE_FROM and not self._choice.url
+                return edge.is_installed() and passages >= EDGE_FROM and not self._choice.url
             case _ as never:
                 assert_never(never)
 
-    def problems(self) -> Iterator[str]:
+    def find_problems(self) -> Iterator[str]:
         """Where the embedded index, if there is one, does not hold what the last build holds."""
-        if (current := self._current()) is None:
+        if (current := self._current_generation()) is None:
             return
         folder = self._path / generation.FOLDER / current.name
         if not (folder / generation.POINTS).is_file():
@@ -102,27 +102,27 @@ class Engines:
             return
         with TemporaryDirectory() as copy, self._readers.borrow() as db:
             shutil.copy(folder / generation.POINTS, copy)
-            with generation.compared(self._path, Path(copy)) as points:
-                changes = generation.delta(points)
-            built = meta(db, "built") == "yes"
+            with generation.open_comparison(self._path, Path(copy)) as points:
+                changes = generation.count_delta(points)
+            built = read_meta(db, "built") == "yes"
         if built and (changes.put or changes.drop):
             yield (
                 f"the embedded index lacks {changes.put:,} passages of the last build"
                 f" and has {changes.drop:,} too many"
             )
 
-    def require(self) -> None:
+    def require_backend(self) -> None:
         """Raises `KnowledgeBaseUnbuilt` or `BadConfig` unless the chosen engine can be asked."""
-        self._chosen()
+        self._chosen_backend()
 
-    def _chosen(self) -> _Encoded:
+    def _chosen_backend(self) -> _EncodedBackend:
         kind = self._choice.kind
         if kind == "qdrant" or (kind == "auto" and self._choice.url):
-            return self._server()
+            return self._remote_backend()
         if kind == "sqlite":
             return self._exact
-        if self._has_edge() and (kind == "edge" or edge.installed()):
-            return self._embedded()
+        if self._has_edge() and (kind == "edge" or edge.is_installed()):
+            return self._edge_backend()
         if kind == "edge":
             raise KnowledgeBaseUnbuilt(
                 f"{self._path} has no embedded index of its last build",
@@ -134,30 +134,30 @@ class Engines:
         """Whether there is an index to search. While a build is under way it is that of the
         build before; after a rollback it is of no state that still counts."""
         with self._readers.borrow() as db:
-            built, builds = meta(db, "built"), int(meta(db, "builds") or 0)
+            built, builds = read_meta(db, "built"), int(read_meta(db, "builds") or 0)
         # Looked at second: it may be of the next build already, which is about to be declared.
-        current = self._current()
+        current = self._current_generation()
         return current is not None and (built != "yes" or int(current.build) >= builds)
 
-    def _current(self) -> Current | None:
+    def _current_generation(self) -> CurrentGeneration | None:
         """Read again when another generation was made current."""
-        stamp = generation.stamp(self._path)
+        stamp = generation.read_stamp(self._path)
         if self._seen is None or self._seen[0] != stamp:
-            self._seen = stamp, generation.read(self._path)
+            self._seen = stamp, generation.read_current(self._path)
         return self._seen[1]
 
-    def _embedded(self) -> edge.Edge:
+    def _edge_backend(self) -> edge.EdgeBackend:
         with self._making:
             if self._edge is None:
-                self._edge = edge.Edge(self._path)
+                self._edge = edge.EdgeBackend(self._path)
             return self._edge
 
-    def _server(self) -> Remote:
-        from osler.kb.search.remote import Remote
+    def _remote_backend(self) -> QdrantBackend:
+        from osler.kb.search.remote import QdrantBackend
 
         with self._making:
             if self._remote is None:
-                self._remote = Remote.connect(self._choice, self._readers)
+                self._remote = QdrantBackend.connect(self._choice, self._readers)
             return self._remote
 
     def close(self) -> None:
@@ -168,14 +168,14 @@ class Engines:
             self._edge = self._remote = None
 
 
-def other_encoder(stored: str, wanted: str) -> KnowledgeBaseMismatch:
+def other_encoder_error(stored: str, wanted: str) -> KnowledgeBaseMismatch:
     return KnowledgeBaseMismatch(
-        f"the knowledge base was built by {_named(stored)}, not by {_named(wanted)}",
+        f"the knowledge base was built by {_name_encoder(stored)}, not by {_name_encoder(wanted)}",
         fix="run `osler kb build --rebuild`, or set the first one in osler.toml"
         if stored
         else "run `osler kb build`",
     )
 
 
-def _named(identity: str) -> str:
+def _name_encoder(identity: str) -> str:
     return f"encoder {identity}" if identity else "no encoder"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from osler.kb.store.passages import Scope
-from osler.types import EMR, Language
+from osler.sources.catalogue import EMR
+from osler.types import Language
 
 if TYPE_CHECKING:
     from osler.kb.search.vectors import Floats
@@ -22,7 +23,7 @@ TIES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BackendChoice:
     """Which engine searches."""
 
     kind: Kind = "auto"
@@ -37,7 +38,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class PassageFilter:
     """Which passages may be found; each condition that is set must hold."""
 
     sources: Scope = None
@@ -49,22 +50,24 @@ class Filter:
     retracted: bool = False
     """Whether retracted documents may be found too."""
     trust: int = 1
-    """At least this much, 1 to 5 (`osler.kb.store.passages.trust_of`)."""
+    """At least this much, 1 to 5 (`osler.sources.catalogue.trust_of`)."""
 
     @property
-    def folded(self) -> tuple[str, ...]:
+    def folded_kinds(self) -> tuple[str, ...]:
         """Its kinds as the indexes hold them."""
-        return tuple(map(fold, self.kinds))
+        return tuple(map(fold_kind, self.kinds))
 
-    def without_sources(self) -> Filter:
-        return Filter(None, self.years, self.languages, self.kinds, self.retracted, self.trust)
+    def without_sources(self) -> PassageFilter:
+        return PassageFilter(
+            None, self.years, self.languages, self.kinds, self.retracted, self.trust
+        )
 
 
-EVERYTHING = Filter()
+EVERYTHING = PassageFilter()
 """All but patients' records and what was retracted."""
 
 
-def fold(kind: str) -> str:
+def fold_kind(kind: str) -> str:
     """A publication type as it is compared."""
     return " ".join(kind.split()).casefold()
 
@@ -75,7 +78,7 @@ that a search of everything else needs no condition: excluding 16 of 100,000 pas
 condition took five times as long as the search itself."""
 
 
-def shelves(within: Filter) -> tuple[str, ...]:
+def shelves_for(within: PassageFilter) -> tuple[str, ...]:
     """Where to look for what `within` lets through."""
     names = within.sources
     found = [TEXTS] if names is None or set(names) - {EMR} else []
@@ -86,23 +89,23 @@ def shelves(within: Filter) -> tuple[str, ...]:
     return tuple(found)
 
 
-class Engine(Protocol):
+class SearchBackend(Protocol):
     """Finds passage numbers by words and by vectors. Any number of threads may ask.
 
     Passages added or taken out since the last build may be missing or, as numbers that no
     longer exist, too many. Equal searches give equal rankings.
     """
 
-    def by_words(self, terms: Sequence[str], *, k: int, within: Filter) -> Ranking:
-        """The best by BM25 with any of `terms` (`osler.text.words`)."""
+    def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
+        """The best by BM25 with any of `terms` (`osler.text.split_words`)."""
         ...
 
-    def by_vector(self, query: Floats, *, k: int, within: Filter) -> Ranking:
+    def by_vector(self, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
         """The best by inner product, none at zero or below."""
         ...
 
     def by_both(
-        self, terms: Sequence[str], query: Floats, *, k: int, within: Filter
+        self, terms: Sequence[str], query: Floats, *, k: int, within: PassageFilter
     ) -> tuple[Ranking, Ranking]:
         """`by_vector` and `by_words` of one request."""
         ...
@@ -110,7 +113,7 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-def passing(
+def fetch_allowed(
     fetch: Callable[[int], Ranking], allowed: Callable[[Ranking], Ranking], k: int
 ) -> Ranking:
     """At least the `k` best of a ranking that are allowed, if there are so many.
@@ -129,7 +132,7 @@ def passing(
 Key = TypeVar("Key", int, str)
 
 
-def merged(rankings: Sequence[list[tuple[Key, float]]], k: int) -> list[tuple[Key, float]]:
+def merge_rankings(rankings: Sequence[list[tuple[Key, float]]], k: int) -> list[tuple[Key, float]]:
     """One ranking of several whose scores compare; equal ones in order of their keys."""
     if len(rankings) == 1:
         return rankings[0]

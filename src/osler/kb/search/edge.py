@@ -24,8 +24,8 @@ from typing import IO, Any
 
 from osler.errors import BadConfig, KnowledgeBaseError
 from osler.kb.search import generation, messages, sparse
-from osler.kb.search.base import Filter, Ranking, merged, shelves
-from osler.kb.search.generation import Current
+from osler.kb.search.base import PassageFilter, Ranking, merge_rankings, shelves_for
+from osler.kb.search.generation import CurrentGeneration
 from osler.kb.search.vectors import Floats
 
 VERSION = f"2/{sparse.VERSION}"
@@ -35,13 +35,13 @@ _STOP_S = 5.0
 """Seconds that a worker gets to end by itself."""
 
 
-def installed() -> bool:
+def is_installed() -> bool:
     return find_spec("qdrant_edge") is not None
 
 
 def require_installed() -> None:
     """Raises `BadConfig`."""
-    if not installed():
+    if not is_installed():
         raise BadConfig(
             "the embedded engine needs the package qdrant-edge-py",
             fix='pip install "osler[edge]", or set kb.engine = "sqlite"',
@@ -49,15 +49,15 @@ def require_installed() -> None:
 
 
 @dataclass(frozen=True)
-class _Open:
+class _OpenGeneration:
     """A generation that is being searched."""
 
     stamp: int
-    current: Current
-    pool: _Pool
+    current: CurrentGeneration
+    pool: _WorkerGroup
 
 
-class Edge:
+class EdgeBackend:
     """An `Engine` over the current generation in the folder of a knowledge base."""
 
     def __init__(self, kb: Path, *, workers: int | None = None) -> None:
@@ -65,32 +65,32 @@ class Edge:
         require_installed()
         self._kb = kb
         self._most = workers or os.cpu_count() or 1
-        self._stems = sparse.Stems()
+        self._stems = sparse.StemHasher()
         self._opening = threading.Lock()
-        self._open: _Open | None = None
+        self._open: _OpenGeneration | None = None
 
-    def encoder(self) -> str:
+    def encoder_identity(self) -> str:
         """Identity of the encoder whose vectors are searched."""
-        return self._opened().current.encoder
+        return self._open_generation().current.encoder
 
-    def by_words(self, terms: Sequence[str], *, k: int, within: Filter) -> Ranking:
+    def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
         if not terms:
             return []
-        (found,) = self._ask(k, within, words=sparse.query(self._stems, terms))
+        (found,) = self._search_shelves(k, within, words=sparse.query_vector(self._stems, terms))
         return found
 
-    def by_vector(self, query: Floats, *, k: int, within: Filter) -> Ranking:
-        (found,) = self._ask(k, within, dense=query)
-        return _alike(found)
+    def by_vector(self, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
+        (found,) = self._search_shelves(k, within, dense=query)
+        return _positive_only(found)
 
     def by_both(
-        self, terms: Sequence[str], query: Floats, *, k: int, within: Filter
+        self, terms: Sequence[str], query: Floats, *, k: int, within: PassageFilter
     ) -> tuple[Ranking, Ranking]:
         if not terms:
             return self.by_vector(query, k=k, within=within), []
-        words = sparse.query(self._stems, terms)
-        dense, lexical = self._ask(k, within, words=words, dense=query)
-        return _alike(dense), lexical
+        words = sparse.query_vector(self._stems, terms)
+        dense, lexical = self._search_shelves(k, within, words=words, dense=query)
+        return _positive_only(dense), lexical
 
     def close(self) -> None:
         with self._opening:
@@ -99,36 +99,36 @@ class Edge:
             self._open = None
         self._stems.close()
 
-    def _ask(
+    def _search_shelves(
         self,
         k: int,
-        within: Filter,
+        within: PassageFilter,
         *,
         words: sparse.Sparse | None = None,
         dense: Floats | None = None,
     ) -> list[Ranking]:
         while True:
-            opened = self._opened()
+            opened = self._open_generation()
             try:
-                return self._asked(opened, k, within, words, dense)
-            except _Closed:
+                return self._ask_pool(opened, k, within, words, dense)
+            except _PoolClosed:
                 continue  # another thread has opened the next generation meanwhile
 
     @staticmethod
-    def _asked(
-        opened: _Open,
+    def _ask_pool(
+        opened: _OpenGeneration,
         k: int,
-        within: Filter,
+        within: PassageFilter,
         words: sparse.Sparse | None,
         dense: Floats | None,
     ) -> list[Ranking]:
-        present = [name for name in shelves(within) if name in opened.current.points]
+        present = [name for name in shelves_for(within) if name in opened.current.points]
         found = [
-            opened.pool.ask(
+            opened.pool.send_request(
                 {
                     "shelf": name,
                     "k": k,
-                    "conditions": _conditions(within, opened.current.sources[name]),
+                    "conditions": _filter_conditions(within, opened.current.sources[name]),
                     "words": words,
                 },
                 b"" if dense is None else dense.astype("float32").tobytes(),
@@ -138,12 +138,12 @@ class Edge:
         rankings = (words is not None) + (dense is not None)
         if not found:
             return [[] for _ in range(rankings)]
-        return [merged(of, k) for of in zip(*found, strict=True)]
+        return [merge_rankings(of, k) for of in zip(*found, strict=True)]
 
-    def _opened(self) -> _Open:
+    def _open_generation(self) -> _OpenGeneration:
         """The current generation. After a swap one caller opens the new one; the others go on
         with the old one until it is there."""
-        stamp, held = generation.stamp(self._kb), self._open
+        stamp, held = generation.read_stamp(self._kb), self._open
         if held is not None and held.stamp == stamp:
             return held
         if not self._opening.acquire(blocking=held is None):
@@ -154,36 +154,36 @@ class Edge:
         finally:
             self._opening.release()
 
-    def _opened_now(self) -> _Open:
+    def _opened_now(self) -> _OpenGeneration:
         while True:
-            stamp, held = generation.stamp(self._kb), self._open
+            stamp, held = generation.read_stamp(self._kb), self._open
             if held is not None and held.stamp == stamp:
                 return held
-            current = generation.read(self._kb)
+            current = generation.read_current(self._kb)
             if current is None:
                 raise KnowledgeBaseError(
                     f"{self._kb} has no embedded index", fix="run `osler kb build`"
                 )
-            pool = _Pool(self._kb / generation.FOLDER / current.name, self._most)
+            pool = _WorkerGroup(self._kb / generation.FOLDER / current.name, self._most)
             try:
-                pool.warm()
+                pool.start_first()
             except KnowledgeBaseError:
                 pool.close()
-                if generation.stamp(self._kb) != stamp:
+                if generation.read_stamp(self._kb) != stamp:
                     continue  # swept away in this moment: another one is current
                 raise
-            self._open = _Open(stamp, current, pool)
+            self._open = _OpenGeneration(stamp, current, pool)
             if held is not None:
                 held.pool.close()
             return self._open
 
 
-def _alike(found: Ranking) -> Ranking:
+def _positive_only(found: Ranking) -> Ranking:
     """Products of zero or less are no likeness."""
     return [pair for pair in found if pair[1] > 0]
 
 
-def _conditions(within: Filter, present: Sequence[str]) -> dict[str, Any]:
+def _filter_conditions(within: PassageFilter, present: Sequence[str]) -> dict[str, Any]:
     """Those that a shelf with the sources `present` is not sure to fulfil."""
     conditions: dict[str, Any] = {}
     if within.sources is not None and set(present) - set(within.sources):
@@ -191,7 +191,7 @@ def _conditions(within: Filter, present: Sequence[str]) -> dict[str, Any]:
     if within.languages:
         conditions["language"] = list(within.languages)
     if within.kinds:
-        conditions["kind"] = list(within.folded)
+        conditions["kind"] = list(within.folded_kinds)
     if within.years != (None, None):
         conditions["year"] = list(within.years)
     if within.trust > 1:
@@ -199,11 +199,11 @@ def _conditions(within: Filter, present: Sequence[str]) -> dict[str, Any]:
     return conditions
 
 
-class _Closed(Exception):
+class _PoolClosed(Exception):
     """The pool's generation is no longer searched."""
 
 
-class _Died(Exception):
+class _WorkerDied(Exception):
     """A worker ended, or what it says cannot be read."""
 
 
@@ -211,7 +211,7 @@ class _Worker:
     """One process with the shards of one generation; asked by one thread at a time."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises `_Died` when it does not come up."""
+        """Raises `_WorkerDied` when it does not come up."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-m", "osler.kb.search.edge_worker", str(folder)],
@@ -220,29 +220,29 @@ class _Worker:
             stderr=self._errors,
         )
         try:
-            self._reply()
+            self._read_reply()
         except BaseException:
             self.stop()
             raise
 
-    def ask(self, asked: dict[str, Any], data: bytes) -> list[Ranking]:
+    def send_request(self, asked: dict[str, Any], data: bytes) -> list[Ranking]:
         try:
-            messages.send(self._pipe(self._process.stdin), asked, data)
+            messages.send_message(self._require_pipe(self._process.stdin), asked, data)
         except (OSError, ValueError) as error:
-            raise _Died(self._last_words()) from error
-        reply, found = self._reply()
+            raise _WorkerDied(self._last_words()) from error
+        reply, found = self._read_reply()
         if "error" in reply:
             raise KnowledgeBaseError(
                 f"the embedded engine failed: {reply['error']}",
                 fix="run `osler kb build --rebuild`",
             )
-        return _rankings(reply["sizes"], found)
+        return _unpack_rankings(reply["sizes"], found)
 
     def stop(self) -> None:
         """Ends it and waits for its end."""
         for stream in (self._process.stdin, self._process.stdout):
             try:
-                self._pipe(stream).close()
+                self._require_pipe(stream).close()
             except OSError:
                 continue  # it died with half a message in the pipe
         try:
@@ -252,17 +252,17 @@ class _Worker:
             self._process.wait()
         self._errors.close()
 
-    def _reply(self) -> tuple[dict[str, Any], bytes]:
+    def _read_reply(self) -> tuple[dict[str, Any], bytes]:
         try:
-            reply = messages.receive(self._pipe(self._process.stdout))
+            reply = messages.receive_message(self._require_pipe(self._process.stdout))
         except (OSError, ValueError) as error:
-            raise _Died(self._last_words()) from error
+            raise _WorkerDied(self._last_words()) from error
         if reply is None:
-            raise _Died(self._last_words())
+            raise _WorkerDied(self._last_words())
         return reply
 
     @staticmethod
-    def _pipe(stream: IO[bytes] | None) -> Any:
+    def _require_pipe(stream: IO[bytes] | None) -> Any:
         assert stream is not None  # noqa: S101 - opened as pipes
         return stream
 
@@ -277,7 +277,7 @@ class _Worker:
         return f"exit status {status}" + (f": {lines[-1]}" if lines else "")
 
 
-def _rankings(sizes: list[int], data: bytes) -> list[Ranking]:
+def _unpack_rankings(sizes: list[int], data: bytes) -> list[Ranking]:
     total = sum(sizes)
     numbers, scores = array("q"), array("f")
     numbers.frombytes(data[: 8 * total])
@@ -291,7 +291,7 @@ def _rankings(sizes: list[int], data: bytes) -> list[Ranking]:
     ]
 
 
-class _Pool:
+class _WorkerGroup:
     """The workers of one generation, as many as are in use at one time, up to `most`."""
 
     def __init__(self, folder: Path, most: int) -> None:
@@ -302,33 +302,33 @@ class _Pool:
         self._closed = False
         self._closing = weakref.finalize(self, _stop_all, self._idle)
 
-    def warm(self) -> None:
+    def start_first(self) -> None:
         """Starts the first worker. Raises `KnowledgeBaseError` when it cannot work."""
         self._started = 1
-        self._give(self._fresh())
+        self._return_worker(self._start_worker())
 
-    def ask(self, asked: dict[str, Any], data: bytes) -> list[Ranking]:
+    def send_request(self, asked: dict[str, Any], data: bytes) -> list[Ranking]:
         """A worker that dies is replaced once. Raises `KnowledgeBaseError` when the next one
-        dies of the same request, and `_Closed`."""
-        worker: _Worker | None = self._take()
+        dies of the same request, and `_PoolClosed`."""
+        worker: _Worker | None = self._take_worker()
         try:
             assert worker is not None  # noqa: S101
             try:
-                return worker.ask(asked, data)
-            except _Died:
+                return worker.send_request(asked, data)
+            except _WorkerDied:
                 worker.stop()
                 worker = None
-                worker = self._fresh()
-                return self._again(worker, asked, data)
+                worker = self._start_worker()
+                return self._ask_again(worker, asked, data)
         finally:
-            self._give(worker)
+            self._return_worker(worker)
 
     @staticmethod
-    def _again(worker: _Worker, asked: dict[str, Any], data: bytes) -> list[Ranking]:
+    def _ask_again(worker: _Worker, asked: dict[str, Any], data: bytes) -> list[Ranking]:
         try:
-            return worker.ask(asked, data)
-        except _Died as died:
-            raise _dead(died) from died
+            return worker.send_request(asked, data)
+        except _WorkerDied as died:
+            raise _worker_error(died) from died
 
     def close(self) -> None:
         """Stops those that are idle now, and those in use when they come back."""
@@ -337,41 +337,41 @@ class _Pool:
             self._closing()
             self._changed.notify_all()
 
-    def _take(self) -> _Worker:
+    def _take_worker(self) -> _Worker:
         with self._changed:
             while not self._idle:
                 if self._closed:
-                    raise _Closed
+                    raise _PoolClosed
                 if self._started == 0:
                     self._started = 1
                     break
                 if self._started < self._most:
                     self._started += 1
-                    threading.Thread(target=self._one_more, daemon=True).start()
+                    threading.Thread(target=self._add_worker, daemon=True).start()
                 self._changed.wait()
             else:
                 return self._idle.pop()
         try:
-            return self._fresh()
+            return self._start_worker()
         except BaseException:
-            self._give(None)
+            self._return_worker(None)
             raise
 
-    def _one_more(self) -> None:
+    def _add_worker(self) -> None:
         """A helper for those who wait; without it they go on with the workers there are."""
         try:
-            worker = self._fresh()
+            worker = self._start_worker()
         except KnowledgeBaseError:
             worker = None
-        self._give(worker)
+        self._return_worker(worker)
 
-    def _fresh(self) -> _Worker:
+    def _start_worker(self) -> _Worker:
         try:
             return _Worker(self._folder)
-        except _Died as died:
-            raise _dead(died) from died
+        except _WorkerDied as died:
+            raise _worker_error(died) from died
 
-    def _give(self, worker: _Worker | None) -> None:
+    def _return_worker(self, worker: _Worker | None) -> None:
         """Takes a worker back; `None` = it is no more."""
         with self._changed:
             if worker is None:
@@ -388,13 +388,13 @@ def _stop_all(idle: list[_Worker]) -> None:
         idle.pop().stop()
 
 
-def _dead(died: _Died) -> KnowledgeBaseError:
+def _worker_error(died: _WorkerDied) -> KnowledgeBaseError:
     return KnowledgeBaseError(
         f"the worker of the embedded engine died twice ({died})",
         fix="free some memory; if that does not help, run `osler kb build --rebuild`",
     )
 
 
-def remove(kb: Path) -> None:
+def remove_index(kb: Path) -> None:
     """Takes the embedded index away."""
     shutil.rmtree(kb / generation.FOLDER, ignore_errors=True)

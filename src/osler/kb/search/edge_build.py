@@ -20,28 +20,31 @@ from pathlib import Path
 from typing import Any
 
 from osler.kb.search import generation, shard, sparse
-from osler.kb.search.payloads import Row, rows
+from osler.kb.search.payloads import IndexRow, read_rows
 from osler.kb.store import access
 
 _BATCH = 1000
 
 
-def make(kb: Path, folder: Path, base: Path | None, dimension: int) -> None:
+def make_generation(kb: Path, folder: Path, base: Path | None, dimension: int) -> None:
     """A complete generation in `folder`, whose name nobody uses yet."""
     if base is None:
         folder.mkdir(parents=True)
     else:
         shutil.copytree(base, folder)
-    with generation.compared(kb, folder) as points, closing(access.connect(kb)) as db:
-        changes = generation.delta(points)
-        shelves = _Shelves(folder, dimension, shard.piece_of(changes.put))
-        for done in _apply(points, db, shelves, changes.put):
-            _report("index", done, changes.put)
-        _report("optimise", 0, None)
-        shelves.finish(generation.tally(points)[0])
+    with (
+        generation.open_comparison(kb, folder) as points,
+        closing(access.open_connection(kb)) as db,
+    ):
+        changes = generation.count_delta(points)
+        shelves = _ShelfWriter(folder, dimension, shard.piece_of(changes.put))
+        for done in _apply_changes(points, db, shelves, changes.put):
+            _report_progress("index", done, changes.put)
+        _report_progress("optimise", 0, None)
+        shelves.finish_shards(generation.tally_points(points)[0])
 
 
-class _Shelves:
+class _ShelfWriter:
     """The shards of a generation, each opened when it is first needed."""
 
     def __init__(self, folder: Path, dimension: int, piece: int) -> None:
@@ -54,48 +57,50 @@ class _Shelves:
             folder = self._folder / shelf
             exists = folder.is_dir()
             self._open[shelf] = (
-                shard.load(folder) if exists else shard.create(folder, self._dimension, self._piece)
+                shard.load_shard(folder)
+                if exists
+                else shard.create_shard(folder, self._dimension, self._piece)
             )
         return self._open[shelf]
 
-    def put(self, shelf: str, points: list[shard.Point]) -> None:
+    def put_points(self, shelf: str, points: list[shard.Point]) -> None:
         """When a piece is full its graph is built, which also frees the memory of loose points."""
-        shard.put(self[shelf], points)
+        shard.put_points(self[shelf], points)
         self._loose[shelf] += len(points)
         if self._loose[shelf] >= self._piece:
             self[shelf].optimize()
             self._loose[shelf] = 0
 
-    def finish(self, expected: dict[str, int]) -> None:
+    def finish_shards(self, expected: dict[str, int]) -> None:
         """Raises `RuntimeError` for a shard that does not hold what was put in."""
         for shelf, opened in self._open.items():
-            if (held := shard.count(opened)) != expected.get(shelf, 0):
+            if (held := shard.count_points(opened)) != expected.get(shelf, 0):
                 raise RuntimeError(f"{shelf} holds {held} passages, not {expected.get(shelf, 0)}")
             opened.optimize()
             opened.flush()
             opened.close()
             # The first opening completes what is written of its settings. After it, no opening
             # changes a byte, and any number of processes may open it at a time.
-            shard.load(self._folder / shelf).close()
+            shard.load_shard(self._folder / shelf).close()
 
 
-def _apply(
-    points: sqlite3.Connection, db: sqlite3.Connection, shelves: _Shelves, total: int
+def _apply_changes(
+    points: sqlite3.Connection, db: sqlite3.Connection, shelves: _ShelfWriter, total: int
 ) -> Iterator[int]:
     """Yields how many passages are in so far."""
-    for shelf, numbers in _gone(points):
-        shard.drop(shelves[shelf], numbers)
+    for shelf, numbers in _gone_by_shelf(points):
+        shard.drop_points(shelves[shelf], numbers)
     points.execute("DELETE FROM point WHERE number IN (SELECT number FROM gone)")
-    stems = sparse.Stems()
+    stems = sparse.StemHasher()
     done = 0
     cursor = points.execute("SELECT number, shelf, payload FROM put ORDER BY number")
     while wanted := cursor.fetchmany(_BATCH):
-        for shelf, group in _by_shelf(rows(db, wanted)).items():
-            words = sparse.passages(stems, [row.text for row in group])
-            shelves.put(
+        for shelf, group in _group_by_shelf(read_rows(db, wanted)).items():
+            words = sparse.passage_vectors(stems, [row.text for row in group])
+            shelves.put_points(
                 shelf,
                 [
-                    (row.number, row.payload, word, _listed(row))
+                    (row.number, row.payload, word, _vector_list(row))
                     for row, word in zip(group, words, strict=True)
                 ],
             )
@@ -105,32 +110,32 @@ def _apply(
     stems.close()
 
 
-def _listed(row: Row) -> list[float] | None:
+def _vector_list(row: IndexRow) -> list[float] | None:
     return None if row.vector is None else row.vector.tolist()
 
 
-def _gone(points: sqlite3.Connection) -> Iterator[tuple[str, list[int]]]:
+def _gone_by_shelf(points: sqlite3.Connection) -> Iterator[tuple[str, list[int]]]:
     found: defaultdict[str, list[int]] = defaultdict(list)
     for number, shelf in points.execute("SELECT number, shelf FROM gone"):
         found[shelf].append(number)
     yield from found.items()
 
 
-def _by_shelf(found: Iterator[Row]) -> dict[str, list[Row]]:
-    groups: defaultdict[str, list[Row]] = defaultdict(list)
+def _group_by_shelf(found: Iterator[IndexRow]) -> dict[str, list[IndexRow]]:
+    groups: defaultdict[str, list[IndexRow]] = defaultdict(list)
     for row in found:
         groups[row.shelf].append(row)
     return groups
 
 
-def _report(what: str, done: int, total: int | None) -> None:
+def _report_progress(what: str, done: int, total: int | None) -> None:
     sys.stdout.write(json.dumps([what, done, total]) + "\n")
     sys.stdout.flush()
 
 
 def main(arguments: list[str]) -> None:
     kb, folder, base, dimension = arguments
-    make(Path(kb), Path(folder), None if base == "-" else Path(base), int(dimension))
+    make_generation(Path(kb), Path(folder), None if base == "-" else Path(base), int(dimension))
 
 
 if __name__ == "__main__":

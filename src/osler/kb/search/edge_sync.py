@@ -12,11 +12,11 @@ from pathlib import Path
 
 from osler.errors import KnowledgeBaseError
 from osler.kb.search import edge, generation
-from osler.kb.search.generation import Current
+from osler.kb.search.generation import CurrentGeneration
 from osler.kb.store.passages import Progress
 
 
-def sync(
+def sync_generation(
     kb: Path,
     *,
     build: str,
@@ -33,32 +33,34 @@ def sync(
     one is complete; until then both need room on the disk. Raises `KnowledgeBaseError`
     when the child fails; the old generation then stays.
     """
-    current = None if afresh else generation.read(kb)
+    current = None if afresh else generation.read_current(kb)
     like = (encoder, dimension, edge.VERSION)
     alike = current is not None and (current.encoder, current.dimension, current.version) == like
     if current is not None and alike and current.build == build:
         return False
     if not afresh:
-        generation.sweep(kb)
-    folder = kb / generation.FOLDER / _unused(kb)
+        generation.sweep_old(kb)
+    folder = kb / generation.FOLDER / _unused_name(kb)
     base = kb / generation.FOLDER / current.name if current is not None and alike else None
-    _make(kb, folder, base, dimension, progress)
+    _run_builder(kb, folder, base, dimension, progress)
     with closing(sqlite3.connect(folder / generation.POINTS)) as db:
-        points, sources = generation.tally(db)
-    generation.swap(
-        kb, Current(folder.name, build, encoder, dimension, edge.VERSION, points, sources)
+        points, sources = generation.tally_points(db)
+    generation.swap_current(
+        kb, CurrentGeneration(folder.name, build, encoder, dimension, edge.VERSION, points, sources)
     )
-    generation.sweep(kb)
+    generation.sweep_old(kb)
     return True
 
 
-def _unused(kb: Path) -> str:
+def _unused_name(kb: Path) -> str:
     folder = kb / generation.FOLDER
     taken = [int(e.name) for e in folder.iterdir() if e.name.isdigit()] if folder.is_dir() else []
     return f"{max(taken, default=0) + 1:06}"
 
 
-def _make(kb: Path, folder: Path, base: Path | None, dimension: int, progress: Progress) -> None:
+def _run_builder(
+    kb: Path, folder: Path, base: Path | None, dimension: int, progress: Progress
+) -> None:
     command = [sys.executable, "-m", "osler.kb.search.edge_build", str(kb), str(folder)]
     command += [str(base or "-"), str(dimension)]
     with tempfile.TemporaryFile() as errors:

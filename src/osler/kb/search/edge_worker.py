@@ -20,13 +20,13 @@ from osler.kb.search import messages, shard
 def main(folder: Path) -> None:
     # Ctrl-C goes to the whole group; the process that asks decides what becomes of a search.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    shelves = {entry.name: shard.load(entry) for entry in folder.iterdir() if entry.is_dir()}
-    messages.send(sys.stdout.buffer, {"ready": sorted(shelves)})
-    while message := messages.receive(sys.stdin.buffer):
-        messages.send(sys.stdout.buffer, *_answered(shelves, *message))
+    shelves = {entry.name: shard.load_shard(entry) for entry in folder.iterdir() if entry.is_dir()}
+    messages.send_message(sys.stdout.buffer, {"ready": sorted(shelves)})
+    while message := messages.receive_message(sys.stdin.buffer):
+        messages.send_message(sys.stdout.buffer, *_answer_request(shelves, *message))
 
 
-def _answered(
+def _answer_request(
     shelves: dict[str, Any], asked: dict[str, Any], data: bytes
 ) -> tuple[dict[str, Any], bytes]:
     """Sizes of the rankings, and then of all of them the numbers, then the scores."""
@@ -35,7 +35,7 @@ def _answered(
         dense = array("f")
         dense.frombytes(data)
     try:
-        rankings = shard.ask(
+        rankings = shard.search_shard(
             shelves[asked["shelf"]],
             k=asked["k"],
             conditions=asked["conditions"],

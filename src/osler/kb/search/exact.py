@@ -13,68 +13,70 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from osler.kb.search import lexicon, vectors
-from osler.kb.search.base import Filter, Ranking, passing
+from osler.kb.search.base import PassageFilter, Ranking, fetch_allowed
 from osler.kb.store import access
-from osler.kb.store.passages import meta
+from osler.kb.store.passages import read_meta
 
 
 @dataclass(frozen=True)
-class _Held:
+class _LoadedVectors:
     """The vectors of one build."""
 
     build: str
     """Its number; the snapshot does not tell a passage from one taken out and added again."""
     encoder: str
-    vectors: vectors.Vectors
+    vectors: vectors.VectorMatrix
 
 
 @dataclass
-class Exact:
+class ExactBackend:
     """An `Engine` over an open knowledge base. Its owner closes `readers`."""
 
-    readers: access.Readers
-    _held: _Held | None = None
+    readers: access.ReaderPool
+    _held: _LoadedVectors | None = None
     _loading: threading.Lock = field(default_factory=threading.Lock)
 
-    def by_words(self, terms: Sequence[str], *, k: int, within: Filter) -> Ranking:
+    def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
+        with self.readers.borrow() as db:
+
+            def fetch_best(n: int) -> Ranking:
+                return lexicon.search_words(db, terms, k=n, scope=within.sources)
+
+            return fetch_allowed(fetch_best, allowed_by(db, within), k)
+
+    def by_vector(self, query: vectors.Floats, *, k: int, within: PassageFilter) -> Ranking:
+        held = self._load_vectors()
+        scores = held.score_rows(query, within.sources)
         with self.readers.borrow() as db:
 
             def fetch(n: int) -> Ranking:
-                return lexicon.search(db, terms, k=n, scope=within.sources)
+                return held.best_rows(scores, n)
 
-            return passing(fetch, allowed_by(db, within), k)
-
-    def by_vector(self, query: vectors.Floats, *, k: int, within: Filter) -> Ranking:
-        held = self._vectors()
-        scores = held.scores(query, within.sources)
-        with self.readers.borrow() as db:
-
-            def fetch(n: int) -> Ranking:
-                return held.best(scores, n)
-
-            return passing(fetch, allowed_by(db, within), k)[:k]
+            return fetch_allowed(fetch, allowed_by(db, within), k)[:k]
 
     def by_both(
-        self, terms: Sequence[str], query: vectors.Floats, *, k: int, within: Filter
+        self, terms: Sequence[str], query: vectors.Floats, *, k: int, within: PassageFilter
     ) -> tuple[Ranking, Ranking]:
         dense = self.by_vector(query, k=k, within=within)
         return dense, self.by_words(terms, k=k, within=within)
 
-    def encoder(self) -> str:
+    def encoder_identity(self) -> str:
         """Identity of the encoder whose vectors are searched."""
-        self._vectors()
+        self._load_vectors()
         return self._held.encoder if self._held else ""
 
     def close(self) -> None:
         self._held = None
 
-    def _vectors(self) -> vectors.Vectors:
+    def _load_vectors(self) -> vectors.VectorMatrix:
         """Held in memory, and read again when a build has ended since."""
-        with self._loading, self.readers.borrow() as db, access.still(db):
-            build = meta(db, "builds") if meta(db, "built") == "yes" else ""
+        with self._loading, self.readers.borrow() as db, access.read_transaction(db):
+            build = read_meta(db, "builds") if read_meta(db, "built") == "yes" else ""
             if self._held is None or (build and self._held.build != build):
-                dimension = int(meta(db, "dimension") or 0)
-                self._held = _Held(build, meta(db, "encoder"), vectors.load(db, dimension))
+                dimension = int(read_meta(db, "dimension") or 0)
+                self._held = _LoadedVectors(
+                    build, read_meta(db, "encoder"), vectors.load_vectors(db, dimension)
+                )
             return self._held.vectors
 
 
@@ -84,22 +86,22 @@ _AMONG = (
 )
 
 
-def allowed_by(db: sqlite3.Connection, within: Filter) -> Callable[[Ranking], Ranking]:
+def allowed_by(db: sqlite3.Connection, within: PassageFilter) -> Callable[[Ranking], Ranking]:
     """Keeps of a ranking what meets the conditions; sources are a matter of the indexes."""
-    conditions, values = _conditions(within)
+    conditions, values = _filter_conditions(within)
     if not conditions:
         return lambda found: found
     sql = " AND ".join((_AMONG, *conditions))
 
-    def allowed(found: Ranking) -> Ranking:
+    def keep_allowed(found: Ranking) -> Ranking:
         numbers = json.dumps([number for number, _ in found])
         passed = {number for (number,) in db.execute(sql, (numbers, *values))}
         return [pair for pair in found if pair[0] in passed]
 
-    return allowed
+    return keep_allowed
 
 
-def _conditions(within: Filter) -> tuple[list[str], list[object]]:
+def _filter_conditions(within: PassageFilter) -> tuple[list[str], list[object]]:
     """Of the documents' columns."""
     first, last = within.years
     given: list[tuple[str, object, bool]] = [
@@ -115,7 +117,7 @@ def _conditions(within: Filter) -> tuple[list[str], list[object]]:
             # One type a line; SQLite folds the case of Latin letters only.
             "EXISTS (SELECT 1 FROM json_each(?) WHERE instr("
             "char(10) || lower(document.kinds) || char(10), char(10) || value || char(10)))",
-            json.dumps(within.folded, ensure_ascii=False),
+            json.dumps(within.folded_kinds, ensure_ascii=False),
             bool(within.kinds),
         ),
     ]

@@ -25,7 +25,7 @@ FOLDER, CURRENT, POINTS = "edge", "current.json", "points.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
-class Current:
+class CurrentGeneration:
     """What `current.json` says."""
 
     name: str
@@ -42,10 +42,10 @@ class Current:
     """Sources on each of them."""
 
 
-def read(kb: Path) -> Current | None:
+def read_current(kb: Path) -> CurrentGeneration | None:
     """`None` where there is no index. Raises `KnowledgeBaseError` for a damaged one."""
     try:
-        return Current(**json.loads((kb / FOLDER / CURRENT).read_bytes()))
+        return CurrentGeneration(**json.loads((kb / FOLDER / CURRENT).read_bytes()))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError) as error:
@@ -55,7 +55,7 @@ def read(kb: Path) -> Current | None:
         ) from error
 
 
-def stamp(kb: Path) -> int:
+def read_stamp(kb: Path) -> int:
     """Changes with each swap; 0 where there is no index."""
     try:
         return (kb / FOLDER / CURRENT).stat().st_mtime_ns
@@ -63,7 +63,7 @@ def stamp(kb: Path) -> int:
         return 0
 
 
-def swap(kb: Path, to: Current) -> None:
+def swap_current(kb: Path, to: CurrentGeneration) -> None:
     """Makes a complete generation the current one."""
     draft = kb / FOLDER / f"{CURRENT}.new"
     with draft.open("w", encoding="utf-8") as file:
@@ -73,10 +73,10 @@ def swap(kb: Path, to: Current) -> None:
     os.replace(draft, kb / FOLDER / CURRENT)
 
 
-def sweep(kb: Path) -> None:
+def sweep_old(kb: Path) -> None:
     """Deletes all but the current generation. Who still reads another one may go on: its
     files live until they are closed. What cannot be deleted now is left to the next sweep."""
-    current = read(kb)
+    current = read_current(kb)
     keep = {CURRENT, current.name if current else ""}
     folder = kb / FOLDER
     for entry in folder.iterdir() if folder.is_dir() else ():
@@ -99,7 +99,7 @@ _COLUMNS = "number, shelf, payload, dense"
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class GenerationDelta:
     """What brings a generation up to the knowledge base."""
 
     put: int
@@ -109,7 +109,7 @@ class Delta:
 
 
 @contextmanager
-def compared(kb: Path, generation: Path) -> Iterator[sqlite3.Connection]:
+def open_comparison(kb: Path, generation: Path) -> Iterator[sqlite3.Connection]:
     """A connection to the generation's list of points, with `kb.sqlite` beside it and the two
     differences as temporary tables `put` and `gone`."""
     with closing(sqlite3.connect(generation / POINTS, isolation_level=None, uri=True)) as db:
@@ -131,12 +131,14 @@ def compared(kb: Path, generation: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
-def delta(db: sqlite3.Connection) -> Delta:
-    """Of a connection made by `compared`."""
-    return Delta(*(db.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in ("put", "gone")))  # noqa: S608 - constants
+def count_delta(db: sqlite3.Connection) -> GenerationDelta:
+    """Of a connection made by `open_comparison`."""
+    return GenerationDelta(
+        *(db.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in ("put", "gone"))
+    )
 
 
-def tally(db: sqlite3.Connection) -> tuple[dict[str, int], dict[str, list[str]]]:
+def tally_points(db: sqlite3.Connection) -> tuple[dict[str, int], dict[str, list[str]]]:
     """Points and sources of each shelf."""
     points: dict[str, int] = {}
     sources: dict[str, list[str]] = {}

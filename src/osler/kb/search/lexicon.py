@@ -8,7 +8,7 @@ from contextlib import closing
 from math import log
 
 from osler.kb.store.passages import Scope, source_token
-from osler.types import EMR
+from osler.sources.catalogue import EMR
 
 MOST_TERMS = 64
 """A query of more terms keeps its rarest.
@@ -20,51 +20,51 @@ answer stood in the ten best for 9 % of the questions instead of 15 %.
 """
 
 
-def search(
+def search_words(
     db: sqlite3.Connection, terms: Sequence[str], *, k: int, scope: Scope
 ) -> list[tuple[int, float]]:
     """The `k` best passages with any of `terms`: numbers and BM25 (higher is better)."""
-    kept = rarest(db, terms) if len(terms) > MOST_TERMS else list(terms)
+    kept = rarest_terms(db, terms) if len(terms) > MOST_TERMS else list(terms)
     if not kept or scope == ():
         return []
     rows = db.execute(
         "SELECT rowid, bm25(lexical, 1.0, 0.0) AS score FROM lexical WHERE lexical MATCH ?"
         " ORDER BY score, rowid LIMIT ?",
-        (match(kept, scope), k),
+        (match_expression(kept, scope), k),
     )
     return [(number, -score) for number, score in rows]
 
 
-def match(terms: Sequence[str], scope: Scope) -> str:
+def match_expression(terms: Sequence[str], scope: Scope) -> str:
     """The condition on the columns `words` and `source` of a full-text index."""
-    body = f"words : ({_any(terms)})"
+    body = f"words : ({_any_of(terms)})"
     if scope is None:
-        return f"({body}) NOT (source : {_quoted(source_token(EMR))})"
-    return f"({body}) AND (source : ({_any([source_token(source) for source in scope])}))"
+        return f"({body}) NOT (source : {_quote_term(source_token(EMR))})"
+    return f"({body}) AND (source : ({_any_of([source_token(source) for source in scope])}))"
 
 
-def _any(terms: Sequence[str]) -> str:
-    return " OR ".join(map(_quoted, terms))
+def _any_of(terms: Sequence[str]) -> str:
+    return " OR ".join(map(_quote_term, terms))
 
 
-def _quoted(term: str) -> str:
+def _quote_term(term: str) -> str:
     doubled = term.replace('"', '""')
     return f'"{doubled}"'
 
 
-def rarity(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, float]:
+def term_rarity(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, float]:
     """How much each term tells: the inverse document frequency of BM25, at least 0.
 
     A term that no passage holds tells most.
     """
     count: int = db.execute("SELECT count(*) FROM passage").fetchone()[0]
-    found = _frequencies(db, terms)
+    found = _term_frequencies(db, terms)
     return {t: log(1 + (count - found[t] + 0.5) / (found[t] + 0.5)) for t in terms}
 
 
-def _frequencies(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]:
+def _term_frequencies(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]:
     """In how many passages each term's stem stands."""
-    stems = _stems(terms)
+    stems = _stem_terms(terms)
     found = dict.fromkeys(stems.values(), 0)
     for stem in found:
         row = db.execute("SELECT doc FROM term WHERE term = ?", (stem,)).fetchone()
@@ -72,14 +72,14 @@ def _frequencies(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]
     return {term: found.get(stems.get(term, ""), 0) for term in terms}
 
 
-def rarest(db: sqlite3.Connection, terms: Sequence[str]) -> list[str]:
+def rarest_terms(db: sqlite3.Connection, terms: Sequence[str]) -> list[str]:
     """The `MOST_TERMS` terms that the fewest passages hold, of those that any passage holds."""
-    found = _frequencies(db, terms)
+    found = _term_frequencies(db, terms)
     held = [term for term in terms if found[term]]
     return sorted(held, key=lambda term: found[term])[:MOST_TERMS]
 
 
-def _stems(terms: Sequence[str]) -> dict[str, str]:
+def _stem_terms(terms: Sequence[str]) -> dict[str, str]:
     """The form under which the index keeps each term; asked of the same tokenizer.
 
     Of a term in several tokens ("1.5") it is the last.

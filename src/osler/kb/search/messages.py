@@ -13,14 +13,14 @@ from typing import Any, BinaryIO
 _HEAD = struct.Struct("<II")
 
 
-def send(stream: BinaryIO, document: dict[str, Any], data: bytes = b"") -> None:
+def send_message(stream: BinaryIO, document: dict[str, Any], data: bytes = b"") -> None:
     """Raises `OSError` when nobody reads any more."""
     text = json.dumps(document, ensure_ascii=False).encode()
     stream.write(b"".join((_HEAD.pack(len(text), len(data)), text, data)))
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+def receive_message(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
     """`None` when the other side is gone, be it in the middle of a message."""
     head = stream.read(_HEAD.size)
     if len(head) < _HEAD.size:

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from osler.kb.search.base import PATIENTS, RETRACTED, TEXTS, fold
+from osler.kb.search.base import PATIENTS, RETRACTED, TEXTS, fold_kind
 from osler.kb.search.vectors import Floats
-from osler.kb.store.passages import indexed_text, numbered
-from osler.types import EMR, Passage
+from osler.kb.store.passages import indexed_text, read_numbered
+from osler.sources.catalogue import EMR
+from osler.types import Passage
 
 WANTED = f"""
 SELECT passage.number AS number,
@@ -32,7 +33,7 @@ LEFT JOIN vector ON vector.passage = passage.number
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class IndexRow:
     """One passage as an index takes it."""
 
     number: int
@@ -54,15 +55,17 @@ def payload_of(stored: str) -> dict[str, Any]:
     if year is not None:
         payload["year"] = year
     if kinds:
-        payload["kind"] = [fold(kind) for kind in kinds.split("\n")]
+        payload["kind"] = [fold_kind(kind) for kind in kinds.split("\n")]
     return payload
 
 
-def rows(db: sqlite3.Connection, wanted: list[tuple[int, str, str]]) -> Iterator[Row]:
+def read_rows(db: sqlite3.Connection, wanted: list[tuple[int, str, str]]) -> Iterator[IndexRow]:
     """Of passages given by number, shelf and stored payload; those that exist no more fall out."""
     numbers = json.dumps([number for number, _, _ in wanted])
     chosen = "(SELECT value FROM json_each(?))"
-    passages = dict(numbered(db, f"SELECT * FROM passage WHERE number IN {chosen}", (numbers,)))  # noqa: S608 - constants
+    passages = dict(
+        read_numbered(db, f"SELECT * FROM passage WHERE number IN {chosen}", (numbers,))
+    )
     vectors = dict(
         db.execute(f"SELECT passage, value FROM vector WHERE passage IN {chosen}", (numbers,))  # noqa: S608 - constants
     )
@@ -70,4 +73,4 @@ def rows(db: sqlite3.Connection, wanted: list[tuple[int, str, str]]) -> Iterator
         if number in passages:
             value = vectors.get(number)
             vector = None if value is None else np.frombuffer(value, np.float32)
-            yield Row(number, shelf, payload_of(stored), passages[number], vector)
+            yield IndexRow(number, shelf, payload_of(stored), passages[number], vector)

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from osler.errors import KnowledgeBaseError, KnowledgeBaseMismatch
 from osler.kb.search import sparse
 from osler.kb.search.base import RETRACTED
-from osler.kb.search.payloads import WANTED, Row, rows
-from osler.kb.search.remote import VERSION, Collection, collections
+from osler.kb.search.payloads import WANTED, IndexRow, read_rows
+from osler.kb.search.remote import VERSION, Collection, list_collections
 from osler.kb.search.shard import DENSE, WORDS
-from osler.kb.store.passages import Progress, meta
+from osler.kb.store.passages import Progress, read_meta
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -31,7 +31,7 @@ BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class PushResult:
     """What a push did."""
 
     passages: dict[str, int]
@@ -47,14 +47,14 @@ def point_id(passage: str) -> str:
     return str(uuid.uuid5(_NAMES, passage))
 
 
-def push(
+def push_passages(
     db: sqlite3.Connection,
     client: QdrantClient,
     name: str,
     progress: Progress,
     *,
     afresh: bool = False,
-) -> Pushed:
+) -> PushResult:
     """Makes the server's collections hold what the knowledge base holds.
 
     `db` reads one moment of a built knowledge base. Raises `KnowledgeBaseMismatch` when the
@@ -62,20 +62,20 @@ def push(
     the server does not hold in the end what it should.
     """
     start = time.perf_counter()
-    encoder = meta(db, "encoder")
-    held = collections(client, name)
-    _agree(held, encoder, afresh=afresh)
-    job = _Job(db, client, name, encoder, progress)
+    encoder = read_meta(db, "encoder")
+    held = list_collections(client, name)
+    _check_encoder(held, encoder, afresh=afresh)
+    job = _PushJob(db, client, name, encoder, progress)
     counts = dict(db.execute("SELECT source, count(*) FROM passage GROUP BY source"))
     for source in held.keys() - (set() if afresh else counts.keys()):
         client.delete_collection(held[source].name)
     progress("push", 0, sum(counts.values()))
     for source, count in counts.items():
-        job.source(source, count)
-    return Pushed(counts, job.sent, job.deleted, time.perf_counter() - start)
+        job.push_source(source, count)
+    return PushResult(counts, job.sent, job.deleted, time.perf_counter() - start)
 
 
-def _agree(held: dict[str, Collection], encoder: str, *, afresh: bool) -> None:
+def _check_encoder(held: dict[str, Collection], encoder: str, *, afresh: bool) -> None:
     for collection in held.values():
         if not afresh and (collection.encoder, collection.version) != (encoder, VERSION):
             theirs = f"encoder {collection.encoder}" if collection.encoder else "no encoder"
@@ -87,7 +87,7 @@ def _agree(held: dict[str, Collection], encoder: str, *, afresh: bool) -> None:
             )
 
 
-class _Job:
+class _PushJob:
     """One push. Counts what it does."""
 
     def __init__(
@@ -100,22 +100,22 @@ class _Job:
     ) -> None:
         self._db, self._client, self._name = db, client, name
         self._encoder, self._progress = encoder, progress
-        self._stems = sparse.Stems()
+        self._stems = sparse.StemHasher()
         self._done = 0
         self.sent = self.deleted = 0
 
-    def source(self, source: str, count: int) -> None:
+    def push_source(self, source: str, count: int) -> None:
         collection = f"{self._name}-{source}"
         if not self._client.collection_exists(collection):
-            self._create(collection)
-        self._declare(collection, source, -1)
-        for batch in self._batches(source):
-            self._upsert(collection, batch)
+            self._create_collection(collection)
+        self._declare_state(collection, source, -1)
+        for batch in self._read_batches(source):
+            self._upsert_batch(collection, batch)
             self._done += len(batch)
             self._progress("push", self._done, None)
-        if self._count(collection) > count:
+        if self._count_points(collection) > count:
             self._delete_strays(collection)
-        if (now := self._count(collection)) != count:
+        if (now := self._count_points(collection)) != count:
             raise KnowledgeBaseError(
                 f"collection {collection} holds {now:,} points instead of {count:,}",
                 fix="run `osler kb push` again; is another process pushing to it?",
@@ -125,12 +125,12 @@ class _Job:
             " WHERE passage.source = ? AND retracted",
             (source,),
         ).fetchone()[0]
-        self._declare(collection, source, retracted)
+        self._declare_state(collection, source, retracted)
 
-    def _create(self, collection: str) -> None:
+    def _create_collection(self, collection: str) -> None:
         from qdrant_client import models
 
-        dimension = int(meta(self._db, "dimension") or 0)
+        dimension = int(read_meta(self._db, "dimension") or 0)
         self._client.create_collection(
             collection,
             vectors_config={
@@ -156,7 +156,7 @@ class _Job:
         ):
             self._client.create_payload_index(collection, field, kind)
 
-    def _declare(self, collection: str, source: str, retracted: int) -> None:
+    def _declare_state(self, collection: str, source: str, retracted: int) -> None:
         told = {
             "source": source,
             "encoder": self._encoder,
@@ -165,43 +165,43 @@ class _Job:
         }
         self._client.update_collection(collection, metadata={"osler": told})
 
-    def _batches(self, source: str) -> Iterator[list[Row]]:
+    def _read_batches(self, source: str) -> Iterator[list[IndexRow]]:
         last = 0
         wanted = (
             f"SELECT number, shelf, payload FROM ({WANTED} WHERE passage.source = ?"  # noqa: S608 - constants
             " AND passage.number > ? ORDER BY passage.number LIMIT ?)"
         )
         while found := self._db.execute(wanted, (source, last, BATCH)).fetchall():
-            yield list(rows(self._db, found))
+            yield list(read_rows(self._db, found))
             last = found[-1][0]
 
-    def _upsert(self, collection: str, batch: list[Row]) -> None:
+    def _upsert_batch(self, collection: str, batch: list[IndexRow]) -> None:
         from qdrant_client import models
 
-        digests = {point_id(row.passage.id): self._digest(row) for row in batch}
+        digests = {point_id(row.passage.id): self._row_digest(row) for row in batch}
         there = self._client.retrieve(collection, list(digests), with_payload=["digest"])
         same = {p.id for p in there if p.payload["digest"] == digests[p.id]}
         new = [row for row in batch if point_id(row.passage.id) not in same]
         if not new:
             return
-        words = sparse.passages(self._stems, [row.text for row in new])
+        words = sparse.passage_vectors(self._stems, [row.text for row in new])
         points = []
         for row, (places, weights) in zip(new, words, strict=True):
             id, vector = point_id(row.passage.id), dict[str, Any]()
             vector[WORDS] = models.SparseVector(indices=places, values=weights)
             if row.vector is not None:
                 vector[DENSE] = row.vector.tolist()
-            payload = _payload(row) | {"digest": digests[id]}
+            payload = _point_payload(row) | {"digest": digests[id]}
             points.append(models.PointStruct(id=id, vector=vector, payload=payload))
         self._client.upsert(collection, points, wait=True)
         self.sent += len(points)
 
-    def _digest(self, row: Row) -> str:
+    def _row_digest(self, row: IndexRow) -> str:
         """Equal for what would be sent anew as it is."""
-        parts = (VERSION, self._encoder, str(row.vector is not None), row.text, _payload(row))
+        parts = (VERSION, self._encoder, str(row.vector is not None), row.text, _point_payload(row))
         return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
-    def _count(self, collection: str) -> int:
+    def _count_points(self, collection: str) -> int:
         return int(self._client.count(collection, exact=True).count)
 
     def _delete_strays(self, collection: str) -> None:
@@ -224,5 +224,5 @@ class _Job:
                 return
 
 
-def _payload(row: Row) -> dict[str, Any]:
+def _point_payload(row: IndexRow) -> dict[str, Any]:
     return row.payload | {"passage": row.passage.id, "retracted": row.shelf == RETRACTED}

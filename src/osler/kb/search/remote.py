@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 from osler.errors import BadConfig, KnowledgeBaseError, KnowledgeBaseUnbuilt
 from osler.kb.search import sparse
-from osler.kb.search.base import Choice, Filter, Ranking, merged
+from osler.kb.search.base import BackendChoice, PassageFilter, Ranking, merge_rankings
 from osler.kb.search.shard import DENSE, EF, OVERSAMPLING, WORDS
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
-from osler.kb.store.passages import within as is_within
+from osler.kb.store.passages import in_scope as is_within
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -39,7 +39,7 @@ _AT_ONCE = 8
 """Collections asked at one time."""
 
 
-def client(choice: Choice) -> QdrantClient:
+def make_client(choice: BackendChoice) -> QdrantClient:
     """Connects to nothing yet. Raises `BadConfig` when the package is not there."""
     if find_spec("qdrant_client") is None:
         raise BadConfig(
@@ -53,7 +53,7 @@ def client(choice: Choice) -> QdrantClient:
 
 
 @contextmanager
-def translated(where: str) -> Iterator[None]:
+def translate_errors(where: str) -> Iterator[None]:
     """Turns what the client raises into `KnowledgeBaseError`."""
     from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
 
@@ -87,7 +87,7 @@ class Collection:
     """Passages of retracted documents in it, -1 while it has not been pushed to its end."""
 
 
-def collections(of: QdrantClient, name: str) -> dict[str, Collection]:
+def list_collections(of: QdrantClient, name: str) -> dict[str, Collection]:
     """Those of ours, by source; others that bear such a name are left alone."""
     found = {}
     for listed in of.get_collections().collections:
@@ -103,81 +103,87 @@ def collections(of: QdrantClient, name: str) -> dict[str, Collection]:
 
 
 @dataclass
-class Remote:
+class QdrantBackend:
     """An `Engine` over the collections of a server."""
 
     client: QdrantClient
-    choice: Choice
+    choice: BackendChoice
     numbers: Callable[[Sequence[str]], dict[str, int]]
     """From passage ids to numbers; ids that are not there fall out."""
-    _stems: sparse.Stems = field(default_factory=sparse.Stems)
+    _stems: sparse.StemHasher = field(default_factory=sparse.StemHasher)
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_AT_ONCE))
     _known: dict[str, Collection] = field(default_factory=dict)
     _known_at: float = float("-inf")
 
     @classmethod
-    def connect(cls, choice: Choice, readers: access.Readers) -> Remote:
+    def connect(cls, choice: BackendChoice, readers: access.ReaderPool) -> QdrantBackend:
         """Raises `BadConfig`."""
-        return cls(client(choice), choice, lambda ids: numbers_of(readers, ids))
+        return cls(make_client(choice), choice, lambda ids: numbers_of(readers, ids))
 
-    def encoder(self) -> str:
+    def encoder_identity(self) -> str:
         """Raises `KnowledgeBaseUnbuilt` when nothing was pushed to the server."""
-        with translated(self.choice.url):
-            return next(iter(self._collections().values())).encoder
+        with translate_errors(self.choice.url):
+            return next(iter(self._known_collections().values())).encoder
 
-    def by_words(self, terms: Sequence[str], *, k: int, within: Filter) -> Ranking:
+    def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
         if not terms:
             return []
-        (found,) = self._ask([self._words(terms)], k, within)
+        (found,) = self._search_collections([self._words_query(terms)], k, within)
         return found
 
-    def by_vector(self, query: Floats, *, k: int, within: Filter) -> Ranking:
-        (found,) = self._ask([_nearest(query, k)], k, within)
-        return _alike(found)
+    def by_vector(self, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
+        (found,) = self._search_collections([_nearest_query(query, k)], k, within)
+        return _positive_only(found)
 
     def by_both(
-        self, terms: Sequence[str], query: Floats, *, k: int, within: Filter
+        self, terms: Sequence[str], query: Floats, *, k: int, within: PassageFilter
     ) -> tuple[Ranking, Ranking]:
         if not terms:
             return self.by_vector(query, k=k, within=within), []
-        dense, lexical = self._ask([_nearest(query, k), self._words(terms)], k, within)
-        return _alike(dense), lexical
+        dense, lexical = self._search_collections(
+            [_nearest_query(query, k), self._words_query(terms)], k, within
+        )
+        return _positive_only(dense), lexical
 
     def close(self) -> None:
         self._threads.shutdown()
         self._stems.close()
         self.client.close()
 
-    def _words(self, terms: Sequence[str]) -> dict[str, Any]:
+    def _words_query(self, terms: Sequence[str]) -> dict[str, Any]:
         from qdrant_client import models
 
-        places, weights = sparse.query(self._stems, terms)
+        places, weights = sparse.query_vector(self._stems, terms)
         return {"query": models.SparseVector(indices=places, values=weights), "using": WORDS}
 
-    def _ask(self, queries: list[dict[str, Any]], k: int, within: Filter) -> list[Ranking]:
+    def _search_collections(
+        self, queries: list[dict[str, Any]], k: int, within: PassageFilter
+    ) -> list[Ranking]:
         """A ranking for each of `queries`, over all collections that `within` lets through."""
-        with translated(self.choice.url):
+        with translate_errors(self.choice.url):
             chosen = [
                 collection
-                for source, collection in self._collections().items()
+                for source, collection in self._known_collections().items()
                 if is_within(source, within.sources)
             ]
             per_collection = list(
-                self._threads.map(lambda of: self._found(of, queries, k, within), chosen)
+                self._threads.map(
+                    lambda of: self._search_collection(of, queries, k, within), chosen
+                )
             )
         found = [
-            merged([rankings[i] for rankings in per_collection], k) if chosen else []
+            merge_rankings([rankings[i] for rankings in per_collection], k) if chosen else []
             for i in range(len(queries))
         ]
         numbers = self.numbers([id for ranking in found for id, _ in ranking])
         return [[(numbers[id], s) for id, s in ranking if id in numbers] for ranking in found]
 
-    def _found(
-        self, of: Collection, queries: list[dict[str, Any]], k: int, within: Filter
+    def _search_collection(
+        self, of: Collection, queries: list[dict[str, Any]], k: int, within: PassageFilter
     ) -> list[list[tuple[str, float]]]:
         from qdrant_client import models
 
-        conditions = _conditions(within, of)
+        conditions = _filter_conditions(within, of)
         requests = [
             models.QueryRequest(**query, limit=k, filter=conditions, with_payload=["passage"])
             for query in queries
@@ -185,10 +191,10 @@ class Remote:
         answers = self.client.query_batch_points(of.name, requests)
         return [[(p.payload["passage"], p.score) for p in answer.points] for answer in answers]
 
-    def _collections(self) -> dict[str, Collection]:
+    def _known_collections(self) -> dict[str, Collection]:
         now = time.monotonic()
         if now - self._known_at > _KNOWN_S:
-            found = collections(self.client, self.choice.name)
+            found = list_collections(self.client, self.choice.name)
             complete = {s: c for s, c in found.items() if c.retracted >= 0}
             if not complete:
                 raise KnowledgeBaseUnbuilt(
@@ -199,18 +205,18 @@ class Remote:
         return self._known
 
 
-def numbers_of(readers: access.Readers, ids: Sequence[str]) -> dict[str, int]:
+def numbers_of(readers: access.ReaderPool, ids: Sequence[str]) -> dict[str, int]:
     """Of those passages that are there."""
     wanted = "SELECT id, number FROM passage WHERE id IN (SELECT value FROM json_each(?))"
     with readers.borrow() as db:
         return dict(db.execute(wanted, (json.dumps(list(ids)),)))
 
 
-def _alike(found: Ranking) -> Ranking:
+def _positive_only(found: Ranking) -> Ranking:
     return [pair for pair in found if pair[1] > 0]
 
 
-def _nearest(query: Floats, k: int) -> dict[str, Any]:
+def _nearest_query(query: Floats, k: int) -> dict[str, Any]:
     from qdrant_client import models
 
     params = models.SearchParams(
@@ -220,14 +226,14 @@ def _nearest(query: Floats, k: int) -> dict[str, Any]:
     return {"query": query.tolist(), "using": DENSE, "params": params}
 
 
-def _conditions(within: Filter, of: Collection) -> Any:
+def _filter_conditions(within: PassageFilter, of: Collection) -> Any:
     from qdrant_client import models
 
     must: list[Any] = []
     if within.languages:
-        must.append(_any(models, "language", within.languages))
+        must.append(_match_any(models, "language", within.languages))
     if within.kinds:
-        must.append(_any(models, "kind", within.folded))
+        must.append(_match_any(models, "kind", within.folded_kinds))
     if within.years != (None, None):
         first, last = within.years
         must.append(models.FieldCondition(key="year", range=models.Range(gte=first, lte=last)))
@@ -238,5 +244,5 @@ def _conditions(within: Filter, of: Collection) -> Any:
     return models.Filter(must=must) if must else None
 
 
-def _any(models: Any, field: str, values: Sequence[str]) -> Any:
+def _match_any(models: Any, field: str, values: Sequence[str]) -> Any:
     return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))

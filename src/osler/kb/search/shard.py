@@ -31,7 +31,7 @@ def piece_of(passages: int) -> int:
     return max(LEAST_PIECE, -(-passages // min(MOST_PIECES, os.cpu_count() or 1)))
 
 
-def config(dimension: int, piece: int) -> Any:
+def shard_config(dimension: int, piece: int) -> Any:
     """Vectors compared as bytes, from memory-mapped files that processes share."""
     import qdrant_edge as edge
 
@@ -71,12 +71,12 @@ def config(dimension: int, piece: int) -> Any:
     )
 
 
-def create(folder: Path, dimension: int, piece: int) -> Any:
+def create_shard(folder: Path, dimension: int, piece: int) -> Any:
     """An empty shard with indexes for the filters."""
     import qdrant_edge as edge
 
     folder.mkdir(parents=True)
-    shard = edge.EdgeShard.create(str(folder), config(dimension, piece))
+    shard = edge.EdgeShard.create(str(folder), shard_config(dimension, piece))
     keyword, whole = edge.PayloadSchemaType.Keyword, edge.PayloadSchemaType.Integer
     for field, schema in (
         ("source", keyword),
@@ -89,7 +89,7 @@ def create(folder: Path, dimension: int, piece: int) -> Any:
     return shard
 
 
-def load(folder: Path) -> Any:
+def load_shard(folder: Path) -> Any:
     import qdrant_edge as edge
 
     return edge.EdgeShard.load(str(folder))
@@ -99,7 +99,7 @@ Point = tuple[int, dict[str, Any], tuple[list[int], list[float]], list[float] | 
 """Number, payload, words, vector."""
 
 
-def put(shard: Any, points: Iterable[Point]) -> None:
+def put_points(shard: Any, points: Iterable[Point]) -> None:
     import qdrant_edge as edge
 
     made = []
@@ -111,19 +111,19 @@ def put(shard: Any, points: Iterable[Point]) -> None:
     shard.update(edge.UpdateOperation.upsert_points(made))
 
 
-def drop(shard: Any, numbers: Sequence[int]) -> None:
+def drop_points(shard: Any, numbers: Sequence[int]) -> None:
     import qdrant_edge as edge
 
     shard.update(edge.UpdateOperation.delete_points(list(numbers)))
 
 
-def count(shard: Any) -> int:
+def count_points(shard: Any) -> int:
     import qdrant_edge as edge
 
     return int(shard.count(edge.CountRequest(exact=True)))
 
 
-def ask(
+def search_shard(
     shard: Any,
     *,
     k: int,
@@ -134,7 +134,7 @@ def ask(
     """One ranking for each of `dense` and `words` that is given, in this order."""
     import qdrant_edge as edge
 
-    within, requests = _filter(conditions), []
+    within, requests = _make_filter(conditions), []
     if dense is not None:
         params = edge.SearchParams(
             hnsw_ef=max(EF, k),
@@ -149,7 +149,7 @@ def ask(
     return [[(point.id, point.score) for point in points] for points in found]
 
 
-def _filter(conditions: dict[str, Any]) -> Any:
+def _make_filter(conditions: dict[str, Any]) -> Any:
     """`{"kind": ["review"], "year": [2010, None]}`: any of a list; between two bounds."""
     import qdrant_edge as edge
 

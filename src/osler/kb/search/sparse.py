@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from osler.text import is_cjk, words
+from osler.text import is_cjk, split_words
 
 VERSION = "1"
 """Raised with every change to the numbers below: an index of another version is made anew."""
@@ -33,7 +33,7 @@ Sparse = tuple[list[int], list[float]]
 """Places, each once, and weights."""
 
 
-class Stems:
+class StemHasher:
     """The place of a word: a hash of its stem. One object serves any number of threads.
 
     The stems are those of SQLite's full-text index, from the same tokenizer, so that
@@ -52,7 +52,7 @@ class Stems:
     def close(self) -> None:
         self._db.close()
 
-    def places(self, texts: Sequence[Sequence[str]]) -> list[list[int]]:
+    def word_places(self, texts: Sequence[Sequence[str]]) -> list[list[int]]:
         """Of each text's words, in order."""
         with self._lock:
             if len(self._places) > _HELD:
@@ -60,16 +60,16 @@ class Stems:
             held = self._places
             # A difference of sets would walk through all that is held, 0.2 ms a query.
             if unseen := {word for text in texts for word in text if word not in held}:
-                self._learn(sorted(unseen))
+                self._learn_words(sorted(unseen))
             return [[held[word] for word in text] for text in texts]
 
-    def _learn(self, unseen: list[str]) -> None:
+    def _learn_words(self, unseen: list[str]) -> None:
         latin = [word for word in unseen if not is_cjk(word[0])]
-        stems = self._stems(latin)
+        stems = self._stem_latin(latin)
         for word in unseen:
             self._places[word] = zlib.crc32(stems.get(word, word).encode())
 
-    def _stems(self, latin: list[str]) -> dict[str, str]:
+    def _stem_latin(self, latin: list[str]) -> dict[str, str]:
         """Of those that the tokenizer takes for one word; "1.5" is two to it, and stays."""
         self._db.execute("BEGIN")
         self._db.executemany("INSERT INTO one(rowid, words) VALUES (?, ?)", enumerate(latin))
@@ -80,24 +80,24 @@ class Stems:
         return {word: tokens[0] for word, tokens in found.items() if len(tokens) == 1}
 
 
-def passages(stems: Stems, texts: Sequence[str]) -> list[Sparse]:
+def passage_vectors(stems: StemHasher, texts: Sequence[str]) -> list[Sparse]:
     """The vectors of passages, each given as it is indexed (heading before text)."""
-    cut = [words(text) for text in texts]
-    placed = stems.places(cut)
+    cut = [split_words(text) for text in texts]
+    placed = stems.word_places(cut)
     return [
-        _weighted(places, chinese=bool(text) and is_cjk(text[len(text) // 2][0]))
+        _weigh_places(places, chinese=bool(text) and is_cjk(text[len(text) // 2][0]))
         for places, text in zip(placed, cut, strict=True)
     ]
 
 
-def query(stems: Stems, terms: Iterable[str]) -> Sparse:
+def query_vector(stems: StemHasher, terms: Iterable[str]) -> Sparse:
     """The vector of a query: each word counts once."""
-    (places,) = stems.places([list(terms)])
+    (places,) = stems.word_places([list(terms)])
     distinct = sorted(set(places))
     return distinct, [1.0] * len(distinct)
 
 
-def _weighted(places: list[int], *, chinese: bool) -> Sparse:
+def _weigh_places(places: list[int], *, chinese: bool) -> Sparse:
     average = AVERAGE_CHINESE if chinese else AVERAGE
     norm = K1 * (1 - B + B * len(places) / average)
     counts = sorted(Counter(places).items())

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from osler.errors import KnowledgeBaseError
-from osler.kb.store.passages import Scope, within
+from osler.kb.store.passages import Scope, in_scope
 
 Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Vectors:
+class VectorMatrix:
     """Row `i` of `matrix` is the vector of passage `numbers[i]`, in order of passage id."""
 
     numbers: npt.NDArray[np.int64]
@@ -28,17 +28,17 @@ class Vectors:
     runs: tuple[tuple[str, int, int], ...]
     """Source, first row, last row + 1. An id begins with its source, so a source is one run."""
 
-    def scores(self, query: Floats, scope: Scope) -> Floats:
+    def score_rows(self, query: Floats, scope: Scope) -> Floats:
         """Of each row its inner product; zero outside the sources of `scope`."""
         scores = np.zeros(len(self.numbers), np.float32)
         for source, start, end in self.runs:
-            if within(source, scope):
+            if in_scope(source, scope):
                 # Row by row in one thread: as fast as a matrix product, the same whatever the
                 # number of threads, and without its tail of 10 ms where cores are shared.
                 np.vecdot(self.matrix[start:end], query, out=scores[start:end])
         return scores
 
-    def best(self, scores: Floats, k: int) -> list[tuple[int, float]]:
+    def best_rows(self, scores: Floats, k: int) -> list[tuple[int, float]]:
         """Passage numbers with the best scores, best first; equal ones by passage id.
 
         Products of zero or less are no likeness and are left out.
@@ -54,7 +54,7 @@ def _kth_best(scores: Floats, k: int) -> float:
     return max(0.0, float(np.partition(scores, -k)[-k]))
 
 
-def load(db: sqlite3.Connection, dimension: int) -> Vectors:
+def load_vectors(db: sqlite3.Connection, dimension: int) -> VectorMatrix:
     """Reads them all. Raises `KnowledgeBaseError` for one of another length."""
     (count,) = db.execute("SELECT count(*) FROM vector").fetchone()
     numbers = np.zeros(count, np.int64)
@@ -72,10 +72,10 @@ def load(db: sqlite3.Connection, dimension: int) -> Vectors:
             )
         numbers[i], matrix[i] = number, np.frombuffer(value, np.float32)
         sources.append(source)
-    return Vectors(numbers, matrix, runs(sources))
+    return VectorMatrix(numbers, matrix, source_runs(sources))
 
 
-def runs(sources: Iterable[str]) -> tuple[tuple[str, int, int], ...]:
+def source_runs(sources: Iterable[str]) -> tuple[tuple[str, int, int], ...]:
     """Of rows in order of their sources, where each source begins and ends."""
     ends = {source: row for row, source in enumerate(sources, 1)}
     starts = (0, *ends.values())

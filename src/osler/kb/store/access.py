@@ -24,13 +24,13 @@ _AGAIN = 0.1
 """Seconds between two tries for the writer's lock."""
 
 
-def connect(folder: Path, *, writable: bool = False) -> sqlite3.Connection:
+def open_connection(folder: Path, *, writable: bool = False) -> sqlite3.Connection:
     """A connection in autocommit mode that any thread may use, one at a time."""
     if writable:
-        db = _opened(folder, "mode=rw")
+        db = _open_sqlite(folder, "mode=rw")
         db.execute(f"PRAGMA cache_size=-{_WRITERS_CACHE}")
         return db
-    db = _opened(folder, "mode=ro")
+    db = _open_sqlite(folder, "mode=ro")
     try:
         db.execute("PRAGMA schema_version")
     except sqlite3.Error as error:
@@ -40,7 +40,7 @@ def connect(folder: Path, *, writable: bool = False) -> sqlite3.Connection:
         # without a log there is no writer either, and the file may be taken as it is.
         if not isinstance(error, sqlite3.OperationalError) or _has_log(folder):
             raise
-        db = _opened(folder, "immutable=1")
+        db = _open_sqlite(folder, "immutable=1")
     return db
 
 
@@ -49,7 +49,7 @@ def _has_log(folder: Path) -> bool:
     return log.exists() and log.stat().st_size > 0
 
 
-def _opened(folder: Path, how: str) -> sqlite3.Connection:
+def _open_sqlite(folder: Path, how: str) -> sqlite3.Connection:
     uri = f"{(folder / FILE).resolve().as_uri()}?{how}"
     db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT, check_same_thread=False)
     db.execute("PRAGMA foreign_keys=ON")
@@ -57,7 +57,7 @@ def _opened(folder: Path, how: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def transaction(db: sqlite3.Connection) -> Iterator[None]:
+def write_transaction(db: sqlite3.Connection) -> Iterator[None]:
     """All of it or nothing, whatever ends the block."""
     with db:
         db.execute("BEGIN IMMEDIATE")
@@ -65,7 +65,7 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def still(db: sqlite3.Connection) -> Iterator[None]:
+def read_transaction(db: sqlite3.Connection) -> Iterator[None]:
     """All that is read in the block is of one moment, whatever others write meanwhile."""
     db.execute("BEGIN")
     try:
@@ -74,7 +74,7 @@ def still(db: sqlite3.Connection) -> Iterator[None]:
         db.rollback()  # nothing was written, and after damage there is no commit
 
 
-class Mode(StrEnum):
+class LockMode(StrEnum):
     """How a job holds the writer's lock."""
 
     ALONE = "EXCLUSIVE"
@@ -84,9 +84,9 @@ class Mode(StrEnum):
 
 
 @contextmanager
-def locked(
+def hold_lock(
     folder: Path,
-    mode: Mode = Mode.ALONE,
+    mode: LockMode = LockMode.ALONE,
     *,
     wait: float = 0.0,
     waiting: Callable[[], None] | None = None,
@@ -99,34 +99,34 @@ def locked(
     with closing(_lock_file(folder)) as lock:
         until = time.monotonic() + wait
         told = False
-        while not _take(lock, folder, mode):
+        while not _take_lock(lock, folder, mode):
             if not told and waiting and wait > 0:
                 waiting()
             told = True
             if time.monotonic() >= until:
-                raise busy(folder)
+                raise busy_error(folder)
             time.sleep(_AGAIN)
         yield
 
 
-def busy(folder: Path) -> KnowledgeBaseBusy:
+def busy_error(folder: Path) -> KnowledgeBaseBusy:
     return KnowledgeBaseBusy(
         f"another process is writing to {folder}",
         fix="wait until it has ended, then run the command again",
     )
 
 
-def _take(lock: sqlite3.Connection, folder: Path, mode: Mode) -> bool:
+def _take_lock(lock: sqlite3.Connection, folder: Path, mode: LockMode) -> bool:
     """Whether it is held now; false when it is somebody else's."""
     try:
-        if mode is Mode.ALONE:
+        if mode is LockMode.ALONE:
             lock.execute("BEGIN EXCLUSIVE")
         else:
             lock.execute("BEGIN")
             lock.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-            raise _not_writable(folder, error) from error
+            raise _not_writable_error(folder, error) from error
         if lock.in_transaction:
             lock.rollback()
         return False
@@ -137,28 +137,28 @@ def _lock_file(folder: Path) -> sqlite3.Connection:
     try:
         return sqlite3.connect(folder / LOCK, isolation_level=None, timeout=0)
     except sqlite3.OperationalError as error:
-        raise _not_writable(folder, error) from error
+        raise _not_writable_error(folder, error) from error
 
 
-def _not_writable(folder: Path, error: sqlite3.Error) -> KnowledgeBaseError:
+def _not_writable_error(folder: Path, error: sqlite3.Error) -> KnowledgeBaseError:
     return KnowledgeBaseError(
         f"{folder} cannot be written to: {error}", fix="check the rights of the folder"
     )
 
 
 @contextmanager
-def writing(
+def open_for_writing(
     folder: Path,
-    mode: Mode = Mode.ALONE,
+    mode: LockMode = LockMode.ALONE,
     *,
     wait: float = 0.0,
     waiting: Callable[[], None] | None = None,
 ) -> Iterator[sqlite3.Connection]:
-    """A writing connection, with SQLite's errors in our words; see `locked`."""
+    """A writing connection, with SQLite's errors in our words; see `hold_lock`."""
     with (
-        locked(folder, mode, wait=wait, waiting=waiting),
-        translated(folder),
-        closing(connect(folder, writable=True)) as db,
+        hold_lock(folder, mode, wait=wait, waiting=waiting),
+        translate_errors(folder),
+        closing(open_connection(folder, writable=True)) as db,
     ):
         # In WAL mode NORMAL loses no consistency on power failure, at most the last commits.
         db.execute("PRAGMA synchronous=NORMAL")
@@ -180,7 +180,7 @@ _FIXES = {
 
 
 @contextmanager
-def translated(folder: Path) -> Iterator[None]:
+def translate_errors(folder: Path) -> Iterator[None]:
     """Turns SQLite's errors into `KnowledgeBaseError`."""
     try:
         yield
@@ -193,7 +193,7 @@ def translated(folder: Path) -> Iterator[None]:
         ) from error
 
 
-class Readers:
+class ReaderPool:
     """Read-only connections, as many as are in use at one time, kept for the next."""
 
     def __init__(self, folder: Path) -> None:
@@ -204,11 +204,11 @@ class Readers:
     @contextmanager
     def borrow(self) -> Iterator[sqlite3.Connection]:
         """A connection of one's own. Raises `KnowledgeBaseError` for what SQLite raises."""
-        with translated(self._folder):
+        with translate_errors(self._folder):
             try:
                 db = self._idle.pop()
             except IndexError:
-                db = connect(self._folder)
+                db = open_connection(self._folder)
             try:
                 yield db
             except BaseException:

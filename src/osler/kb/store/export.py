@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from osler.errors import BadConfig, KnowledgeBaseError
-from osler.kb.store.passages import Progress, meta
+from osler.kb.store.passages import Progress, read_meta
 from osler.sources.formats.osler_jsonl import HEADER, VERSION
 
 Form = Literal["jsonl", "parquet"]
@@ -41,7 +41,7 @@ ORDER BY document.source, document.id, n
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """What an export wrote."""
 
     path: Path
@@ -70,7 +70,7 @@ def form_of(path: Path, form: Form | None) -> Form:
     )
 
 
-def export(
+def write_export(
     db: sqlite3.Connection,
     path: Path,
     form: Form,
@@ -78,16 +78,16 @@ def export(
     source: str | None,
     since: int,
     progress: Progress,
-) -> Exported:
+) -> ExportResult:
     """See `KnowledgeBase.export`."""
     if path.is_dir():
         raise KnowledgeBaseError(f"{path} is a folder", fix="name a file")
     draft = path.with_name(f".{path.name}.part")
     write = _write_jsonl if form == "jsonl" else _write_parquet
-    counted = _Counted(progress)
+    counted = _LineCounter(progress)
     try:
-        header = _header(db, source)
-        write(draft, header, counted.lines(_lines(db, source, since)))
+        header = _make_header(db, source)
+        write(draft, header, counted.count_lines(_read_lines(db, source, since)))
         os.replace(draft, path)
     except OSError as error:
         raise KnowledgeBaseError(
@@ -97,15 +97,15 @@ def export(
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
-    return Exported(path, counted.documents, counted.passages)
+    return ExportResult(path, counted.documents, counted.passages)
 
 
-class _Counted:
+class _LineCounter:
     def __init__(self, progress: Progress) -> None:
         self.documents = self.passages = 0
         self._progress = progress
 
-    def lines(self, lines: Iterator[Line]) -> Iterator[Line]:
+    def count_lines(self, lines: Iterator[Line]) -> Iterator[Line]:
         for line in lines:
             self.passages += 1
             self.documents += line["n"] == 0
@@ -114,13 +114,13 @@ class _Counted:
             yield line
 
 
-def _header(db: sqlite3.Connection, source: str | None) -> Line:
+def _make_header(db: sqlite3.Connection, source: str | None) -> Line:
     rows = db.execute("SELECT DISTINCT source FROM document ORDER BY source").fetchall()
     return {
         HEADER: VERSION,
         "sources": [name for (name,) in rows if source in (None, name)],
-        "snapshot": meta(db, "snapshot") if meta(db, "built") else "",
-        "encoder": meta(db, "encoder"),
+        "snapshot": read_meta(db, "snapshot") if read_meta(db, "built") else "",
+        "encoder": read_meta(db, "encoder"),
     }
 
 
@@ -131,7 +131,7 @@ _NAMES = (
 )
 
 
-def _lines(db: sqlite3.Connection, source: str | None, since: int) -> Iterator[Line]:
+def _read_lines(db: sqlite3.Connection, source: str | None, since: int) -> Iterator[Line]:
     for row in db.execute(_SELECT, (source, since)):
         line = dict(zip(_NAMES, row, strict=True))
         line["illustrative"] = bool(line["illustrative"])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from osler.kb.ingest.prepare import mark_of
-from osler.kb.store.passages import trust_of
+from osler.sources.catalogue import trust_of
 
 _MEMBER = re.compile(r"(.+?\.(?:tar|tar\.\w+|tgz|tbz2?|txz|zip))!(.+)", re.IGNORECASE | re.DOTALL)
 

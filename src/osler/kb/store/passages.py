@@ -11,20 +11,9 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from osler.errors import KnowledgeBaseError
-from osler.text import is_cjk, words
-from osler.types import (
-    ALL_SOURCES,
-    BOOK,
-    EMR,
-    GRAPH,
-    GUIDELINE,
-    RESEARCH,
-    WEB,
-    WIKI,
-    Language,
-    Locator,
-    Passage,
-)
+from osler.sources.catalogue import ALL_SOURCES, EMR
+from osler.text import is_cjk, split_words
+from osler.types import Language, Locator, Passage
 
 Progress = Callable[[str, int, int | None], None]
 """Called with what is being done, how much of it is done, and the total if known."""
@@ -36,7 +25,7 @@ _FRACTION_AND_UNIT = re.compile(r"\.\d+[A-Za-z]")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
-def silent(what: str, done: int, total: int | None) -> None:
+def ignore_progress(what: str, done: int, total: int | None) -> None:
     """The progress of a job that nobody watches."""
 
 
@@ -49,23 +38,11 @@ def check_source(source: str) -> None:
         )
 
 
-_TRUST = {GUIDELINE: 5, BOOK: 4, GRAPH: 4, RESEARCH: 3, EMR: 3, WIKI: 2, WEB: 1}
-
-
-def trust_of(source: str) -> int:
-    """How far a source is trusted, 1 (least) to 5, where the user says nothing else.
-
-    guideline 5 > book, graph 4 > research, emr 3 > wiki 2 > web 1; a source of the
-    user's own counts as much as a wiki.
-    """
-    return _TRUST.get(source, 2)
-
-
-def within(source: str, scope: Scope) -> bool:
+def in_scope(source: str, scope: Scope) -> bool:
     return source != EMR if scope is None else source in scope
 
 
-def meta(db: sqlite3.Connection, key: str) -> str:
+def read_meta(db: sqlite3.Connection, key: str) -> str:
     """Empty when it was never set."""
     row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return str(row[0]) if row else ""
@@ -75,7 +52,7 @@ def set_meta(db: sqlite3.Connection, **values: str) -> None:
     db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
 
-def numbered(
+def read_numbered(
     db: sqlite3.Connection, select: str, values: Sequence[object] = ()
 ) -> Iterator[tuple[int, Passage]]:
     """Row number and passage of each row of a "SELECT * FROM passage …"."""
@@ -89,10 +66,10 @@ def numbered(
         yield number, passage
 
 
-def by_number(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Passage]:
+def read_by_number(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Passage]:
     """The passages that still exist."""
     wanted = "SELECT * FROM passage WHERE number IN (SELECT value FROM json_each(?))"
-    return dict(numbered(db, wanted, (json.dumps(list(numbers)),)))
+    return dict(read_numbered(db, wanted, (json.dumps(list(numbers)),)))
 
 
 def indexed_text(passage: Passage) -> str:
@@ -116,7 +93,9 @@ def size_of(text: str, language: Language) -> int:
 
 
 def index_words(db: sqlite3.Connection, rows: Iterable[tuple[int, Passage]]) -> None:
-    db.executemany("INSERT INTO lexical(rowid, words, source) VALUES (?, ?, ?)", map(_entry, rows))
+    db.executemany(
+        "INSERT INTO lexical(rowid, words, source) VALUES (?, ?, ?)", map(_index_entry, rows)
+    )
 
 
 def index_tokens(passage: Passage) -> str:
@@ -132,10 +111,10 @@ def tokens_of(text: str) -> str:
     """
     if text.isascii() and not _FRACTION_AND_UNIT.search(text):
         return text
-    return " ".join(words(text))
+    return " ".join(split_words(text))
 
 
-def _entry(row: tuple[int, Passage]) -> tuple[int, str, str]:
+def _index_entry(row: tuple[int, Passage]) -> tuple[int, str, str]:
     number, passage = row
     return number, index_tokens(passage), source_token(passage.source)
 
@@ -144,10 +123,10 @@ def delete_documents(db: sqlite3.Connection, numbers: Sequence[int]) -> int:
     """Takes documents out of the store and of both indexes; returns how many passages went."""
     gone = 0
     for number in numbers:
-        rows = list(numbered(db, "SELECT * FROM passage WHERE document = ?", (number,)))
+        rows = list(read_numbered(db, "SELECT * FROM passage WHERE document = ?", (number,)))
         db.executemany(
             "INSERT INTO lexical(lexical, rowid, words, source) VALUES ('delete', ?, ?, ?)",
-            map(_entry, rows),
+            map(_index_entry, rows),
         )
         db.execute("DELETE FROM document WHERE number = ?", (number,))
         gone += len(rows)

@@ -8,10 +8,17 @@ from pathlib import Path
 
 from osler.errors import KnowledgeBaseError, KnowledgeBaseMismatch, KnowledgeBaseMissing
 from osler.kb.store import migrate
-from osler.kb.store.access import FILE, connect, locked, transaction, translated, writing
+from osler.kb.store.access import (
+    FILE,
+    hold_lock,
+    open_connection,
+    open_for_writing,
+    translate_errors,
+    write_transaction,
+)
 
 SCHEMA = 4
-"""Raised when a table changes, or when `osler.text.words` does: the index holds its tokens.
+"""Raised when a table changes, or when `osler.text.split_words` does: the index holds its tokens.
 
 `migrate` brings the older ones up to it.
 """
@@ -84,7 +91,7 @@ CREATE VIRTUAL TABLE term USING fts5vocab(lexical, 'row');
 """
 
 
-def create(folder: Path) -> None:
+def create_store(folder: Path) -> None:
     """An empty knowledge base in `folder`, which is made when it is not there.
 
     Raises `KnowledgeBaseError` when the folder holds one already or cannot be written.
@@ -95,20 +102,20 @@ def create(folder: Path) -> None:
         raise KnowledgeBaseError(
             f"{folder} cannot be made: {error.strerror}", fix="choose another folder"
         ) from error
-    with locked(folder), translated(folder):
+    with hold_lock(folder), translate_errors(folder):
         if _has_tables(folder / FILE):
             raise KnowledgeBaseError(
                 f"{folder} holds a knowledge base already", fix="open it, or choose another folder"
             )
         with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as db:
             db.execute("PRAGMA journal_mode=WAL")
-            with transaction(db):
+            with write_transaction(db):
                 for statement in TABLES.split(";\n"):
                     db.execute(statement)
                 db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA),))
 
 
-def check(folder: Path) -> None:
+def check_store(folder: Path) -> None:
     """Raises `KnowledgeBaseMissing` or `KnowledgeBaseMismatch` unless `folder` can be opened.
 
     One of an older schema is brought up to this one, in one transaction.
@@ -118,10 +125,10 @@ def check(folder: Path) -> None:
             f"there is no knowledge base in {folder}",
             fix="run `osler kb build --sample` or `osler kb add PATH --source SOURCE`",
         )
-    found = _version(folder)
+    found = _read_version(folder)
     if found.isdecimal() and 0 < int(found) < SCHEMA:
         _migrate(folder)
-        found = _version(folder)
+        found = _read_version(folder)
     if found != str(SCHEMA):
         raise KnowledgeBaseMismatch(
             f"{folder} has schema {found}, this version of Osler reads schema {SCHEMA}",
@@ -129,19 +136,19 @@ def check(folder: Path) -> None:
         )
 
 
-def _version(folder: Path) -> str:
-    with translated(folder), closing(connect(folder)) as db:
+def _read_version(folder: Path) -> str:
+    with translate_errors(folder), closing(open_connection(folder)) as db:
         try:
             found = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
         except sqlite3.OperationalError as error:
-            raise _not_ours(folder) from error
+            raise _not_ours_error(folder) from error
     if found is None:
-        raise _not_ours(folder)
+        raise _not_ours_error(folder)
     return str(found[0])
 
 
 def _migrate(folder: Path) -> None:
-    with writing(folder) as db, transaction(db):
+    with open_for_writing(folder) as db, write_transaction(db):
         # Another process may have been first.
         (found,) = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
         for version in range(int(found), SCHEMA):
@@ -153,17 +160,17 @@ def _has_tables(file: Path) -> bool:
     """False for no file and for one whose making was cut short; it is made in one commit."""
     if not file.is_file() or file.stat().st_size == 0:
         return False
-    with translated(file.parent):
+    with translate_errors(file.parent):
         try:
-            with closing(connect(file.parent)) as db:
+            with closing(open_connection(file.parent)) as db:
                 return db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-                raise _not_ours(file.parent) from error
+                raise _not_ours_error(file.parent) from error
             raise
 
 
-def _not_ours(folder: Path) -> KnowledgeBaseMismatch:
+def _not_ours_error(folder: Path) -> KnowledgeBaseMismatch:
     return KnowledgeBaseMismatch(
         f"{folder / FILE} is not a knowledge base of Osler's", fix="choose another folder"
     )

@@ -17,8 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseError
-from osler.kb.store.access import FILE, connect, locked, transaction, translated, writing
-from osler.kb.store.passages import Progress, meta, set_meta
+from osler.kb.store.access import (
+    FILE,
+    hold_lock,
+    open_connection,
+    open_for_writing,
+    translate_errors,
+    write_transaction,
+)
+from osler.kb.store.passages import Progress, read_meta, set_meta
 
 FOLDER = "snapshots"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -41,87 +48,87 @@ class Snapshot:
     """Bytes on disk."""
 
 
-def take(folder: Path, name: str, progress: Progress, *, wait: float = 0.0) -> Snapshot:
+def take_snapshot(folder: Path, name: str, progress: Progress, *, wait: float = 0.0) -> Snapshot:
     """A consistent copy under a new name.
 
     Raises `KnowledgeBaseError` for a bad or a used name, for damage found in the copy, and
     while another process writes for longer than `wait` seconds.
     """
-    target = _place(folder, name)
-    with writing(folder, wait=wait, waiting=lambda: progress("waiting", 0, None)) as db:
+    target = _snapshot_path(folder, name)
+    with open_for_writing(folder, wait=wait, waiting=lambda: progress("waiting", 0, None)) as db:
         if target.exists():
             raise KnowledgeBaseError(
                 f"there is a snapshot {name} already", fix="choose another name"
             )
-        with _draft(target) as draft:
+        with _draft_beside(target) as draft:
             with closing(sqlite3.connect(draft, isolation_level=None)) as copy:
-                _copy(db, copy, progress)
+                _copy_pages(db, copy, progress)
                 copy.execute("PRAGMA journal_mode=DELETE")
                 set_meta(copy, taken=str(int(time.time())), name=name)
-                _check(copy, name)
-            _durable(draft)
+                _check_copy(copy, name)
+            _sync_to_disk(draft)
             os.replace(draft, target)
-            _durable(target.parent)
-    return _described(target)
+            _sync_to_disk(target.parent)
+    return _describe_snapshot(target)
 
 
-def listed(folder: Path) -> list[Snapshot]:
+def list_snapshots(folder: Path) -> list[Snapshot]:
     """All, the oldest first. Raises `KnowledgeBaseError` for one that cannot be read."""
-    found = [_described(path) for path in sorted((folder / FOLDER).glob("*.sqlite"))]
+    found = [_describe_snapshot(path) for path in sorted((folder / FOLDER).glob("*.sqlite"))]
     return sorted(found, key=lambda snapshot: (snapshot.taken, snapshot.name))
 
 
-def drop(folder: Path, name: str) -> None:
+def drop_snapshot(folder: Path, name: str) -> None:
     """Deletes one. Raises `KnowledgeBaseError` when there is none of this name."""
-    _existing(folder, name).unlink()
+    _existing_path(folder, name).unlink()
 
 
-def restore(folder: Path, name: str, progress: Progress, *, wait: float = 0.0) -> Snapshot:
+def restore_snapshot(folder: Path, name: str, progress: Progress, *, wait: float = 0.0) -> Snapshot:
     """Makes the knowledge base what it was; also one whose file is lost or damaged.
 
     Raises `KnowledgeBaseError` when there is no such snapshot, when it is damaged, and
     while another process writes for longer than `wait` seconds.
     """
-    source = _existing(folder, name)
+    source = _existing_path(folder, name)
     with (
-        locked(folder, wait=wait, waiting=lambda: progress("waiting", 0, None)),
-        translated(folder),
-        _draft(folder / FILE) as draft,
+        hold_lock(folder, wait=wait, waiting=lambda: progress("waiting", 0, None)),
+        translate_errors(folder),
+        _draft_beside(folder / FILE) as draft,
         closing(sqlite3.connect(draft, isolation_level=None)) as copy,
     ):
-        with closing(_opened(source)) as old:
-            _copy(old, copy, progress)
-        _check(copy, name)
-        _bring_up(folder, copy)
+        with closing(_open_immutable(source)) as old:
+            _copy_pages(old, copy, progress)
+        _check_copy(copy, name)
+        _raise_counters(folder, copy)
         if not _write_into(folder, copy, progress):
             copy.execute("PRAGMA journal_mode=DELETE")
             copy.close()
             _put_in_place(folder, draft)
-    return _described(source)
+    return _describe_snapshot(source)
 
 
-def _bring_up(folder: Path, copy: sqlite3.Connection) -> None:
+def _raise_counters(folder: Path, copy: sqlite3.Connection) -> None:
     """No number that was given out since may be given out again for another passage.
 
     Who holds vectors or an index of a later state must find that it is not of this one.
     """
-    passages, builds = _counters(folder)
+    passages, builds = _read_counters(folder)
     copy.execute("PRAGMA foreign_keys=OFF")
-    with transaction(copy):
+    with write_transaction(copy):
         copy.execute(
             "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'passage'", (passages,)
         )
-        number = max(builds, int(meta(copy, "builds") or 0)) + 1
+        number = max(builds, int(read_meta(copy, "builds") or 0)) + 1
         set_meta(copy, builds=str(number))
         copy.execute("DELETE FROM meta WHERE key IN ('taken', 'name')")
 
 
-def _counters(folder: Path) -> tuple[int, int]:
+def _read_counters(folder: Path) -> tuple[int, int]:
     """Last passage and last build of the knowledge base as it is; guessed high when damaged."""
     try:
-        with closing(connect(folder)) as db:
+        with closing(open_connection(folder)) as db:
             row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passage'").fetchone()
-            return (row[0] if row else 0), int(meta(db, "builds") or 0)
+            return (row[0] if row else 0), int(read_meta(db, "builds") or 0)
     except sqlite3.Error:
         now = int(time.time())
         return now * 1000, now
@@ -130,9 +137,9 @@ def _counters(folder: Path) -> tuple[int, int]:
 def _write_into(folder: Path, copy: sqlite3.Connection, progress: Progress) -> bool:
     """False when there is no file that SQLite could write into."""
     try:
-        with closing(connect(folder, writable=True)) as db:
+        with closing(open_connection(folder, writable=True)) as db:
             db.execute("PRAGMA schema_version")
-            _copy(copy, db, progress)
+            _copy_pages(copy, db, progress)
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode in _LOST:
             return False
@@ -148,19 +155,19 @@ def _put_in_place(folder: Path, draft: Path) -> None:
     for ending in ("-wal", "-shm"):
         (folder / f"{FILE}{ending}").unlink(missing_ok=True)
     os.replace(draft, folder / FILE)
-    _durable(folder)
-    with closing(connect(folder, writable=True)) as db:
+    _sync_to_disk(folder)
+    with closing(open_connection(folder, writable=True)) as db:
         db.execute("PRAGMA journal_mode=WAL")
 
 
-def _copy(source: sqlite3.Connection, target: sqlite3.Connection, progress: Progress) -> None:
-    def report(_: int, remaining: int, total: int) -> None:
+def _copy_pages(source: sqlite3.Connection, target: sqlite3.Connection, progress: Progress) -> None:
+    def report_pages(_: int, remaining: int, total: int) -> None:
         progress("copying pages", total - remaining, total)
 
-    source.backup(target, pages=_PAGES, progress=report, sleep=0)
+    source.backup(target, pages=_PAGES, progress=report_pages, sleep=0)
 
 
-def _check(copy: sqlite3.Connection, name: str) -> None:
+def _check_copy(copy: sqlite3.Connection, name: str) -> None:
     for (line,) in copy.execute("PRAGMA quick_check(1)"):
         if line != "ok":
             raise KnowledgeBaseError(
@@ -168,28 +175,28 @@ def _check(copy: sqlite3.Connection, name: str) -> None:
             )
 
 
-def _described(path: Path) -> Snapshot:
-    with translated(path.parent), closing(_opened(path)) as db:
+def _describe_snapshot(path: Path) -> Snapshot:
+    with translate_errors(path.parent), closing(_open_immutable(path)) as db:
         documents, passages = (
             db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
             for table in ("document", "passage")
         )
         return Snapshot(
             name=path.stem,
-            taken=int(meta(db, "taken") or 0),
-            snapshot=meta(db, "snapshot") if meta(db, "built") else "",
+            taken=int(read_meta(db, "taken") or 0),
+            snapshot=read_meta(db, "snapshot") if read_meta(db, "built") else "",
             documents=documents,
             passages=passages,
             size=path.stat().st_size,
         )
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open_immutable(path: Path) -> sqlite3.Connection:
     uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     return sqlite3.connect(uri, uri=True, isolation_level=None)
 
 
-def _place(folder: Path, name: str) -> Path:
+def _snapshot_path(folder: Path, name: str) -> Path:
     if not _NAME.fullmatch(name):
         raise KnowledgeBaseError(
             f"{name!r} cannot name a snapshot",
@@ -198,8 +205,8 @@ def _place(folder: Path, name: str) -> Path:
     return folder / FOLDER / f"{name}.sqlite"
 
 
-def _existing(folder: Path, name: str) -> Path:
-    path = _place(folder, name)
+def _existing_path(folder: Path, name: str) -> Path:
+    path = _snapshot_path(folder, name)
     if not path.is_file():
         there = ", ".join(sorted(other.stem for other in path.parent.glob("*.sqlite")))
         raise KnowledgeBaseError(
@@ -210,7 +217,7 @@ def _existing(folder: Path, name: str) -> Path:
 
 
 @contextmanager
-def _draft(target: Path) -> Iterator[Path]:
+def _draft_beside(target: Path) -> Iterator[Path]:
     """Where it is written before it has its name; what a killed copy left is swept away."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -230,7 +237,7 @@ def _draft(target: Path) -> Iterator[Path]:
                 Path(f"{draft}{ending}").unlink()
 
 
-def _durable(path: Path) -> None:
+def _sync_to_disk(path: Path) -> None:
     """On disk before anything that builds on it; folders too, where the system lets us."""
     handle = os.open(path, os.O_RDONLY)
     try:

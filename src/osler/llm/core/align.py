@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def decode(pieces: Sequence[bytes]) -> tuple[str, tuple[tuple[int, int], ...]]:
+def decode_pieces(pieces: Sequence[bytes]) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The pieces' text, and the span `[start, end)` of characters that each piece touches.
 
     A piece that is only part of a character gets the whole character's span, so a
@@ -15,7 +15,7 @@ def decode(pieces: Sequence[bytes]) -> tuple[str, tuple[tuple[int, int], ...]]:
     """
     whole = b"".join(pieces)
     text = whole.decode("utf-8", errors="ignore")
-    owner = _characters(whole, len(text))
+    owner = _character_indexes(whole, len(text))
     spans, at = [], 0
     for piece in pieces:
         touched = owner[at : at + len(piece)]
@@ -24,11 +24,11 @@ def decode(pieces: Sequence[bytes]) -> tuple[str, tuple[tuple[int, int], ...]]:
     return text, tuple((min(s, len(text)), min(e, len(text))) for s, e in spans)
 
 
-def _characters(whole: bytes, count: int) -> list[int]:
+def _character_indexes(whole: bytes, count: int) -> list[int]:
     """For each byte, the index of the character it belongs to; `count` for stray bytes."""
     owner, index, at = [], -1, 0
     while at < len(whole):
-        width = _width(whole, at)
+        width = _character_width(whole, at)
         if width == 0:
             owner.append(min(index + 1, count))
             at += 1
@@ -39,7 +39,7 @@ def _characters(whole: bytes, count: int) -> list[int]:
     return owner
 
 
-def _width(whole: bytes, at: int) -> int:
+def _character_width(whole: bytes, at: int) -> int:
     """Bytes of the valid UTF-8 character that begins at `at`; 0 when none does."""
     lead = whole[at]
     width = 1 if lead < 0x80 else 2 if 0xC2 <= lead < 0xE0 else 3 if 0xE0 <= lead < 0xF0 else 4

@@ -20,9 +20,9 @@ from osler.llm.core.base import (
     Sampling,
     Scored,
 )
-from osler.llm.core.thinking import apart
-from osler.prompts import render
-from osler.text import language_of, whole
+from osler.llm.core.thinking import split_thinking
+from osler.prompts import render_prompt
+from osler.text import join_surrogates, language_of
 from osler.trace import Asked, Noted, Run
 from osler.types import Usage
 
@@ -44,10 +44,12 @@ async def complete(
 ) -> Completion:
     """One completion, paid for and traced, its thinking apart from its text.
 
-    `prompt` is the prompt's identity. Raises `Spent` where the run's budget has no room for
+    `prompt` is the prompt's identity. Raises `BudgetExceeded` where the run's budget has no room for
     it, or ends before the reply.
     """
-    completion = _whole(apart(await _afforded(run, lambda: model.complete(messages, sampling))))
+    completion = _make_loggable(
+        split_thinking(await _call_within_budget(run, lambda: model.complete(messages, sampling)))
+    )
     run.spend(completion.usage)
     run.emit(
         Asked(
@@ -63,9 +65,9 @@ async def complete(
     return completion
 
 
-def _whole(completion: Completion) -> Completion:
+def _make_loggable(completion: Completion) -> Completion:
     """The reply as the log can hold it; without its tokens where they spell another text."""
-    text, thinking = whole(completion.text), whole(completion.thinking)
+    text, thinking = join_surrogates(completion.text), join_surrogates(completion.thinking)
     if (text, thinking) == (completion.text, completion.thinking):
         return completion
     tokens = completion.tokens if text == completion.text else ()
@@ -81,7 +83,7 @@ async def score(
     role: str,
     prompt: str = "",
 ) -> Scored:
-    """Scores a given text, paid for and traced. Raises `Spent` as `complete` does."""
+    """Scores a given text, paid for and traced. Raises `BudgetExceeded` as `complete` does."""
     (scored,) = await score_all(model, context, [text], run, role=role, prompt=prompt)
     return scored
 
@@ -97,9 +99,11 @@ async def score_all(
 ) -> tuple[Scored, ...]:
     """Scores several texts after one context, each paid for and traced.
 
-    Raises `Spent` as `complete` does, also where there is room for some of them only.
+    Raises `BudgetExceeded` as `complete` does, also where there is room for some of them only.
     """
-    every = await _afforded(run, lambda: base.score_all(model, context, texts), calls=len(texts))
+    every = await _call_within_budget(
+        run, lambda: base.score_all(model, context, texts), calls=len(texts)
+    )
     for text, scored in zip(texts, every, strict=True):
         run.spend(scored.usage)
         run.emit(Asked(role, "score", prompt, text, scored.usage))
@@ -109,16 +113,16 @@ async def score_all(
 async def attend(
     model: Attentive, context: Sequence[Message] | str, text: str, run: Run, *, role: str
 ) -> Attended:
-    """Reads a text for its attention, paid for and traced as a scoring. Raises `Spent`."""
-    seen = await _afforded(run, lambda: model.attend(context, text))
+    """Reads a text for its attention, paid for and traced as a scoring. Raises `BudgetExceeded`."""
+    seen = await _call_within_budget(run, lambda: model.attend(context, text))
     run.spend(seen.usage)
     run.emit(Asked(role, "score", "", text, seen.usage))
     return seen
 
 
-async def _afforded(run: Run, call: Callable[[], Awaitable[T]], *, calls: int = 1) -> T:
+async def _call_within_budget(run: Run, call: Callable[[], Awaitable[T]], *, calls: int = 1) -> T:
     """The call's result; a call that outlasts the run's seconds is stopped, and paid for."""
-    run.afford("call", calls)
+    run.require_budget("call", calls)
     left = run.seconds_left
     patience = asyncio.timeout(left)
     try:
@@ -130,9 +134,9 @@ async def _afforded(run: Run, call: Callable[[], Awaitable[T]], *, calls: int = 
         if not patience.expired():  # the model's own
             raise
     run.spend(Usage(calls=1, seconds=left or 0.0))
-    reached = run.exhausted or "seconds"
+    reached = run.exhausted_bound or "seconds"
     run.emit(Noted(f"a model call was stopped: {reached}"))
-    raise run.refuse(reached)
+    raise run.refuse_at_bound(reached)
 
 
 async def ask(
@@ -157,17 +161,17 @@ async def ask(
         try:
             return parse(completion)
         except MalformedOutput as error:
-            told = _explained(error, completion, sampling)
+            told = _explain_error(error, completion, sampling)
             if attempt == REPAIRS:
                 raise told from error
         wrong = told.message
-        said = _again(messages, completion, wrong, sampling)
+        said = _repair_messages(messages, completion, wrong, sampling)
         # Another seed: at temperature 0 as above it the same reply would come again.
         sampling = replace(sampling, seed=sampling.seed + 1)
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def _explained(
+def _explain_error(
     error: MalformedOutput, completion: Completion, sampling: Sampling
 ) -> MalformedOutput:
     """The error with what is known of its reason."""
@@ -177,19 +181,19 @@ def _explained(
         why = f"thinking took all {limit}" if cut else "there was thinking, and then no reply"
     elif cut:
         why = f"it was cut at {limit}"
-    elif sampling.grammar and not sampling.grammar.begins(text):
+    elif sampling.grammar and not sampling.grammar.accepts_prefix(text):
         why = f"the model was not held to the format {sampling.grammar.name}"
     else:
         return error
     return MalformedOutput(error.reply, expected=error.expected, why=why)
 
 
-def _again(
+def _repair_messages(
     messages: Sequence[Message], completion: Completion, wrong: str, sampling: Sampling
 ) -> list[Message]:
     """The conversation with the bad reply and a complaint; no two turns of one speaker."""
     asked = next((m.content for m in reversed(messages) if m.role == "user"), "")
-    complaint = render(
+    complaint = render_prompt(
         "llm/repair",
         language_of(asked),
         wrong=wrong,
@@ -199,12 +203,12 @@ def _again(
     said = list(messages)
     if completion.text.strip():
         # A last message of the assistant's was continued, so the reply is more of the same.
-        _say(said, Message("assistant", completion.text), between="")
-    _say(said, Message("user", complaint.text), between="\n\n")
+        _append_turn(said, Message("assistant", completion.text), between="")
+    _append_turn(said, Message("user", complaint.text), between="\n\n")
     return said
 
 
-def _say(said: list[Message], message: Message, *, between: str) -> None:
+def _append_turn(said: list[Message], message: Message, *, between: str) -> None:
     if said and said[-1].role == message.role:
         message = replace(message, content=said.pop().content + between + message.content)
     said.append(message)

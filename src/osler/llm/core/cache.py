@@ -30,7 +30,7 @@ def cache_dir() -> Path:
     return Path(platformdirs.user_cache_dir("osler", appauthor=False))
 
 
-def derived(name: str, make: Callable[[Path], None], *, cache: Path | None = None) -> Path:
+def derive_file(name: str, make: Callable[[Path], None], *, cache: Path | None = None) -> Path:
     """The cached file `name`, made by `make` when it is absent or not as it was made.
 
     `make` writes to the path that it is given. Two processes that make it at once do the
@@ -38,16 +38,16 @@ def derived(name: str, make: Callable[[Path], None], *, cache: Path | None = Non
     """
     path = (cache or cache_dir()) / name
     if path.is_file() and (note := _read_note(path)) and sha256_of(path) == note.sha256:
-        remember(path, note.sha256)
+        remember_hash(path, note.sha256)
         return path
-    with writing(path.parent), whole(path) as draft:
+    with prepare_folder(path.parent), write_whole(path) as draft:
         make(draft)
-    remember(path, sha256_of(path))
+    remember_hash(path, sha256_of(path))
     return path
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
+def prepare_folder(folder: Path) -> Iterator[None]:
     """Makes the folder; a failure to write there becomes `ModelMissing` with what to do."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def whole(target: Path) -> Iterator[Path]:
+def write_whole(target: Path) -> Iterator[Path]:
     """A path to write to: it becomes `target` if the block ends well, else it vanishes."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".partial-") as folder:
         draft = Path(folder) / target.name
@@ -71,17 +71,17 @@ def whole(target: Path) -> Iterator[Path]:
 def sha256_of(path: Path) -> str:
     """From the note while size and time stand, else by reading the file."""
     note = _read_note(path)
-    if note and (note.size, note.mtime_ns) == _shape(path):
+    if note and (note.size, note.mtime_ns) == _file_shape(path):
         return note.sha256
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def remember(path: Path, sha256: str) -> None:
+def remember_hash(path: Path, sha256: str) -> None:
     """Notes the hash that was found in a file. In a read-only cache the note is left out."""
-    note = _Note(sha256, *_shape(path))
+    note = _Note(sha256, *_file_shape(path))
     if note != _read_note(path):
-        with suppress(OSError), whole(_note_path(path)) as draft:
+        with suppress(OSError), write_whole(_note_path(path)) as draft:
             draft.write_text(json.dumps(asdict(note)), encoding="utf-8")
 
 
@@ -92,7 +92,7 @@ class _Note:
     mtime_ns: int
 
 
-def _shape(path: Path) -> tuple[int, int]:
+def _file_shape(path: Path) -> tuple[int, int]:
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns
 

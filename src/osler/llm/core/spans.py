@@ -1,7 +1,7 @@
 r"""Where in a reply its answer stands, and how sure the model was of it.
 
 Spans are cut by characters, never by token strings: what a tokenizer makes of
-`\boxed{抗坏血酸}` is its own affair. The confidence of a span is the *least* probability of
+`\boxed_span{抗坏血酸}` is its own affair. The confidence of a span is the *least* probability of
 its tokens (KAG-Thinker §3.2): a mean would hide one unsure token among many sure ones.
 """
 
@@ -32,7 +32,7 @@ class Probability:
     """False: an upper bound, since some token of the span has no log-probability of its own."""
 
 
-def tagged(text: str, tag: str) -> Span | None:
+def tagged_span(text: str, tag: str) -> Span | None:
     """Inside the last whole `<tag>…</tag>`, without the white space around; None without one.
 
     `</tag>…</tag>`, which models also write, counts where there is no other.
@@ -41,30 +41,30 @@ def tagged(text: str, tag: str) -> Span | None:
     for opening in (f"<{name}>", f"</{name}>"):
         found = list(re.finditer(rf"{opening}((?:(?!</?{name}>).)*)</{name}>", text, re.DOTALL))
         if found:
-            return _trimmed(text, *found[-1].span(1))
+            return _trim_span(text, *found[-1].span(1))
     return None
 
 
-def boxed(text: str, within: Span | None = None) -> Span | None:
-    r"""Inside the last `\boxed{…}` that begins in `within`; braces may be nested.
+def boxed_span(text: str, within: Span | None = None) -> Span | None:
+    r"""Inside the last `\boxed_span{…}` that begins in `within`; braces may be nested.
 
     Escaped braces are text. A box that is never closed is none. None without one. Of
-    `\boxed{\text{a}}` it is `a`: the type says nothing, so its tokens weigh nothing.
+    `\boxed_span{\text{a}}` it is `a`: the type says nothing, so its tokens weigh nothing.
     """
     start, end = within or (0, len(text))
     for opening in reversed(list(_BOXED.finditer(text, start, end))):
-        closing = _closing(text, opening.end(), end)
+        closing = _closing_brace(text, opening.end(), end)
         if closing is not None:
-            return _untyped(text, _trimmed(text, opening.end(), closing))
+            return _untyped_span(text, _trim_span(text, opening.end(), closing))
     return None
 
 
-def worded(text: str, span: Span) -> str:
+def strip_types(text: str, span: Span) -> str:
     r"""What stands in the span, without its types: `5\text{ mg}` says "5 mg"."""
     said = text[slice(*span)]
     at = 0
     while found := _TYPE.search(said, at):
-        closing = _closing(said, found.end(), len(said))
+        closing = _closing_brace(said, found.end(), len(said))
         if closing is None:
             at = found.end()
             continue
@@ -74,8 +74,8 @@ def worded(text: str, span: Span) -> str:
 
 
 def answer_span(text: str) -> Span | None:
-    r"""The last `\boxed{…}` of the last `<answer>`; without such a tag, of the whole text."""
-    return boxed(text, tagged(text, "answer"))
+    r"""The last `\boxed_span{…}` of the last `<answer>`; without such a tag, of the whole text."""
+    return boxed_span(text, tagged_span(text, "answer"))
 
 
 def least_probability(tokens: Sequence[TokenScore], span: Span) -> Probability | None:
@@ -94,17 +94,17 @@ def least_probability(tokens: Sequence[TokenScore], span: Span) -> Probability |
     covered = {i for token in inside for i in range(token.start, token.end)}
     told = all(token.logprob > _UNTOLD for token in inside)
     exact = told and covered >= set(range(start, end))
-    return Probability(min(map(_probability, inside)), exact)
+    return Probability(min(map(_token_probability, inside)), exact)
 
 
-def _probability(token: TokenScore) -> float:
+def _token_probability(token: TokenScore) -> float:
     if token.logprob > _UNTOLD:
         return min(1.0, exp(token.logprob))
     others = [exp(logprob) for _, logprob in token.top if logprob > _UNTOLD]
     return max(0.0, min([1.0 - sum(others), *others]))
 
 
-def _closing(text: str, start: int, end: int) -> int | None:
+def _closing_brace(text: str, start: int, end: int) -> int | None:
     """Where the brace that is open at `start` closes."""
     depth = 1
     for brace in _BRACE.finditer(text, start, end):
@@ -114,16 +114,16 @@ def _closing(text: str, start: int, end: int) -> int | None:
     return None
 
 
-def _untyped(text: str, span: Span) -> Span:
+def _untyped_span(text: str, span: Span) -> Span:
     r"""Inside the `\text{…}` that is all of the span, and inside the next; else the span."""
     start, end = span
     found = _TYPE.match(text, start, end)
-    if found is None or _closing(text, found.end(), end) != end - 1:
+    if found is None or _closing_brace(text, found.end(), end) != end - 1:
         return span
-    return _untyped(text, _trimmed(text, found.end(), end - 1))
+    return _untyped_span(text, _trim_span(text, found.end(), end - 1))
 
 
-def _trimmed(text: str, start: int, end: int) -> Span:
+def _trim_span(text: str, start: int, end: int) -> Span:
     inner = text[start:end]
     left = len(inner) - len(inner.lstrip())
     return (start + left, start + len(inner.rstrip())) if left < len(inner) else (start, start)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar
-from osler.prompts import Rendered
+from osler.prompts import RenderedPrompt
 from osler.trace import Run
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class Speaker:
 
     async def ask(
         self,
-        prompt: Rendered,
+        prompt: RenderedPrompt,
         parse: Callable[[Completion], T],
         run: Run,
         *,

@@ -28,25 +28,25 @@ _MARK = re.compile(f"(?P<open>{_OPEN})|(?P<close>{_CLOSE})", re.IGNORECASE)
 _OPENS_AT_END = re.compile(rf"(?:{_OPEN})\s*\Z", re.IGNORECASE)
 
 
-def opens(prompt: str) -> bool:
+def opens_thinking(prompt: str) -> bool:
     """Whether a templated prompt ends inside a block, so that the reply begins in it."""
     return _OPENS_AT_END.search(prompt) is not None
 
 
-def apart(completion: Completion, *, inside: bool = False) -> Completion:
+def split_thinking(completion: Completion, *, inside: bool = False) -> Completion:
     """The completion with its thinking apart; the same object when it has none.
 
     `inside`: the reply began within a block. Tokens keep their places in the text.
     """
-    thoughts, spans = _blocks(completion.text, inside=inside)
+    thoughts, spans = _thinking_blocks(completion.text, inside=inside)
     if not spans:
         return completion
     said = [completion.thinking, *(completion.text[start:end] for start, end in thoughts)]
     thinking = "\n\n".join(part.strip() for part in said if part.strip())
-    return replace(without(completion, spans), thinking=thinking)
+    return replace(without_spans(completion, spans), thinking=thinking)
 
 
-def without(completion: Completion, spans: Sequence[tuple[int, int]]) -> Completion:
+def without_spans(completion: Completion, spans: Sequence[tuple[int, int]]) -> Completion:
     """The completion without the characters of `spans`, which lie in order and apart.
 
     A token that is partly in a span keeps the rest of its text, and its log-probability.
@@ -55,23 +55,27 @@ def without(completion: Completion, spans: Sequence[tuple[int, int]]) -> Complet
     for start, end in spans:
         text, at = text + completion.text[at:start], end
     text += completion.text[at:]
-    moved = (_moved(token, text, spans) for token in completion.tokens)
+    moved = (_move_token(token, text, spans) for token in completion.tokens)
     return replace(completion, text=text, tokens=tuple(token for token in moved if token))
 
 
-def _moved(token: TokenScore, text: str, spans: Sequence[tuple[int, int]]) -> TokenScore | None:
-    start, end = _place(token.start, spans), _place(token.end, spans)
+def _move_token(
+    token: TokenScore, text: str, spans: Sequence[tuple[int, int]]
+) -> TokenScore | None:
+    start, end = _move_index(token.start, spans), _move_index(token.end, spans)
     was_empty = token.start == token.end
     if start == end and not (was_empty and not any(s <= token.start < e for s, e in spans)):
         return None
     return replace(token, text=text[start:end], start=start, end=end)
 
 
-def _place(index: int, spans: Sequence[tuple[int, int]]) -> int:
+def _move_index(index: int, spans: Sequence[tuple[int, int]]) -> int:
     return index - sum(min(index, end) - start for start, end in spans if start < index)
 
 
-def _blocks(text: str, *, inside: bool) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _thinking_blocks(
+    text: str, *, inside: bool
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Spans of what was thought, and of the blocks with their marks."""
     thoughts: list[tuple[int, int]] = []
     spans: list[tuple[int, int]] = []

@@ -9,14 +9,14 @@ from functools import cache
 from typing import Any
 
 from osler.errors import ModelError
-from osler.llm.core.align import decode
+from osler.llm.core.align import decode_pieces
 
 Span = tuple[int, int]
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _SPACE = "▁"
 
 
-class Pieces:
+class TokenCodec:
     """Text to token ids, and ids to bytes, of a fast tokenizer of transformers."""
 
     def __init__(self, tokenizer: Any) -> None:
@@ -27,38 +27,38 @@ class Pieces:
                 fix="use a model with a tokenizer.json",
             )
         self._tokenizer = tokenizer
-        decoders = set(_kinds(json.loads(backend.to_str())["decoder"]))
+        decoders = set(_decoder_kinds(json.loads(backend.to_str())["decoder"]))
         self._spelt = _by_bytes if "ByteLevel" in decoders else _by_marks
         self._added: dict[int, bytes] = {
             number: token.content.encode()
             for number, token in backend.get_added_tokens_decoder().items()
         }
 
-    def of(self, token: int) -> bytes:
+    def bytes_of(self, token: int) -> bytes:
         """Of a template's own marks, too: some of them fence off what a model thinks."""
         if token in self._added:
             return self._added[token]
         return self._spelt(self._tokenizer.convert_ids_to_tokens(token) or "")
 
-    def ids(self, text: str, *, begins: bool = False, special: bool = False) -> list[int]:
+    def token_ids(self, text: str, *, begins: bool = False, special: bool = False) -> list[int]:
         """Token ids. `begins`: with the first token that some models want at a text's
         beginning; `special`: a template's own marks in it are tokens."""
-        return list(self._encoded(text, begins=begins, special=special)["input_ids"])
+        return list(self._encode_text(text, begins=begins, special=special)["input_ids"])
 
-    def scored(self, text: str) -> tuple[list[int], list[Span]]:
+    def ids_and_spans(self, text: str) -> tuple[list[int], list[Span]]:
         """Ids of a given text, and the characters that each one touches; they tile the text.
 
         Tokenizers that put a space before a text, or that change its letters, are asked
         for their own offsets.
         """
-        encoded = self._encoded(text, begins=False, special=False)
+        encoded = self._encode_text(text, begins=False, special=False)
         ids = list(encoded["input_ids"])
-        spelt, spans = decode([self.of(token) for token in ids])
+        spelt, spans = decode_pieces([self.bytes_of(token) for token in ids])
         if spelt == text:
             return ids, list(spans)
-        return ids, _tiled(encoded["offset_mapping"], len(text))
+        return ids, _tile_offsets(encoded["offset_mapping"], len(text))
 
-    def _encoded(self, text: str, *, begins: bool, special: bool) -> Any:
+    def _encode_text(self, text: str, *, begins: bool, special: bool) -> Any:
         return self._tokenizer(
             text,
             add_special_tokens=begins,
@@ -69,7 +69,7 @@ class Pieces:
         )
 
 
-def _tiled(offsets: Sequence[Sequence[int]], length: int) -> list[Span]:
+def _tile_offsets(offsets: Sequence[Sequence[int]], length: int) -> list[Span]:
     """Offsets without holes: a character that no token claims belongs to the next one."""
     spans, reached = [], 0
     for i, (start, end) in enumerate(offsets):
@@ -79,16 +79,16 @@ def _tiled(offsets: Sequence[Sequence[int]], length: int) -> list[Span]:
     return spans
 
 
-def _kinds(decoder: Any) -> Iterator[str]:
+def _decoder_kinds(decoder: Any) -> Iterator[str]:
     if decoder:
         yield decoder["type"]
         for inner in decoder.get("decoders", ()):
-            yield from _kinds(inner)
+            yield from _decoder_kinds(inner)
 
 
 def _by_bytes(token: str) -> bytes:
     """GPT-2's alphabet: each character stands for a byte."""
-    alphabet = _alphabet()
+    alphabet = _byte_alphabet()
     return b"".join(bytes([alphabet[c]]) if c in alphabet else c.encode() for c in token)
 
 
@@ -100,7 +100,7 @@ def _by_marks(token: str) -> bytes:
 
 
 @cache
-def _alphabet() -> dict[str, int]:
+def _byte_alphabet() -> dict[str, int]:
     """Printable bytes stand for themselves, the others for characters from 256 on."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]

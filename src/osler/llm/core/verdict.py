@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from osler.errors import MalformedOutput
-from osler.llm.core.grammar import Grammar, Node, alt, free, maybe, seq
+from osler.llm.core.grammar import Grammar, Node, alt, free_text, maybe, seq
 
 # The paper's own sample opens with the closing tag (KAG-Thinker Table 4).
 _TAGGED = re.compile(r"<\s*/?\s*answer\s*>(.*?)(?:<\s*/\s*answer\s*>|$)", re.IGNORECASE | re.DOTALL)
@@ -46,4 +46,4 @@ def verdict_grammar(*, boxed: bool = False, reason: int = 0) -> Grammar:
 
 def after_reasoning(answer: Node, longest: int) -> Node:
     """The answer, or a line of up to `longest` characters and then the answer."""
-    return seq(maybe(free(longest, without="<"), "\n"), answer) if longest else answer
+    return seq(maybe(free_text(longest, without="<"), "\n"), answer) if longest else answer

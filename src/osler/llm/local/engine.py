@@ -16,7 +16,7 @@ from typing import Any
 
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import Message
-from osler.llm.local.slots import Slots
+from osler.llm.local.slots import SlotPool
 
 _GGUF = b"GGUF"
 _BATCH = 192
@@ -27,18 +27,18 @@ _SWAPPED_OUT_MIB = 512
 """Memory for conversations that gave their slot to others and may come back."""
 
 
-class Stopped(ModelError):
+class CallStopped(ModelError):
     """The caller left before the reply was there."""
 
 
-class Engine:
+class LlamaEngine:
     """One GGUF file, loaded at the first use."""
 
     def __init__(self, path: Path, *, name: str, context: int, threads: int, slots: int) -> None:
         self.path = path
         self.name = name
         self.context = context
-        self.slots = Slots(slots)
+        self.slots = SlotPool(slots)
         self._pairs = slots
         self._threads = threads
         self._server: Any = None
@@ -48,36 +48,36 @@ class Engine:
         """The loaded server. Raises `ModelMissing`."""
         with self._loading:
             if self._server is None:
-                self._server = self._load()
+                self._server = self._load_server()
             return self._server
 
-    def ask(self, request: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
-        """The whole reply. Raises `ModelError`, and `Stopped` once `stop` is set."""
-        reply = _Reply(stop)
+    def run_request(self, request: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
+        """The whole reply. Raises `ModelError`, and `CallStopped` once `stop` is set."""
+        reply = _StreamedReply(stop)
         body = {"cache_prompt": True, "stream": True, "return_progress": True, **request}
-        self.load().handle_completions(body, reply.take)
+        self.load().handle_completions(body, reply.take_piece)
         if stop.is_set():
-            raise Stopped(f"{self.name}: stopped")
+            raise CallStopped(f"{self.name}: stopped")
         if reply.error is not None:
             raise ModelError(f"{self.name}: {reply.error}")
-        return reply.whole()
+        return reply.whole_reply()
 
-    def template(self, messages: Sequence[Message]) -> str:
+    def apply_template(self, messages: Sequence[Message]) -> str:
         listed = [{"role": m.role, "content": m.content} for m in messages]
-        prompt: str = self._post("/apply-template", {"messages": listed})["prompt"]
+        prompt: str = self._post_json("/apply-template", {"messages": listed})["prompt"]
         return prompt
 
-    def tokens(self, text: str, *, begins: bool, special: bool) -> list[tuple[int, bytes]]:
+    def tokenise_text(self, text: str, *, begins: bool, special: bool) -> list[tuple[int, bytes]]:
         """Ids and their bytes. `begins`: with the first token that some models want, at a
         text's beginning; `special`: a template's own marks are tokens."""
         request: dict[str, Any] = {"content": text, "with_pieces": True}
         request |= {"add_special": begins, "parse_special": special}
         return [
-            (token["id"], _bytes(token["piece"]))
-            for token in self._post("/tokenize", request)["tokens"]
+            (token["id"], _piece_bytes(token["piece"]))
+            for token in self._post_json("/tokenize", request)["tokens"]
         ]
 
-    def _post(self, path: str, body: dict[str, Any]) -> Any:
+    def _post_json(self, path: str, body: dict[str, Any]) -> Any:
         """One request to the engine's own loopback door: templates and tokens live there."""
         host, port = self.load().listening_address.removeprefix("http://").split(":")
         connection = http.client.HTTPConnection(host, int(port), timeout=60)
@@ -92,7 +92,7 @@ class Engine:
             raise ModelError(f"{self.name}: {path} answered {response.status}: {reply}")
         return reply
 
-    def _load(self) -> Any:
+    def _load_server(self) -> Any:
         check_gguf(self.path)
         import xllamacpp
 
@@ -118,7 +118,7 @@ class Engine:
             ) from error
 
 
-class _Reply:
+class _StreamedReply:
     """Puts the pieces of a streamed reply together."""
 
     def __init__(self, stop: threading.Event) -> None:
@@ -128,7 +128,7 @@ class _Reply:
         self._entries: list[Any] = []
         self._last: dict[str, Any] = {}
 
-    def take(self, piece: dict[str, Any]) -> bool:
+    def take_piece(self, piece: dict[str, Any]) -> bool:
         """True tells the engine that nobody reads on."""
         if "error" in piece:
             self.error = piece["error"].get("message", piece["error"])
@@ -139,7 +139,7 @@ class _Reply:
             self._last = piece
         return self._stop.is_set()
 
-    def whole(self) -> dict[str, Any]:
+    def whole_reply(self) -> dict[str, Any]:
         """Text, token entries, why it finished, and what it cost."""
         return {
             "text": "".join(self._text),
@@ -159,5 +159,5 @@ def check_gguf(path: Path) -> None:
             raise ModelMissing(f"{path} is no GGUF file", fix="run `osler download-models`")
 
 
-def _bytes(piece: str | list[int]) -> bytes:
+def _piece_bytes(piece: str | list[int]) -> bytes:
     return piece.encode() if isinstance(piece, str) else bytes(piece)

@@ -23,11 +23,11 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from osler.errors import ModelError
-from osler.llm.core.align import decode
+from osler.llm.core.align import decode_pieces
 from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore
-from osler.llm.core.thinking import apart, opens
-from osler.llm.local.engine import Engine
-from osler.llm.local.slots import Use
+from osler.llm.core.thinking import opens_thinking, split_thinking
+from osler.llm.local.engine import LlamaEngine
+from osler.llm.local.slots import SlotUse
 from osler.types import Usage
 
 _FORCE = 1_000.0
@@ -57,7 +57,7 @@ class LlamaCpp:
     ) -> None:
         self.path = path
         self._name = name
-        self._engine = Engine(path, name=name, context=context, threads=threads, slots=slots)
+        self._engine = LlamaEngine(path, name=name, context=context, threads=threads, slots=slots)
         self._slots = slots
         self._timeout_s = timeout_s
         self._threads = ThreadPoolExecutor(slots, thread_name_prefix="osler-llm")
@@ -80,7 +80,9 @@ class LlamaCpp:
         self._engine.load()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        return await self._stoppable(lambda stop: self._complete(messages, sampling, stop))
+        return await self._run_stoppable(
+            lambda stop: self._complete_in_slot(messages, sampling, stop)
+        )
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
         (scored,) = await self.score_all(context, [text])
@@ -89,9 +91,9 @@ class LlamaCpp:
     async def score_all(
         self, context: Sequence[Message] | str, texts: Sequence[str]
     ) -> tuple[Scored, ...]:
-        return await self._stoppable(lambda stop: self._score_all(context, texts, stop))
+        return await self._run_stoppable(lambda stop: self._score_in_slot(context, texts, stop))
 
-    async def _stoppable(self, work: Callable[[threading.Event], T]) -> T:
+    async def _run_stoppable(self, work: Callable[[threading.Event], T]) -> T:
         loop, stop = asyncio.get_running_loop(), threading.Event()
         gate = self._gates.setdefault(loop, asyncio.Semaphore(self._slots))
         async with gate:
@@ -108,13 +110,13 @@ class LlamaCpp:
             finally:
                 stop.set()
 
-    def _complete(
+    def _complete_in_slot(
         self, messages: Sequence[Message], sampling: Sampling, stop: threading.Event
     ) -> Completion:
         began = time.perf_counter()
-        prompt = self._engine.template(messages)
-        with self._engine.slots.take(Use.CONVERSATION, prompt) as slot:
-            reply = self._engine.ask(
+        prompt = self._engine.apply_template(messages)
+        with self._engine.slots.take_slot(SlotUse.CONVERSATION, prompt) as slot:
+            reply = self._engine.run_request(
                 {
                     "prompt": prompt,
                     "n_predict": sampling.max_tokens,
@@ -133,39 +135,41 @@ class LlamaCpp:
             )
         cut = reply["finish"] == "length"
         text: str = reply["text"].rstrip("\ufffd") if cut else reply["text"]
-        if sampling.top and text and not self._whole(reply["entries"], text):
-            tokens = self._score_all(messages, [text], stop)[0].tokens
+        if sampling.top and text and not self._is_fully_reported(reply["entries"], text):
+            tokens = self._score_in_slot(messages, [text], stop)[0].tokens
         else:
-            tokens = _tokens(reply["entries"], text) if sampling.top else ()
-        usage = _usage(reply, began)
+            tokens = _token_scores(reply["entries"], text) if sampling.top else ()
+        usage = _read_usage(reply, began)
         completion = Completion(text, tokens, "length" if cut else "stop", usage)
         # A grammar holds from the first token on, so that what it lets through is the reply.
-        return apart(completion, inside=sampling.grammar is None and opens(prompt))
+        return split_thinking(
+            completion, inside=sampling.grammar is None and opens_thinking(prompt)
+        )
 
-    def _whole(self, entries: Sequence[Any], text: str) -> bool:
+    def _is_fully_reported(self, entries: Sequence[Any], text: str) -> bool:
         """Whether every token was reported. Of those that share a character, only the last is."""
         if text.isascii():
             return True
-        self._tokenise(text)
+        self._tokenise_text(text)
         return all(self._pieces.get(entry["id"]) == bytes(entry["bytes"]) for entry in entries)
 
-    def _score_all(
+    def _score_in_slot(
         self, context: Sequence[Message] | str, texts: Sequence[str], stop: threading.Event
     ) -> tuple[Scored, ...]:
         """The context is read once, at the first text's cost; so is what texts begin with."""
-        prompt = context if isinstance(context, str) else self._engine.template(context)
-        before = self._tokenise(prompt, begins=True, special=not isinstance(context, str))
+        prompt = context if isinstance(context, str) else self._engine.apply_template(context)
+        before = self._tokenise_text(prompt, begins=True, special=not isinstance(context, str))
         known: dict[tuple[int, ...], float] = {}
-        with self._engine.slots.take(Use.SCORING, prompt) as slot:
-            began, step = time.perf_counter(), _Step(self._engine, slot, stop)
+        with self._engine.slots.take_slot(SlotUse.SCORING, prompt) as slot:
+            began, step = time.perf_counter(), _ForcedStep(self._engine, slot, stop)
             if len(texts) > 1:
                 # Read alone or behind a long prompt, a token differs by as much as 0.1 nats: after
                 # this every text begins from the same cached state, whichever comes first.
-                (plain,) = self._tokenise("a")
-                step.entry(before, plain, 1)
+                (plain,) = self._tokenise_text("a")
+                step.force_entry(before, plain, 1)
             every: list[Scored] = []
             for text in texts:
-                tokens = self._score(before, text, known, step)
+                tokens = self._score_text(before, text, known, step)
                 seconds = round(time.perf_counter() - began, 3)
                 usage = Usage(calls=1, scored_tokens=len(tokens), seconds=seconds)
                 if not every:
@@ -176,60 +180,62 @@ class LlamaCpp:
                 began = time.perf_counter()
             return tuple(every)
 
-    def _score(
-        self, before: list[int], text: str, known: dict[tuple[int, ...], float], step: _Step
+    def _score_text(
+        self, before: list[int], text: str, known: dict[tuple[int, ...], float], step: _ForcedStep
     ) -> tuple[TokenScore, ...]:
-        ids = self._tokenise(text)
+        ids = self._tokenise_text(text)
         if not ids:
             raise ModelError("there is no text to score")
         for i, token in enumerate(ids):
             path = tuple(ids[: i + 1])
             if path not in known:
-                known[path] = self._forced(before + ids[:i], token, step)
-        scored, spans = decode([self._pieces[token] for token in ids])
+                known[path] = self._force_token(before + ids[:i], token, step)
+        scored, spans = decode_pieces([self._pieces[token] for token in ids])
         return tuple(
             TokenScore(scored[start:end], start, end, known[tuple(ids[: i + 1])])
             for i, (start, end) in enumerate(spans)
         )
 
-    def _forced(self, prompt: list[int], token: int, step: _Step) -> float:
+    def _force_token(self, prompt: list[int], token: int, step: _ForcedStep) -> float:
         """The raw model's log-probability of `token` after `prompt`."""
         try:
             self._pieces[token].decode("utf-8")
         except UnicodeDecodeError:
-            return self._looked_up(prompt, token, step)
-        entry = step.entry(prompt, token, 1)
+            return self._look_up_token(prompt, token, step)
+        entry = step.force_entry(prompt, token, 1)
         if entry["id"] != token:
             raise ModelError(f"{self.name}: the engine did not take the forced token {token}")
         return float(entry["logprob"])
 
-    def _looked_up(self, prompt: list[int], token: int, step: _Step) -> float:
-        (plain,) = self._tokenise("a")
+    def _look_up_token(self, prompt: list[int], token: int, step: _ForcedStep) -> float:
+        (plain,) = self._tokenise_text("a")
         for count in _LOOKUPS:
-            for entry in step.entry(prompt, plain, count)["top_logprobs"]:
+            for entry in step.force_entry(prompt, plain, count)["top_logprobs"]:
                 if entry["id"] == token:
                     return float(entry["logprob"])
         raise ModelError(f"{self.name}: token {token} has no log-probability")
 
-    def _tokenise(self, text: str, *, begins: bool = False, special: bool = False) -> list[int]:
-        pairs = self._engine.tokens(text, begins=begins, special=special)
+    def _tokenise_text(
+        self, text: str, *, begins: bool = False, special: bool = False
+    ) -> list[int]:
+        pairs = self._engine.tokenise_text(text, begins=begins, special=special)
         self._pieces.update(pairs)
         return [token for token, _ in pairs]
 
 
-class _Step:
+class _ForcedStep:
     """Asks for one token after a prompt, in one slot."""
 
-    def __init__(self, engine: Engine, slot: int, stop: threading.Event) -> None:
+    def __init__(self, engine: LlamaEngine, slot: int, stop: threading.Event) -> None:
         self._engine = engine
         self._slot = slot
         self._stop = stop
         self.cached = -1
         """Tokens of the first prompt that the slot held already."""
 
-    def entry(self, prompt: list[int], token: int, count: int) -> Any:
+    def force_entry(self, prompt: list[int], token: int, count: int) -> Any:
         """What the engine tells of the token, chosen by force, and of the `count` likeliest."""
-        reply = self._engine.ask(
+        reply = self._engine.run_request(
             {
                 "prompt": prompt,
                 "n_predict": 1,
@@ -245,9 +251,9 @@ class _Step:
         return reply["entries"][0]
 
 
-def _tokens(entries: Sequence[Any], text: str) -> tuple[TokenScore, ...]:
+def _token_scores(entries: Sequence[Any], text: str) -> tuple[TokenScore, ...]:
     """The engine's entries with offsets; tokens past a stop string are not in the text."""
-    _, spans = decode([bytes(entry["bytes"]) for entry in entries])
+    _, spans = decode_pieces([bytes(entry["bytes"]) for entry in entries])
     return tuple(
         TokenScore(
             text[start:end],
@@ -261,7 +267,7 @@ def _tokens(entries: Sequence[Any], text: str) -> tuple[TokenScore, ...]:
     )
 
 
-def _usage(reply: Any, began: float) -> Usage:
+def _read_usage(reply: Any, began: float) -> Usage:
     usage = reply["usage"]
     return Usage(
         calls=1,

@@ -5,7 +5,7 @@ as fast, and perplexity stays that of the dequantised model. The file grows from
 138 MiB. Q4_0, the other fast format, has no offsets: perplexity on a medical text rose
 from 26.5 to 36.6.
 
-`widen` writes the same numbers as float32, for engines to be compared on: with Q8_0 weights
+`widen_gguf` writes the same numbers as float32, for engines to be compared on: with Q8_0 weights
 llama.cpp rounds what it multiplies them with to 8 bits, too, and a token's score moves by up
 to 0.8 nats; with float32 weights it agrees with transformers within 0.03.
 """
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from osler.errors import ModelMissing
-from osler.llm.core.cache import derived, whole
-from osler.llm.local.weights import SMOLLM2, locate
+from osler.llm.core.cache import derive_file, write_whole
+from osler.llm.local.weights import SMOLLM2, locate_weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,10 +37,10 @@ def default_gguf(*, cache: Path | None = None) -> Path:
     Raises `ModelMissing` when neither it nor the weights it is made from are there.
     """
 
-    def make(draft: Path) -> None:
-        requantise(locate(SMOLLM2, cache=cache), draft)
+    def make_gguf(draft: Path) -> None:
+        requantise_gguf(locate_weights(SMOLLM2, cache=cache), draft)
 
-    return derived(DEFAULT_NAME, make, cache=cache)
+    return derive_file(DEFAULT_NAME, make_gguf, cache=cache)
 
 
 def wide_gguf(*, cache: Path | None = None) -> Path:
@@ -48,10 +48,12 @@ def wide_gguf(*, cache: Path | None = None) -> Path:
 
     Raises as `default_gguf`.
     """
-    return derived(WIDE_NAME, lambda draft: widen(default_gguf(cache=cache), draft), cache=cache)
+    return derive_file(
+        WIDE_NAME, lambda draft: widen_gguf(default_gguf(cache=cache), draft), cache=cache
+    )
 
 
-def requantise(source: Path, target: Path) -> None:
+def requantise_gguf(source: Path, target: Path) -> None:
     """Writes the GGUF file `source` with its Q4_1 matrices as Q8_0, and all else as it is.
 
     Equal sources give equal bytes. One tensor is in memory at a time. Raises
@@ -61,25 +63,25 @@ def requantise(source: Path, target: Path) -> None:
 
     q4, q8 = gguf.GGMLQuantizationType.Q4_1, gguf.GGMLQuantizationType.Q8_0
 
-    def choice(tensor: Any) -> GGMLQuantizationType:
+    def choose_type(tensor: Any) -> GGMLQuantizationType:
         small = tensor.tensor_type is q4 and len(tensor.shape) == 2
         return q8 if small else tensor.tensor_type
 
-    _rewrite(source, target, choice, gguf.LlamaFileType.MOSTLY_Q8_0)
+    _rewrite_gguf(source, target, choose_type, gguf.LlamaFileType.MOSTLY_Q8_0)
 
 
-def widen(source: Path, target: Path) -> None:
+def widen_gguf(source: Path, target: Path) -> None:
     """Writes the GGUF file `source` with every tensor as float32: the same model, exactly.
 
-    The rest is as with `requantise`.
+    The rest is as with `requantise_gguf`.
     """
     import gguf
 
     f32 = gguf.GGMLQuantizationType.F32
-    _rewrite(source, target, lambda tensor: f32, gguf.LlamaFileType.ALL_F32)
+    _rewrite_gguf(source, target, lambda tensor: f32, gguf.LlamaFileType.ALL_F32)
 
 
-def _rewrite(source: Path, target: Path, choice: Choice, file_type: LlamaFileType) -> None:
+def _rewrite_gguf(source: Path, target: Path, choice: Choice, file_type: LlamaFileType) -> None:
     import gguf
 
     try:
@@ -89,7 +91,7 @@ def _rewrite(source: Path, target: Path, choice: Choice, file_type: LlamaFileTyp
         raise ModelMissing(
             f"{source} cannot be read as GGUF: {error}", fix="fetch the file again"
         ) from error
-    with whole(target) as draft:
+    with write_whole(target) as draft:
         writer = gguf.GGUFWriter(draft, architecture, endianess=reader.endianess)
         try:
             copy_metadata(reader, writer)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Use(Enum):
+class SlotUse(Enum):
     CONVERSATION = "conversation"
     SCORING = "scoring"
 
@@ -23,29 +23,29 @@ class Use(Enum):
 @dataclass
 class _Slot:
     number: int
-    use: Use
+    use: SlotUse
     held: str = ""
     """The text of its last prompt."""
     used: int = 0
     """When it was last taken; a counter, not a clock."""
 
 
-class Slots:
+class SlotPool:
     """`pairs` slots for conversations (0, 1, …) and as many for scoring. Thread-safe."""
 
     def __init__(self, pairs: int) -> None:
-        uses = [Use.CONVERSATION] * pairs + [Use.SCORING] * pairs
+        uses = [SlotUse.CONVERSATION] * pairs + [SlotUse.SCORING] * pairs
         self._free = [_Slot(number, use) for number, use in enumerate(uses)]
         self._changed = threading.Condition()
         self._taken = 0
 
     @contextmanager
-    def take(self, use: Use, prompt: str) -> Iterator[int]:
+    def take_slot(self, use: SlotUse, prompt: str) -> Iterator[int]:
         """A slot's number, for as long as the block runs; waits until one is free."""
         with self._changed:
             while not (fit := [slot for slot in self._free if slot.use is use]):
                 self._changed.wait()
-            slot = self._continued(prompt) or min(fit, key=lambda slot: slot.used)
+            slot = self._find_continued(prompt) or min(fit, key=lambda slot: slot.used)
             self._free.remove(slot)
             self._taken += 1
             slot.held, slot.used = prompt, self._taken
@@ -56,7 +56,7 @@ class Slots:
                 self._free.append(slot)
                 self._changed.notify_all()
 
-    def _continued(self, prompt: str) -> _Slot | None:
+    def _find_continued(self, prompt: str) -> _Slot | None:
         """The slot that holds the most of the prompt, if it would keep half of what it holds.
 
         Of either use: a text scored where it was said belongs in its conversation's slot.

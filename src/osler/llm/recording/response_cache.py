@@ -30,7 +30,14 @@ from osler.llm.core.base import (
     Scored,
     score_all,
 )
-from osler.llm.recording.tape import Kind, context_of, decoding, dumped, key_of, loaded
+from osler.llm.recording.tape import (
+    Kind,
+    context_of,
+    dump_reply,
+    key_of,
+    load_reply,
+    sampling_values,
+)
 
 T = TypeVar("T")
 
@@ -39,7 +46,7 @@ _WAIT = 60.0
 """Seconds that one process waits for another's write."""
 
 
-class Replies:
+class ResponseCache:
     """A file of replies (SQLite); several processes may use it at once.
 
     Looked into and written to where it is asked, in no thread: a call of a model takes a
@@ -51,19 +58,19 @@ class Replies:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._osler = version("osler")
-        with self._told():
+        with self._translate_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
                 path, timeout=_WAIT, isolation_level=None, check_same_thread=False
             )
         try:
-            with self._told():
-                self._prepare()
+            with self._translate_errors():
+                self._prepare_file()
         except BadRun:
             self._db.close()
             raise
 
-    def _prepare(self) -> None:
+    def _prepare_file(self) -> None:
         schema, tables = self._db.execute(  # in one statement: another may be making the file
             "SELECT user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version"
         ).fetchone()
@@ -77,45 +84,50 @@ class Replies:
             )
             self._db.execute(f"PRAGMA user_version={_SCHEMA}")
 
-    def known(self, kind: Kind, asked: Sequence[Any]) -> Any:
+    def find_reply(self, kind: Kind, asked: Sequence[Any]) -> Any:
         """The reply to the same request, or `None`."""
-        with self._told():
+        with self._translate_errors():
             row = self._db.execute(
-                "SELECT reply FROM replies WHERE key = ?", (self._key(kind, asked),)
+                "SELECT reply FROM replies WHERE key = ?", (self._reply_key(kind, asked),)
             ).fetchone()
-        return None if row is None else loaded(kind, json.loads(row[0]))
+        return None if row is None else load_reply(kind, json.loads(row[0]))
 
-    async def once(self, kind: Kind, asked: Sequence[Any], work: Callable[[], Awaitable[T]]) -> T:
+    async def ask_once(
+        self, kind: Kind, asked: Sequence[Any], work: Callable[[], Awaitable[T]]
+    ) -> T:
         """The reply to the same request, else what `work` brings, which is kept."""
-        known: T | None = self.known(kind, asked)
+        known: T | None = self.find_reply(kind, asked)
         if known is not None:
             return known
         reply = await work()
-        self.keep(kind, asked, reply)
+        self.keep_reply(kind, asked, reply)
         return reply
 
-    def keep(self, kind: Kind, asked: Sequence[Any], reply: Any) -> None:
+    def keep_reply(self, kind: Kind, asked: Sequence[Any], reply: Any) -> None:
         """Where two processes asked at once, the first reply stays."""
-        with self._told():
+        with self._translate_errors():
             self._db.execute(
                 "INSERT OR IGNORE INTO replies VALUES (?, ?)",
-                (self._key(kind, asked), json.dumps(dumped(kind, reply), ensure_ascii=False)),
+                (
+                    self._reply_key(kind, asked),
+                    json.dumps(dump_reply(kind, reply), ensure_ascii=False),
+                ),
             )
 
     def __len__(self) -> int:
-        with self._told():
+        with self._translate_errors():
             (count,) = self._db.execute("SELECT count(*) FROM replies").fetchone()
         return int(count)
 
     def close(self) -> None:
         self._db.close()
 
-    def _key(self, kind: Kind, asked: Sequence[Any]) -> str:
+    def _reply_key(self, kind: Kind, asked: Sequence[Any]) -> str:
         """Another version of Osler may word a request to the engine otherwise."""
         return key_of(kind, (self._osler, *asked))
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (OSError, sqlite3.Error) as error:
@@ -125,27 +137,27 @@ class Replies:
 
 
 @dataclass(frozen=True)
-class RememberingModel:
+class CachingModel:
     """Asks the model only what was never asked before."""
 
     model: LanguageModel
     identity: str
     """What makes it another model: its name alone does not say which weights it has."""
-    replies: Replies
+    replies: ResponseCache
 
     @property
     def name(self) -> str:
         return self.model.name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        asked = (self.identity, tuple(messages), decoding(sampling))
-        return await self.replies.once(
+        asked = (self.identity, tuple(messages), sampling_values(sampling))
+        return await self.replies.ask_once(
             "complete", asked, lambda: self.model.complete(messages, sampling)
         )
 
 
 @dataclass(frozen=True)
-class RememberingScorer(RememberingModel):
+class CachingScorer(CachingModel):
     """The same of a model that scores."""
 
     scorer: Likelihood
@@ -159,33 +171,33 @@ class RememberingScorer(RememberingModel):
     ) -> tuple[Scored, ...]:
         """The texts that were never scored after this context are scored together."""
         asked = {text: (self.identity, context_of(context), text) for text in texts}
-        found = {text: self.replies.known("score", one) for text, one in asked.items()}
+        found = {text: self.replies.find_reply("score", one) for text, one in asked.items()}
         missing = [text for text, known in found.items() if known is None]
         if missing:
             fresh = await score_all(self.scorer, context, missing)
             for text, reply in zip(missing, fresh, strict=True):
-                self.replies.keep("score", asked[text], reply)
+                self.replies.keep_reply("score", asked[text], reply)
                 found[text] = reply
         return tuple(found[text] for text in texts)
 
 
 @dataclass(frozen=True)
-class RememberingAttentive(RememberingScorer):
+class CachingAttentive(CachingScorer):
     """The same of a model that also shows its attention."""
 
     attentive: Attentive
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
         asked = (self.identity, context_of(context), text)
-        return await self.replies.once(
+        return await self.replies.ask_once(
             "attend", asked, lambda: self.attentive.attend(context, text)
         )
 
 
-def remembering(model: LanguageModel, identity: str, replies: Replies) -> RememberingModel:
+def cache_model(model: LanguageModel, identity: str, replies: ResponseCache) -> CachingModel:
     """One that remembers and can do what the model can."""
     if isinstance(model, Likelihood) and isinstance(model, Attentive):
-        return RememberingAttentive(model, identity, replies, model, model)
+        return CachingAttentive(model, identity, replies, model, model)
     if isinstance(model, Likelihood):
-        return RememberingScorer(model, identity, replies, model)
-    return RememberingModel(model, identity, replies)
+        return CachingScorer(model, identity, replies, model)
+    return CachingModel(model, identity, replies)

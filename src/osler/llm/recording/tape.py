@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RecordedError:
     """An error that a call ended with."""
 
     error: str
@@ -64,39 +64,39 @@ class Failed:
     fix: str = ""
 
     @classmethod
-    def of(cls, error: OslerError) -> Failed:
-        known = (kind.__name__ for kind in type(error).__mro__ if _plain(kind))
+    def from_error(cls, error: OslerError) -> RecordedError:
+        known = (kind.__name__ for kind in type(error).__mro__ if _is_plain_error(kind))
         return cls(next(known), error.message, error.fix)
 
     @property
-    def again(self) -> OslerError:
+    def as_error(self) -> OslerError:
         """The error itself. Raises `BadRun` for one that this version does not know."""
         kind = getattr(errors, self.error, None)
-        if not isinstance(kind, type) or not _plain(kind):
+        if not isinstance(kind, type) or not _is_plain_error(kind):
             raise BadRun(f"the tape has an error {self.error!r}, which this version does not know")
         error: OslerError = kind(self.message, fix=self.fix)
         return error
 
 
-def _plain(kind: type) -> bool:
+def _is_plain_error(kind: type) -> bool:
     """Whether it is an error of Osler's own list that is made of a message and its fix."""
     own = issubclass(kind, OslerError) and getattr(errors, kind.__name__, None) is kind
     return own and (kind is OslerError or "__init__" not in vars(kind))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TapeEntry:
     kind: Kind
     key: str
     asked: list[Any] | str
     """What was asked, as plain JSON values; a tape of version 1 has the last words alone."""
     reply: Any
     """`None` = cut short, or failed."""
-    failed: Failed | None = None
+    failed: RecordedError | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Able:
+class ModelAbilities:
     """What a model could do when it was recorded."""
 
     scores: bool = True
@@ -108,44 +108,46 @@ class Able:
 
 @dataclass
 class Tape:
-    models: dict[str, Able] = field(default_factory=dict)
+    models: dict[str, ModelAbilities] = field(default_factory=dict)
     made: Literal["recorded", "by hand"] = "recorded"
     date: str = ""
     """ISO 8601, UTC."""
     prompts: tuple[str, ...] = ()
     """Identities of the wordings that were used."""
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[TapeEntry] = field(default_factory=list)
 
-    def add(
+    def add_entry(
         self, kind: Kind, parts: Sequence[Any], reply: Any, failed: OslerError | None = None
     ) -> None:
         """`reply` is `None` for a call that was cut short, or failed."""
-        said, why = dumped(kind, reply), Failed.of(failed) if failed else None
-        self.entries.append(Entry(kind, key_of(kind, parts), plain(kind, parts), said, why))
+        said, why = dump_reply(kind, reply), RecordedError.from_error(failed) if failed else None
+        self.entries.append(
+            TapeEntry(kind, key_of(kind, parts), plain_request(kind, parts), said, why)
+        )
 
     @contextmanager
-    def noting(self, kind: Kind, parts: Sequence[Any]) -> Iterator[Callable[[T], T]]:
+    def note_call(self, kind: Kind, parts: Sequence[Any]) -> Iterator[Callable[[T], T]]:
         """Writes the call down as it ends: with the reply that is noted, cut short, or failed."""
 
-        def note(reply: T) -> T:
-            self.add(kind, parts, reply)
+        def note_reply(reply: T) -> T:
+            self.add_entry(kind, parts, reply)
             return reply
 
         try:
-            yield note
+            yield note_reply
         except asyncio.CancelledError:
-            self.add(kind, parts, None)
+            self.add_entry(kind, parts, None)
             raise
         except OslerError as error:
-            self.add(kind, parts, None, error)
+            self.add_entry(kind, parts, None, error)
             raise
 
-    def lines(self) -> Iterable[str]:
+    def to_lines(self) -> Iterable[str]:
         able = {name: asdict(able) for name, able in self.models.items()}
         head = {"tape": VERSION, "made": self.made, "date": self.date, "models": able}
         yield json.dumps(head | {"prompts": self.prompts}, ensure_ascii=False)
         for entry in self.entries:
-            yield _entries().dump_json(entry).decode()
+            yield _entry_adapter().dump_json(entry).decode()
 
     @classmethod
     def read(cls, path: Path) -> Tape:
@@ -156,16 +158,16 @@ class Tape:
             if head["tape"] not in range(1, VERSION + 1):
                 raise BadRun(f"{path}: a tape of version {head['tape']}; this reads {VERSION}")
             if head["tape"] == 1:
-                able = Able(head["scores"], head["constrains"])
+                able = ModelAbilities(head["scores"], head["constrains"])
                 tape = cls({head["model"]: able}, head["made"])
             else:
-                models = {name: Able(**able) for name, able in head["models"].items()}
+                models = {name: ModelAbilities(**able) for name, able in head["models"].items()}
                 tape = cls(models, head["made"], head["date"], tuple(head["prompts"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BadRun(f"{path}: no tape: {error}") from error
         for number, line in enumerate(rest, 2):
             try:
-                tape.entries.append(_entries().validate_json(line))
+                tape.entries.append(_entry_adapter().validate_json(line))
             except ValidationError as error:
                 raise BadRun(f"{path}:{number}: not a tape entry") from error
         return tape
@@ -176,40 +178,40 @@ def context_of(context: Sequence[Message] | str) -> str | tuple[Message, ...]:
     return context if isinstance(context, str) else tuple(context)
 
 
-def decoding(sampling: Sampling) -> dict[str, Any]:
+def sampling_values(sampling: Sampling) -> dict[str, Any]:
     """A grammar is on the tape as GBNF: that is what the engine saw."""
     plain = asdict(replace(sampling, grammar=None))
     return plain | {"grammar": sampling.grammar.gbnf if sampling.grammar else ""}
 
 
-def _canonical(parts: Sequence[Any]) -> str:
-    return _anything().dump_json(list(parts)).decode()
+def _canonical_json(parts: Sequence[Any]) -> str:
+    return _any_adapter().dump_json(list(parts)).decode()
 
 
 def key_of(kind: Kind, parts: Sequence[Any]) -> str:
     """The hash by which a call is found again."""
-    return hashlib.sha256(f"{kind}\n{_canonical(parts)}".encode()).hexdigest()
+    return hashlib.sha256(f"{kind}\n{_canonical_json(parts)}".encode()).hexdigest()
 
 
-def plain(kind: Kind, parts: Sequence[Any]) -> list[Any]:
+def plain_request(kind: Kind, parts: Sequence[Any]) -> list[Any]:
     """Plain values. The texts whose relevance is asked are many, and lie in the searches."""
     told = parts[:2] if kind == "relevance" else parts
-    asked: list[Any] = json.loads(_canonical(told))
+    asked: list[Any] = json.loads(_canonical_json(told))
     return asked
 
 
 @cache
-def _entries() -> TypeAdapter[Entry]:
-    return TypeAdapter(Entry)
+def _entry_adapter() -> TypeAdapter[TapeEntry]:
+    return TypeAdapter(TapeEntry)
 
 
 @cache
-def _anything() -> TypeAdapter[Any]:
+def _any_adapter() -> TypeAdapter[Any]:
     return TypeAdapter(Any)
 
 
 @cache
-def _adapter(kind: Kind) -> TypeAdapter[Any]:
+def _reply_adapter(kind: Kind) -> TypeAdapter[Any]:
     shapes: dict[Kind, Any] = {
         "complete": Completion,
         "score": Scored,
@@ -220,11 +222,11 @@ def _adapter(kind: Kind) -> TypeAdapter[Any]:
     return TypeAdapter(shapes[kind])
 
 
-def dumped(kind: Kind, reply: Any) -> Any:
+def dump_reply(kind: Kind, reply: Any) -> Any:
     """A reply as plain JSON values; `None` stays `None`."""
-    return None if reply is None else _adapter(kind).dump_python(reply, mode="json")
+    return None if reply is None else _reply_adapter(kind).dump_python(reply, mode="json")
 
 
-def loaded(kind: Kind, reply: Any) -> Any:
+def load_reply(kind: Kind, reply: Any) -> Any:
     """A reply out of its entry."""
-    return _adapter(kind).validate_python(reply)
+    return _reply_adapter(kind).validate_python(reply)

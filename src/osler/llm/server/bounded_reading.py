@@ -30,7 +30,7 @@ def kind_of(response: httpx2.Response) -> str:
     return told.partition(";")[0].strip().lower() or "no type"
 
 
-async def body(response: httpx2.Response, *, most: int) -> str:
+async def read_body(response: httpx2.Response, *, most: int) -> str:
     """The decoded text of a body, read no further than `most` bytes after decompression.
 
     Raises `BadReply` for a longer one, so that neither an endless reply nor a
@@ -45,14 +45,14 @@ async def body(response: httpx2.Response, *, most: int) -> str:
     return b"".join(pieces).decode(response.encoding or "utf-8", errors="replace")
 
 
-async def events(response: httpx2.Response, *, most: int) -> AsyncGenerator[str, None]:
+async def read_events(response: httpx2.Response, *, most: int) -> AsyncGenerator[str, None]:
     """The data of each event (or line, of newline-delimited JSON), as it comes.
 
     Raises `BadReply` when all of them together are longer than `most` bytes.
     """
     read = 0
     lines = kind_of(response) == STREAMS[1]
-    async with aclosing(_lines(response) if lines else _data(response)) as stream:
+    async with aclosing(_read_lines(response) if lines else _read_event_data(response)) as stream:
         async for told in stream:
             read += len(told)
             if read > most:
@@ -60,7 +60,7 @@ async def events(response: httpx2.Response, *, most: int) -> AsyncGenerator[str,
             yield told
 
 
-async def _data(response: httpx2.Response) -> AsyncGenerator[str, None]:
+async def _read_event_data(response: httpx2.Response) -> AsyncGenerator[str, None]:
     try:
         async for event in httpx2.EventSource(response, max_event_size=_LONGEST_EVENT):
             if event.data:
@@ -69,7 +69,7 @@ async def _data(response: httpx2.Response) -> AsyncGenerator[str, None]:
         raise BadReply(f"the event stream is broken: {error}") from error
 
 
-async def _lines(response: httpx2.Response) -> AsyncGenerator[str, None]:
+async def _read_lines(response: httpx2.Response) -> AsyncGenerator[str, None]:
     """Lines end at a line feed alone: inside a JSON text other breaks may stand as they are."""
     left = b""
     async for piece in response.aiter_bytes():
@@ -83,7 +83,7 @@ async def _lines(response: httpx2.Response) -> AsyncGenerator[str, None]:
         yield left.decode("utf-8", errors="replace")
 
 
-def parsed(text: str, what: str) -> Any:
+def parse_json(text: str, what: str) -> Any:
     """The JSON. Raises `BadReply` for what is none, or is nested beyond reason."""
     try:
         return json.loads(text)
@@ -106,16 +106,16 @@ def retry_after(told: str, *, now: float) -> float | None:
     return max(0.0, date.replace(tzinfo=date.tzinfo or UTC).timestamp() - now)
 
 
-def complaint(text: str) -> str:
+def read_complaint(text: str) -> str:
     """What the server says is wrong, on one line and shortened."""
     try:
         told = json.loads(text)
     except (ValueError, RecursionError):
         told = text
-    return complaint_in(told)
+    return extract_complaint(told)
 
 
-def complaint_in(told: Any) -> str:
+def extract_complaint(told: Any) -> str:
     """The same of a reply that is parsed already."""
     if isinstance(told, dict):
         told = told.get("error") or told.get("message") or told.get("detail") or told
@@ -133,7 +133,7 @@ def refused_field(text: str) -> str:
     return told if isinstance(told, str) else ""
 
 
-def code_in(told: Any) -> int:
+def extract_code(told: Any) -> int:
     """The status in an error that came inside a reply; 0 when there is none."""
     error = told.get("error") if isinstance(told, dict) else None
     code = error.get("code") if isinstance(error, dict) else None

@@ -1,6 +1,6 @@
 """Any server that speaks the OpenAI interface as the model, Ollama and hosted ones included.
 
-`connect` finds out what a server can do by trying it, since servers ignore fields
+`connect_server` finds out what a server can do by trying it, since servers ignore fields
 that they do not know, and gives a `ScoringOpenAIModel` only where scoring a given
 text was seen to work. `door.py` has what becomes of each fault, `dialects.py` what each
 kind of server says, and `docs/guide/servers.md` the table of what each can do.
@@ -17,12 +17,27 @@ from random import Random
 from osler.errors import CapabilityMissing, ModelError
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.llm.server import dialects, probe, scoring
-from osler.llm.server.connection import Clock, Door, Endpoint, KeyRefused, Line, Refused
-from osler.llm.server.dialects import KINDS, SCORINGS, Dialect, Held, Kind, Rule, Server
+from osler.llm.server.connection import (
+    Clock,
+    Endpoint,
+    KeyRefused,
+    RequestRefused,
+    ServerClient,
+    ServerSession,
+)
+from osler.llm.server.dialects import (
+    KINDS,
+    SCORINGS,
+    ConstraintKind,
+    ConstraintValues,
+    Dialect,
+    ReplyConstraint,
+    ServerProfile,
+)
 from osler.llm.server.probe import DROPPABLE, unless_refused
 from osler.types import Usage
 
-__all__ = ["Clock", "Endpoint", "KeyRefused", "OpenAIModel", "ScoringOpenAIModel", "connect"]
+__all__ = ["Clock", "Endpoint", "KeyRefused", "OpenAIModel", "ScoringOpenAIModel", "connect_server"]
 
 _WORD = "osler"
 _SCHEMA = {
@@ -32,10 +47,10 @@ _SCHEMA = {
     "additionalProperties": False,
 }
 _PROOFS = {
-    Kind.GRAMMAR: Held(gbnf=f'root ::= "{_WORD}"'),
-    Kind.REGEX: Held(regex=_WORD),
-    Kind.CHOICE: Held(choices=(_WORD,)),
-    Kind.SCHEMA: Held(json_schema=_SCHEMA),
+    ConstraintKind.GRAMMAR: ConstraintValues(gbnf=f'root ::= "{_WORD}"'),
+    ConstraintKind.REGEX: ConstraintValues(regex=_WORD),
+    ConstraintKind.CHOICE: ConstraintValues(choices=(_WORD,)),
+    ConstraintKind.SCHEMA: ConstraintValues(json_schema=_SCHEMA),
 }
 """A word that nobody would say, asked for by a constraint alone."""
 _ASKED = Message("user", "Name one vitamin.")
@@ -46,7 +61,7 @@ _CONTINUES = frozenset({Dialect.LLAMA_CPP, Dialect.VLLM, Dialect.SGLANG})
 class OpenAIModel:
     """`LanguageModel` on a server."""
 
-    def __init__(self, door: Door, server: Server) -> None:
+    def __init__(self, door: ServerClient, server: ServerProfile) -> None:
         self._door = door
         self.server = server
 
@@ -61,7 +76,7 @@ class OpenAIModel:
     @property
     def constrains(self) -> bool:
         """Whether any grammar may be asked for; else `complete` refuses those it cannot hold."""
-        return bool(self.server.kinds & {Kind.GRAMMAR, Kind.REGEX})
+        return bool(self.server.kinds & {ConstraintKind.GRAMMAR, ConstraintKind.REGEX})
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """As `LanguageModel.complete`.
@@ -70,35 +85,39 @@ class OpenAIModel:
         model's (under a grammar, or at a temperature) are scored anew where it can score,
         and left out where it cannot.
         """
-        read = await self._say(messages, sampling, dialects.rule_of(sampling))
-        return await self._told(messages, read.completion) if read.unreported else read.completion
+        read = await self._request_chat(messages, sampling, dialects.constraint_of(sampling))
+        return (
+            await self._score_unreported(messages, read.completion)
+            if read.unreported
+            else read.completion
+        )
 
-    async def _say(
-        self, messages: Sequence[Message], sampling: Sampling, rule: Rule | None
-    ) -> dialects.Reply:
-        held = dialects.constraint(self.server, rule) if rule else {}
+    async def _request_chat(
+        self, messages: Sequence[Message], sampling: Sampling, rule: ReplyConstraint | None
+    ) -> dialects.ChatReply:
+        held = dialects.constraint_fields(self.server, rule) if rule else {}
         if held is None:
             raise CapabilityMissing(
                 f"{self.name} cannot be held to this grammar",
                 fix="use vLLM, SGLang, llama.cpp's server or a local model",
             )
         dialect, model = self.server.dialect, self._door.model
-        body = dialects.chat(self.server, model, messages, sampling, held)
+        body = dialects.chat_body(self.server, model, messages, sampling, held)
         path, root = dialects.chat_path(dialect)
         began = time.perf_counter()
         async with self._door.open() as line:
             try:
-                gathered = await line.gather(
-                    path, body, lambda: dialects.gatherer(dialect, sampling), root=root
+                gathered = await line.gather_stream(
+                    path, body, lambda: dialects.make_gatherer(dialect, sampling), root=root
                 )
-            except Refused as error:
-                await self._explain(line, error)
+            except RequestRefused as error:
+                await self._explain_refusal(line, error)
                 raise
             seconds = time.perf_counter() - began
             read = dialects.read_chat(gathered.reply, self.server, messages, sampling, seconds)
             return self._without_key(read)
 
-    def _without_key(self, read: dialects.Reply) -> dialects.Reply:
+    def _without_key(self, read: dialects.ChatReply) -> dialects.ChatReply:
         """A key that came in pieces is whole only here."""
         said, scrub = read.completion, self._door.without_key
         text, thinking = scrub(said.text), scrub(said.thinking)
@@ -106,16 +125,18 @@ class OpenAIModel:
             return read
         return replace(read, completion=replace(said, text=text, thinking=thinking, tokens=()))
 
-    async def _explain(self, line: Line, error: Refused) -> None:
+    async def _explain_refusal(self, line: ServerSession, error: RequestRefused) -> None:
         """Raises an error that names the models there are, where the model is what is wrong."""
         if error.status == 404:
-            models = await unless_refused(line.ask("/models"))
+            models = await unless_refused(line.request_json("/models"))
             try:
                 probe.check_model(models, self._door.endpoint)
             except ModelError as named:
                 raise ModelError(f"{error.message}; {named.message}", fix=named.fix) from error
 
-    async def _told(self, messages: Sequence[Message], completion: Completion) -> Completion:
+    async def _score_unreported(
+        self, messages: Sequence[Message], completion: Completion
+    ) -> Completion:
         """The completion with the log-probabilities that its reply did not tell, if it may be."""
         return completion
 
@@ -132,17 +153,21 @@ class ScoringOpenAIModel(OpenAIModel):
         began = time.perf_counter()
         async with self._door.open() as line:
             model = self._door.model
-            tokens = await scoring.scored(self.server.scoring, line.ask, model, context, text)
+            tokens = await scoring.score_text(
+                self.server.scoring, line.request_json, model, context, text
+            )
         seconds = round(time.perf_counter() - began, 3)
         return Scored(tokens, Usage(calls=1, scored_tokens=len(tokens), seconds=seconds))
 
-    async def _told(self, messages: Sequence[Message], completion: Completion) -> Completion:
+    async def _score_unreported(
+        self, messages: Sequence[Message], completion: Completion
+    ) -> Completion:
         scored = await self.score(messages, completion.text)
         usage = completion.usage + scored.usage + Usage(calls=-1)  # one completion to the caller
         return replace(completion, tokens=scored.tokens, usage=usage)
 
 
-async def connect(
+async def connect_server(
     endpoint: Endpoint, *, rng: Random | None = None, clock: Clock | None = None
 ) -> OpenAIModel | ScoringOpenAIModel:
     """The model behind the endpoint, with what it was seen to be able to do.
@@ -152,11 +177,11 @@ async def connect(
     kind of server has them. Raises `ModelUnreachable`, and `ModelError` for a refused
     key or a model that is not there.
     """
-    door = Door(endpoint, rng=rng, clock=clock)
+    door = ServerClient(endpoint, rng=rng, clock=clock)
     async with door.open() as line:
-        server = await probe.identify(line, endpoint)
-    server = await _spoken(door, server)
-    server = replace(server, kinds=await _kinds(door, server))
+        server = await probe.identify_server(line, endpoint)
+    server = await _probe_first_reply(door, server)
+    server = replace(server, kinds=await _probe_constraints(door, server))
     for way in SCORINGS.get(server.dialect, ()):
         scoring_model = ScoringOpenAIModel(door, replace(server, scoring=way))
         if await _scores_well(scoring_model):
@@ -164,7 +189,7 @@ async def connect(
     return OpenAIModel(door, server)
 
 
-async def _spoken(door: Door, server: Server) -> Server:
+async def _probe_first_reply(door: ServerClient, server: ServerProfile) -> ServerProfile:
     """What a first reply tells; without the fields that the server refuses, one by one.
 
     Few tokens cannot repeat four words by themselves, so a server that gives back the
@@ -175,8 +200,8 @@ async def _spoken(door: Door, server: Server) -> Server:
     sampling = Sampling(temperature=0.0, max_tokens=1 if continues else 16)
     while True:
         try:
-            read = await OpenAIModel(door, server)._say(messages, sampling, None)
-        except Refused as error:
+            read = await OpenAIModel(door, server)._request_chat(messages, sampling, None)
+        except RequestRefused as error:
             if error.field not in DROPPABLE - server.without:
                 raise
             server = replace(server, without=server.without | {error.field})
@@ -186,20 +211,24 @@ async def _spoken(door: Door, server: Server) -> Server:
         return replace(server, logprobs=read.told > 0, echoes=echoes, thinks=bool(thought))
 
 
-async def _kinds(door: Door, server: Server) -> frozenset[Kind]:
-    asked = KINDS.get(server.dialect, (Kind.SCHEMA,))
-    return frozenset([kind for kind in asked if await _holds(door, server, kind)])
+async def _probe_constraints(
+    door: ServerClient, server: ServerProfile
+) -> frozenset[ConstraintKind]:
+    asked = KINDS.get(server.dialect, (ConstraintKind.SCHEMA,))
+    return frozenset([kind for kind in asked if await _holds_constraint(door, server, kind)])
 
 
-async def _holds(door: Door, server: Server, kind: Kind) -> bool:
+async def _holds_constraint(
+    door: ServerClient, server: ServerProfile, kind: ConstraintKind
+) -> bool:
     tried = OpenAIModel(door, replace(server, kinds=frozenset({kind})))
     # A constraint holds from where the thinking ends.
     sampling = Sampling(temperature=0.0, max_tokens=512 if server.thinks else 64, top=0)
-    read = await unless_refused(tried._say([_ASKED], sampling, _PROOFS[kind]))
+    read = await unless_refused(tried._request_chat([_ASKED], sampling, _PROOFS[kind]))
     if read is None:
         return False
     said = read.completion.text.strip()
-    return _is_proof(said) if kind is Kind.SCHEMA else said == _WORD
+    return _is_proof(said) if kind is ConstraintKind.SCHEMA else said == _WORD
 
 
 def _is_proof(said: str) -> bool:

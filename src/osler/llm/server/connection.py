@@ -10,7 +10,7 @@
 | all of it not done within `timeout_s`          | `ModelUnreachable`                            |
 | 401, 403                                       | `KeyRefused`                                  |
 | a redirect                                     | `ModelError` that names where to              |
-| any other status but 200                       | `Refused` with the server's own words         |
+| any other status but 200                       | `RequestRefused` with the server's own words         |
 | 200 with no JSON, too long, broken             | `ModelError` that says which                  |
 
 Every message names the address and what mends it. The key is in the request's header
@@ -37,9 +37,18 @@ import httpx2
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.server import bounded_reading
 from osler.llm.server.bounded_reading import BadReply
-from osler.llm.server.endpoint import Endpoint, KeyRefused, Refused, ServerBusy
+from osler.llm.server.endpoint import Endpoint, KeyRefused, RequestRefused, ServerBusy
 
-__all__ = ["Clock", "Door", "Endpoint", "Gatherer", "KeyRefused", "Line", "Refused", "ServerBusy"]
+__all__ = [
+    "Clock",
+    "Endpoint",
+    "KeyRefused",
+    "RequestRefused",
+    "ServerBusy",
+    "ServerClient",
+    "ServerSession",
+    "StreamGatherer",
+]
 
 T = TypeVar("T")
 
@@ -63,10 +72,10 @@ class Clock:
     """Seconds since the epoch, for servers that name a date to wait for."""
 
 
-class Gatherer(Protocol):
+class StreamGatherer(Protocol):
     """What takes in a streamed reply, piece by piece."""
 
-    def take(self, told: Any) -> bool:
+    def take_piece(self, told: Any) -> bool:
         """Takes a piece; True when no more of them is wanted. Raises `BadReply`."""
         ...
 
@@ -79,11 +88,11 @@ class Gatherer(Protocol):
         ...
 
 
-G = TypeVar("G", bound=Gatherer)
+G = TypeVar("G", bound=StreamGatherer)
 
 
 @dataclass(frozen=True, slots=True)
-class _Busy:
+class _BusyAnswer:
     why: str
     asked: float | None = None
     """Seconds that the server asks to wait."""
@@ -91,7 +100,7 @@ class _Busy:
     """Whether there was no connection, so no server that could be busy."""
 
 
-class Door:
+class ServerClient:
     """One server and one model of it. Holds no connection, so it needs no closing.
 
     `rng` spreads the waits between tries; `clock` is for tests.
@@ -125,24 +134,24 @@ class Door:
     async def post(self, path: str, body: dict[str, Any], *, root: bool = False) -> dict[str, Any]:
         """The JSON object that a POST is answered with. Raises as the table above says."""
         async with self.open() as line:
-            reply = await line.ask(path, body, root=root)
+            reply = await line.request_json(path, body, root=root)
             if not isinstance(reply, dict):
                 raise BadReply(f"{path} answered no JSON object")
             return reply
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Line]:
+    async def open(self) -> AsyncIterator[ServerSession]:
         """A line for one operation. What is found wrong with a reply names the model."""
         key = self.endpoint.api_key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with httpx2.AsyncClient(headers=headers, verify=self._tls, timeout=None) as client:
             try:
-                yield Line(self, client)
+                yield ServerSession(self, client)
             except BadReply as error:
                 told = self.without_key(str(error))
-                raise ModelError(f"{self.name}: {told}", fix=self._reachable) from error
+                raise ModelError(f"{self.name}: {told}", fix=self._reachable_fix) from error
 
-    def gate(self) -> asyncio.Semaphore:
+    def request_gate(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
         return self._gates.setdefault(loop, asyncio.Semaphore(self.endpoint.max_concurrency))
 
@@ -162,26 +171,26 @@ class Door:
             return told
         return told.replace(key, "[key]").replace(json.dumps(key)[1:-1], "[key]")
 
-    def unreachable(
+    def unreachable_error(
         self, url: str, what: str, *, busy: bool = False, fix: str = ""
     ) -> ModelUnreachable:
         kind = ServerBusy if busy else ModelUnreachable
-        return kind(f"{url}: {self.without_key(what)}", fix=fix or self._reachable)
+        return kind(f"{url}: {self.without_key(what)}", fix=fix or self._reachable_fix)
 
     @property
-    def _reachable(self) -> str:
+    def _reachable_fix(self) -> str:
         at = f"{self.endpoint.base_url} ({self.endpoint.section}.url)"
         return f"check that a model server runs at {at}"
 
 
-class Line:
+class ServerSession:
     """Requests over connections that end with it."""
 
-    def __init__(self, door: Door, client: httpx2.AsyncClient) -> None:
+    def __init__(self, door: ServerClient, client: httpx2.AsyncClient) -> None:
         self._door = door
         self._client = client
 
-    async def ask(
+    async def request_json(
         self,
         path: str,
         body: dict[str, Any] | None = None,
@@ -193,75 +202,75 @@ class Line:
 
         `hasty` does not try again where there is no connection. Raises as the table above says.
         """
-        url = self._door.endpoint.url(path, root=root)
+        url = self._door.endpoint.url_of(path, root=root)
 
-        async def once() -> Any:
-            async with self._sent(url, body) as response:
-                if told := await self._turned_away(url, response):
+        async def request_once() -> Any:
+            async with self._send_request(url, body) as response:
+                if told := await self._check_status(url, response):
                     return told
-                return await self._whole(url, response)
+                return await self._read_json(url, response)
 
-        return await self._tried(url, once, hasty=hasty)
+        return await self._retry_while_busy(url, request_once, hasty=hasty)
 
-    async def gather(
+    async def gather_stream(
         self, path: str, body: dict[str, Any], make: Callable[[], G], *, root: bool = False
     ) -> G:
         """A streamed reply, gathered; a new `make()` takes in each try.
 
         The connection is closed as soon as the gatherer wants no more. Raises as `ask`.
         """
-        url = self._door.endpoint.url(path, root=root)
+        url = self._door.endpoint.url_of(path, root=root)
 
-        async def once() -> G | _Busy:
-            async with self._sent(url, body) as response:
-                if told := await self._turned_away(url, response):
+        async def gather_once() -> G | _BusyAnswer:
+            async with self._send_request(url, body) as response:
+                if told := await self._check_status(url, response):
                     return told
-                return await self._streamed(url, response, make())
+                return await self._read_stream(url, response, make())
 
-        return await self._tried(url, once)
+        return await self._retry_while_busy(url, gather_once)
 
-    async def _tried(
-        self, url: str, once: Callable[[], Awaitable[T | _Busy]], *, hasty: bool = False
+    async def _retry_while_busy(
+        self, url: str, once: Callable[[], Awaitable[T | _BusyAnswer]], *, hasty: bool = False
     ) -> T:
         door, limit = self._door, self._door.endpoint.timeout_s
         tries = 1 + door.endpoint.retries
         spent = 0.0
         for attempt in range(tries):
-            async with door.gate():
+            async with door.request_gate():
                 began = door.clock.ticks()
-                answer = await self._timed(url, once, limit - spent)
+                answer = await self._call_timed(url, once, limit - spent)
                 spent += door.clock.ticks() - began
-            if not isinstance(answer, _Busy):
+            if not isinstance(answer, _BusyAnswer):
                 return answer
             wait = door.wait_of(answer.asked, attempt)
             spent += wait
             over = wait > _LONGEST_WAIT or spent >= limit or (hasty and answer.absent)
             if over or attempt + 1 == tries:
                 why = f"{answer.why}, {attempt + 1} of {tries} tries"
-                raise door.unreachable(url, why, busy=not answer.absent)
+                raise door.unreachable_error(url, why, busy=not answer.absent)
             await door.clock.sleep(wait)
         raise AssertionError("unreachable: the last try returns or raises")
 
-    async def _timed(
-        self, url: str, once: Callable[[], Awaitable[T | _Busy]], seconds: float
-    ) -> T | _Busy:
+    async def _call_timed(
+        self, url: str, once: Callable[[], Awaitable[T | _BusyAnswer]], seconds: float
+    ) -> T | _BusyAnswer:
         door, limit = self._door, self._door.endpoint.timeout_s
         try:
             async with asyncio.timeout(seconds):
                 return await once()
         except TimeoutError as error:
             why = f"no reply within {limit:g} s ({door.endpoint.section}.timeout_s)"
-            raise door.unreachable(url, why) from error
+            raise door.unreachable_error(url, why) from error
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            return self._unconnected(url, error)
+            return self._explain_no_connection(url, error)
         except httpx2.TransportError as error:
-            return _Busy(f"the server hung up ({type(error).__name__})")
+            return _BusyAnswer(f"the server hung up ({type(error).__name__})")
         except httpx2.RequestError as error:
             raise BadReply(f"the reply of {url} cannot be decoded: {error}") from error
 
-    def _unconnected(self, url: str, error: httpx2.TransportError) -> _Busy:
+    def _explain_no_connection(self, url: str, error: httpx2.TransportError) -> _BusyAnswer:
         """A refused connection may be a server that starts; what cannot mend itself raises."""
-        unreachable = self._door.unreachable
+        unreachable = self._door.unreachable_error
         cause: BaseException | None = error
         while cause:
             if isinstance(cause, ssl.SSLError):
@@ -273,41 +282,43 @@ class Line:
                     url, what, fix=f"check the host; {self._door.endpoint.address_fix}"
                 ) from error
             cause = cause.__cause__ or cause.__context__
-        return _Busy(f"no connection: {str(error) or type(error).__name__}", absent=True)
+        return _BusyAnswer(f"no connection: {str(error) or type(error).__name__}", absent=True)
 
     @asynccontextmanager
-    async def _sent(self, url: str, body: dict[str, Any] | None) -> AsyncIterator[httpx2.Response]:
+    async def _send_request(
+        self, url: str, body: dict[str, Any] | None
+    ) -> AsyncIterator[httpx2.Response]:
         method, connect = ("GET" if body is None else "POST"), self._door.endpoint.connect_s
         timeout = httpx2.Timeout(None, connect=connect)
         async with self._client.stream(method, url, json=body, timeout=timeout) as response:
             yield response
 
-    async def _turned_away(self, url: str, response: httpx2.Response) -> _Busy | None:
+    async def _check_status(self, url: str, response: httpx2.Response) -> _BusyAnswer | None:
         """None for a reply that is one; raises for what no other try would mend."""
         status, words = response.status_code, ""
         if status == httpx2.codes.OK:
             return None
         if response.is_redirect:
-            raise self._redirected(url, response)
+            raise self._redirect_error(url, response)
         try:
-            words = await bounded_reading.body(response, most=_LONGEST_COMPLAINT)
+            words = await bounded_reading.read_body(response, most=_LONGEST_COMPLAINT)
         except BadReply:
             words = "(a long page)"
         words = self._door.without_key(words)
-        told = f"{status}: {bounded_reading.complaint(words)}".rstrip(": ")
+        told = f"{status}: {bounded_reading.read_complaint(words)}".rstrip(": ")
         if status in _BUSY:
             asked = response.headers.get("retry-after", "")
             wait = bounded_reading.retry_after(asked, now=self._door.clock.now())
-            return _Busy(f"the server answers {told}", wait)
+            return _BusyAnswer(f"the server answers {told}", wait)
         if status in {401, 403}:
             raise KeyRefused(f"{url}: key refused ({told})", fix=self._door.endpoint.key_fix)
         section = self._door.endpoint.section
         known = f"set {section}.name to a model that the server has"
         fix = known if status == httpx2.codes.NOT_FOUND else ""
         field = bounded_reading.refused_field(words)
-        raise Refused(f"{url} answered {told}", status=status, field=field, fix=fix)
+        raise RequestRefused(f"{url} answered {told}", status=status, field=field, fix=fix)
 
-    def _redirected(self, url: str, response: httpx2.Response) -> Refused:
+    def _redirect_error(self, url: str, response: httpx2.Response) -> RequestRefused:
         """The key is not carried elsewhere on a server's word."""
         status = response.status_code
         try:
@@ -316,66 +327,72 @@ class Line:
         except (KeyError, httpx2.InvalidURL):
             named = "an address that is none"
         named = self._door.without_key(named)
-        return Refused(
+        return RequestRefused(
             f"{url} answered {status}, a redirect to {named}, which is not followed",
             status=status,
             fix=f"if you trust that address, set {self._door.endpoint.section}.url to it",
         )
 
     @property
-    def _most(self) -> int:
+    def _byte_limit(self) -> int:
         return self._door.endpoint.max_bytes
 
-    async def _whole(self, url: str, response: httpx2.Response) -> Any:
+    async def _read_json(self, url: str, response: httpx2.Response) -> Any:
         kind = bounded_reading.kind_of(response)
         if "json" not in kind:
             raise BadReply(f"{url} answered {kind}, not JSON: it may be a proxy or a web page")
-        text = await bounded_reading.body(response, most=self._most)
-        told = bounded_reading.parsed(self._door.without_key(text), f"the reply of {url}")
-        return self._trouble(url, told) or told
+        text = await bounded_reading.read_body(response, most=self._byte_limit)
+        told = bounded_reading.parse_json(self._door.without_key(text), f"the reply of {url}")
+        return self._find_late_error(url, told) or told
 
-    async def _streamed(self, url: str, response: httpx2.Response, gathered: G) -> G | _Busy:
+    async def _read_stream(
+        self, url: str, response: httpx2.Response, gathered: G
+    ) -> G | _BusyAnswer:
         if bounded_reading.kind_of(response) not in bounded_reading.STREAMS:
-            told = await self._whole(url, response)
-            if isinstance(told, _Busy):
+            told = await self._read_json(url, response)
+            if isinstance(told, _BusyAnswer):
                 return told
             gathered.take_whole(told)
             return gathered
-        async with aclosing(self._unstalled(url, response)) as events:
+        async with aclosing(self._iterate_unstalled(url, response)) as events:
             async for data in events:
                 if data.strip() == bounded_reading.DONE:
                     break
-                told = bounded_reading.parsed(self._door.without_key(data), f"an event of {url}")
-                if trouble := self._trouble(url, told):
+                told = bounded_reading.parse_json(
+                    self._door.without_key(data), f"an event of {url}"
+                )
+                if trouble := self._find_late_error(url, told):
                     return trouble
-                if gathered.take(told):
+                if gathered.take_piece(told):
                     return gathered
-        return _Busy("the reply broke off") if gathered.broken_off() else gathered
+        return _BusyAnswer("the reply broke off") if gathered.broken_off() else gathered
 
-    async def _unstalled(self, url: str, response: httpx2.Response) -> AsyncGenerator[str, None]:
+    async def _iterate_unstalled(
+        self, url: str, response: httpx2.Response
+    ) -> AsyncGenerator[str, None]:
         """The events, while they come. The first may take long: a prompt is read before it."""
         stall, waits = self._door.endpoint.stall_s, None
-        async with aclosing(bounded_reading.events(response, most=self._most)) as told:
+        async with aclosing(bounded_reading.read_events(response, most=self._byte_limit)) as told:
             while True:
                 try:
                     async with asyncio.timeout(waits):
                         data = await anext(told, None)
                 except TimeoutError as error:
                     why = f"the reply stalled for {stall:g} s"
-                    raise self._door.unreachable(url, why) from error
+                    raise self._door.unreachable_error(url, why) from error
                 if data is None:
                     return
                 waits = stall
                 yield data
 
-    def _trouble(self, url: str, told: Any) -> _Busy | None:
+    def _find_late_error(self, url: str, told: Any) -> _BusyAnswer | None:
         """An error that a server only thought of after it had answered 200."""
         if not isinstance(told, dict) or not told.get("error"):
             return None
-        words, code = bounded_reading.complaint_in(told), bounded_reading.code_in(told)
+        words, code = bounded_reading.extract_complaint(told), bounded_reading.extract_code(told)
         if code in _BUSY:
-            return _Busy(f"the server answers {code}: {words}")
-        raise Refused(f"{url} answered with an error: {words}", status=code or 200)
+            return _BusyAnswer(f"the server answers {code}: {words}")
+        raise RequestRefused(f"{url} answered with an error: {words}", status=code or 200)
 
 
 def _tls_fix(error: ssl.SSLError, section: str) -> str:

@@ -17,8 +17,8 @@ from typing import Any, Protocol, assert_never
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.server import replies
 from osler.llm.server.bounded_reading import BadReply
-from osler.llm.server.stream import Gathered
-from osler.text import whole
+from osler.llm.server.stream import ChatGatherer
+from osler.text import join_surrogates
 
 
 class Dialect(StrEnum):
@@ -30,7 +30,7 @@ class Dialect(StrEnum):
     GENERIC = "generic"
 
 
-class Kind(StrEnum):
+class ConstraintKind(StrEnum):
     """How a reply may be held to a form, the most exact first."""
 
     GRAMMAR = "grammar"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
     SCHEMA = "schema"
 
 
-class Scoring(StrEnum):
+class ScoringMethod(StrEnum):
     """How a given text is scored."""
 
     ECHO = "echo"
@@ -48,31 +48,36 @@ class Scoring(StrEnum):
     FORCED = "forced"
 
 
-KINDS: Mapping[Dialect, tuple[Kind, ...]] = {
-    Dialect.LLAMA_CPP: (Kind.GRAMMAR, Kind.SCHEMA),
-    Dialect.VLLM: (Kind.GRAMMAR, Kind.REGEX, Kind.CHOICE, Kind.SCHEMA),
-    Dialect.SGLANG: (Kind.GRAMMAR, Kind.REGEX, Kind.SCHEMA),
+KINDS: Mapping[Dialect, tuple[ConstraintKind, ...]] = {
+    Dialect.LLAMA_CPP: (ConstraintKind.GRAMMAR, ConstraintKind.SCHEMA),
+    Dialect.VLLM: (
+        ConstraintKind.GRAMMAR,
+        ConstraintKind.REGEX,
+        ConstraintKind.CHOICE,
+        ConstraintKind.SCHEMA,
+    ),
+    Dialect.SGLANG: (ConstraintKind.GRAMMAR, ConstraintKind.REGEX, ConstraintKind.SCHEMA),
 }
 """What each kind of server is asked to prove; of the others a schema alone."""
 
-SCORINGS: Mapping[Dialect, tuple[Scoring, ...]] = {
-    Dialect.LLAMA_CPP: (Scoring.FORCED,),
-    Dialect.VLLM: (Scoring.ECHO, Scoring.PROMPT),
-    Dialect.SGLANG: (Scoring.GENERATE,),
+SCORINGS: Mapping[Dialect, tuple[ScoringMethod, ...]] = {
+    Dialect.LLAMA_CPP: (ScoringMethod.FORCED,),
+    Dialect.VLLM: (ScoringMethod.ECHO, ScoringMethod.PROMPT),
+    Dialect.SGLANG: (ScoringMethod.GENERATE,),
 }
 """The ways to score that are tried, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerProfile:
     """What was found out about a server when it was connected to."""
 
     dialect: Dialect = Dialect.GENERIC
-    kinds: frozenset[Kind] = frozenset()
+    kinds: frozenset[ConstraintKind] = frozenset()
     """The kinds of constraint that were seen to hold."""
     logprobs: bool = False
     """Whether generated tokens were seen to come with log-probabilities."""
-    scoring: Scoring | None = None
+    scoring: ScoringMethod | None = None
     """The way of scoring that was seen to work."""
     echoes: bool = False
     """Whether a continued message comes back with its beginning in front."""
@@ -82,7 +87,7 @@ class Server:
     """Fields that it refuses, which are left out since."""
 
 
-class Rule(Protocol):
+class ReplyConstraint(Protocol):
     """What a reply is held to, in the forms that servers take; each may be absent."""
 
     @property
@@ -96,8 +101,8 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A `Rule` as plain values."""
+class ConstraintValues:
+    """A `ReplyConstraint` as plain values."""
 
     gbnf: str = ""
     regex: str | None = None
@@ -106,7 +111,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ChatReply:
     completion: Completion
     told: int
     """Tokens that the reply tells something of."""
@@ -114,38 +119,42 @@ class Reply:
     """Whether there are log-probabilities of these words that the reply does not tell."""
 
 
-def rule_of(sampling: Sampling) -> Rule | None:
+def constraint_of(sampling: Sampling) -> ReplyConstraint | None:
     return sampling.grammar
 
 
-def constraint(server: Server, rule: Rule) -> dict[str, Any] | None:
+def constraint_fields(server: ServerProfile, rule: ReplyConstraint) -> dict[str, Any] | None:
     """The fields that hold a reply to the rule; None where this server cannot."""
     match server.dialect:
         case Dialect.LLAMA_CPP:
-            names = {Kind.GRAMMAR: "grammar", Kind.SCHEMA: "json_schema"}
-            return _field(server, rule, names)
+            names = {ConstraintKind.GRAMMAR: "grammar", ConstraintKind.SCHEMA: "json_schema"}
+            return _first_field(server, rule, names)
         case Dialect.VLLM:
-            names = {Kind.GRAMMAR: "grammar", Kind.REGEX: "regex"}
-            names |= {Kind.CHOICE: "choice", Kind.SCHEMA: "json"}
-            held = _field(server, rule, names)
+            names = {ConstraintKind.GRAMMAR: "grammar", ConstraintKind.REGEX: "regex"}
+            names |= {ConstraintKind.CHOICE: "choice", ConstraintKind.SCHEMA: "json"}
+            held = _first_field(server, rule, names)
             return held and {"structured_outputs": held}
         case Dialect.SGLANG:
-            held = _field(server, rule, {Kind.GRAMMAR: "ebnf", Kind.REGEX: "regex"})
+            held = _first_field(
+                server, rule, {ConstraintKind.GRAMMAR: "ebnf", ConstraintKind.REGEX: "regex"}
+            )
             return held or _response_format(server, rule)
         case Dialect.OLLAMA:
-            return _field(server, rule, {Kind.SCHEMA: "format"})
+            return _first_field(server, rule, {ConstraintKind.SCHEMA: "format"})
         case Dialect.OPENROUTER | Dialect.GENERIC:
             return _response_format(server, rule)
         case _:
             assert_never(server.dialect)
 
 
-def _field(server: Server, rule: Rule, names: Mapping[Kind, str]) -> dict[str, Any] | None:
+def _first_field(
+    server: ServerProfile, rule: ReplyConstraint, names: Mapping[ConstraintKind, str]
+) -> dict[str, Any] | None:
     forms = {
-        Kind.GRAMMAR: rule.gbnf,
-        Kind.REGEX: rule.regex,
-        Kind.CHOICE: list(rule.choices),
-        Kind.SCHEMA: rule.json_schema,
+        ConstraintKind.GRAMMAR: rule.gbnf,
+        ConstraintKind.REGEX: rule.regex,
+        ConstraintKind.CHOICE: list(rule.choices),
+        ConstraintKind.SCHEMA: rule.json_schema,
     }
     for kind, name in names.items():
         if forms[kind] and kind in server.kinds:
@@ -153,8 +162,8 @@ def _field(server: Server, rule: Rule, names: Mapping[Kind, str]) -> dict[str, A
     return None
 
 
-def _response_format(server: Server, rule: Rule) -> dict[str, Any] | None:
-    if rule.json_schema is None or Kind.SCHEMA not in server.kinds:
+def _response_format(server: ServerProfile, rule: ReplyConstraint) -> dict[str, Any] | None:
+    if rule.json_schema is None or ConstraintKind.SCHEMA not in server.kinds:
         return None
     named = {"name": "reply", "strict": True, "schema": rule.json_schema}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
@@ -169,26 +178,26 @@ def chat_path(dialect: Dialect) -> tuple[str, bool]:
     return ("/api/chat", True) if dialect is Dialect.OLLAMA else ("/chat/completions", False)
 
 
-def gatherer(dialect: Dialect, sampling: Sampling) -> Gathered:
+def make_gatherer(dialect: Dialect, sampling: Sampling) -> ChatGatherer:
     """What puts a streamed chat together."""
     if dialect is Dialect.OLLAMA:
-        return Gathered(sampling.max_tokens, translate=from_ollama)
-    return Gathered(sampling.max_tokens)
+        return ChatGatherer(sampling.max_tokens, translate=from_ollama)
+    return ChatGatherer(sampling.max_tokens)
 
 
-def chat(
-    server: Server,
+def chat_body(
+    server: ServerProfile,
     model: str,
     messages: Sequence[Message],
     sampling: Sampling,
     held: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The body of a chat; `held` is what `constraint` gave."""
+    """The body of a chat; `held` is what `constraint_fields` gave."""
     if server.dialect is Dialect.OLLAMA:
         return {**to_ollama(model, messages, sampling), **held}
     body = {
         "model": model,
-        "messages": listed(messages),
+        "messages": list_messages(messages),
         "temperature": sampling.temperature,
         "max_tokens": sampling.max_tokens,
         "seed": sampling.seed,
@@ -196,7 +205,7 @@ def chat(
         **({"logprobs": True, "top_logprobs": sampling.top} if sampling.top else {}),
         "stream": True,
         "stream_options": {"include_usage": True},
-        **_untailed(server.dialect, messages),
+        **_sampling_fields(server.dialect, messages),
         **held,
     }
     if "max_tokens" in server.without:
@@ -204,15 +213,15 @@ def chat(
     return {name: value for name, value in body.items() if name not in server.without}
 
 
-def _untailed(dialect: Dialect, messages: Sequence[Message]) -> dict[str, Any]:
+def _sampling_fields(dialect: Dialect, messages: Sequence[Message]) -> dict[str, Any]:
     """The paper samples by temperature alone; the servers' own defaults would cut tails."""
     match dialect:
         case Dialect.LLAMA_CPP:
             return {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
         case Dialect.VLLM:
-            return {"top_k": -1, "top_p": 1.0, "min_p": 0.0, **turn(messages)}
+            return {"top_k": -1, "top_p": 1.0, "min_p": 0.0, **turn_fields(messages)}
         case Dialect.SGLANG:
-            goes_on = {"continue_final_message": bool(begun(messages))}
+            goes_on = {"continue_final_message": bool(begun_text(messages))}
             return {"top_k": -1, "top_p": 1.0, "min_p": 0.0, **goes_on}
         case Dialect.OPENROUTER:
             # Else a provider that knows none of the fields may be chosen, and ignores them.
@@ -223,17 +232,17 @@ def _untailed(dialect: Dialect, messages: Sequence[Message]) -> dict[str, Any]:
             assert_never(dialect)
 
 
-def listed(messages: Sequence[Message]) -> list[dict[str, str]]:
+def list_messages(messages: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in messages]
 
 
-def turn(messages: Sequence[Message]) -> dict[str, bool]:
+def turn_fields(messages: Sequence[Message]) -> dict[str, bool]:
     """vLLM's way to say whether the last message is to be continued."""
-    continued = bool(begun(messages))
+    continued = bool(begun_text(messages))
     return {"continue_final_message": continued, "add_generation_prompt": not continued}
 
 
-def begun(messages: Sequence[Message]) -> str:
+def begun_text(messages: Sequence[Message]) -> str:
     """What the assistant has said already; empty when it has the next turn to itself."""
     last = messages[-1] if messages else Message("user", "")
     return last.content if last.role == "assistant" else ""
@@ -252,7 +261,7 @@ def to_ollama(model: str, messages: Sequence[Message], sampling: Sampling) -> di
     }
     return {
         "model": model,
-        "messages": listed(messages),
+        "messages": list_messages(messages),
         "stream": True,
         "options": options,
         # Without these a prompt that is too long loses its beginning, and nobody is told.
@@ -281,38 +290,42 @@ def from_ollama(told: Any) -> Any:
 
 
 def read_chat(
-    reply: Any, server: Server, messages: Sequence[Message], sampling: Sampling, seconds: float
-) -> Reply:
+    reply: Any,
+    server: ServerProfile,
+    messages: Sequence[Message],
+    sampling: Sampling,
+    seconds: float,
+) -> ChatReply:
     """The completion in the reply to a chat. Raises `BadReply`."""
     choice = replies.first_choice(reply)
-    message = replies.get(choice, "message", Mapping, "the first choice")
-    finish, thought = choice.get("finish_reason"), _thought(message)
-    cut, most = finish == "length", replies.longest(sampling.max_tokens)
-    said = _said(message, thought, finish)
+    message = replies.require_key(choice, "message", Mapping, "the first choice")
+    finish, thought = choice.get("finish_reason"), _read_thought(message)
+    cut, most = finish == "length", replies.longest_reply(sampling.max_tokens)
+    said = _read_content(message, thought, finish)
     if finish == "content_filter":
         raise BadReply("the server's content filter cut the reply")
-    text = said.removeprefix(begun(messages)) if server.echoes else said
+    text = said.removeprefix(begun_text(messages)) if server.echoes else said
     cut, text = cut or len(text) > most, text[:most]
     text = text.rstrip(replies.STRAY) if cut else text
-    text = _stopped(text, sampling.stop) if "stop" in server.without else text
+    text = _cut_at_stop(text, sampling.stop) if "stop" in server.without else text
     usage = replies.read_usage(reply, seconds)
-    entries = replies.entries(choice) if sampling.top else ()
+    entries = replies.token_entries(choice) if sampling.top else ()
     tokens = replies.read_tokens(choice, text) if sampling.top else ()
-    raw = _raw(server.dialect, sampling)
-    if not raw or not _all_told(text, len(entries), usage.completion_tokens):
+    raw = _is_raw(server.dialect, sampling)
+    if not raw or not _is_fully_reported(text, len(entries), usage.completion_tokens):
         tokens = ()
     unreported = bool(sampling.top and text and not thought and not tokens)
     finished: Any = "length" if cut else "stop"
     completion = Completion(text, tokens, finished, usage, thought)
-    return Reply(completion, len(entries), unreported and (not raw or not text.isascii()))
+    return ChatReply(completion, len(entries), unreported and (not raw or not text.isascii()))
 
 
-def _thought(message: Mapping[str, Any]) -> str:
+def _read_thought(message: Mapping[str, Any]) -> str:
     told = message.get("reasoning_content") or message.get("reasoning")
-    return whole(told) if isinstance(told, str) else ""
+    return join_surrogates(told) if isinstance(told, str) else ""
 
 
-def _said(message: Mapping[str, Any], thought: str, finish: object) -> str:
+def _read_content(message: Mapping[str, Any], thought: str, finish: object) -> str:
     """The content; none is a reply only where a model used up its tokens in thought."""
     said = message.get("content")
     if said is None and thought and finish in ("length", "stop"):
@@ -320,15 +333,15 @@ def _said(message: Mapping[str, Any], thought: str, finish: object) -> str:
     if not isinstance(said, str):
         refusal = message.get("refusal") or finish
         raise BadReply(f"the reply's content is no text but {said!r} (finish: {refusal})")
-    return whole(said)
+    return join_surrogates(said)
 
 
-def _stopped(text: str, stops: Sequence[str]) -> str:
+def _cut_at_stop(text: str, stops: Sequence[str]) -> str:
     """The text up to the first of the strings, for a server that does not stop at them."""
     return text[: min((at for at in map(text.find, stops) if at >= 0), default=len(text))]
 
 
-def _raw(dialect: Dialect, sampling: Sampling) -> bool:
+def _is_raw(dialect: Dialect, sampling: Sampling) -> bool:
     """Whether told log-probabilities are the raw model's, before grammar and temperature.
 
     Under a grammar vLLM tells them after the mask, so that every token is certain; of the
@@ -340,6 +353,6 @@ def _raw(dialect: Dialect, sampling: Sampling) -> bool:
     return sampled_raw and not sampling.grammar
 
 
-def _all_told(text: str, told: int, tokens: int) -> bool:
+def _is_fully_reported(text: str, told: int, tokens: int) -> bool:
     """False when tokens that share a character were reported as one, as llama.cpp does."""
     return text.isascii() or told >= tokens

@@ -17,7 +17,7 @@ class ServerBusy(ModelUnreachable):
     """The server answers, again and again, only that it cannot now."""
 
 
-class Refused(ModelError):
+class RequestRefused(ModelError):
     """The server answers that it will not: `status`, and the request's `field` if it names one."""
 
     def __init__(self, message: str, *, status: int, field: str = "", fix: str = "") -> None:
@@ -71,7 +71,7 @@ class Endpoint:
     def host(self) -> str:
         return httpx2.URL(self.base_url).netloc.decode("ascii")
 
-    def url(self, path: str, *, root: bool = False) -> str:
+    def url_of(self, path: str, *, root: bool = False) -> str:
         """The address of a path; `root`: not under `/v1`."""
         base = self.base_url.rstrip("/")
         return (base.removesuffix("/v1") if root else base) + path

@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from osler.llm.server.bounded_reading import BadReply
-from osler.llm.server.connection import Door
-from osler.trace.ordered import together
+from osler.llm.server.connection import ServerClient
+from osler.trace.ordered import gather
 
 
-async def ask_all(door: Door, path: str, bodies: Sequence[dict[str, Any]]) -> list[Any]:
+async def ask_all(door: ServerClient, path: str, bodies: Sequence[dict[str, Any]]) -> list[Any]:
     """The JSON of each reply, in order; so many at once as the door lets through.
 
-    The first failure gives the others up, and is raised as `Door.post` raises it.
+    The first failure gives the others up, and is raised as `ServerClient.post` raises it.
     """
     async with door.open() as line:
-        return await together([line.ask(path, body) for body in bodies])
+        return await gather([line.request_json(path, body) for body in bodies])
 
 
-def numbered(reply: Any, key: str, count: int) -> list[Mapping[str, Any]]:
+def objects_by_index(reply: Any, key: str, count: int) -> list[Mapping[str, Any]]:
     """The objects of the list `reply[key]`, by their `index`, one for each of `count` texts.
 
     Raises `BadReply` for a list that lacks some, has some twice, or is none.

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.server.bounded_reading import BadReply
-from osler.llm.server.connection import Endpoint, KeyRefused, Line, ServerBusy
-from osler.llm.server.dialects import Dialect, Server
+from osler.llm.server.connection import Endpoint, KeyRefused, ServerBusy, ServerSession
+from osler.llm.server.dialects import Dialect, ServerProfile
 
 T = TypeVar("T")
 
@@ -33,57 +33,60 @@ async def unless_refused(asked: Awaitable[T]) -> T | None:
         return None
 
 
-async def identify(line: Line, endpoint: Endpoint) -> Server:
+async def identify_server(line: ServerSession, endpoint: Endpoint) -> ServerProfile:
     """The kind of server, and what its list of models tells of this one.
 
     Raises `ModelError` that names the models there are where this one is not among them,
     `ModelUnreachable`, and `KeyRefused`.
     """
-    models = await unless_refused(line.ask("/models", hasty=True))
-    dialect = await _kind(line, _entries(models))
+    models = await unless_refused(line.request_json("/models", hasty=True))
+    dialect = await _identify_dialect(line, _model_entries(models))
     if dialect in {Dialect.VLLM, Dialect.OLLAMA}:
         check_model(models, endpoint)
-    entry = next((one for one in _entries(models) if one.get("id") == endpoint.model), {})
+    entry = next((one for one in _model_entries(models) if one.get("id") == endpoint.model), {})
     known = entry.get("supported_parameters")
     without = DROPPABLE - set(known) if isinstance(known, list) else frozenset()
-    return Server(dialect, without=frozenset(without - {"max_tokens", "stream_options"}))
+    return ServerProfile(dialect, without=frozenset(without - {"max_tokens", "stream_options"}))
 
 
-async def _kind(line: Line, entries: list[Mapping[str, Any]]) -> Dialect:
+async def _identify_dialect(line: ServerSession, entries: list[Mapping[str, Any]]) -> Dialect:
     """By the doors; where there is none of them, by the list of models."""
-    if _has(await _root(line, "/props"), "default_generation_settings"):
+    if _has_value(await _ask_root(line, "/props"), "default_generation_settings"):
         return Dialect.LLAMA_CPP
-    if _has(await _root(line, "/version"), "version"):
+    if _has_value(await _ask_root(line, "/version"), "version"):
         return Dialect.VLLM
-    if _has(await _root(line, "/model_info") or await _root(line, "/get_model_info"), "model_path"):
+    if _has_value(
+        await _ask_root(line, "/model_info") or await _ask_root(line, "/get_model_info"),
+        "model_path",
+    ):
         return Dialect.SGLANG
-    if _has(await _root(line, "/api/version"), "version"):
+    if _has_value(await _ask_root(line, "/api/version"), "version"):
         return Dialect.OLLAMA
     if any("supported_parameters" in entry for entry in entries):
         return Dialect.OPENROUTER
     return Dialect.GENERIC
 
 
-async def _root(line: Line, path: str) -> Any:
+async def _ask_root(line: ServerSession, path: str) -> Any:
     """What a door outside `/v1` tells. A gateway may guard or break those it does not have."""
     try:
-        return await unless_refused(line.ask(path, root=True, hasty=True))
+        return await unless_refused(line.request_json(path, root=True, hasty=True))
     except (KeyRefused, ServerBusy):
         return None
 
 
-def _has(told: Any, key: str) -> bool:
+def _has_value(told: Any, key: str) -> bool:
     return isinstance(told, Mapping) and bool(told.get(key))
 
 
-def _entries(models: Any) -> list[Mapping[str, Any]]:
+def _model_entries(models: Any) -> list[Mapping[str, Any]]:
     listed = models.get("data") if isinstance(models, Mapping) else None
     return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
 
 
 def check_model(models: Any, endpoint: Endpoint) -> None:
     """Raises `ModelError` that names the models of a list in which this one is not."""
-    known, model = [str(one.get("id")) for one in _entries(models)], endpoint.model
+    known, model = [str(one.get("id")) for one in _model_entries(models)], endpoint.model
     if known and model not in known and f"{model}:latest" not in known:
         more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
         named = ", ".join(known[:_LISTED])

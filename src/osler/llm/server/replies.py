@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from osler.llm.core.align import decode
+from osler.llm.core.align import decode_pieces
 from osler.llm.core.base import TokenScore
 from osler.llm.server.bounded_reading import BadReply
-from osler.text import whole
+from osler.text import join_surrogates
 from osler.types import Usage
 
 _ROUNDING = 1e-4
@@ -29,7 +29,7 @@ def first_choice(reply: Any) -> Mapping[str, Any]:
     return choices[0]
 
 
-def get(holder: Any, key: str, kind: type[Any], where: str) -> Any:
+def require_key(holder: Any, key: str, kind: type[Any], where: str) -> Any:
     """`holder[key]`, which must be of the kind. Raises `BadReply` that says where it is not."""
     value = holder.get(key) if isinstance(holder, Mapping) else None
     if not isinstance(value, kind):
@@ -37,7 +37,7 @@ def get(holder: Any, key: str, kind: type[Any], where: str) -> Any:
     return value
 
 
-def entries(choice: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def token_entries(choice: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """What is told of each token; empty when nothing is."""
     told = choice.get("logprobs")
     listed = told.get("content") if isinstance(told, Mapping) else None
@@ -54,22 +54,24 @@ def read_tokens(choice: Mapping[str, Any], text: str) -> tuple[TokenScore, ...]:
     Entries past the text, such as a stop string's or the end of the turn, are left out.
     Raises `BadReply` for what is no log-probability.
     """
-    told = entries(choice)
-    spelt, spans = decode([_bytes(entry) for entry in told])
+    told = token_entries(choice)
+    spelt, spans = decode_pieces([_token_bytes(entry) for entry in told])
     if not spelt.startswith(text):
         return ()
     return tuple(
-        TokenScore(text[start:end], start, min(end, len(text)), logprob(entry), _top(entry))
+        TokenScore(
+            text[start:end], start, min(end, len(text)), read_logprob(entry), _top_tokens(entry)
+        )
         for entry, (start, end) in zip(told, spans, strict=True)
         if start < len(text)
     )
 
 
-def logprob(entry: Mapping[str, Any]) -> float:
-    return finite(entry.get("logprob"), entry.get("token"))
+def read_logprob(entry: Mapping[str, Any]) -> float:
+    return check_logprob(entry.get("logprob"), entry.get("token"))
 
 
-def finite(value: Any, token: Any) -> float:
+def check_logprob(value: Any, token: Any) -> float:
     """A log-probability. Raises `BadReply` for what is missing, positive or no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadReply(f"the token {token!r} has no log-probability but {value!r}")
@@ -93,30 +95,36 @@ def read_usage(reply: Mapping[str, Any], seconds: float) -> Usage:
     details = details if isinstance(details, Mapping) else {}
     return Usage(
         calls=1,
-        prompt_tokens=_count(told.get("prompt_tokens")),
-        completion_tokens=_count(told.get("completion_tokens")),
-        cached_tokens=_count(details.get("cached_tokens")),
+        prompt_tokens=_read_count(told.get("prompt_tokens")),
+        completion_tokens=_read_count(told.get("completion_tokens")),
+        cached_tokens=_read_count(details.get("cached_tokens")),
         seconds=round(seconds, 3),
     )
 
 
-def longest(max_tokens: int) -> int:
+def longest_reply(max_tokens: int) -> int:
     """Characters that a reply of so many tokens cannot have; a longer one lost its bound."""
     return max_tokens * _LONGEST_TOKEN
 
 
-def _bytes(entry: Mapping[str, Any]) -> bytes:
+def _token_bytes(entry: Mapping[str, Any]) -> bytes:
     told = entry.get("bytes")
     try:
         # `bytes` of a number would be as many zeros.
-        return whole(str(entry.get("token", ""))).encode() if told is None else bytes(list(told))
+        return (
+            join_surrogates(str(entry.get("token", ""))).encode()
+            if told is None
+            else bytes(list(told))
+        )
     except (TypeError, ValueError) as error:
         raise BadReply(f"a token's bytes are no bytes: {str(told)[:80]!r}") from error
 
 
-def _top(entry: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-    return tuple((whole(str(o.get("token", ""))), logprob(o)) for o in top_entries(entry))
+def _top_tokens(entry: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    return tuple(
+        (join_surrogates(str(o.get("token", ""))), read_logprob(o)) for o in top_entries(entry)
+    )
 
 
-def _count(value: Any) -> int:
+def _read_count(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0

@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, assert_never
 
-from osler.llm.core.align import decode
+from osler.llm.core.align import decode_pieces
 from osler.llm.core.base import Message, TokenScore
 from osler.llm.server import replies
 from osler.llm.server.bounded_reading import BadReply
-from osler.llm.server.dialects import Scoring, begun, listed, turn
+from osler.llm.server.dialects import ScoringMethod, begun_text, list_messages, turn_fields
 
 _FORCE = 1_000.0
 """Logit bias that no raw logit reaches."""
@@ -27,7 +27,7 @@ _LOOKUPS = (300, 3_000, 1_000_000)
 Context = Sequence[Message] | str
 
 
-class Ask(Protocol):
+class ServerRequest(Protocol):
     """A request and the JSON of its reply; POST with a body, else GET."""
 
     async def __call__(
@@ -41,17 +41,17 @@ _Step = Callable[[int, int], Awaitable[Mapping[str, Any]]]
 """A forced token, how many of the likeliest to tell → what the server tells."""
 
 
-async def scored(
-    way: Scoring, ask: Ask, model: str, context: Context, text: str
+async def score_text(
+    way: ScoringMethod, ask: ServerRequest, model: str, context: Context, text: str
 ) -> tuple[TokenScore, ...]:
     """The text's tokens after the context. Raises `BadReply` and what `ask` raises."""
     match way:
-        case Scoring.FORCED:
-            return await forced(ask, context, text)
-        case Scoring.ECHO | Scoring.PROMPT:
-            return await _echoed(ask, model, context, text, way)
-        case Scoring.GENERATE:
-            return await _generated(ask, context, text)
+        case ScoringMethod.FORCED:
+            return await score_by_forcing(ask, context, text)
+        case ScoringMethod.ECHO | ScoringMethod.PROMPT:
+            return await _score_by_echo(ask, model, context, text, way)
+        case ScoringMethod.GENERATE:
+            return await _score_by_generate(ask, context, text)
         case _:
             assert_never(way)
 
@@ -59,15 +59,15 @@ async def scored(
 # vLLM
 
 
-async def _echoed(
-    ask: Ask, model: str, context: Context, text: str, way: Scoring
+async def _score_by_echo(
+    ask: ServerRequest, model: str, context: Context, text: str, way: ScoringMethod
 ) -> tuple[TokenScore, ...]:
-    continued = {} if isinstance(context, str) else turn(context)
-    before = await _ids(ask, context, first=True, model=model, **continued)
-    ids = await _ids(ask, text, first=False, model=model)
-    _none_empty(before, ids)
+    continued = {} if isinstance(context, str) else turn_fields(context)
+    before = await _tokenise_ids(ask, context, first=True, model=model, **continued)
+    ids = await _tokenise_ids(ask, text, first=False, model=model)
+    _require_tokens(before, ids)
     body: dict[str, Any] = {"model": model, "prompt": before + ids, "temperature": 0.0}
-    if way is Scoring.ECHO:
+    if way is ScoringMethod.ECHO:
         body |= {"max_tokens": 0, "echo": True, "logprobs": 0}
         told = read_echo(await ask("/completions", body), len(before) + len(ids))
     else:
@@ -75,7 +75,7 @@ async def _echoed(
         told = read_prompt(await ask("/completions", body), before + ids)
     told = told[-len(ids) :]
     spans = spans_of([piece for piece, _ in told], text)
-    return scores(text, spans, [logprob for _, logprob in told])
+    return token_scores(text, spans, [logprob for _, logprob in told])
 
 
 def read_echo(reply: Any, count: int) -> list[tuple[str, float]]:
@@ -84,39 +84,43 @@ def read_echo(reply: Any, count: int) -> list[tuple[str, float]]:
     `count` is how many tokens the prompt had, and a reply with another number of
     them is a `BadReply`. The first has no log-probability and is left out.
     """
-    told = replies.get(replies.first_choice(reply), "logprobs", Mapping, "the first choice")
+    told = replies.require_key(replies.first_choice(reply), "logprobs", Mapping, "the first choice")
     values, pieces = told.get("token_logprobs"), told.get("tokens")
     if not isinstance(values, list) or not isinstance(pieces, list):
         raise BadReply("the echo has no token_logprobs")
     if not len(values) == len(pieces) == count:
         raise BadReply(f"the echo of {count} tokens has {len(values)} log-probabilities")
     told_of = zip(pieces[1:], values[1:], strict=True)
-    return [(str(piece), replies.finite(value, piece)) for piece, value in told_of]
+    return [(str(piece), replies.check_logprob(value, piece)) for piece, value in told_of]
 
 
 def read_prompt(reply: Any, ids: Sequence[int]) -> list[tuple[str, float]]:
     """The same of a reply with `prompt_logprobs`, which tells them by token id."""
-    told = replies.get(replies.first_choice(reply), "prompt_logprobs", Sequence, "the first choice")
+    told = replies.require_key(
+        replies.first_choice(reply), "prompt_logprobs", Sequence, "the first choice"
+    )
     if len(told) != len(ids):
         raise BadReply(f"the prompt of {len(ids)} tokens has {len(told)} log-probabilities")
     read = []
     for token, place in zip(ids[1:], told[1:], strict=True):
-        entry = replies.get(place, str(token), Mapping, "a place of prompt_logprobs")
+        entry = replies.require_key(place, str(token), Mapping, "a place of prompt_logprobs")
         piece = str(entry.get("decoded_token", ""))
-        read.append((piece, replies.finite(entry.get("logprob"), piece)))
+        read.append((piece, replies.check_logprob(entry.get("logprob"), piece)))
     return read
 
 
 # SGLang
 
 
-async def _generated(ask: Ask, context: Context, text: str) -> tuple[TokenScore, ...]:
+async def _score_by_generate(
+    ask: ServerRequest, context: Context, text: str
+) -> tuple[TokenScore, ...]:
     continued: dict[str, Any] = {}
     if not isinstance(context, str):
-        continued = {"continue_final_message": bool(begun(context))}
-    before = await _ids(ask, context, first=True, **continued)
-    ids = await _ids(ask, text, first=False)
-    _none_empty(before, ids)
+        continued = {"continue_final_message": bool(begun_text(context))}
+    before = await _tokenise_ids(ask, context, first=True, **continued)
+    ids = await _tokenise_ids(ask, text, first=False)
+    _require_tokens(before, ids)
     body = {
         "input_ids": before + ids,
         "sampling_params": {"max_new_tokens": 1, "temperature": 0.0},
@@ -127,28 +131,30 @@ async def _generated(ask: Ask, context: Context, text: str) -> tuple[TokenScore,
     }
     told = read_generated(await ask("/generate", body, root=True), ids)
     spans = spans_of([piece for piece, _ in told], text)
-    return scores(text, spans, [logprob for _, logprob in told])
+    return token_scores(text, spans, [logprob for _, logprob in told])
 
 
 def read_generated(reply: Any, ids: Sequence[int]) -> list[tuple[str, float]]:
     """The last tokens of `input_token_logprobs`, which are triples and must be these ids."""
-    meta = replies.get(reply, "meta_info", Mapping, "the reply")
-    told = replies.get(meta, "input_token_logprobs", list, "meta_info")[-len(ids) :]
+    meta = replies.require_key(reply, "meta_info", Mapping, "the reply")
+    told = replies.require_key(meta, "input_token_logprobs", list, "meta_info")[-len(ids) :]
     try:
         triples = [(str(piece or ""), value, token) for value, token, piece in told]
     except (TypeError, ValueError) as error:
         raise BadReply("input_token_logprobs are no triples") from error
     if [token for _, _, token in triples] != list(ids):
         raise BadReply("input_token_logprobs are of other tokens than were asked")
-    return [(piece, replies.finite(value, piece)) for piece, value, _ in triples]
+    return [(piece, replies.check_logprob(value, piece)) for piece, value, _ in triples]
 
 
-async def _ids(ask: Ask, text: Context, *, first: bool, **more: Any) -> list[int]:
+async def _tokenise_ids(
+    ask: ServerRequest, text: Context, *, first: bool, **more: Any
+) -> list[int]:
     """Token ids by `/tokenize`, as vLLM and SGLang have it; messages by the chat template."""
     if isinstance(text, str):
         asked: dict[str, Any] = {"prompt": text, "add_special_tokens": first}
     else:
-        asked = {"messages": listed(text)}
+        asked = {"messages": list_messages(text)}
     reply = await ask("/tokenize", asked | more, root=True)
     ids = reply.get("tokens") if isinstance(reply, Mapping) else None
     if not isinstance(ids, list) or not all(isinstance(one, int) for one in ids):
@@ -156,7 +162,7 @@ async def _ids(ask: Ask, text: Context, *, first: bool, **more: Any) -> list[int
     return ids
 
 
-def _none_empty(before: Sequence[int], ids: Sequence[int]) -> None:
+def _require_tokens(before: Sequence[int], ids: Sequence[int]) -> None:
     if not before or not ids:
         raise BadReply("there are no tokens to score, or none before them")
 
@@ -164,32 +170,36 @@ def _none_empty(before: Sequence[int], ids: Sequence[int]) -> None:
 # llama.cpp
 
 
-async def forced(ask: Ask, context: Context, text: str) -> tuple[TokenScore, ...]:
+async def score_by_forcing(
+    ask: ServerRequest, context: Context, text: str
+) -> tuple[TokenScore, ...]:
     """Scores a text on llama.cpp's server, a request for each token. Raises `BadReply`."""
     if isinstance(context, str):
-        before = await _pieces(ask, context, add_special=True)
+        before = await _tokenise_pieces(ask, context, add_special=True)
     else:
-        templated = await ask("/apply-template", {"messages": listed(context)}, root=True)
-        prompt = replies.get(templated, "prompt", str, "/apply-template")
-        before = await _pieces(ask, prompt, add_special=True, parse_special=True)
+        templated = await ask("/apply-template", {"messages": list_messages(context)}, root=True)
+        prompt = replies.require_key(templated, "prompt", str, "/apply-template")
+        before = await _tokenise_pieces(ask, prompt, add_special=True, parse_special=True)
     prompt_ids = [token for token, _ in before]
-    letter, tokens = await _pieces(ask, "a"), await _pieces(ask, text)
+    letter, tokens = await _tokenise_pieces(ask, "a"), await _tokenise_pieces(ask, text)
     if not letter or not tokens:
         raise BadReply("/tokenize gave no tokens")
     logprobs: list[float] = []
     for token, piece in tokens:
         # A prefix that others left in the server's cache was read in other batches, which moved
         # a token by as much as 0.8 nats; so the first step reads all of it, and the rest reuse it.
-        step = partial(_step, ask, prompt_ids, cached=bool(logprobs))
+        step = partial(_force_step, ask, prompt_ids, cached=bool(logprobs))
         logprobs.append(await _forced_token(step, token, piece, plain=letter[0][0]))
         prompt_ids.append(token)
-    spelt, spans = decode([piece for _, piece in tokens])
+    spelt, spans = decode_pieces([piece for _, piece in tokens])
     if spelt != text:
         raise BadReply("the server's tokens do not spell the text")
-    return scores(text, spans, logprobs)
+    return token_scores(text, spans, logprobs)
 
 
-async def _pieces(ask: Ask, text: str, **special: bool) -> list[tuple[int, bytes]]:
+async def _tokenise_pieces(
+    ask: ServerRequest, text: str, **special: bool
+) -> list[tuple[int, bytes]]:
     """Ids with their bytes; a piece that is no text is told as a list of its bytes."""
     asked = {"content": text, "with_pieces": True, "parse_special": False, **special}
     reply = await ask("/tokenize", asked, root=True)
@@ -209,23 +219,23 @@ async def _forced_token(step: _Step, token: int, piece: bytes, *, plain: int) ->
     try:
         piece.decode("utf-8")
     except UnicodeDecodeError:
-        return await _looked_up(step, token, plain)
+        return await _look_up_token(step, token, plain)
     entry = await step(token, 1)
     if entry.get("id") != token:
         raise BadReply(f"the server did not take the forced token {token}")
-    return replies.logprob(entry)
+    return replies.read_logprob(entry)
 
 
-async def _looked_up(step: _Step, token: int, plain: int) -> float:
+async def _look_up_token(step: _Step, token: int, plain: int) -> float:
     for count in _LOOKUPS:
         for other in replies.top_entries(await step(plain, count)):
             if other.get("id") == token:
-                return replies.logprob(other)
+                return replies.read_logprob(other)
     raise BadReply(f"the token {token} has no log-probability")
 
 
-async def _step(
-    ask: Ask, prompt: list[int], token: int, count: int, *, cached: bool
+async def _force_step(
+    ask: ServerRequest, prompt: list[int], token: int, count: int, *, cached: bool
 ) -> Mapping[str, Any]:
     body = {
         "prompt": prompt,
@@ -235,7 +245,7 @@ async def _step(
         "logit_bias": [[token, _FORCE]],
         "cache_prompt": cached,
     }
-    told = replies.entries(replies.first_choice(await ask("/completions", body)))
+    told = replies.token_entries(replies.first_choice(await ask("/completions", body)))
     if not told:
         raise BadReply("the reply has no log-probabilities")
     return told[0]
@@ -267,7 +277,7 @@ def spans_of(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
     return spans + [(at, len(text))] * waiting
 
 
-def scores(
+def token_scores(
     text: str, spans: Sequence[tuple[int, int]], logprobs: Sequence[float]
 ) -> tuple[TokenScore, ...]:
     return tuple(

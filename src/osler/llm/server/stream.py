@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from osler.llm.server.bounded_reading import BadReply
-from osler.llm.server.replies import longest
+from osler.llm.server.replies import longest_reply
 
 
-class Gathered:
+class ChatGatherer:
     """Takes the chunks of `/chat/completions`; `translate` makes other servers' into such.
 
     More than `max_tokens` tokens can spell is not read: the server has lost the bound,
@@ -23,7 +23,7 @@ class Gathered:
     def __init__(
         self, max_tokens: int, *, translate: Callable[[Any], Any] = lambda told: told
     ) -> None:
-        self._most = longest(max_tokens)
+        self._most = longest_reply(max_tokens)
         self._max_tokens = max_tokens
         self._translate = translate
         self._said: dict[str, list[str]] = {"content": [], "reasoning_content": [], "refusal": []}
@@ -34,7 +34,7 @@ class Gathered:
         self._pieces = 0
         self._whole: Any = None
 
-    def take(self, told: Any) -> bool:
+    def take_piece(self, told: Any) -> bool:
         """Takes a chunk; True when the reply has grown past every bound. Raises `BadReply`."""
         told = self._translate(told)
         if not isinstance(told, Mapping):
@@ -46,8 +46,8 @@ class Gathered:
         if not isinstance(choices, list) or not isinstance(choices[0], Mapping):
             raise BadReply("an event's choices are no list of objects")
         self._pieces += 1
-        self._add(choices[0])
-        return self._over()
+        self._add_choice(choices[0])
+        return self._is_over()
 
     def take_whole(self, told: Any) -> None:
         self._whole = self._translate(told)
@@ -71,20 +71,22 @@ class Gathered:
             choice["logprobs"] = {"content": self._entries}
         return {"choices": [choice], **({"usage": self._usage} if self._usage else {})}
 
-    def _add(self, choice: Mapping[str, Any]) -> None:
+    def _add_choice(self, choice: Mapping[str, Any]) -> None:
         delta = choice.get("delta")
         if not isinstance(delta, Mapping):
             raise BadReply(f"an event has no delta: {str(choice)[:80]}")
-        self._say("content", delta.get("content"))
-        self._say("reasoning_content", delta.get("reasoning_content") or delta.get("reasoning"))
-        self._say("refusal", delta.get("refusal"))
+        self._add_piece("content", delta.get("content"))
+        self._add_piece(
+            "reasoning_content", delta.get("reasoning_content") or delta.get("reasoning")
+        )
+        self._add_piece("refusal", delta.get("refusal"))
         told = choice.get("logprobs")
         entries = told.get("content") if isinstance(told, Mapping) else None
         self._entries += entries if isinstance(entries, list) else []
         finish = choice.get("finish_reason")
         self._finish = str(finish) if finish else self._finish
 
-    def _say(self, key: str, piece: Any) -> None:
+    def _add_piece(self, key: str, piece: Any) -> None:
         if piece is None:
             return
         if not isinstance(piece, str):
@@ -92,7 +94,7 @@ class Gathered:
         self._said[key].append(piece)
         self._length += len(piece)
 
-    def _over(self) -> bool:
+    def _is_over(self) -> bool:
         if self._length <= self._most and len(self._entries) <= 2 * self._max_tokens:
             return False
         self._finish = "length"

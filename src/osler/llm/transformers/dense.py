@@ -6,8 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from osler.llm.core.cache import cache_dir, sha256_of, writing
-from osler.llm.transformers.hub import load_pair, quiet
+from osler.llm.core.cache import cache_dir, prepare_folder, sha256_of
+from osler.llm.transformers.hub import load_pair, silence_transformers
 
 
 def dense_folder(file: Path, *, cache: Path | None = None) -> Path:
@@ -22,11 +22,11 @@ def dense_folder(file: Path, *, cache: Path | None = None) -> Path:
         return folder
     pair = load_pair(file, dtype="float32", device="cpu")
     with (
-        writing(folder.parent),
+        prepare_folder(folder.parent),
         tempfile.TemporaryDirectory(dir=folder.parent, prefix=".partial-") as scratch,
     ):
         draft = Path(scratch) / folder.name
-        with quiet():
+        with silence_transformers():
             pair.model.save_pretrained(draft)
             pair.tokenizer.save_pretrained(draft)
         try:

@@ -27,7 +27,7 @@ _GGUF = ".gguf"
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class PinnedModel:
     """A model on the hub. Raises `BadConfig` unless `revision` is a whole commit hash.
 
     A branch or a tag may move, and then the same settings are another model.
@@ -53,29 +53,29 @@ class Pinned:
         return f"{self.name}@{self.revision[:12]}"
 
 
-Weights: TypeAlias = Path | Pinned
+Weights: TypeAlias = Path | PinnedModel
 """A folder in the hub's form, a `.gguf` file, or a pinned hub id."""
 
 
-class Pair(NamedTuple):
+class ModelPair(NamedTuple):
     """A loaded model and its tokenizer: all that training needs of a backend."""
 
     model: Any
     tokenizer: Any
 
 
-def named(weights: Weights) -> str:
+def weights_name(weights: Weights) -> str:
     """A short name: a folder's or a file's own, or the hub id and revision."""
-    if isinstance(weights, Pinned):
+    if isinstance(weights, PinnedModel):
         return str(weights)
     return weights.stem if weights.suffix == _GGUF else weights.resolve().name
 
 
-def fingerprint(weights: Weights) -> str:
+def weights_fingerprint(weights: Weights) -> str:
     """What tells these weights from others: the revision, else a hash of the files."""
-    if isinstance(weights, Pinned):
+    if isinstance(weights, PinnedModel):
         return weights.revision[:12]
-    files = [weights] if weights.is_file() else _telling(weights)
+    files = [weights] if weights.is_file() else _defining_files(weights)
     digest = sha256()
     for path in files:
         with path.open("rb") as file:
@@ -83,7 +83,7 @@ def fingerprint(weights: Weights) -> str:
     return digest.hexdigest()[:12]
 
 
-def _telling(folder: Path) -> list[Path]:
+def _defining_files(folder: Path) -> list[Path]:
     """The files that an answer depends on."""
     kinds = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "vocab.txt")
     return sorted(path for kind in kinds for path in folder.glob(kind))
@@ -95,7 +95,7 @@ def load_pair(
     dtype: Dtype = "auto",
     device: Device = "auto",
     adapter: Path | None = None,
-) -> Pair:
+) -> ModelPair:
     """A causal language model, ready to be asked or trained.
 
     `dtype` "auto" is as stored, and float32 for GGUF, whose blocks are unpacked.
@@ -104,20 +104,20 @@ def load_pair(
     """
     model = open_model("AutoModelForCausalLM", weights, dtype=dtype, device=device)
     tokenizer = open_tokenizer(weights)
-    return Pair(model if adapter is None else _adapted(model, adapter), tokenizer)
+    return ModelPair(model if adapter is None else _apply_adapter(model, adapter), tokenizer)
 
 
 def open_model(kind: str, weights: Weights, *, dtype: Dtype, device: Device) -> Any:
     """`transformers.KIND` of the weights, for use and not for training. Raises as `load_pair`."""
-    torch, transformers = libraries()
-    place = _device(torch, device)
-    where, more = _arguments(weights)
+    torch, transformers = load_libraries()
+    place = _choose_device(torch, device)
+    where, more = _load_arguments(weights)
     if "gguf_file" in more:
         more["quantization_config"] = transformers.GgufConfig(dequantize=True)
         dtype = "float32" if dtype == "auto" else dtype
     wanted = dtype if dtype == "auto" else getattr(torch, dtype)
     load = getattr(transformers, kind).from_pretrained
-    model, told = _guarded(
+    model, told = _load_guarded(
         weights, lambda: load(where, dtype=wanted, output_loading_info=True, **more)
     )
     # transformers fills what a checkpoint lacks with chance, and goes on. A BERT's pooler is
@@ -135,17 +135,17 @@ def open_model(kind: str, weights: Weights, *, dtype: Dtype, device: Device) -> 
 
 def open_tokenizer(weights: Weights) -> Any:
     """Raises as `load_pair`."""
-    _, transformers = libraries()
-    where, more = _arguments(weights)
-    return _guarded(weights, lambda: transformers.AutoTokenizer.from_pretrained(where, **more))
+    _, transformers = load_libraries()
+    where, more = _load_arguments(weights)
+    return _load_guarded(weights, lambda: transformers.AutoTokenizer.from_pretrained(where, **more))
 
 
-def libraries() -> tuple[Any, Any]:
+def load_libraries() -> tuple[Any, Any]:
     """torch and transformers. Raises `ModelError` where the extra is not installed."""
-    return extra("torch"), extra("transformers")
+    return import_extra("torch"), import_extra("transformers")
 
 
-def extra(module: str) -> Any:
+def import_extra(module: str) -> Any:
     """A module of the extra `train`. Raises `ModelError` where it is not installed."""
     try:
         return importlib.import_module(module)
@@ -155,16 +155,16 @@ def extra(module: str) -> Any:
         ) from error
 
 
-def _device(torch: Any, device: Device) -> str:
+def _choose_device(torch: Any, device: Device) -> str:
     there = bool(torch.cuda.is_available())
     if device == "cuda" and not there:
         raise BadConfig("there is no CUDA device here", fix='set device = "cpu" or "auto"')
     return "cuda" if there and device != "cpu" else "cpu"
 
 
-def _arguments(weights: Weights) -> tuple[str, dict[str, Any]]:
+def _load_arguments(weights: Weights) -> tuple[str, dict[str, Any]]:
     """What `from_pretrained` wants. Raises `ModelMissing` for a path that is not there."""
-    if isinstance(weights, Pinned):
+    if isinstance(weights, PinnedModel):
         return weights.name, {"revision": weights.revision}
     if not weights.exists():
         raise ModelMissing(f"no model {weights}", fix="set path to a model folder or a GGUF file")
@@ -180,35 +180,37 @@ def _arguments(weights: Weights) -> tuple[str, dict[str, Any]]:
     return str(weights.parent), {"gguf_file": weights.name, "local_files_only": True}
 
 
-def _guarded(weights: Weights, load: Callable[[], Any]) -> Any:
+def _load_guarded(weights: Weights, load: Callable[[], Any]) -> Any:
     import struct
 
-    broken = extra("safetensors").SafetensorError
+    broken = import_extra("safetensors").SafetensorError
     try:
-        with quiet():
+        with silence_transformers():
             return load()
     except (OSError, ValueError, LookupError, RuntimeError, struct.error, broken) as error:
         told = " ".join(str(error).split())[:300]
         fix = (
             "fetch it once with a network and without HF_HUB_OFFLINE, or set path to a local folder"
-            if isinstance(weights, Pinned)
+            if isinstance(weights, PinnedModel)
             else "fetch the files again"
         )
         raise ModelMissing(f"{weights} does not load: {told}", fix=fix) from error
 
 
-def _adapted(model: Any, adapter: Path) -> Any:
-    peft = extra("peft")
+def _apply_adapter(model: Any, adapter: Path) -> Any:
+    peft = import_extra("peft")
     if not (adapter / "adapter_config.json").is_file():
         raise ModelMissing(
             f"{adapter} is no adapter: it has no adapter_config.json",
             fix="set adapter to a folder that PEFT wrote",
         )
-    return _guarded(adapter, lambda: peft.PeftModel.from_pretrained(model, str(adapter)).eval())
+    return _load_guarded(
+        adapter, lambda: peft.PeftModel.from_pretrained(model, str(adapter)).eval()
+    )
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_transformers() -> Iterator[None]:
     """No progress bars and no notices of transformers, which would break up the film."""
     import warnings
 

@@ -22,12 +22,20 @@ from typing import Any, Literal, TypeVar
 from jinja2 import TemplateError
 
 from osler.errors import CapabilityMissing, ModelError
-from osler.llm.core.align import decode
+from osler.llm.core.align import decode_pieces
 from osler.llm.core.base import Attended, Completion, Message, Sampling, Scored, TokenScore
-from osler.llm.core.thinking import apart, opens
-from osler.llm.core.token_bytes import Pieces
-from osler.llm.transformers.hub import Device, Dtype, Pair, Weights, libraries, load_pair, named
-from osler.llm.transformers.prefix import Check, Prefix
+from osler.llm.core.thinking import opens_thinking, split_thinking
+from osler.llm.core.token_bytes import TokenCodec
+from osler.llm.transformers.hub import (
+    Device,
+    Dtype,
+    ModelPair,
+    Weights,
+    load_libraries,
+    load_pair,
+    weights_name,
+)
+from osler.llm.transformers.prefix import Check, PrefixCache
 from osler.types import Usage
 
 T = TypeVar("T")
@@ -37,7 +45,7 @@ _MOST_LOGITS = 1 << 27
 """Numbers of one batch's logits, half a gigabyte in float32."""
 
 
-class _GivenUp(Exception):
+class _CallAbandoned(Exception):
     """The call was cancelled."""
 
 
@@ -48,7 +56,9 @@ class TransformersModel:
     256 of a prompt. The model is left in the mode (training or not) that it was in.
     """
 
-    def __init__(self, pair: Pair, *, name: str, context: int = 8192, reuse: bool = False) -> None:
+    def __init__(
+        self, pair: ModelPair, *, name: str, context: int = 8192, reuse: bool = False
+    ) -> None:
         """`reuse` keeps what was read between calls: only for weights that stay as they are.
 
         `context` is a bound in tokens; the model's own holds too.
@@ -56,14 +66,14 @@ class TransformersModel:
         self.pair = pair
         self._name = name
         self._reuse = reuse
-        self._pieces = Pieces(pair.tokenizer)
+        self._pieces = TokenCodec(pair.tokenizer)
         own: int | None = getattr(
             pair.model.config.get_text_config(), "max_position_embeddings", None
         )
         self._context: int = min(context, own or context)
-        self._ends = _ends(pair)
+        self._ends = _end_tokens(pair)
         self._lock = threading.Lock()
-        self._forget()
+        self._forget_prefixes()
 
     @property
     def name(self) -> str:
@@ -75,49 +85,51 @@ class TransformersModel:
                 f"{self.name} cannot be held to a grammar",
                 fix='use the packaged model, a GGUF file with kind = "gguf", or a server',
             )
-        return await self._worked(lambda check: self._complete(messages, sampling, check))
+        return await self._run_in_thread(
+            lambda check: self._complete_chat(messages, sampling, check)
+        )
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
-        return await self._worked(lambda check: self._score(context, text, check))
+        return await self._run_in_thread(lambda check: self._score_text(context, text, check))
 
     async def score_all(
         self, context: Sequence[Message] | str, texts: Sequence[str]
     ) -> tuple[Scored, ...]:
         """As `score` of each text, reading the context once and the texts side by side."""
-        return await self._worked(lambda check: self._score_all(context, texts, check))
+        return await self._run_in_thread(lambda check: self._score_texts(context, texts, check))
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
-        return await self._worked(lambda check: self._attend(context, text, check))
+        return await self._run_in_thread(lambda check: self._attend_text(context, text, check))
 
-    async def _worked(self, work: Callable[[Check], T]) -> T:
+    async def _run_in_thread(self, work: Callable[[Check], T]) -> T:
         """Work in a thread that gives up when its caller is cancelled."""
         gone = threading.Event()
 
-        def check() -> None:
+        def check_abandoned() -> None:
             if gone.is_set():
-                raise _GivenUp
+                raise _CallAbandoned
 
-        def run() -> T:
+        def run_work() -> T:
             with self._lock, self._at_rest():
-                check()
-                return work(check)
+                check_abandoned()
+                return work(check_abandoned)
 
         try:
-            return await asyncio.to_thread(run)
+            return await asyncio.to_thread(run_work)
         finally:
             gone.set()
 
     @contextmanager
     def _at_rest(self) -> Iterator[None]:
         """Without dropout, and afterwards in the mode it was in."""
-        torch, _ = libraries()
+        torch, _ = load_libraries()
         model, training = self.pair.model, self.pair.model.training
         if training:
             model.eval()
         try:
             yield
         except torch.OutOfMemoryError as error:
-            self._forget()
+            self._forget_prefixes()
             raise ModelError(
                 f"{self.name}: out of memory", fix="set model.context lower"
             ) from error
@@ -125,21 +137,26 @@ class TransformersModel:
             if training:
                 model.train()
             if not self._reuse:
-                self._forget()
+                self._forget_prefixes()
 
-    def _forget(self) -> None:
-        self._conversation, self._scoring = Prefix(self.pair.model), Prefix(self.pair.model)
+    def _forget_prefixes(self) -> None:
+        self._conversation, self._scoring = (
+            PrefixCache(self.pair.model),
+            PrefixCache(self.pair.model),
+        )
 
-    def _complete(
+    def _complete_chat(
         self, messages: Sequence[Message], sampling: Sampling, check: Check
     ) -> Completion:
         began = time.perf_counter()
-        template = self._template(messages)
-        prompt = self._pieces.ids(template, special=True)
-        room = self._room(prompt)
-        cached = self._conversation.keep(prompt[:-1])
-        reply = _Reply(self._pieces, sampling.stop)
-        ended = self._go_on(reply, prompt[cached:], min(sampling.max_tokens, room), sampling, check)
+        template = self._apply_template(messages)
+        prompt = self._pieces.token_ids(template, special=True)
+        room = self._require_room(prompt)
+        cached = self._conversation.keep_prefix(prompt[:-1])
+        reply = _GrowingReply(self._pieces, sampling.stop)
+        ended = self._extend_reply(
+            reply, prompt[cached:], min(sampling.max_tokens, room), sampling, check
+        )
         usage = Usage(
             calls=1,
             prompt_tokens=len(prompt),
@@ -148,73 +165,81 @@ class TransformersModel:
             seconds=round(time.perf_counter() - began, 3),
         )
         finish: Literal["stop", "length"] = "stop" if ended else "length"
-        tokens = reply.tokens() if sampling.top else ()
-        return apart(Completion(reply.text, tokens, finish, usage), inside=opens(template))
+        tokens = reply.token_scores() if sampling.top else ()
+        return split_thinking(
+            Completion(reply.text, tokens, finish, usage), inside=opens_thinking(template)
+        )
 
-    def _go_on(
-        self, reply: _Reply, unread: Sequence[int], most: int, sampling: Sampling, check: Check
+    def _extend_reply(
+        self,
+        reply: _GrowingReply,
+        unread: Sequence[int],
+        most: int,
+        sampling: Sampling,
+        check: Check,
     ) -> bool:
         """Adds tokens to the reply; whether it came to an end of its own."""
-        choose = _chooser(sampling, self.pair.model.device)
+        choose = _make_chooser(sampling, self.pair.model.device)
         for _ in range(most):
             (logits,) = self._conversation.read(unread, keep=1, check=check)
             token, entry = choose(logits[-1])
             if token in self._ends:
                 return True
-            reply.add(token, *entry)
-            if reply.stopped():
+            reply.add_token(token, *entry)
+            if reply.is_stopped():
                 return True
             unread = [token]
         return False
 
-    def _score(self, context: Sequence[Message] | str, text: str, check: Check) -> Scored:
+    def _score_text(self, context: Sequence[Message] | str, text: str, check: Check) -> Scored:
         began = time.perf_counter()
-        ids, spans = self._given(text)
-        before = self._before(context, longest=len(ids))
+        ids, spans = self._tokenise_given(text)
+        before = self._tokenise_context(context, longest=len(ids))
         self._read_all_but_last(before, check)
         logprobs: list[float] = []
         for logits in self._scoring.read([before[-1], *ids[:-1]], keep=len(ids), check=check):
             block = ids[len(logprobs) : len(logprobs) + len(logits)]
-            logprobs += _told(logits, block)
-        return _scored(text, spans, logprobs, began)
+            logprobs += _logprobs_of(logits, block)
+        return _make_scored(text, spans, logprobs, began)
 
-    def _score_all(
+    def _score_texts(
         self, context: Sequence[Message] | str, texts: Sequence[str], check: Check
     ) -> tuple[Scored, ...]:
-        given = [self._given(text) for text in texts]
+        given = [self._tokenise_given(text) for text in texts]
         longest = max((len(ids) for ids, _ in given), default=0)
         if not given:
             return ()
-        before = self._before(context, longest=longest)
+        before = self._tokenise_context(context, longest=longest)
         self._read_all_but_last(before, check)
         found: list[Scored] = []
         while len(found) < len(given):
             check()
             began = time.perf_counter()
-            batch = given[len(found) : len(found) + self._rows(longest)]
-            logits = self._scoring.branches([[before[-1], *ids[:-1]] for ids, _ in batch])
+            batch = given[len(found) : len(found) + self._batch_rows(longest)]
+            logits = self._scoring.read_branches([[before[-1], *ids[:-1]] for ids, _ in batch])
             told = [
-                _told(rows[: len(ids)], ids) for rows, (ids, _) in zip(logits, batch, strict=True)
+                _logprobs_of(rows[: len(ids)], ids)
+                for rows, (ids, _) in zip(logits, batch, strict=True)
             ]
             share = (time.perf_counter() - began) / len(batch)
             found += [
-                _scored(text, spans, logprobs, time.perf_counter() - share)
+                _make_scored(text, spans, logprobs, time.perf_counter() - share)
                 for text, (_, spans), logprobs in zip(
                     texts[len(found) :], batch, told, strict=False
                 )
             ]
         return tuple(found)
 
-    def _attend(self, context: Sequence[Message] | str, text: str, check: Check) -> Attended:
+    def _attend_text(self, context: Sequence[Message] | str, text: str, check: Check) -> Attended:
         began = time.perf_counter()
-        ids, spans = self._given(text)
-        before = self._before(context, longest=len(ids))
+        ids, spans = self._tokenise_given(text)
+        before = self._tokenise_context(context, longest=len(ids))
         self._read_all_but_last(before, check)
-        logits, paid = self._scoring.attending([before[-1], *ids])
+        logits, paid = self._scoring.read_attention([before[-1], *ids])
         raw = logits[:-1].float().log_softmax(-1)
         entropies: list[float] = (-(raw.exp() * raw).sum(-1)).clamp(min=0.0).tolist()
         rows: list[list[float]] = paid[1:, -len(ids) :].tolist()
-        scored = _scored(text, spans, _told(logits[:-1], ids), began)
+        scored = _make_scored(text, spans, _logprobs_of(logits[:-1], ids), began)
         return Attended(
             scored.tokens,
             tuple(round(value, 6) for value in entropies),
@@ -222,33 +247,33 @@ class TransformersModel:
             scored.usage,
         )
 
-    def _rows(self, longest: int) -> int:
+    def _batch_rows(self, longest: int) -> int:
         vocabulary: int = self.pair.model.config.get_text_config().vocab_size
         return max(1, min(_MOST_ROWS, _MOST_LOGITS // (longest * vocabulary)))
 
     def _read_all_but_last(self, before: Sequence[int], check: Check) -> None:
         """By itself, so that the same text scores the same whether this was cached or not."""
-        cached = self._scoring.keep(before[:-1])
+        cached = self._scoring.keep_prefix(before[:-1])
         for _ in self._scoring.read(before[cached:-1], keep=0, check=check):
             raise AssertionError("no logits were asked for")
 
-    def _given(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        ids, spans = self._pieces.scored(text)
+    def _tokenise_given(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        ids, spans = self._pieces.ids_and_spans(text)
         if not ids:
             raise ModelError("there is no text to score")
         return ids, spans
 
-    def _before(self, context: Sequence[Message] | str, *, longest: int) -> list[int]:
+    def _tokenise_context(self, context: Sequence[Message] | str, *, longest: int) -> list[int]:
         if isinstance(context, str):
-            before = self._pieces.ids(context, begins=True)
+            before = self._pieces.token_ids(context, begins=True)
         else:
-            before = self._pieces.ids(self._template(context), special=True)
+            before = self._pieces.token_ids(self._apply_template(context), special=True)
         if not before:
             raise ModelError(f"{self.name}: there is no token before the text to score")
-        self._room(before, longest)
+        self._require_room(before, longest)
         return before
 
-    def _room(self, prompt: Sequence[int], more: int = 1) -> int:
+    def _require_room(self, prompt: Sequence[int], more: int = 1) -> int:
         """How many tokens may follow; at least `more`, else `ModelError`."""
         if len(prompt) + more > self._context:
             raise ModelError(
@@ -258,7 +283,7 @@ class TransformersModel:
             )
         return self._context - len(prompt)
 
-    def _template(self, messages: Sequence[Message]) -> str:
+    def _apply_template(self, messages: Sequence[Message]) -> str:
         tokenizer = self.pair.tokenizer
         if not tokenizer.chat_template:
             raise ModelError(
@@ -286,52 +311,52 @@ def open_transformers(
 ) -> TransformersModel:
     """The model of these weights, loaded now. Raises as `osler.llm.transformers.hub.load_pair`."""
     pair = load_pair(weights, dtype=dtype, device=device, adapter=adapter)
-    name = named(weights) + (f"+{adapter.resolve().name}" if adapter else "")
+    name = weights_name(weights) + (f"+{adapter.resolve().name}" if adapter else "")
     precision = str(pair.model.dtype).removeprefix("torch.")
     return TransformersModel(pair, name=f"{name}/{precision}", context=context, reuse=True)
 
 
-class _Reply:
+class _GrowingReply:
     """The tokens of a reply as they come, and the text they make so far."""
 
-    def __init__(self, pieces: Pieces, stop: Sequence[str]) -> None:
+    def __init__(self, pieces: TokenCodec, stop: Sequence[str]) -> None:
         self._pieces = pieces
         self._stop = stop
         self.ids: list[int] = []
         self._spelt: list[bytes] = []
         self._told: list[tuple[float, list[tuple[int, float]]]] = []
 
-    def add(self, token: int, logprob: float, top: list[tuple[int, float]]) -> None:
+    def add_token(self, token: int, logprob: float, top: list[tuple[int, float]]) -> None:
         self.ids.append(token)
-        self._spelt.append(self._pieces.of(token))
+        self._spelt.append(self._pieces.bytes_of(token))
         self._told.append((logprob, top))
 
-    def stopped(self) -> bool:
-        return any(stop in self._whole for stop in self._stop)
+    def is_stopped(self) -> bool:
+        return any(stop in self._joined_text for stop in self._stop)
 
     @property
-    def _whole(self) -> str:
+    def _joined_text(self) -> str:
         return b"".join(self._spelt).decode("utf-8", errors="ignore")
 
     @property
     def text(self) -> str:
         """Without the first stop string and what follows it."""
-        whole = self._whole
+        whole = self._joined_text
         found = [at for stop in self._stop if (at := whole.find(stop)) >= 0]
         return whole[: min(found)] if found else whole
 
-    def tokens(self) -> tuple[TokenScore, ...]:
+    def token_scores(self) -> tuple[TokenScore, ...]:
         """Of the text alone, not of a stop string."""
-        text, (_, spans) = self.text, decode(self._spelt)
+        text, (_, spans) = self.text, decode_pieces(self._spelt)
         return tuple(
-            TokenScore(text[start:end], start, min(end, len(text)), logprob, self._named(top))
+            TokenScore(text[start:end], start, min(end, len(text)), logprob, self._name_tokens(top))
             for (start, end), (logprob, top) in zip(spans, self._told, strict=True)
             if start < len(text)
         )
 
-    def _named(self, top: Sequence[tuple[int, float]]) -> tuple[tuple[str, float], ...]:
+    def _name_tokens(self, top: Sequence[tuple[int, float]]) -> tuple[tuple[str, float], ...]:
         return tuple(
-            (self._pieces.of(token).decode("utf-8", errors="replace"), logprob)
+            (self._pieces.bytes_of(token).decode("utf-8", errors="replace"), logprob)
             for token, logprob in top
         )
 
@@ -339,12 +364,12 @@ class _Reply:
 _Entry = tuple[float, list[tuple[int, float]]]
 
 
-def _chooser(sampling: Sampling, device: Any) -> Callable[[Any], tuple[int, _Entry]]:
+def _make_chooser(sampling: Sampling, device: Any) -> Callable[[Any], tuple[int, _Entry]]:
     """From logits to the next token, with what the raw model thought of it and of the others."""
-    torch, _ = libraries()
+    torch, _ = load_libraries()
     chance = torch.Generator(device=device).manual_seed(sampling.seed)
 
-    def choose(logits: Any) -> tuple[int, _Entry]:
+    def choose_token(logits: Any) -> tuple[int, _Entry]:
         raw = logits.float().log_softmax(-1)
         if sampling.temperature > 0:
             weights = (raw / sampling.temperature).softmax(-1)
@@ -355,19 +380,19 @@ def _chooser(sampling: Sampling, device: Any) -> Callable[[Any], tuple[int, _Ent
         top = list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
         return token, (min(0.0, float(raw[token])), top)
 
-    return choose
+    return choose_token
 
 
-def _told(logits: Any, ids: Sequence[int]) -> list[float]:
+def _logprobs_of(logits: Any, ids: Sequence[int]) -> list[float]:
     """The raw log-probability of each of the tokens, by the row of logits before it."""
-    torch, _ = libraries()
+    torch, _ = load_libraries()
     raw = logits.float().log_softmax(-1)
     wanted = torch.tensor(ids, device=raw.device)[:, None]
     told: list[float] = raw.gather(-1, wanted)[:, 0].clamp(max=0.0).tolist()
     return told
 
 
-def _scored(
+def _make_scored(
     text: str, spans: Sequence[tuple[int, int]], logprobs: Sequence[float], began: float
 ) -> Scored:
     tokens = tuple(
@@ -378,7 +403,7 @@ def _scored(
     return Scored(tokens, Usage(calls=1, scored_tokens=len(tokens), seconds=seconds))
 
 
-def _ends(pair: Pair) -> frozenset[int]:
+def _end_tokens(pair: ModelPair) -> frozenset[int]:
     """Tokens that end a turn, as the generation settings and the tokenizer have them."""
     told = getattr(pair.model.generation_config, "eos_token_id", None)
     listed = told if isinstance(told, list) else [told]

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from osler.llm.transformers.hub import libraries
+from osler.llm.transformers.hub import load_libraries
 
 _STEP = 256
 """Tokens read at once; between two steps a call may be given up."""
@@ -16,7 +16,7 @@ Check = Callable[[], None]
 """Called between steps; raises where the call was given up."""
 
 
-class Prefix:
+class PrefixCache:
     """The cache of one conversation, or of one query that texts are scored after.
 
     A new text keeps the longest prefix that it shares with the last one: a push reads
@@ -32,13 +32,13 @@ class Prefix:
         inner = model.get_base_model() if self._wrapped else model
         self._keeps = "logits_to_keep" in inspect.signature(inner.forward).parameters
 
-    def keep(self, ids: Sequence[int]) -> int:
+    def keep_prefix(self, ids: Sequence[int]) -> int:
         """Forgets all but the longest prefix of `ids`; how many tokens that is."""
-        shared = _shared(self._ids, ids)
-        if shared < len(self._ids) and not self._crop(shared):
+        shared = _shared_length(self._ids, ids)
+        if shared < len(self._ids) and not self._crop_cache(shared):
             shared = 0
         if shared == 0:
-            _, transformers = libraries()
+            _, transformers = load_libraries()
             self._cache = transformers.DynamicCache(config=self._model.config)
         self._ids = list(ids[:shared])
         return shared
@@ -54,19 +54,19 @@ class Prefix:
             check()
             block = ids[start : start + _STEP]
             rows = min(len(block), start + len(block) - wanted)
-            logits = self._forward(block, max(1, rows))
+            logits = self._forward_block(block, max(1, rows))
             held = [*held, *block]
             if rows > 0:
                 yield logits[0, -rows:]
         self._ids = held
 
-    def branches(self, texts: Sequence[Sequence[int]]) -> Any:
+    def read_branches(self, texts: Sequence[Sequence[int]]) -> Any:
         """Logits at every token of each text, each read after what is cached, side by side.
 
         Of shape (texts, longest, vocabulary); a shorter text's last rows mean nothing.
         The cache stays as it was.
         """
-        torch, _ = libraries()
+        torch, _ = load_libraries()
         longest = max(map(len, texts))
         rows = [[*text, *[0] * (longest - len(text))] for text in texts]
         seen = [[1] * (len(self._ids) + len(t)) + [0] * (longest - len(t)) for t in texts]
@@ -80,11 +80,11 @@ class Prefix:
                 use_cache=True,
             ).logits
 
-    def attending(self, ids: Sequence[int]) -> tuple[Any, Any]:
+    def read_attention(self, ids: Sequence[int]) -> tuple[Any, Any]:
         """Logits at each of `ids`, read after what is cached, and what each pays to all
         before it in the last layer, as a mean over heads. The cache stays as it was.
         """
-        torch, _ = libraries()
+        torch, _ = load_libraries()
         inner = self._model.get_base_model() if self._wrapped else self._model
         usual = inner.config._attn_implementation
         inner.set_attn_implementation("eager")  # faster ones do not keep the weights
@@ -100,8 +100,8 @@ class Prefix:
             inner.set_attn_implementation(usual)
         return seen.logits[0], seen.attentions[-1][0].float().mean(0)
 
-    def _forward(self, block: Sequence[int], rows: int) -> Any:
-        torch, _ = libraries()
+    def _forward_block(self, block: Sequence[int], rows: int) -> Any:
+        torch, _ = load_libraries()
         kept = {"logits_to_keep": rows} if self._keeps else {}
         with torch.no_grad():
             return self._model(
@@ -111,7 +111,7 @@ class Prefix:
                 **kept,
             ).logits
 
-    def _crop(self, length: int) -> bool:
+    def _crop_cache(self, length: int) -> bool:
         """Whether the cache could be cut down to `length` tokens."""
         cache = self._cache
         if not length or cache is None or not cache.is_croppable or any(cache.is_sliding):
@@ -120,7 +120,7 @@ class Prefix:
         return True
 
 
-def _shared(one: Sequence[int], other: Sequence[int]) -> int:
+def _shared_length(one: Sequence[int], other: Sequence[int]) -> int:
     for i, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:
             return i

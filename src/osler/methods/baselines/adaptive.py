@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.trace import Noted, Run, Solver
 from osler.types import Question, Solution
 
@@ -24,7 +24,7 @@ _LETTER = re.compile(r"\b([ABC])\b")
 
 @dataclass(frozen=True)
 class Adaptive:
-    kit: Kit
+    kit: MethodDeps
     none: Solver
     once: Solver
     several: Solver | None = None
@@ -32,17 +32,19 @@ class Adaptive:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         level = "B"
-        with Line(self.kit, question, run) as line:
-            prompt = line.rendered(
+        with Episode(self.kit, question, run) as line:
+            prompt = line.render_prompt(
                 "baselines/adaptive", question=question.text, summary=self.several is not None
             )
-            level = complexity((await line.say(prompt, tokens=16, temperature=0.0)).text)
+            level = classify_complexity(
+                (await line.ask_model(prompt, tokens=16, temperature=0.0)).text
+            )
             run.emit(Noted(f"complexity {level}"))
         methods = {"A": self.none, "B": self.once, "C": self.several or self.once}
         return await methods[level].solve(question, run)
 
 
-def complexity(said: str) -> str:
+def classify_complexity(said: str) -> str:
     """A, B or C; B where the reply names none."""
     found = _LETTER.search(said)
     return found.group(1) if found else "B"

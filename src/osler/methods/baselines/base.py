@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from osler.llm.core.ask import complete
 from osler.llm.core.base import LanguageModel, Message, Sampling
-from osler.prompts import render
-from osler.trace import Run, Spent
+from osler.prompts import render_prompt
+from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Grounding, Halt, Question, Solution
 
 ROLE = "reader"
 
 
-def lettered(question: Question) -> list[tuple[str, str]]:
+def list_options(question: Question) -> list[tuple[str, str]]:
     return list(zip(question.letters, question.options, strict=True))
 
 
-async def draft(
+async def write_draft(
     model: LanguageModel,
     prompt: str,
     question: Question,
@@ -24,18 +24,20 @@ async def draft(
     **values: object,
 ) -> str:
     """The model's reply to a baseline's prompt about the question; "" where none is affordable."""
-    rendered = render(
-        prompt, question.language, question=question.text, options=lettered(question), **values
+    rendered = render_prompt(
+        prompt, question.language, question=question.text, options=list_options(question), **values
     )
     messages = [Message("user", rendered.text)]
     try:
         reply = await complete(model, messages, sampling, run, role=ROLE, prompt=rendered.identity)
-    except Spent:
+    except BudgetExceeded:
         return ""
     return reply.text
 
 
-def ended(answer: Answer, run: Run, *, converged: str, silent: Halt, why: str) -> Solution:
+def end_single_pass(
+    answer: Answer, run: Run, *, converged: str, silent: Halt, why: str
+) -> Solution:
     """A single pass has converged when it says something; else it halts as `silent`.
 
     Where the run's budget refused it something, it says so instead.

@@ -21,8 +21,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from osler.answer.options import written_option
-from osler.methods.baselines.episode import Kit, Line
-from osler.retrieve.words import terms
+from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.retrieve.words import content_terms
 from osler.trace import Noted, Run
 from osler.types import Question, Solution
 
@@ -33,14 +33,14 @@ _ANSWER = re.compile(r"(?:the answer is|答案(?:是|为))\s*[:：]?\s*", re.IGN
 
 
 @dataclass(frozen=True)
-class Chain:
+class RationaleChain:
     rationales: tuple[str, ...]
     answer: str
 
 
 @dataclass(frozen=True)
 class ChainOfKnowledge:
-    kit: Kit
+    kit: MethodDeps
     samples: int = 5
     temperature: float = 0.7
     """Of the samples."""
@@ -48,78 +48,78 @@ class ChainOfKnowledge:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         why = "answered from corrected rationales"
-        with Line(self.kit, question, run) as line:
-            chains = [await self._chain(line, n) for n in range(self.samples)]
-            line.conclude(chains[0].answer, " ".join(chains[0].rationales))
-            answers = [_same(chain.answer, question) for chain in chains]
-            agreed, count = majority([answer for answer in answers if answer])
+        with Episode(self.kit, question, run) as line:
+            chains = [await self._write_chain(line, n) for n in range(self.samples)]
+            line.conclude_answer(chains[0].answer, " ".join(chains[0].rationales))
+            answers = [_normalize_answer(chain.answer, question) for chain in chains]
+            agreed, count = majority_answer([answer for answer in answers if answer])
             first = chains[answers.index(agreed)]
-            line.conclude(first.answer, " ".join(first.rationales))
+            line.conclude_answer(first.answer, " ".join(first.rationales))
             if count > self.samples / 2:
                 why = f"{count} of {self.samples} chains of thought agree"
             else:
                 told = f"{count} of {self.samples} chains agree: the first of them is corrected"
                 run.emit(Noted(told))
-                await self._adapt(line, first)
-        return await line.ended(why)
+                await self._correct_chain(line, first)
+        return await line.end_episode(why)
 
-    async def _chain(self, line: Line, n: int) -> Chain:
-        prompt = line.rendered("baselines/cok_reason", **line.asked, known=[])
-        said = await line.say(prompt, temperature=self.temperature, seed=n)
+    async def _write_chain(self, line: Episode, n: int) -> RationaleChain:
+        prompt = line.render_prompt("baselines/cok_reason", **line.question_variables, known=[])
+        said = await line.ask_model(prompt, temperature=self.temperature, seed=n)
         return read_chain(said.text, self.rationales)
 
-    async def _adapt(self, line: Line, chain: Chain) -> None:
+    async def _correct_chain(self, line: Episode, chain: RationaleChain) -> None:
         known: list[str] = []
         while len(known) < self.rationales and len(known) < len(chain.rationales):
-            known.append(await self._corrected(line, chain.rationales[len(known)]))
+            known.append(await self._correct_rationale(line, chain.rationales[len(known)]))
             if len(known) < self.rationales:
-                chain = await self._rewritten(line, known)
-        prompt = line.rendered("baselines/cok_answer", **line.asked, steps=known)
-        line.conclude(_answer((await line.say(prompt)).text), " ".join(known))
+                chain = await self._rewrite_rest(line, known)
+        prompt = line.render_prompt("baselines/cok_answer", **line.question_variables, steps=known)
+        line.conclude_answer(_clean_answer((await line.ask_model(prompt)).text), " ".join(known))
 
-    async def _corrected(self, line: Line, rationale: str) -> str:
-        ask = line.rendered("baselines/cok_query", question=line.question.text, text=rationale)
-        found = await line.find((await line.say(ask, tokens=64)).text)
+    async def _correct_rationale(self, line: Episode, rationale: str) -> str:
+        ask = line.render_prompt("baselines/cok_query", question=line.question.text, text=rationale)
+        found = await line.find_hits((await line.ask_model(ask, tokens=64)).text)
         if not found:
             return rationale
-        correct = line.rendered(
+        correct = line.render_prompt(
             "baselines/cok_correct",
             question=line.question.text,
             text=rationale,
-            documents=line.documents(found),
+            documents=line.list_documents(found),
         )
-        return _step((await line.say(correct)).text) or rationale
+        return _clean_step((await line.ask_model(correct)).text) or rationale
 
-    async def _rewritten(self, line: Line, known: list[str]) -> Chain:
+    async def _rewrite_rest(self, line: Episode, known: list[str]) -> RationaleChain:
         """What follows the corrected rationales, written anew after them."""
-        prompt = line.rendered("baselines/cok_reason", **line.asked, known=known)
-        more = read_chain((await line.say(prompt)).text, self.rationales - len(known))
-        return Chain((*known, *more.rationales), more.answer)
+        prompt = line.render_prompt("baselines/cok_reason", **line.question_variables, known=known)
+        more = read_chain((await line.ask_model(prompt)).text, self.rationales - len(known))
+        return RationaleChain((*known, *more.rationales), more.answer)
 
 
-def read_chain(text: str, most: int) -> Chain:
+def read_chain(text: str, most: int) -> RationaleChain:
     """`First, … Second, … The answer is …`, one a line or in one paragraph."""
     body = _ANSWER.split(text, maxsplit=1)[0]
     parts = re.split(r"\n+|(?=\b(?:First|Second|Third)\b)|(?=首先|其次|再次)", body)
-    steps = [_step(part) for part in parts]
-    return Chain(tuple(step for step in steps if step)[:most], _answer(text))
+    steps = [_clean_step(part) for part in parts]
+    return RationaleChain(tuple(step for step in steps if step)[:most], _clean_answer(text))
 
 
-def majority(answers: list[str]) -> tuple[str, int]:
+def majority_answer(answers: list[str]) -> tuple[str, int]:
     """The most frequent answer, the first of equals, and how often it stands."""
     return Counter(answers).most_common(1)[0] if answers else ("", 0)
 
 
-def _answer(text: str) -> str:
+def _clean_answer(text: str) -> str:
     said = _ANSWER.split(text)[-1]
     return said.strip().splitlines()[0].rstrip(".。") if said.strip() else ""
 
 
-def _step(text: str) -> str:
+def _clean_step(text: str) -> str:
     return _STEP.sub("", text.strip())
 
 
-def _same(answer: str, question: Question) -> str:
+def _normalize_answer(answer: str, question: Question) -> str:
     """What two equal answers have in common."""
     letter = written_option(f"Answer: {answer}", question) if question.options else None
-    return letter or " ".join(terms(answer))
+    return letter or " ".join(content_terms(answer))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.trace import Run
 from osler.types import Question, Solution
 
@@ -24,16 +24,18 @@ _ANSWER = re.compile(
 
 @dataclass(frozen=True)
 class ChainOfNote:
-    kit: Kit
+    kit: MethodDeps
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
-            found = await line.find(question.text)
-            prompt = line.rendered(
-                "baselines/chain_of_note", **line.asked, documents=line.documents(found)
+        with Episode(self.kit, question, run) as line:
+            found = await line.find_hits(question.text)
+            prompt = line.render_prompt(
+                "baselines/chain_of_note",
+                **line.question_variables,
+                documents=line.list_documents(found),
             )
-            line.draft = after_notes((await line.say(prompt)).text)
-        return await line.ended("answered from notes on the passages")
+            line.draft = after_notes((await line.ask_model(prompt)).text)
+        return await line.end_episode("answered from notes on the passages")
 
 
 def after_notes(text: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from osler.answer.base import Composer
 from osler.llm.core.base import LanguageModel, Sampling
-from osler.methods.baselines.base import draft, ended
+from osler.methods.baselines.base import end_single_pass, write_draft
 from osler.trace import Run
 from osler.types import Halt, Question, Solution
 
@@ -18,9 +18,9 @@ class ChainOfThought:
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        thought = await draft(self.model, "baselines/cot", question, self.sampling, run)
+        thought = await write_draft(self.model, "baselines/cot", question, self.sampling, run)
         answer = await self.composer.conclude(question, (), thought, run)
-        return ended(
+        return end_single_pass(
             answer,
             run,
             converged="one chain of thought, without evidence",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class DefaultSource:
     kind: str
     """As `strategy.kind` has it."""
     source: str
@@ -29,97 +29,101 @@ _DRAGIN = "DRAGIN's released settings for 2WikiMultihopQA"
 _KAG_THINKER = "KAG-Thinker §4.1 (k)"
 _NONE = "-"
 
-ORIGINS: tuple[Origin, ...] = (
-    Origin("direct", "no values"),
-    Origin("cot", "no values"),
-    Origin("rag", "Omni-RAG §5.1.2", ("k",)),
-    Origin("fl-rag", f"{_DRAGIN}; FLARE's released script (length)", ("k", "window", "length")),
-    Origin(
+ORIGINS: tuple[DefaultSource, ...] = (
+    DefaultSource("direct", "no values"),
+    DefaultSource("cot", "no values"),
+    DefaultSource("rag", "Omni-RAG §5.1.2", ("k",)),
+    DefaultSource(
+        "fl-rag", f"{_DRAGIN}; FLARE's released script (length)", ("k", "window", "length")
+    ),
+    DefaultSource(
         "fs-rag",
         f"{_DRAGIN}; TC-RAG's released code (sentences)",
         ("k", "sentences", "look_ahead"),
     ),
-    Origin(
+    DefaultSource(
         "flare",
         "released settings for 2WikiMultihopQA",
         ("k", "theta", "beta", "query", "look_ahead"),
         (),
         ("rounds",),
     ),
-    Origin(
+    DefaultSource(
         "dragin",
         _DRAGIN,
         ("k", "threshold", "scaled", "words", "look_ahead"),
         (),
         ("rounds",),
     ),
-    Origin(
+    DefaultSource(
         "dragin-entropy",
         _DRAGIN,
         ("k", "words", "look_ahead"),
         (),
         ("threshold", "rounds"),
     ),
-    Origin("chain-of-note", _NONE, (), ("k",)),
-    Origin(
+    DefaultSource("chain-of-note", _NONE, (), ("k",)),
+    DefaultSource(
         "chain-of-knowledge",
         "released code for MedMCQA",
         ("k", "samples", "temperature", "rationales"),
     ),
-    Origin("sure", "released code", ("k", "candidates")),
-    Origin("hykge", "released example settings", ("k", "hops"), (), ("candidates",)),
-    Origin("react", "released code for HotpotQA", ("steps",), (), ("k",)),
-    Origin(
+    DefaultSource("sure", "released code", ("k", "candidates")),
+    DefaultSource("hykge", "released example settings", ("k", "hops"), (), ("candidates",)),
+    DefaultSource("react", "released code for HotpotQA", ("steps",), (), ("k",)),
+    DefaultSource(
         "self-rag",
         "released code and its instructions, short form",
         ("k", "threshold", "relevance", "support", "utility", "beam", "segments"),
         (),
         ("form",),
     ),
-    Origin("adaptive-rag", "released code, as run with GPT-3.5", ("k", "several")),
-    Origin(
+    DefaultSource("adaptive-rag", "released code, as run with GPT-3.5", ("k", "several")),
+    DefaultSource(
         "ircot",
         f"{_KAG_THINKER}; released code and its settings for HotpotQA",
         ("k", "steps", "passages", "reader"),
     ),
-    Origin("search-o1", f"{_KAG_THINKER}; released code, one hop", ("k", "searches", "refine")),
-    Origin("r1-gen", "no values"),
-    Origin("search-r1", f"{_KAG_THINKER}; the paper (turns)", ("k", "turns")),
-    Origin("zero-search", f"{_KAG_THINKER}; released training commands", ("k", "turns")),
-    Origin("step-search", f"{_KAG_THINKER}; released training script", ("k", "turns")),
-    Origin("research", _KAG_THINKER, ("k",), (), ("turns",)),
-    Origin(
+    DefaultSource(
+        "search-o1", f"{_KAG_THINKER}; released code, one hop", ("k", "searches", "refine")
+    ),
+    DefaultSource("r1-gen", "no values"),
+    DefaultSource("search-r1", f"{_KAG_THINKER}; the paper (turns)", ("k", "turns")),
+    DefaultSource("zero-search", f"{_KAG_THINKER}; released training commands", ("k", "turns")),
+    DefaultSource("step-search", f"{_KAG_THINKER}; released training script", ("k", "turns")),
+    DefaultSource("research", _KAG_THINKER, ("k",), (), ("turns",)),
+    DefaultSource(
         "hipporag",
         "released settings",
         ("k", "triples", "passage_weight", "damping"),
         (),
         ("depth",),
     ),
-    Origin(
+    DefaultSource(
         "pike-rag",
         "released settings for HotpotQA",
         ("k", "steps", "likeness", "candidates"),
         (),
         ("proposals", "atoms"),
     ),
-    Origin("kag-static", "released settings for HotpotQA", ("k",), (), ("tasks",)),
-    Origin("medrag", "released code", ("k", "rrf_k")),
-    Origin("i-medrag", "released code", ("k", "rrf_k", "rounds", "queries")),
+    DefaultSource("kag-static", "released settings for HotpotQA", ("k",), (), ("tasks",)),
+    DefaultSource("medrag", "released code", ("k", "rrf_k")),
+    DefaultSource("i-medrag", "released code", ("k", "rrf_k", "rounds", "queries")),
 )
 
 
-def markdown() -> str:
+def render_sources_table() -> str:
     """The table as it stands in docs/guide/baselines.md."""
     rows = [
         "| `--strategy` | Looked up in | Found there | Recalled | Ours |",
         "|---|---|---|---|---|",
     ]
     rows += [
-        f"| `{o.kind}` | {o.source} | {_named(o.found)} | {_named(o.recalled)} | {_named(o.ours)} |"
+        f"| `{o.kind}` | {o.source} | {_setting_names(o.found)} | {_setting_names(o.recalled)} | {_setting_names(o.ours)} |"
         for o in ORIGINS
     ]
     return "\n".join(rows)
 
 
-def _named(settings: tuple[str, ...]) -> str:
+def _setting_names(settings: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in settings) or "-"

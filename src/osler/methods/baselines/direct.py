@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from osler.answer.base import Composer
 from osler.llm.core.base import LanguageModel, Sampling
-from osler.methods.baselines.base import draft, ended
+from osler.methods.baselines.base import end_single_pass, write_draft
 from osler.trace import Run
 from osler.types import Halt, Question, Solution
 
@@ -23,10 +23,10 @@ class Direct:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         text = ""
-        if self.composer.drafts:
-            text = await draft(self.model, "baselines/direct", question, self.sampling, run)
+        if self.composer.uses_draft:
+            text = await write_draft(self.model, "baselines/direct", question, self.sampling, run)
         answer = await self.composer.conclude(question, (), text, run)
-        return ended(
+        return end_single_pass(
             answer,
             run,
             converged="one pass, without evidence",

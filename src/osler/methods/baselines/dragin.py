@@ -12,7 +12,7 @@ attentions of a chunk are divided by their mean, near to the released code, whos
 on that scale: it divides by the mean over the words of the sentence, lets a token's attention to
 itself count, does not look at the question before it, and writes the whole sentence anew.
 `scaled = False` is the equation. QFS looks at question and text, and takes 25
-words of content, as the released settings have it. `EntropyOnly` is not DRAGIN: for engines
+words of content, as the released settings have it. `EntropySensor` is not DRAGIN: for engines
 that hide attention it triggers on entropy alone and asks with the last words of content.
 """
 
@@ -27,9 +27,15 @@ from typing import Protocol
 from osler.llm.core.ask import attend
 from osler.llm.core.base import Attended, Attentive, Completion, Message, TokenScore
 from osler.methods.baselines.base import ROLE
-from osler.methods.baselines.continuation import answered, before, first_sentence, go_on, joined
-from osler.methods.baselines.episode import Kit, Line
-from osler.retrieve.words import terms
+from osler.methods.baselines.continuation import (
+    continuation_messages,
+    first_sentence,
+    go_on,
+    has_answer,
+    join_sentences,
+)
+from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.retrieve.words import content_terms
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Solution
 
@@ -37,7 +43,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Need:
+class SearchNeed:
     """Where the text needs knowledge."""
 
     start: int
@@ -45,56 +51,58 @@ class Need:
     score: float
 
 
-class Sensor(Protocol):
+class NeedSensor(Protocol):
     @property
-    def likeliest(self) -> int:
+    def likeliest_count(self) -> int:
         """How many tokens of each place it must be told."""
         ...
 
-    async def need(self, line: Line, context: Sequence[Message], chunk: Completion) -> Need | None:
+    async def detect_need(
+        self, line: Episode, context: Sequence[Message], chunk: Completion
+    ) -> SearchNeed | None:
         """The first token of the chunk that calls for a search."""
         ...
 
-    async def query(self, line: Line, text: str) -> str:
+    async def build_query(self, line: Episode, text: str) -> str:
         """What to search for; `text` ends with the token that called."""
         ...
 
 
 @dataclass(frozen=True)
 class Dragin:
-    kit: Kit
-    sensor: Sensor
+    kit: MethodDeps
+    sensor: NeedSensor
     look_ahead: int = 64
     rounds: int = 8
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
+        with Episode(self.kit, question, run) as line:
             found: Sequence[Hit] = ()
             for _ in range(self.rounds):
                 chunk = await go_on(
-                    line, found, line.draft, tokens=self.look_ahead, top=self.sensor.likeliest
+                    line, found, line.draft, tokens=self.look_ahead, top=self.sensor.likeliest_count
                 )
-                context = before(line, found, line.draft)
-                need = await self.sensor.need(line, context, chunk)
+                context = continuation_messages(line, found, line.draft)
+                need = await self.sensor.detect_need(line, context, chunk)
                 if need is None:
                     more = chunk.text
                 else:
-                    found, more = await self._searched(line, chunk, need)
-                line.draft = joined(line.draft, more, question.language)
-                if answered(more) or not more.strip():
+                    found, more = await self._search_and_rewrite(line, chunk, need)
+                line.draft = join_sentences(line.draft, more, question.language)
+                if has_answer(more) or not more.strip():
                     break
-        return await line.ended("written, and searched where the text needed it")
+        return await line.end_episode("written, and searched where the text needed it")
 
-    async def _searched(
-        self, line: Line, chunk: Completion, need: Need
+    async def _search_and_rewrite(
+        self, line: Episode, chunk: Completion, need: SearchNeed
     ) -> tuple[Sequence[Hit], str]:
         """The chunk to before the token, and the rest of its sentence written anew."""
         called = next(t for t in chunk.tokens if t.start == need.start)
         kept = chunk.text[: need.start]
         line.run.emit(Noted(f"{called.text.strip()!r} needs knowledge: {need.score:.2f}"))
-        whole = joined(line.draft, chunk.text[: called.end], line.question.language)
-        found = await line.find(await self.sensor.query(line, whole))
-        begun = joined(line.draft, kept, line.question.language)
+        whole = join_sentences(line.draft, chunk.text[: called.end], line.question.language)
+        found = await line.find_hits(await self.sensor.build_query(line, whole))
+        begun = join_sentences(line.draft, kept, line.question.language)
         anew = await go_on(line, found, begun, tokens=self.look_ahead)
         rest = first_sentence(anew.text)
         # The space before the token may stand on either side of the cut.
@@ -102,46 +110,51 @@ class Dragin:
 
 
 @dataclass(frozen=True)
-class ByAttention:
+class AttentionSensor:
     """RIND and QFS."""
 
     model: Attentive
     threshold: float = 0.9
     words: int = 25
     scaled: bool = True
-    likeliest: int = 1
+    likeliest_count: int = 1
 
-    async def need(self, line: Line, context: Sequence[Message], chunk: Completion) -> Need | None:
+    async def detect_need(
+        self, line: Episode, context: Sequence[Message], chunk: Completion
+    ) -> SearchNeed | None:
         if not chunk.text.strip():
             return None
         seen = await attend(self.model, context, chunk.text, line.run, role=ROLE)
         scores = rind(seen, chunk.text, scaled=self.scaled)
         return first_need(seen.tokens, scores, self.threshold, chunk.tokens)
 
-    async def query(self, line: Line, text: str) -> str:
+    async def build_query(self, line: Episode, text: str) -> str:
         whole = f"{line.question.text}\n{text}"
         seen = await attend(self.model, "\n", whole, line.run, role=ROLE)
         return attended_words(seen, whole, self.words)
 
 
 @dataclass(frozen=True)
-class EntropyOnly:
+class EntropySensor:
     """Entropy over the likeliest tokens that the engine tells, and no attention."""
 
     threshold: float = 1.2
     words: int = 25
-    likeliest: int = 20
+    likeliest_count: int = 20
 
-    async def need(self, line: Line, context: Sequence[Message], chunk: Completion) -> Need | None:
+    async def detect_need(
+        self, line: Episode, context: Sequence[Message], chunk: Completion
+    ) -> SearchNeed | None:
         if chunk.text.strip() and not chunk.tokens:
             line.run.emit(Noted("no log-probabilities were told: nothing triggers a search"))
         scores = [
-            entropy(token) * matters(chunk.text, token.start, token.end) for token in chunk.tokens
+            entropy(token) * semantic_indicator(chunk.text, token.start, token.end)
+            for token in chunk.tokens
         ]
         return first_need(chunk.tokens, scores, self.threshold, chunk.tokens)
 
-    async def query(self, line: Line, text: str) -> str:
-        return " ".join(terms(f"{line.question.text} {text}")[-self.words :])
+    async def build_query(self, line: Episode, text: str) -> str:
+        return " ".join(content_terms(f"{line.question.text} {text}")[-self.words :])
 
 
 def rind(seen: Attended, text: str, *, scaled: bool = True) -> list[float]:
@@ -152,20 +165,20 @@ def rind(seen: Attended, text: str, *, scaled: bool = True) -> list[float]:
     mean = sum(paid) / len(paid) if paid else 0.0
     unit = mean if scaled and mean else 1.0
     return [
-        h * a / unit * matters(text, token.start, token.end)
+        h * a / unit * semantic_indicator(text, token.start, token.end)
         for h, a, token in zip(seen.entropies, paid, seen.tokens, strict=True)
     ]
 
 
-def matters(text: str, start: int, end: int) -> int:
+def semantic_indicator(text: str, start: int, end: int) -> int:
     """Eq. 3: 0 within a stop word or between words, else 1."""
-    return int(any(_means(word) for word in _touched(text, start, end)))
+    return int(any(_is_content_word(word) for word in _touched_words(text, start, end)))
 
 
 def entropy(token: TokenScore) -> float:
     """Of the likeliest tokens at a place, in nats; what is not told counts as one token."""
     told = [exp(logprob) for _, logprob in token.top] or [exp(token.logprob)]
-    return _nats([*told, max(0.0, 1.0 - sum(told))])
+    return _entropy_of_shares([*told, max(0.0, 1.0 - sum(told))])
 
 
 def attended_words(seen: Attended, text: str, most: int) -> str:
@@ -180,7 +193,7 @@ def attended_words(seen: Attended, text: str, most: int) -> str:
             for token, weight in zip(seen.tokens, row, strict=False)
             if token.start < word.end() and token.end > word.start()
         )
-        if _means(word.group()):
+        if _is_content_word(word.group()):
             weighed[word.span()] = sum(parts)
     best = sorted(weighed, key=lambda span: -weighed[span])[:most]
     return " ".join(text[start:end] for start, end in sorted(best))
@@ -191,22 +204,22 @@ def first_need(
     scores: Sequence[float],
     threshold: float,
     written: Sequence[TokenScore],
-) -> Need | None:
+) -> SearchNeed | None:
     """The first token above the threshold, as the token of the reply that holds its start."""
     for token, score in zip(tokens, scores, strict=True):
         if score > threshold:
             holds = [t for t in written if t.start <= token.start < t.end]
-            return Need(holds[0].start, score) if holds else None
+            return SearchNeed(holds[0].start, score) if holds else None
     return None
 
 
-def _touched(text: str, start: int, end: int) -> list[str]:
+def _touched_words(text: str, start: int, end: int) -> list[str]:
     return [w.group() for w in _WORD.finditer(text) if w.start() < end and w.end() > start]
 
 
-def _means(word: str) -> bool:
-    return bool(terms(word))
+def _is_content_word(word: str) -> bool:
+    return bool(content_terms(word))
 
 
-def _nats(shares: Sequence[float]) -> float:
+def _entropy_of_shares(shares: Sequence[float]) -> float:
     return -sum(p * log(p) for p in shares if p > 0)

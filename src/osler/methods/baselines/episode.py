@@ -14,15 +14,15 @@ from osler.answer.base import Composer
 from osler.answer.options import written_option
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.methods.baselines.base import ROLE, ended, lettered
-from osler.prompts import Rendered, render
+from osler.methods.baselines.base import ROLE, end_single_pass, list_options
+from osler.prompts import RenderedPrompt, render_prompt
 from osler.retrieve.lookup import look_up
-from osler.trace import Run, Spent
+from osler.trace import BudgetExceeded, Run
 from osler.types import Halt, Hit, Question, Retriever, Solution
 
 
 @dataclass(frozen=True)
-class Kit:
+class MethodDeps:
     """What a method that searches is given: the same for all of them."""
 
     model: LanguageModel
@@ -36,10 +36,10 @@ class Kit:
     """Of the passages in one prompt, at most: what a window of 8,192 tokens leaves them."""
 
 
-class Line:
-    """As a context it ends quietly where the run's budget does; `ended` then says so."""
+class Episode:
+    """As a context it ends quietly where the run's budget does; `end_single_pass` then says so."""
 
-    def __init__(self, kit: Kit, question: Question, run: Run) -> None:
+    def __init__(self, kit: MethodDeps, question: Question, run: Run) -> None:
         self.kit, self.question, self.run = kit, question, run
         self.hits: list[Hit] = []
         """Every passage found so far, each once, in order: [n] is the n-th of them."""
@@ -49,7 +49,7 @@ class Line:
         self.capped = ""
         """Why the method's own bound ended it before it had an answer."""
 
-    def __enter__(self) -> Line:
+    def __enter__(self) -> Episode:
         return self
 
     def __exit__(
@@ -58,20 +58,20 @@ class Line:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        return isinstance(error, Spent)
+        return isinstance(error, BudgetExceeded)
 
-    def rendered(self, prompt: str, **values: object) -> Rendered:
+    def render_prompt(self, prompt: str, **values: object) -> RenderedPrompt:
         """The prompt in the question's language."""
-        return render(prompt, self.question.language, **values)
+        return render_prompt(prompt, self.question.language, **values)
 
     @property
-    def asked(self) -> dict[str, object]:
+    def question_variables(self) -> dict[str, object]:
         """The question and its options, as prompts take them."""
-        return {"question": self.question.text, "options": lettered(self.question)}
+        return {"question": self.question.text, "options": list_options(self.question)}
 
-    async def say(
+    async def ask_model(
         self,
-        prompt: Rendered,
+        prompt: RenderedPrompt,
         *,
         begun: str = "",
         tokens: int | None = None,
@@ -80,7 +80,7 @@ class Line:
         top: int = 0,
         seed: int = 0,
     ) -> Completion:
-        """The model's reply, or how it goes on from `begun`. Raises `Spent`.
+        """The model's reply, or how it goes on from `begun`. Raises `BudgetExceeded`.
 
         `tokens` and `temperature` are those of the settings where not given; `seed` is
         added to theirs.
@@ -99,18 +99,20 @@ class Line:
             self.kit.model, messages, sampling, self.run, role=ROLE, prompt=prompt.identity
         )
 
-    async def find(self, query: str, *, k: int | None = None, keep: bool = True) -> tuple[Hit, ...]:
-        """Searches, and keeps what is new. An empty query is the question. Raises `Spent`."""
+    async def find_hits(
+        self, query: str, *, k: int | None = None, keep: bool = True
+    ) -> tuple[Hit, ...]:
+        """Searches, and keeps what is new. An empty query is the question. Raises `BudgetExceeded`."""
         said = " ".join(query.split()) or self.question.text
         found = await look_up(
             self.kit.retriever, said, self.run, k=k or self.kit.k, sources=self.kit.sources
         )
         self.failed = found.failed or self.failed
         if keep:
-            self.keep(found.hits)
+            self.keep_hits(found.hits)
         return found.hits
 
-    def keep(self, hits: Sequence[Hit]) -> None:
+    def keep_hits(self, hits: Sequence[Hit]) -> None:
         """Adds what is not there yet."""
         known = {hit.passage.id for hit in self.hits}
         for hit in hits:
@@ -118,7 +120,7 @@ class Line:
                 known.add(hit.passage.id)
                 self.hits.append(hit)
 
-    def documents(self, hits: Sequence[Hit] | None = None) -> list[str]:
+    def list_documents(self, hits: Sequence[Hit] | None = None) -> list[str]:
         """`[n] heading: text` of these, or of all, as many as fit; a passage keeps its number."""
         numbers = {hit.passage.id: n for n, hit in enumerate(self.hits, 1)}
         shown: list[str] = []
@@ -131,42 +133,48 @@ class Line:
             shown.append(f"[{number}] {hit.passage.heading}: {hit.passage.text}")
         return shown
 
-    async def read(self) -> None:
+    async def read_evidence(self) -> None:
         """The reader that all methods share: the draft from all that was found.
 
         Without passages, or where nobody reads a draft, it stays as it is.
         """
-        if self.kit.composer.drafts and self.hits:
-            prompt = self.rendered("baselines/read", **self.asked, documents=self.documents())
-            self.draft = (await self.say(prompt)).text
+        if self.kit.composer.uses_draft and self.hits:
+            prompt = self.render_prompt(
+                "baselines/read", **self.question_variables, documents=self.list_documents()
+            )
+            self.draft = (await self.ask_model(prompt)).text
 
-    def conclude(self, answer: str, reason: str = "") -> None:
+    def conclude_answer(self, answer: str, reason: str = "") -> None:
         """The draft from a method's own answer ("B", "adrenaline") and what it rests on."""
         question, said = self.question, answer.strip()
-        letter = chosen(said, question)
+        letter = match_option(said, question)
         if letter is None:
             self.draft = " ".join(filter(None, (reason.strip(), said)))
         else:
-            self.draft = f"{reason.strip() or question.option(letter)}\n<answer>{letter}</answer>"
+            self.draft = (
+                f"{reason.strip() or question.option_text(letter)}\n<answer>{letter}</answer>"
+            )
 
-    async def ended(self, converged: str) -> Solution:
+    async def end_episode(self, converged: str) -> Solution:
         """The composed answer and why the work stopped there."""
         answer = await self.kit.composer.conclude(self.question, self.hits, self.draft, self.run)
         nothing = "the passages found do not answer" if self.hits else "nothing was found"
         why = f"a source was down: {self.failed}" if self.failed else nothing
-        solution = ended(answer, self.run, converged=converged, silent=Halt.NO_EVIDENCE, why=why)
+        solution = end_single_pass(
+            answer, self.run, converged=converged, silent=Halt.NO_EVIDENCE, why=why
+        )
         if self.capped and not self.run.spent:
             return replace(solution, halt=Halt.BUDGET, why=self.capped)
         return solution
 
 
-def said_so_far(prompt: Rendered, begun: str) -> list[Message]:
+def said_so_far(prompt: RenderedPrompt, begun: str) -> list[Message]:
     """A conversation in which the model's reply has begun."""
     asked = [Message("user", prompt.text)]
     return [*asked, Message("assistant", begun)] if begun else asked
 
 
-def chosen(said: str, question: Question) -> str | None:
+def match_option(said: str, question: Question) -> str | None:
     """The option that a short answer names: by its letter, or by its text; else None."""
     if not question.options:
         return None

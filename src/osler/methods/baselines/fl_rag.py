@@ -14,27 +14,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osler.methods.baselines.continuation import answered, go_on
-from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.continuation import go_on, has_answer
+from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.trace import Run
 from osler.types import Question, Solution
 
 
 @dataclass(frozen=True)
 class FixedLength:
-    kit: Kit
+    kit: MethodDeps
     window: int = 16
     length: int = 256
     """Tokens of an answer, at most."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
+        with Episode(self.kit, question, run) as line:
             query = question.text
             for _ in range(0, self.length, self.window):
-                found = await line.find(query)
+                found = await line.find_hits(query)
                 said = await go_on(line, found, line.draft, tokens=self.window)
                 line.draft += said.text
-                if said.finish == "stop" or answered(line.draft):
+                if said.finish == "stop" or has_answer(line.draft):
                     break
                 query = said.text
-        return await line.ended(f"written with a search every {self.window} tokens")
+        return await line.end_episode(f"written with a search every {self.window} tokens")

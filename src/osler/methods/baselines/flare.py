@@ -22,15 +22,15 @@ from math import exp
 from typing import Literal
 
 from osler.llm.core.base import Completion, TokenScore
-from osler.methods.baselines.continuation import answered, first_sentence, go_on, joined
-from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.continuation import first_sentence, go_on, has_answer, join_sentences
+from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Solution
 
 
 @dataclass(frozen=True)
 class Flare:
-    kit: Kit
+    kit: MethodDeps
     theta: float = 0.8
     """Least probability of a token that is sure."""
     beta: float = 0.4
@@ -40,49 +40,49 @@ class Flare:
     rounds: int = 8
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
-            found: Sequence[Hit] = await line.find(question.text)
+        with Episode(self.kit, question, run) as line:
+            found: Sequence[Hit] = await line.find_hits(question.text)
             for _ in range(self.rounds):
-                sentence = await self._sentence(line, found)
-                line.draft = joined(line.draft, sentence, question.language)
-                if answered(sentence) or not sentence:
+                sentence = await self._next_sentence(line, found)
+                line.draft = join_sentences(line.draft, sentence, question.language)
+                if has_answer(sentence) or not sentence:
                     break
                 found = ()  # §3.2.1: a sentence is tentative without passages
-        return await line.ended("written, and searched where the model was unsure")
+        return await line.end_episode("written, and searched where the model was unsure")
 
-    async def _sentence(self, line: Line, found: Sequence[Hit]) -> str:
+    async def _next_sentence(self, line: Episode, found: Sequence[Hit]) -> str:
         ahead = await go_on(line, found, line.draft, tokens=self.look_ahead, top=1)
         sentence = first_sentence(ahead.text)
         if not sentence:  # the text has come to its end
             return ""
-        tokens = within(ahead, sentence)
-        if tokens and sure(tokens, self.theta):
+        tokens = sentence_tokens(ahead, sentence)
+        if tokens and is_sure(tokens, self.theta):
             return sentence
-        line.run.emit(Noted(f"unsure ({_least(tokens)}): {sentence.strip()}"))
-        query = masked(sentence, tokens, self.beta) if self.query == "masked" else sentence
+        line.run.emit(Noted(f"unsure ({_describe_least_sure(tokens)}): {sentence.strip()}"))
+        query = mask_unsure(sentence, tokens, self.beta) if self.query == "masked" else sentence
         # A sentence of which nothing is left asks the question: `find` sees to it.
-        fresh = await line.find(query)
+        fresh = await line.find_hits(query)
         anew = await go_on(line, fresh, line.draft, tokens=self.look_ahead)
         return first_sentence(anew.text)
 
 
-def _least(tokens: Sequence[TokenScore]) -> str:
+def _describe_least_sure(tokens: Sequence[TokenScore]) -> str:
     if not tokens:
         return "no log-probabilities were told"
     return f"least probability {min(exp(token.logprob) for token in tokens):.2f}"
 
 
-def within(completion: Completion, sentence: str) -> tuple[TokenScore, ...]:
+def sentence_tokens(completion: Completion, sentence: str) -> tuple[TokenScore, ...]:
     """The tokens of the reply that lie in its first sentence."""
     return tuple(token for token in completion.tokens if token.start < len(sentence))
 
 
-def sure(tokens: Sequence[TokenScore], theta: float) -> bool:
+def is_sure(tokens: Sequence[TokenScore], theta: float) -> bool:
     """§3.2.1: every token has a probability of at least theta."""
     return all(exp(token.logprob) >= theta for token in tokens)
 
 
-def masked(sentence: str, tokens: Sequence[TokenScore], beta: float) -> str:
+def mask_unsure(sentence: str, tokens: Sequence[TokenScore], beta: float) -> str:
     """§3.2.2: the sentence without the characters of tokens below beta."""
     low = {i for t in tokens if exp(t.logprob) < beta for i in range(t.start, t.end)}
     return " ".join("".join(c for i, c in enumerate(sentence) if i not in low).split())

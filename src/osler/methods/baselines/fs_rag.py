@@ -11,27 +11,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osler.methods.baselines.continuation import answered, first_sentence, go_on, joined
-from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.continuation import first_sentence, go_on, has_answer, join_sentences
+from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.trace import Run
 from osler.types import Question, Solution
 
 
 @dataclass(frozen=True)
 class EverySentence:
-    kit: Kit
+    kit: MethodDeps
     sentences: int = 6
     look_ahead: int = 64
     """Tokens that are written to get a sentence; what follows it is thrown away."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
+        with Episode(self.kit, question, run) as line:
             query = question.text
             for _ in range(self.sentences):
-                found = await line.find(query)
+                found = await line.find_hits(query)
                 said = await go_on(line, found, line.draft, tokens=self.look_ahead)
                 query = first_sentence(said.text)
-                line.draft = joined(line.draft, query, question.language)
-                if answered(query) or not query:
+                line.draft = join_sentences(line.draft, query, question.language)
+                if has_answer(query) or not query:
                     break
-        return await line.ended("written with a search a sentence")
+        return await line.end_episode("written with a search a sentence")

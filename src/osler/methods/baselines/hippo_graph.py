@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from osler.text import words
+from osler.text import split_words
 
 Triple = tuple[str, str, str]
 Node = int | str
@@ -16,23 +16,23 @@ _SYNONYM = 0.8
 _ROUNDS = 100
 
 
-def said(triple: Triple) -> str:
+def verbalize_triple(triple: Triple) -> str:
     return " ".join(triple)
 
 
-def phrase(text: str) -> str:
+def normalize_phrase(text: str) -> str:
     """What two mentions of one phrase have in common."""
-    return " ".join(words(text)) or text.casefold()
+    return " ".join(split_words(text)) or text.casefold()
 
 
-def seeds(
+def seed_weights(
     triples: Sequence[tuple[Triple, float]], passages: Sequence[float], weight: float
 ) -> dict[Node, float]:
     """Where the walk starts again: phrases by the mean score of their triples, passages by
     their scores between 0 and 1, times `weight`."""
     of: dict[str, list[float]] = {}
     for (subject, _, object_), score in triples:
-        for name in dict.fromkeys((phrase(subject), phrase(object_))):
+        for name in dict.fromkeys((normalize_phrase(subject), normalize_phrase(object_))):
             of.setdefault(name, []).append(max(0.0, score))
     start: dict[Node, float] = {name: sum(all_) / len(all_) for name, all_ in of.items()}
     low, high = min(passages), max(passages)
@@ -41,20 +41,20 @@ def seeds(
     return start
 
 
-def edges(stated: Sequence[Sequence[Triple]]) -> dict[tuple[Node, Node], float]:
+def weigh_edges(stated: Sequence[Sequence[Triple]]) -> dict[tuple[Node, Node], float]:
     """Of phrases in one triple, of a passage and its phrases, of synonyms; by how often."""
     found: dict[tuple[Node, Node], float] = {}
     names: dict[str, None] = {}
     for n, triples in enumerate(stated):
-        held = dict.fromkeys(phrase(end) for t in triples for end in (t[0], t[2]))
+        held = dict.fromkeys(normalize_phrase(end) for t in triples for end in (t[0], t[2]))
         names |= held
         found |= {(n, name): 1.0 for name in held}
         for subject, _, object_ in triples:
-            pair = (phrase(subject), phrase(object_))
+            pair = (normalize_phrase(subject), normalize_phrase(object_))
             if pair[0] != pair[1]:
                 found[pair] = found.get(pair, 0.0) + 1.0
     for one, two in combinations(names, 2):
-        if (likeness := _likeness(one, two)) >= _SYNONYM:
+        if (likeness := _phrase_similarity(one, two)) >= _SYNONYM:
             found[one, two] = found.get((one, two), 0.0) + likeness
     return found
 
@@ -63,7 +63,7 @@ def pagerank(
     stated: Sequence[Sequence[Triple]], start: Mapping[Node, float], damping: float
 ) -> list[float]:
     """The share of each passage in the walk, personalised by `start`; edges go both ways."""
-    links = edges(stated)
+    links = weigh_edges(stated)
     nodes = list(dict.fromkeys([*range(len(stated)), *(n for link in links for n in link)]))
     place = {node: i for i, node in enumerate(nodes)}
     weights = np.zeros((len(nodes), len(nodes)))
@@ -82,6 +82,6 @@ def pagerank(
     return [round(float(value), 9) for value in share[: len(stated)]]
 
 
-def _likeness(one: str, two: str) -> float:
+def _phrase_similarity(one: str, two: str) -> float:
     first, second = set(one.split()), set(two.split())
     return len(first & second) / max(1, len(first | second))

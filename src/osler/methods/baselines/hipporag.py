@@ -18,16 +18,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from osler.methods.baselines.episode import Kit, Line
-from osler.methods.baselines.hippo_graph import Triple, pagerank, said, seeds
-from osler.methods.baselines.replies import json_in, strings
+from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.hippo_graph import Triple, pagerank, seed_weights, verbalize_triple
+from osler.methods.baselines.replies import clean_strings, json_in
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Relevance, Solution
 
 
 @dataclass(frozen=True)
 class HippoRag:
-    kit: Kit
+    kit: MethodDeps
     relevance: Relevance
     depth: int = 10
     """Passages that the graph is made of; `kit.k` are read."""
@@ -37,55 +37,60 @@ class HippoRag:
     damping: float = 0.5
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
-            found = await line.find(question.text, k=self.depth, keep=False)
-            line.keep(found[: self.kit.k])
-            best = await self._walked(line, found)
+        with Episode(self.kit, question, run) as line:
+            found = await line.find_hits(question.text, k=self.depth, keep=False)
+            line.keep_hits(found[: self.kit.k])
+            best = await self._walk_graph(line, found)
             if best:
                 line.hits = best[: self.kit.k]
-            await line.read()
-        return await line.ended("read where a walk over the graph ended")
+            await line.read_evidence()
+        return await line.end_episode("read where a walk over the graph ended")
 
-    async def _walked(self, line: Line, found: Sequence[Hit]) -> list[Hit]:
+    async def _walk_graph(self, line: Episode, found: Sequence[Hit]) -> list[Hit]:
         """The passages by their share of the walk; [] where no triple was recognised."""
-        stated = [await self._extracted(line, hit) for hit in found]
-        nearest = await self._nearest(line, [t for triples in stated for t in triples])
-        kept = await self._recognised(line, nearest) if nearest else []
+        stated = [await self._extract_triples(line, hit) for hit in found]
+        nearest = await self._nearest_triples(line, [t for triples in stated for t in triples])
+        kept = await self._recognise_triples(line, nearest) if nearest else []
         line.run.emit(Noted(f"{len(kept)} of {len(nearest)} triples recognised"))
         if not kept:
             return []
         scored = [(triple, score) for triple, score in nearest if triple in kept]
-        start = seeds(scored, [hit.score for hit in found], self.passage_weight)
+        start = seed_weights(scored, [hit.score for hit in found], self.passage_weight)
         shares = pagerank(stated, start, self.damping)
         order = sorted(range(len(found)), key=lambda n: (-shares[n], n))
         return [replace(found[n], score=shares[n], rank=r) for r, n in enumerate(order, 1)]
 
-    async def _extracted(self, line: Line, hit: Hit) -> list[Triple]:
+    async def _extract_triples(self, line: Episode, hit: Hit) -> list[Triple]:
         text = f"{hit.passage.heading}\n{hit.passage.text}".strip()
-        ask = line.rendered("baselines/hippo_names", text=text)
-        names = strings(json_in((await line.say(ask, temperature=0.0)).text, "["))
-        prompt = line.rendered("baselines/hippo_triples", text=text, known=names)
-        return read_triples((await line.say(prompt, temperature=0.0)).text)
+        ask = line.render_prompt("baselines/hippo_names", text=text)
+        names = clean_strings(json_in((await line.ask_model(ask, temperature=0.0)).text, "["))
+        prompt = line.render_prompt("baselines/hippo_triples", text=text, known=names)
+        return read_triples((await line.ask_model(prompt, temperature=0.0)).text)
 
-    async def _nearest(self, line: Line, stated: Sequence[Triple]) -> list[tuple[Triple, float]]:
+    async def _nearest_triples(
+        self, line: Episode, stated: Sequence[Triple]
+    ) -> list[tuple[Triple, float]]:
         every = list(dict.fromkeys(stated))
-        scores = await self.relevance.relevance(line.question.text, [said(t) for t in every])
+        scores = await self.relevance.relevance(
+            line.question.text, [verbalize_triple(t) for t in every]
+        )
         ranked = sorted(zip(every, scores, strict=True), key=lambda pair: -pair[1])
         return ranked[: self.triples]
 
-    async def _recognised(
-        self, line: Line, nearest: Sequence[tuple[Triple, float]]
+    async def _recognise_triples(
+        self, line: Episode, nearest: Sequence[tuple[Triple, float]]
     ) -> list[Triple]:
         """Recognition memory: those of the triples that the model names as useful."""
-        prompt = line.rendered(
+        prompt = line.render_prompt(
             "baselines/hippo_filter",
             question=line.question.text,
-            known=[said(triple) for triple, _ in nearest],
+            known=[verbalize_triple(triple) for triple, _ in nearest],
         )
         named = {
-            said(triple) for triple in read_triples((await line.say(prompt, temperature=0.0)).text)
+            verbalize_triple(triple)
+            for triple in read_triples((await line.ask_model(prompt, temperature=0.0)).text)
         }
-        return [triple for triple, _ in nearest if said(triple) in named]
+        return [triple for triple, _ in nearest if verbalize_triple(triple) in named]
 
 
 def read_triples(text: str) -> list[Triple]:
@@ -94,7 +99,7 @@ def read_triples(text: str) -> list[Triple]:
     rows = value if isinstance(value, list) else []
     found = []
     for row in rows:
-        parts = strings(row)
+        parts = clean_strings(row)
         if len(parts) == 3:
             found.append((parts[0], parts[1], parts[2]))
     return list(dict.fromkeys(found))

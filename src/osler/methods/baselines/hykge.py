@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from osler.methods.baselines.episode import Kit, Line
-from osler.text import sentences
+from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.text import split_sentences
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Relevance, Solution
 
@@ -27,30 +27,30 @@ from osler.types import Hit, Question, Relevance, Solution
 class HyKGE:
     """`kit.retriever` finds chains (`osler.retrieve.graph_chains.ChainRetriever`)."""
 
-    kit: Kit
+    kit: MethodDeps
     relevance: Relevance
     candidates: int = 30
     """Chains that are reranked; `kit.k` of them stay."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
-            prompt = line.rendered("baselines/hykge_hypothesis", **line.asked)
-            hypothesis = (await line.say(prompt)).text.strip()
+        with Episode(self.kit, question, run) as line:
+            prompt = line.render_prompt("baselines/hykge_hypothesis", **line.question_variables)
+            hypothesis = (await line.ask_model(prompt)).text.strip()
             text = f"{question.text}\n{hypothesis}"
-            chains = await line.find(text, k=self.candidates, keep=False)
-            best = await reranked(self.relevance, fragments(text), chains, self.kit.k)
+            chains = await line.find_hits(text, k=self.candidates, keep=False)
+            best = await rerank_chains(self.relevance, split_fragments(text), chains, self.kit.k)
             run.emit(Noted(f"{len(best)} of {len(chains)} chains stay"))
-            line.keep(best)
-            await line.read()
-        return await line.ended("read from reasoning chains")
+            line.keep_hits(best)
+            await line.read_evidence()
+        return await line.end_episode("read from reasoning chains")
 
 
-def fragments(text: str) -> list[str]:
+def split_fragments(text: str) -> list[str]:
     """The sentences of question and hypothesis."""
-    return [text[start:end] for start, end in sentences(text)]
+    return [text[start:end] for start, end in split_sentences(text)]
 
 
-async def reranked(
+async def rerank_chains(
     relevance: Relevance, asked: Sequence[str], chains: Sequence[Hit], k: int
 ) -> list[Hit]:
     """The `k` chains that are nearest to any fragment, equal ones in their order."""

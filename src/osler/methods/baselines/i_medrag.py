@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.methods.baselines.medrag import conclude_json
-from osler.methods.baselines.replies import listed
+from osler.methods.baselines.replies import read_list
 from osler.trace import Run
 from osler.types import Question, Solution
 
@@ -25,36 +25,38 @@ _QUERIES = re.compile(r"^\W*(?:queries|查询|问题)\b\W*$", re.IGNORECASE | re
 
 @dataclass(frozen=True)
 class IMedRag:
-    kit: Kit
+    kit: MethodDeps
     rounds: int = 4
     queries: int = 3
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
+        with Episode(self.kit, question, run) as line:
             known: list[str] = []
             for _ in range(self.rounds):
-                queries = await self._queries(line, known)
+                queries = await self._follow_up_queries(line, known)
                 for query in queries:
-                    known.append(f"Query: {query}\nAnswer: {await self._answer(line, query)}")
+                    known.append(f"Query: {query}\nAnswer: {await self._answer_query(line, query)}")
                     line.draft = known[-1].partition("Answer: ")[2]
                 if not queries:
                     break
-            prompt = line.rendered("baselines/i_medrag_answer", **line.asked, known=known)
-            conclude_json(line, (await line.say(prompt)).text)
-        return await line.ended("answered from follow-up questions")
+            prompt = line.render_prompt(
+                "baselines/i_medrag_answer", **line.question_variables, known=known
+            )
+            conclude_json(line, (await line.ask_model(prompt)).text)
+        return await line.end_episode("answered from follow-up questions")
 
-    async def _queries(self, line: Line, known: list[str]) -> list[str]:
-        prompt = line.rendered(
-            "baselines/i_medrag_ask", **line.asked, known=known, limit=self.queries
+    async def _follow_up_queries(self, line: Episode, known: list[str]) -> list[str]:
+        prompt = line.render_prompt(
+            "baselines/i_medrag_ask", **line.question_variables, known=known, limit=self.queries
         )
-        return read_queries((await line.say(prompt)).text, self.queries)
+        return read_queries((await line.ask_model(prompt)).text, self.queries)
 
-    async def _answer(self, line: Line, query: str) -> str:
-        found = await line.find(query)
-        prompt = line.rendered(
-            "baselines/i_medrag_reply", question=query, documents=line.documents(found)
+    async def _answer_query(self, line: Episode, query: str) -> str:
+        found = await line.find_hits(query)
+        prompt = line.render_prompt(
+            "baselines/i_medrag_reply", question=query, documents=line.list_documents(found)
         )
-        return " ".join((await line.say(prompt)).text.split())
+        return " ".join((await line.ask_model(prompt)).text.split())
 
 
 def read_queries(text: str, most: int) -> list[str]:
@@ -62,4 +64,4 @@ def read_queries(text: str, most: int) -> list[str]:
     parts = _QUERIES.split(text)
     if len(parts) == 1 and "[" not in text:
         return []
-    return listed(parts[-1], most)
+    return read_list(parts[-1], most)

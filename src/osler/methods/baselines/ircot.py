@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osler.methods.baselines.continuation import answered, first_sentence, joined
-from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.continuation import first_sentence, has_answer, join_sentences
+from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.trace import Run
 from osler.types import Question, Solution
 
 
 @dataclass(frozen=True)
 class IRCoT:
-    kit: Kit
+    kit: MethodDeps
     steps: int = 10
     passages: int = 15
     reader: bool = True
@@ -33,20 +33,22 @@ class IRCoT:
     """Tokens that are written to get a sentence."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
-            await line.find(question.text)
+        with Episode(self.kit, question, run) as line:
+            await line.find_hits(question.text)
             for _ in range(self.steps):
-                sentence = await self._sentence(line)
-                line.draft = joined(line.draft, sentence, question.language)
-                if answered(sentence) or not sentence:
+                sentence = await self._next_sentence(line)
+                line.draft = join_sentences(line.draft, sentence, question.language)
+                if has_answer(sentence) or not sentence:
                     break
-                found = await line.find(sentence, keep=False)
-                line.keep(found[: max(0, self.passages - len(line.hits))])
+                found = await line.find_hits(sentence, keep=False)
+                line.keep_hits(found[: max(0, self.passages - len(line.hits))])
             if self.reader:
-                await line.read()
-        return await line.ended("reasoned with a search a sentence")
+                await line.read_evidence()
+        return await line.end_episode("reasoned with a search a sentence")
 
-    async def _sentence(self, line: Line) -> str:
-        prompt = line.rendered("baselines/ircot", **line.asked, documents=line.documents())
-        said = await line.say(prompt, begun=line.draft, tokens=self.look_ahead)
+    async def _next_sentence(self, line: Episode) -> str:
+        prompt = line.render_prompt(
+            "baselines/ircot", **line.question_variables, documents=line.list_documents()
+        )
+        said = await line.ask_model(prompt, begun=line.draft, tokens=self.look_ahead)
         return first_sentence(said.text)

@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.methods.baselines.replies import json_in
 from osler.trace import Noted, Run
 from osler.types import Question, Solution
@@ -27,7 +27,7 @@ _HOLE = re.compile(r"\{\{\s*(\d+)\.output\s*\}\}|#(\d+)")
 
 
 @dataclass(frozen=True)
-class Task:
+class PlannedTask:
     name: str
     query: str
     needs: tuple[str, ...] = ()
@@ -35,40 +35,45 @@ class Task:
 
 @dataclass(frozen=True)
 class KagStatic:
-    kit: Kit
+    kit: MethodDeps
     tasks: int = 6
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
-            plan = await self._plan(line)
+        with Episode(self.kit, question, run) as line:
+            plan = await self._plan_tasks(line)
             run.emit(Noted("plan: " + "; ".join(f"#{t.name} {t.query}" for t in plan)))
             answers: dict[str, str] = {}
             steps: list[str] = []
             for task in plan:
-                query = filled(task.query, answers)
-                answers[task.name] = await self._answer(line, query, steps)
+                query = fill_query(task.query, answers)
+                answers[task.name] = await self._answer_task(line, query, steps)
                 steps.append(f"#{task.name} {query} {answers[task.name]}")
                 line.draft = answers[task.name]
-            prompt = line.rendered(
-                "baselines/kag_answer", **line.asked, steps=steps, documents=line.documents()
+            prompt = line.render_prompt(
+                "baselines/kag_answer",
+                **line.question_variables,
+                steps=steps,
+                documents=line.list_documents(),
             )
-            line.draft = (await line.say(prompt)).text
-        return await line.ended("answered from the tasks of one plan")
+            line.draft = (await line.ask_model(prompt)).text
+        return await line.end_episode("answered from the tasks of one plan")
 
-    async def _plan(self, line: Line) -> list[Task]:
-        prompt = line.rendered("baselines/kag_plan", question=line.question.text, limit=self.tasks)
-        plan = ordered(read_plan((await line.say(prompt)).text, self.tasks))
-        return plan or [Task("1", line.question.text)]
-
-    async def _answer(self, line: Line, query: str, steps: Sequence[str]) -> str:
-        found = await line.find(query)
-        prompt = line.rendered(
-            "baselines/kag_step", question=query, steps=steps, documents=line.documents(found)
+    async def _plan_tasks(self, line: Episode) -> list[PlannedTask]:
+        prompt = line.render_prompt(
+            "baselines/kag_plan", question=line.question.text, limit=self.tasks
         )
-        return " ".join((await line.say(prompt)).text.split())
+        plan = order_tasks(read_plan((await line.ask_model(prompt)).text, self.tasks))
+        return plan or [PlannedTask("1", line.question.text)]
+
+    async def _answer_task(self, line: Episode, query: str, steps: Sequence[str]) -> str:
+        found = await line.find_hits(query)
+        prompt = line.render_prompt(
+            "baselines/kag_step", question=query, steps=steps, documents=line.list_documents(found)
+        )
+        return " ".join((await line.ask_model(prompt)).text.split())
 
 
-def read_plan(text: str, most: int) -> list[Task]:
+def read_plan(text: str, most: int) -> list[PlannedTask]:
     """`{"1": {"query": …, "dependent_task_ids": […]}, …}`; [] where it cannot be read."""
     said = json_in(text)
     tasks = []
@@ -77,15 +82,15 @@ def read_plan(text: str, most: int) -> list[Task]:
         needs = value.get("dependent_task_ids", []) if isinstance(value, dict) else []
         if isinstance(query, str) and query.strip():
             named = tuple(str(need) for need in needs) if isinstance(needs, list) else ()
-            tasks.append(Task(str(name), " ".join(query.split()), named))
+            tasks.append(PlannedTask(str(name), " ".join(query.split()), named))
     return tasks[:most]
 
 
-def ordered(tasks: Sequence[Task]) -> list[Task]:
+def order_tasks(tasks: Sequence[PlannedTask]) -> list[PlannedTask]:
     """So that each stands after those it needs; what cannot be, in the order of the plan."""
     names = {task.name for task in tasks}
     left = [replace(task, needs=tuple(n for n in task.needs if n in names)) for task in tasks]
-    done: list[Task] = []
+    done: list[PlannedTask] = []
     while left:
         made = {task.name for task in done}
         ready = [task for task in left if made.issuperset(task.needs)] or left[:1]
@@ -94,10 +99,10 @@ def ordered(tasks: Sequence[Task]) -> list[Task]:
     return done
 
 
-def filled(query: str, answers: Mapping[str, str]) -> str:
+def fill_query(query: str, answers: Mapping[str, str]) -> str:
     """The query with the answers of tasks where it names them; unknown ones stay."""
 
-    def answer(hole: re.Match[str]) -> str:
+    def fill_hole(hole: re.Match[str]) -> str:
         return answers.get(hole.group(1) or hole.group(2), hole.group())
 
-    return _HOLE.sub(answer, query)
+    return _HOLE.sub(fill_hole, query)

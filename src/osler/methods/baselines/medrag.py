@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.methods.baselines.replies import json_in
 from osler.trace import Run
 from osler.types import Question, Solution
@@ -21,19 +21,19 @@ from osler.types import Question, Solution
 
 @dataclass(frozen=True)
 class MedRag:
-    kit: Kit
+    kit: MethodDeps
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
-            found = await line.find(question.text)
-            prompt = line.rendered(
-                "baselines/medrag", **line.asked, documents=line.documents(found)
+        with Episode(self.kit, question, run) as line:
+            found = await line.find_hits(question.text)
+            prompt = line.render_prompt(
+                "baselines/medrag", **line.question_variables, documents=line.list_documents(found)
             )
-            conclude_json(line, (await line.say(prompt)).text)
-        return await line.ended("one chain of thought over fused rankings")
+            conclude_json(line, (await line.ask_model(prompt)).text)
+        return await line.end_episode("one chain of thought over fused rankings")
 
 
-def conclude_json(line: Line, text: str) -> None:
+def conclude_json(line: Episode, text: str) -> None:
     """The draft from `{"step_by_step_thinking": …, "answer_choice": …}`, else from the text."""
     said = json_in(text)
     if not isinstance(said, dict):
@@ -42,6 +42,6 @@ def conclude_json(line: Line, text: str) -> None:
     thinking = str(said.get("step_by_step_thinking", ""))
     choice = str(said.get("answer_choice", ""))
     if line.question.options:
-        line.conclude(choice, thinking)
+        line.conclude_answer(choice, thinking)
     else:
         line.draft = thinking or choice

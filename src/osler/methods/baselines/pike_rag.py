@@ -17,8 +17,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from osler.methods.baselines.episode import Kit, Line
-from osler.methods.baselines.replies import listed
+from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.replies import read_list
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Relevance, Solution
 
@@ -26,14 +26,14 @@ _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
-class Candidate:
+class AtomCandidate:
     question: str
     likeness: float
     hit: Hit
 
 
 @dataclass
-class Tags:
+class AtomTags:
     """The atomic questions of the chunks seen so far."""
 
     of: dict[str, list[str]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Tags:
 
 @dataclass(frozen=True)
 class PikeRag:
-    kit: Kit
+    kit: MethodDeps
     relevance: Relevance
     steps: int = 5
     proposals: int = 3
@@ -52,63 +52,69 @@ class PikeRag:
     candidates: int = 4
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
-            tags, known = Tags(), list[str]()
+        with Episode(self.kit, question, run) as line:
+            tags, known = AtomTags(), list[str]()
             for _ in range(self.steps):
-                picked = await self._step(line, tags, known)
+                picked = await self._next_candidate(line, tags, known)
                 if picked is None:
                     break
                 run.emit(Noted(f"selected: {picked.question}"))
                 known.append(picked.question)
-                line.keep([picked.hit])
-            await line.read()
-        return await line.ended("read from the chunks of the atomic questions selected")
+                line.keep_hits([picked.hit])
+            await line.read_evidence()
+        return await line.end_episode("read from the chunks of the atomic questions selected")
 
-    async def _step(self, line: Line, tags: Tags, known: Sequence[str]) -> Candidate | None:
-        prompt = line.rendered(
+    async def _next_candidate(
+        self, line: Episode, tags: AtomTags, known: Sequence[str]
+    ) -> AtomCandidate | None:
+        prompt = line.render_prompt(
             "baselines/pike_propose",
             question=line.question.text,
-            documents=line.documents(),
+            documents=line.list_documents(),
             limit=self.proposals,
         )
-        proposed = listed((await line.say(prompt)).text, self.proposals)
-        found: dict[str, Candidate] = {}
+        proposed = read_list((await line.ask_model(prompt)).text, self.proposals)
+        found: dict[str, AtomCandidate] = {}
         for proposal in proposed:
-            for candidate in await self._near(line, tags, proposal):
+            for candidate in await self._nearest_candidates(line, tags, proposal):
                 if candidate.question not in known:
                     found.setdefault(candidate.question, candidate)
         best = sorted(found.values(), key=lambda c: -c.likeness)[: self.candidates]
-        return await self._select(line, best) if best else None
+        return await self._select_candidate(line, best) if best else None
 
-    async def _near(self, line: Line, tags: Tags, proposal: str) -> list[Candidate]:
-        hits = await line.find(proposal, keep=False)
+    async def _nearest_candidates(
+        self, line: Episode, tags: AtomTags, proposal: str
+    ) -> list[AtomCandidate]:
+        hits = await line.find_hits(proposal, keep=False)
         for hit in hits:
             if hit.passage.id not in tags.of:
-                tags.of[hit.passage.id] = await self._atoms(line, hit)
-        return await self._likely(proposal, hits, tags.of)
+                tags.of[hit.passage.id] = await self._ask_atoms(line, hit)
+        return await self._likely_candidates(proposal, hits, tags.of)
 
-    async def _likely(
+    async def _likely_candidates(
         self, proposal: str, hits: Sequence[Hit], tags: Mapping[str, Sequence[str]]
-    ) -> list[Candidate]:
+    ) -> list[AtomCandidate]:
         pairs = [(atom, hit) for hit in hits for atom in tags[hit.passage.id]]
         scores = await self.relevance.relevance(proposal, [atom for atom, _ in pairs])
         return [
-            Candidate(atom, score, hit)
+            AtomCandidate(atom, score, hit)
             for (atom, hit), score in zip(pairs, scores, strict=True)
             if score >= self.likeness
         ]
 
-    async def _atoms(self, line: Line, hit: Hit) -> list[str]:
-        prompt = line.rendered("baselines/pike_atoms", text=hit.passage.text, limit=self.atoms)
-        return listed((await line.say(prompt)).text, self.atoms)
+    async def _ask_atoms(self, line: Episode, hit: Hit) -> list[str]:
+        prompt = line.render_prompt("baselines/pike_atoms", text=hit.passage.text, limit=self.atoms)
+        return read_list((await line.ask_model(prompt)).text, self.atoms)
 
-    async def _select(self, line: Line, offered: Sequence[Candidate]) -> Candidate | None:
-        prompt = line.rendered(
+    async def _select_candidate(
+        self, line: Episode, offered: Sequence[AtomCandidate]
+    ) -> AtomCandidate | None:
+        prompt = line.render_prompt(
             "baselines/pike_select",
             question=line.question.text,
-            documents=line.documents(),
+            documents=line.list_documents(),
             asked=[candidate.question for candidate in offered],
         )
-        said = _NUMBER.search((await line.say(prompt, tokens=16, temperature=0.0)).text)
+        said = _NUMBER.search((await line.ask_model(prompt, tokens=16, temperature=0.0)).text)
         number = int(said.group()) if said else 0
         return offered[number - 1] if 1 <= number <= len(offered) else None

@@ -23,9 +23,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.llm.core.spans import boxed, worded
-from osler.methods.baselines.episode import Kit, Line
-from osler.methods.baselines.search_o1 import whole
+from osler.llm.core.spans import boxed_span, strip_types
+from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.search_o1 import text_with_thinking
 from osler.trace import Run
 from osler.types import Hit, Question, Solution
 
@@ -39,7 +39,7 @@ _THINK = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Speech:
+class SearchProtocol:
     """How a family of checkpoints speaks."""
 
     template: str
@@ -53,69 +53,71 @@ class Speech:
     """What it is told after a turn without an action; empty = such a turn is the end."""
 
 
-SPEECHES: dict[str, Speech] = {
-    "r1-gen": Speech("baselines/r1_gen", searches=False),
-    "search-r1": Speech("baselines/search_r1", retry=_RETRY),
-    "zero-search": Speech("baselines/zero_search", retry=_RETRY),
-    "step-search": Speech("baselines/step_search", retry=_RETRY),
-    "research": Speech("baselines/research", result="result", boxed=True),
+SPEECHES: dict[str, SearchProtocol] = {
+    "r1-gen": SearchProtocol("baselines/r1_gen", searches=False),
+    "search-r1": SearchProtocol("baselines/search_r1", retry=_RETRY),
+    "zero-search": SearchProtocol("baselines/zero_search", retry=_RETRY),
+    "step-search": SearchProtocol("baselines/step_search", retry=_RETRY),
+    "research": SearchProtocol("baselines/research", result="result", boxed=True),
 }
 
 
 @dataclass(frozen=True)
-class Spoken:
-    kit: Kit
-    speech: Speech
+class ProtocolSearch:
+    kit: MethodDeps
+    speech: SearchProtocol
     turns: int = 4
     """Searches, at most; then one more reply."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
+        with Episode(self.kit, question, run) as line:
             line.capped = f"{self.turns} turns without an answer"
-            prompt, trail = line.rendered(self.speech.template, **line.asked), ""
+            prompt, trail = line.render_prompt(self.speech.template, **line.question_variables), ""
             for turn in range(self.turns + 1):
-                said = await line.say(prompt, begun=trail, stop=self._stops)
-                trail += whole(said)
-                name, text = action(trail)
+                said = await line.ask_model(prompt, begun=trail, stop=self._stop_texts)
+                trail += text_with_thinking(said)
+                name, text = last_action(trail)
                 if name == "answer" or not (name or self.speech.retry):
                     line.capped = ""
-                    line.conclude(self._answer(text if name else said.text), thought(trail))
+                    line.conclude_answer(
+                        self._extract_answer(text if name else said.text), last_thought(trail)
+                    )
                     break
-                line.draft = thought(trail)
+                line.draft = last_thought(trail)
                 if turn == self.turns:
                     break
-                trail += await self._reaction(line, name, text)
-        return await line.ended("answered in its own protocol")
+                trail += await self._react_to_turn(line, name, text)
+        return await line.end_episode("answered in its own protocol")
 
     @property
-    def _stops(self) -> tuple[str, ...]:
+    def _stop_texts(self) -> tuple[str, ...]:
         return ("</search>", "</answer>") if self.speech.searches else ("</answer>",)
 
-    async def _reaction(self, line: Line, name: str, query: str) -> str:
+    async def _react_to_turn(self, line: Episode, name: str, query: str) -> str:
         if name != "search" or not self.speech.searches:
             return self.speech.retry
-        found = await line.find(query)
+        found = await line.find_hits(query)
         tag = self.speech.result
-        return f"</search>\n\n<{tag}>{told(line, found)}</{tag}>\n\n"
+        return f"</search>\n\n<{tag}>{render_documents(line, found)}</{tag}>\n\n"
 
-    def _answer(self, text: str) -> str:
-        box = boxed(text) if self.speech.boxed else None
-        return worded(text, box) if box else text.strip()
+    def _extract_answer(self, text: str) -> str:
+        box = boxed_span(text) if self.speech.boxed else None
+        return strip_types(text, box) if box else text.strip()
 
 
-def action(trail: str) -> tuple[str, str]:
+def last_action(trail: str) -> tuple[str, str]:
     """The tag that the trail ends in, and what stands in it; "" where it ends in none."""
     found = _OPEN.search(trail)
     return (found.group(1), found.group(2).strip()) if found else ("", "")
 
 
-def thought(trail: str) -> str:
+def last_thought(trail: str) -> str:
     """The last thought before the answer."""
     said = _THINK.findall(trail)
     return " ".join(said[-1].split()) if said else ""
 
 
-def told(line: Line, found: Sequence[Hit]) -> str:
+def render_documents(line: Episode, found: Sequence[Hit]) -> str:
     """`Doc n(Title: …) text`, as Search-R1 writes it, with the numbers of citations."""
     numbers = {hit.passage.id: n for n, hit in enumerate(line.hits, 1)}
     return "".join(

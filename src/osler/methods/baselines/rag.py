@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from osler.answer.base import Composer
 from osler.llm.core.base import LanguageModel, Sampling
-from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.trace import PlannedQuery, Run, SourcesPlanned
 from osler.types import Question, Retriever, Solution
 
@@ -28,11 +28,13 @@ class RetrieveAndRead:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         run.emit(fixed_plan(question, self.sources))
-        kit = Kit(self.model, self.retriever, self.composer, self.sources, self.k, self.sampling)
-        with Line(kit, question, run) as line:
-            await line.find(question.text)
-            await line.read()
-        return await line.ended("read once")
+        kit = MethodDeps(
+            self.model, self.retriever, self.composer, self.sources, self.k, self.sampling
+        )
+        with Episode(kit, question, run) as line:
+            await line.find_hits(question.text)
+            await line.read_evidence()
+        return await line.end_episode("read once")
 
 
 def fixed_plan(question: Question, sources: tuple[str, ...]) -> SourcesPlanned:

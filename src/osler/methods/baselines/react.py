@@ -17,8 +17,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from osler.methods.baselines.episode import Kit, Line
-from osler.text import sentences
+from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.text import split_sentences
 from osler.trace import Run
 from osler.types import Hit, Question, Solution
 
@@ -28,19 +28,19 @@ _LABEL = re.compile(r"\n?\s*Action\s*\d*\s*[:：]?\s*$", re.IGNORECASE)
 
 
 @dataclass
-class Page:
+class SentencePage:
     """What Lookup reads: the passages of the last search."""
 
     hits: Sequence[Hit] = ()
     looked: dict[str, int] = field(default_factory=dict)
     """How often each keyword was looked up."""
 
-    def lookup(self, keyword: str) -> tuple[str, int, int]:
+    def look_up_keyword(self, keyword: str) -> tuple[str, int, int]:
         """The next sentence with the keyword, its number and how many there are."""
         said = [
             hit.passage.text[start:end]
             for hit in self.hits
-            for start, end in sentences(hit.passage.text)
+            for start, end in split_sentences(hit.passage.text)
         ]
         found = [text for text in said if keyword.casefold() in text.casefold()]
         at = self.looked.get(keyword, 0)
@@ -50,46 +50,50 @@ class Page:
 
 @dataclass(frozen=True)
 class ReAct:
-    kit: Kit
+    kit: MethodDeps
     steps: int = 7
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
+        with Episode(self.kit, question, run) as line:
             line.capped = f"{self.steps} steps without Finish"
-            prompt = line.rendered("baselines/react", **line.asked)
-            page, trail, thought = Page(), "", ""
+            prompt = line.render_prompt("baselines/react", **line.question_variables)
+            page, trail, thought = SentencePage(), "", ""
             for n in range(1, self.steps + 1):
                 begun = f"{trail}Thought {n}:"
-                said = await line.say(prompt, begun=begun, stop=(f"\nObservation {n}:",))
+                said = await line.ask_model(prompt, begun=begun, stop=(f"\nObservation {n}:",))
                 turn, action = said.text, _ACTION.search(said.text)
                 if action is None:
                     turn = f"{_LABEL.sub('', turn.rstrip())}\nAction {n}:"
-                    again = await line.say(prompt, begun=begun + turn, tokens=64, stop=("\n",))
+                    again = await line.ask_model(
+                        prompt, begun=begun + turn, tokens=64, stop=("\n",)
+                    )
                     turn += again.text
                     action = _ACTION.search(turn)
-                thought = _thought(turn)
+                thought = _extract_thought(turn)
                 line.draft = thought
                 if action and action.group(1).casefold() == "finish":
                     line.capped = ""
-                    line.conclude(action.group(2), thought)
+                    line.conclude_answer(action.group(2), thought)
                     break
-                observed = await self._act(line, page, action)
+                observed = await self._take_action(line, page, action)
                 turn = turn[: action.end()] if action else turn
                 trail = f"{begun}{turn}\nObservation {n}: {observed}\n"
-        return await line.ended("finished")
+        return await line.end_episode("finished")
 
-    async def _act(self, line: Line, page: Page, action: re.Match[str] | None) -> str:
+    async def _take_action(
+        self, line: Episode, page: SentencePage, action: re.Match[str] | None
+    ) -> str:
         if action is None:
             return "Invalid action."
         name, said = action.group(1).casefold(), action.group(2).strip()
         if name == "search":
-            page.hits, page.looked = await line.find(said), {}
-            return line.documents(page.hits[:1])[0] if page.hits else "Nothing was found."
-        sentence, n, count = page.lookup(said)
+            page.hits, page.looked = await line.find_hits(said), {}
+            return line.list_documents(page.hits[:1])[0] if page.hits else "Nothing was found."
+        sentence, n, count = page.look_up_keyword(said)
         return f"(Result {n} / {count}) {sentence}" if sentence else "No more results."
 
 
-def _thought(turn: str) -> str:
+def _extract_thought(turn: str) -> str:
     """The thought of a turn, without its label and its action."""
     before = re.split(r"\n?\s*Action\s*\d*\s*[:：]", turn, maxsplit=1)[0]
     return _THOUGHT.sub("", _ACTION.sub("", before)).strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from osler.text import all_whole
+from osler.text import join_all_surrogates
 
 
 def json_in(text: str, opening: str = "{") -> Any:
@@ -19,20 +19,20 @@ def json_in(text: str, opening: str = "{") -> Any:
             found, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             at += 1
-    return all_whole(found)
+    return join_all_surrogates(found)
 
 
-def strings(value: Any) -> list[str]:
+def clean_strings(value: Any) -> list[str]:
     """The strings of a list, trimmed, without empty ones; [] for anything else."""
     if not isinstance(value, list):
         return []
     return [" ".join(one.split()) for one in value if isinstance(one, str) and one.strip()]
 
 
-def listed(text: str, most: int) -> list[str]:
+def read_list(text: str, most: int) -> list[str]:
     """Items of a list that a model wrote: a JSON list of strings, else one a line, marks cut."""
     value = json_in(text, "[")
-    found = strings(value)
+    found = clean_strings(value)
     if value != [] and not found:
         lines = (line.strip().lstrip("-*•0123456789.、)） ").strip() for line in text.splitlines())
         found = [line for line in lines if line and not line.endswith((":", "："))]

@@ -17,8 +17,8 @@ import re
 from dataclasses import dataclass
 
 from osler.llm.core.base import Completion
-from osler.llm.core.spans import boxed, worded
-from osler.methods.baselines.episode import Kit, Line, chosen
+from osler.llm.core.spans import boxed_span, strip_types
+from osler.methods.baselines.episode import Episode, MethodDeps, match_option
 from osler.trace import Run
 from osler.types import Question, Solution
 
@@ -31,54 +31,58 @@ _FINAL = re.compile(r"\*\*\s*(?:Final Information|最终信息)\s*\*\*\s*[:：]?
 
 @dataclass(frozen=True)
 class SearchO1:
-    kit: Kit
+    kit: MethodDeps
     searches: int = 5
     refine: bool = True
     """False: passages go into the reasoning as they are (the paper's RAgent)."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
+        with Episode(self.kit, question, run) as line:
             line.capped = "searched to the limit without an answer"
-            prompt = line.rendered("baselines/search_o1", **line.asked, limit=self.searches)
+            prompt = line.render_prompt(
+                "baselines/search_o1", **line.question_variables, limit=self.searches
+            )
             trail, seen = "", set[str]()
             # Each search is followed by a reply, and so is the refusal of one too many.
             for _ in range(self.searches + 2):
-                said = await line.say(prompt, begun=trail, stop=(END_QUERY,))
-                trail += whole(said)
-                query = asked(trail)
-                line.conclude(*answer_of(trail, question))
+                said = await line.ask_model(prompt, begun=trail, stop=(END_QUERY,))
+                trail += text_with_thinking(said)
+                query = last_query(trail)
+                line.conclude_answer(*answer_of(trail, question))
                 if query is None:
                     line.capped = ""
                     break
-                result = await self._result(line, query, seen, trail)
+                result = await self._reason_in_documents(line, query, seen, trail)
                 trail += f"{END_QUERY}\n\n{BEGIN_RESULT}{result}{END_RESULT}\n\n"
-        return await line.ended("reasoned to an answer")
+        return await line.end_episode("reasoned to an answer")
 
-    async def _result(self, line: Line, query: str, seen: set[str], trail: str) -> str:
+    async def _reason_in_documents(
+        self, line: Episode, query: str, seen: set[str], trail: str
+    ) -> str:
         if query in seen:
             return AGAIN
         if len(seen) >= self.searches:
             return BEYOND
         seen.add(query)
-        found = await line.find(query)
-        documents = line.documents(found)
+        found = await line.find_hits(query)
+        documents = line.list_documents(found)
         if not self.refine or not documents:
             return "\n".join(documents) or "No helpful information found."
-        prompt = line.rendered(
+        prompt = line.render_prompt(
             "baselines/search_o1_refine",
             text=trail.replace(BEGIN_QUERY, "").strip(),
             question=query,
             documents=documents,
         )
-        return _FINAL.split((await line.say(prompt)).text)[-1].strip()
+        return _FINAL.split((await line.ask_model(prompt)).text)[-1].strip()
 
 
-def whole(said: Completion) -> str:
+def text_with_thinking(said: Completion) -> str:
     """A reply with its thinking where it stood: here it is part of the protocol."""
     return f"<think>{said.thinking}</think>\n{said.text}" if said.thinking else said.text
 
 
-def asked(trail: str) -> str | None:
+def last_query(trail: str) -> str | None:
     """The query that the trail ends with; `None` when it ends with none."""
     _, mark, query = trail.rpartition(BEGIN_QUERY)
     if not mark or END_QUERY in query or not query.strip():
@@ -90,8 +94,8 @@ def answer_of(trail: str, question: Question) -> tuple[str, str]:
     """The answer, and what stands before it since the last result."""
     last = trail.rpartition(END_RESULT)[2].partition(BEGIN_QUERY)[0].strip()
     last = last.rpartition("</think>")[2].strip() or last
-    box = boxed(last)
+    box = boxed_span(last)
     if box:
-        return worded(last, box), last[: box[0]].rpartition("\\boxed")[0]
-    letter = chosen(last, question)
+        return strip_types(last, box), last[: box[0]].rpartition("\\boxed")[0]
+    letter = match_option(last, question)
     return (letter, last) if letter else (last, "")

@@ -10,7 +10,7 @@ Departures: the share of [Retrieval] is one of probabilities, as the paper has i
 code divides their logarithms. The probabilities of a group of reflection tokens are those of
 each token as a given text, so that no engine must tell its 5,000 likeliest tokens; each segment
 is written after [Relevant], since a segment after [Irrelevant] is only ever weighed down. The
-prompted form (`Prompted`) is an imitation: an untrained model is asked in words, and it is named
+prompted form (`PromptedCritic`) is an imitation: an untrained model is asked in words, and it is named
 so.
 """
 
@@ -23,8 +23,8 @@ from statistics import fmean
 from typing import Literal, Protocol
 
 from osler.llm.core.base import TokenScore
-from osler.methods.baselines.continuation import answered, joined
-from osler.methods.baselines.episode import Kit, Line
+from osler.methods.baselines.continuation import has_answer, join_sentences
+from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Solution
 
@@ -45,7 +45,7 @@ _WEIGHTS: dict[Aspect, tuple[float, ...]] = {
 
 
 @dataclass(frozen=True)
-class Place:
+class CritiqueContext:
     """Where in an answer the critic stands."""
 
     before: str = ""
@@ -57,17 +57,21 @@ class Place:
 
 
 class Critic(Protocol):
-    async def weigh(self, line: Line, aspect: Aspect, at: Place) -> dict[str, float]:
+    async def weigh_tokens(
+        self, line: Episode, aspect: Aspect, at: CritiqueContext
+    ) -> dict[str, float]:
         """The probability of each reflection token of the aspect; they need not sum to 1."""
         ...
 
-    async def write(self, line: Line, at: Place) -> tuple[str, tuple[TokenScore, ...]]:
+    async def write_segment(
+        self, line: Episode, at: CritiqueContext
+    ) -> tuple[str, tuple[TokenScore, ...]]:
         """The next segment after what stands, with its tokens where they are told."""
         ...
 
 
 @dataclass(frozen=True)
-class Path:
+class SegmentPath:
     text: str
     score: float
     hit: Hit | None = None
@@ -75,7 +79,7 @@ class Path:
 
 @dataclass(frozen=True)
 class SelfRag:
-    kit: Kit
+    kit: MethodDeps
     critic: Critic
     threshold: float = 0.2
     relevance: float = 1.0
@@ -86,51 +90,53 @@ class SelfRag:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         why = "the segment that its reflection tokens weigh most"
-        with Line(self.kit, question, run) as line:
-            share = value("retrieve", await self.critic.weigh(line, "retrieve", Place()))
+        with Episode(self.kit, question, run) as line:
+            share = aspect_value(
+                "retrieve", await self.critic.weigh_tokens(line, "retrieve", CritiqueContext())
+            )
             run.emit(Noted(f"[Retrieval] has a share of {share:.2f}, threshold {self.threshold:g}"))
             if share > self.threshold:
-                await self._search(line)
+                await self._search_beam(line)
             else:
                 why = "answered without retrieval"
-                line.draft = (await self.critic.write(line, Place()))[0].strip()
-        return await line.ended(why)
+                line.draft = (await self.critic.write_segment(line, CritiqueContext()))[0].strip()
+        return await line.end_episode(why)
 
-    async def _search(self, line: Line) -> None:
+    async def _search_beam(self, line: Episode) -> None:
         """Segment-level beam search."""
-        paths = [Path("", 0.0)]
+        paths = [SegmentPath("", 0.0)]
         for _ in range(self.segments):
-            longer = [more for path in paths for more in await self._longer(line, path)]
+            longer = [more for path in paths for more in await self._extend_path(line, path)]
             if not longer:
                 return
             paths = sorted(longer, key=lambda path: -path.score)[: self.beam]
             line.draft = paths[0].text
-            if answered(paths[0].text):
+            if has_answer(paths[0].text):
                 return
 
-    async def _longer(self, line: Line, path: Path) -> list[Path]:
+    async def _extend_path(self, line: Episode, path: SegmentPath) -> list[SegmentPath]:
         """The path with a segment for each passage that is found at its end."""
-        found = await line.find(f"{line.question.text} {path.text}")
+        found = await line.find_hits(f"{line.question.text} {path.text}")
         longer = []
         for hit in found:
-            weighed, segment = await self._weighed(line, Place(path.text, hit))
+            weighed, segment = await self._weigh_segment(line, CritiqueContext(path.text, hit))
             if segment.strip():
-                text = joined(path.text, segment, line.question.language)
-                longer.append(Path(text, path.score + weighed, hit))
+                text = join_sentences(path.text, segment, line.question.language)
+                longer.append(SegmentPath(text, path.score + weighed, hit))
         return longer
 
-    async def _weighed(self, line: Line, at: Place) -> tuple[float, str]:
+    async def _weigh_segment(self, line: Episode, at: CritiqueContext) -> tuple[float, str]:
         """Eq. 4: the segment's likelihood and what its critique is worth."""
-        relevant = value("relevant", await self.critic.weigh(line, "relevant", at))
-        segment, tokens = await self.critic.write(line, at)
-        at = Place(at.before, at.passage, segment)
-        supports = await self.critic.weigh(line, "support", at)
+        relevant = aspect_value("relevant", await self.critic.weigh_tokens(line, "relevant", at))
+        segment, tokens = await self.critic.write_segment(line, at)
+        at = CritiqueContext(at.before, at.passage, segment)
+        supports = await self.critic.weigh_tokens(line, "support", at)
         likeliest = max(supports, key=lambda token: supports[token])
-        at = Place(at.before, at.passage, segment, likeliest)
-        useful = value("utility", await self.critic.weigh(line, "utility", at))
+        at = CritiqueContext(at.before, at.passage, segment, likeliest)
+        useful = aspect_value("utility", await self.critic.weigh_tokens(line, "utility", at))
         weights = (self.relevance, self.support, self.utility)
-        score = likelihood(tokens) + critique(
-            (relevant, value("support", supports), useful), weights
+        score = segment_likelihood(tokens) + critique_score(
+            (relevant, aspect_value("support", supports), useful), weights
         )
         line.run.emit(
             Noted(
@@ -141,12 +147,12 @@ class SelfRag:
         return score, segment
 
 
-def critique(values: Sequence[float], weights: Sequence[float]) -> float:
+def critique_score(values: Sequence[float], weights: Sequence[float]) -> float:
     """Eq. 4's S: the weighted sum of relevance, support and utility."""
     return sum(weight * one for weight, one in zip(weights, values, strict=True))
 
 
-def value(aspect: Aspect, probabilities: Mapping[str, float]) -> float:
+def aspect_value(aspect: Aspect, probabilities: Mapping[str, float]) -> float:
     """What an aspect is worth: its tokens' weights by their shares of the group; 0 of none."""
     total = sum(probabilities.get(token, 0.0) for token in TOKENS[aspect])
     pairs = zip(TOKENS[aspect], _WEIGHTS[aspect], strict=True)
@@ -154,6 +160,6 @@ def value(aspect: Aspect, probabilities: Mapping[str, float]) -> float:
     return weighed / total if total else 0.0
 
 
-def likelihood(tokens: Sequence[TokenScore]) -> float:
+def segment_likelihood(tokens: Sequence[TokenScore]) -> float:
     """The segment's probability as a geometric mean over its tokens; 0 where none is told."""
     return exp(fmean(token.logprob for token in tokens)) if tokens else 0.0

@@ -10,43 +10,49 @@ from statistics import fmean
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message, Scored, TokenScore
 from osler.methods.baselines.base import ROLE
-from osler.methods.baselines.episode import Line
-from osler.methods.baselines.self_rag import TOKENS, Aspect, Place
-from osler.prompts import Rendered
+from osler.methods.baselines.episode import Episode
+from osler.methods.baselines.self_rag import TOKENS, Aspect, CritiqueContext
+from osler.prompts import RenderedPrompt
 
 _STOPS = (*TOKENS["support"], *TOKENS["retrieve"], "[Continue to Use Evidence]", "[Utility:")
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedCritic:
     """A checkpoint of Self-RAG's: the tokens stand in its own text."""
 
     model: Likelihood
 
-    async def weigh(self, line: Line, aspect: Aspect, at: Place) -> dict[str, float]:
-        prompt = line.rendered("baselines/self_rag", **line.asked)
+    async def weigh_tokens(
+        self, line: Episode, aspect: Aspect, at: CritiqueContext
+    ) -> dict[str, float]:
+        prompt = line.render_prompt("baselines/self_rag", **line.question_variables)
         context = [Message("user", prompt.text)]
-        if said := _transcript(at):
+        if said := _render_transcript(at):
             context.append(Message("assistant", said))
         scored = await score_all(
             self.model, context, TOKENS[aspect], line.run, role=ROLE, prompt=prompt.identity
         )
-        return dict(zip(TOKENS[aspect], map(_whole, scored), strict=True))
+        return dict(zip(TOKENS[aspect], map(_token_probability, scored), strict=True))
 
-    async def write(self, line: Line, at: Place) -> tuple[str, tuple[TokenScore, ...]]:
-        prompt = line.rendered("baselines/self_rag", **line.asked)
-        begun = _transcript(at)
+    async def write_segment(
+        self, line: Episode, at: CritiqueContext
+    ) -> tuple[str, tuple[TokenScore, ...]]:
+        prompt = line.render_prompt("baselines/self_rag", **line.question_variables)
+        begun = _render_transcript(at)
         begun += "[Relevant]" if at.passage else "[No Retrieval]"
-        said = await line.say(prompt, begun=begun, stop=_STOPS, top=1)
+        said = await line.ask_model(prompt, begun=begun, stop=_STOPS, top=1)
         return said.text, said.tokens
 
 
 @dataclass(frozen=True)
-class Prompted:
+class PromptedCritic:
     """An imitation: any model is asked for each reflection token in words."""
 
-    async def weigh(self, line: Line, aspect: Aspect, at: Place) -> dict[str, float]:
-        prompt = line.rendered(
+    async def weigh_tokens(
+        self, line: Episode, aspect: Aspect, at: CritiqueContext
+    ) -> dict[str, float]:
+        prompt = line.render_prompt(
             "baselines/self_rag_reflect",
             question=line.question.text,
             op=aspect,
@@ -56,21 +62,23 @@ class Prompted:
         )
         model = line.kit.model
         if isinstance(model, Likelihood):
-            return await _likely(model, line, aspect, prompt)
-        said = (await line.say(prompt, tokens=24, temperature=0.0)).text
-        return named(aspect, said)
+            return await _token_probabilities(model, line, aspect, prompt)
+        said = (await line.ask_model(prompt, tokens=24, temperature=0.0)).text
+        return match_token(aspect, said)
 
-    async def write(self, line: Line, at: Place) -> tuple[str, tuple[TokenScore, ...]]:
-        prompt = line.rendered(
+    async def write_segment(
+        self, line: Episode, at: CritiqueContext
+    ) -> tuple[str, tuple[TokenScore, ...]]:
+        prompt = line.render_prompt(
             "baselines/self_rag_write",
-            **line.asked,
-            documents=line.documents([at.passage]) if at.passage else [],
+            **line.question_variables,
+            documents=line.list_documents([at.passage]) if at.passage else [],
         )
-        said = await line.say(prompt, begun=at.before, top=1)
+        said = await line.ask_model(prompt, begun=at.before, top=1)
         return said.text, said.tokens
 
 
-def named(aspect: Aspect, said: str) -> dict[str, float]:
+def match_token(aspect: Aspect, said: str) -> dict[str, float]:
     """1 for the token that a reply names first, with or without its brackets; else all alike."""
     folded = said.casefold()
     places = [
@@ -83,8 +91,8 @@ def named(aspect: Aspect, said: str) -> dict[str, float]:
     return {token: float(token == first) for token in TOKENS[aspect]}
 
 
-async def _likely(
-    model: Likelihood, line: Line, aspect: Aspect, prompt: Rendered
+async def _token_probabilities(
+    model: Likelihood, line: Episode, aspect: Aspect, prompt: RenderedPrompt
 ) -> dict[str, float]:
     """By the mean over a token's pieces: to an untrained model they are of several."""
     context = [Message("user", prompt.text)]
@@ -94,12 +102,12 @@ async def _likely(
     return dict(zip(tokens, means, strict=True))
 
 
-def _whole(scored: Scored) -> float:
+def _token_probability(scored: Scored) -> float:
     """A reflection token is one token to a trained model; of pieces, the product."""
     return exp(sum(piece.logprob for piece in scored.tokens))
 
 
-def _transcript(at: Place) -> str:
+def _render_transcript(at: CritiqueContext) -> str:
     """What stands before the next token, as the paper's models write it."""
     said = at.before
     if at.passage:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from osler.methods.baselines.episode import Kit, Line, chosen
+from osler.methods.baselines.episode import Episode, MethodDeps, match_option
 from osler.trace import Noted, Run
 from osler.types import Question, Solution
 
@@ -31,54 +31,60 @@ _WHICH = re.compile(r"([12])")
 
 @dataclass(frozen=True)
 class SuRe:
-    kit: Kit
+    kit: MethodDeps
     candidates: int = 2
     """Two are the paper's; up to 5."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Line(self.kit, question, run) as line:
-            await line.find(question.text)
-            named = await self._candidates(line)
-            summaries = [await self._summary(line, name) for name in named]
+        with Episode(self.kit, question, run) as line:
+            await line.find_hits(question.text)
+            named = await self._propose_candidates(line)
+            summaries = [await self._summarise_candidate(line, name) for name in named]
             valid = [
-                await self._valid(line, name, summary)
+                await self._is_valid(line, name, summary)
                 for name, summary in zip(named, summaries, strict=True)
             ]
             if named:
-                line.conclude(named[0], summaries[0])
-            wins = await self._wins(line, summaries)
-            best = verdict(valid, wins)
+                line.conclude_answer(named[0], summaries[0])
+            wins = await self._compare_pairs(line, summaries)
+            best = choose_candidate(valid, wins)
             if named:
-                run.emit(Noted(_told(named, valid, ranks(len(named), wins), named[best])))
-                line.conclude(named[best], summaries[best])
-        return await line.ended("the candidate whose summary is valid and most informative")
+                run.emit(
+                    Noted(
+                        _describe_ranking(named, valid, rank_scores(len(named), wins), named[best])
+                    )
+                )
+                line.conclude_answer(named[best], summaries[best])
+        return await line.end_episode("the candidate whose summary is valid and most informative")
 
-    async def _candidates(self, line: Line) -> list[str]:
-        prompt = line.rendered(
+    async def _propose_candidates(self, line: Episode) -> list[str]:
+        prompt = line.render_prompt(
             "baselines/sure_candidates",
-            **line.asked,
-            documents=line.documents(),
+            **line.question_variables,
+            documents=line.list_documents(),
             limit=self.candidates,
         )
-        return read_candidates((await line.say(prompt)).text, line.question, self.candidates)
+        return read_candidates((await line.ask_model(prompt)).text, line.question, self.candidates)
 
-    async def _summary(self, line: Line, candidate: str) -> str:
-        prompt = line.rendered(
+    async def _summarise_candidate(self, line: Episode, candidate: str) -> str:
+        prompt = line.render_prompt(
             "baselines/sure_summary",
             question=line.question.text,
             answer=candidate,
-            documents=line.documents(),
+            documents=line.list_documents(),
         )
-        return (await line.say(prompt)).text.strip()
+        return (await line.ask_model(prompt)).text.strip()
 
-    async def _valid(self, line: Line, candidate: str, summary: str) -> bool:
-        prompt = line.rendered(
+    async def _is_valid(self, line: Episode, candidate: str, summary: str) -> bool:
+        prompt = line.render_prompt(
             "baselines/sure_valid", question=line.question.text, answer=candidate, text=summary
         )
-        said = (await line.say(prompt, tokens=16, temperature=0.0)).text
+        said = (await line.ask_model(prompt, tokens=16, temperature=0.0)).text
         return _TRUE.search(said) is not None and _FALSE.search(said) is None
 
-    async def _wins(self, line: Line, summaries: Sequence[str]) -> dict[tuple[int, int], float]:
+    async def _compare_pairs(
+        self, line: Episode, summaries: Sequence[str]
+    ) -> dict[tuple[int, int], float]:
         """r_pair(k, i) of each ordered pair: 1, 0, or a half where the two orders differ."""
         wins: dict[tuple[int, int], float] = {}
         for one, two in combinations(range(len(summaries)), 2):
@@ -88,9 +94,11 @@ class SuRe:
             wins[two, one] = 1.0 - wins[one, two]
         return wins
 
-    async def _first_wins(self, line: Line, one: str, two: str) -> float:
-        prompt = line.rendered("baselines/sure_rank", question=line.question.text, known=[one, two])
-        said = _WHICH.search((await line.say(prompt, tokens=16, temperature=0.0)).text)
+    async def _first_wins(self, line: Episode, one: str, two: str) -> float:
+        prompt = line.render_prompt(
+            "baselines/sure_rank", question=line.question.text, known=[one, two]
+        )
+        said = _WHICH.search((await line.ask_model(prompt, tokens=16, temperature=0.0)).text)
         return 0.5 if said is None else float(said.group(1) == "1")
 
 
@@ -102,23 +110,25 @@ def read_candidates(text: str, question: Question, most: int) -> list[str]:
     found: list[str] = []
     for raw in lines:
         plain = _MARK.sub("", raw.strip()).rstrip(".。")
-        letter = chosen(raw.strip(), question) or chosen(plain, question)
-        found.append(question.option(letter) if letter else "" if question.options else plain)
+        letter = match_option(raw.strip(), question) or match_option(plain, question)
+        found.append(question.option_text(letter) if letter else "" if question.options else plain)
     return list(dict.fromkeys(filter(None, found)))[:most]
 
 
-def ranks(count: int, wins: Mapping[tuple[int, int], float]) -> list[float]:
+def rank_scores(count: int, wins: Mapping[tuple[int, int], float]) -> list[float]:
     """Eq. 6: the sum over the others."""
     return [sum(wins.get((k, i), 0.0) for i in range(count) if i != k) for k in range(count)]
 
 
-def verdict(valid: Sequence[bool], wins: Mapping[tuple[int, int], float]) -> int:
+def choose_candidate(valid: Sequence[bool], wins: Mapping[tuple[int, int], float]) -> int:
     """Eq. 7: the place of the greatest v + r, the first of equals; 0 of none."""
-    sums = [v + r for v, r in zip(valid, ranks(len(valid), wins), strict=True)]
+    sums = [v + r for v, r in zip(valid, rank_scores(len(valid), wins), strict=True)]
     return sums.index(max(sums)) if sums else 0
 
 
-def _told(named: Sequence[str], valid: Sequence[bool], ranked: Sequence[float], best: str) -> str:
+def _describe_ranking(
+    named: Sequence[str], valid: Sequence[bool], ranked: Sequence[float], best: str
+) -> str:
     each = (
         f"{name}: validity {int(v)}, rank {r:g}"
         for name, v, r in zip(named, valid, ranked, strict=True)

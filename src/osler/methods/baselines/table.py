@@ -16,7 +16,7 @@ CHAINS = f"{TEXT}; a concept graph"
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class MethodFacts:
     kind: str
     """As `strategy.kind` has it."""
     paper: str
@@ -28,11 +28,11 @@ class Method:
     """From its paper; the file of the method says all."""
 
 
-METHODS: tuple[Method, ...] = (
-    Method("direct", "Base", TEXT, "1", 1, "-"),
-    Method("cot", "Wei et al. 2022", TEXT, "1", 1, "no demonstrations"),
-    Method("rag", "SR-RAG; Naive RAG; Original Question", TEXT, "1", 1, "-"),
-    Method(
+METHODS: tuple[MethodFacts, ...] = (
+    MethodFacts("direct", "Base", TEXT, "1", 1, "-"),
+    MethodFacts("cot", "Wei et al. 2022", TEXT, "1", 1, "no demonstrations"),
+    MethodFacts("rag", "SR-RAG; Naive RAG; Original Question", TEXT, "1", 1, "-"),
+    MethodFacts(
         "fl-rag",
         "Ram et al. 2023, as in DRAGIN",
         TEXT,
@@ -40,7 +40,7 @@ METHODS: tuple[Method, ...] = (
         16,
         "n = 16; no demonstrations",
     ),
-    Method(
+    MethodFacts(
         "fs-rag",
         "Trivedi et al. 2023, as in DRAGIN",
         TEXT,
@@ -48,7 +48,7 @@ METHODS: tuple[Method, ...] = (
         6,
         "at most 6 sentences; no demonstrations",
     ),
-    Method(
+    MethodFacts(
         "flare",
         "FLARE, Jiang et al. 2023",
         LIKELY,
@@ -56,7 +56,7 @@ METHODS: tuple[Method, ...] = (
         16,
         "no explicit query, no FLARE instruct",
     ),
-    Method(
+    MethodFacts(
         "dragin",
         "DRAGIN, Su et al. 2024",
         ATTENTION,
@@ -65,7 +65,7 @@ METHODS: tuple[Method, ...] = (
         "attention in units of its mean over the chunk (released: the sentence); QFS over question"
         " and text",
     ),
-    Method(
+    MethodFacts(
         "dragin-entropy",
         "an imitation of DRAGIN",
         LIKELIEST,
@@ -73,7 +73,7 @@ METHODS: tuple[Method, ...] = (
         16,
         "no attention: neither RIND nor QFS",
     ),
-    Method(
+    MethodFacts(
         "chain-of-note",
         "Chain-of-Note, Yu et al. 2023",
         TEXT,
@@ -81,7 +81,7 @@ METHODS: tuple[Method, ...] = (
         1,
         "zero-shot, not trained on notes",
     ),
-    Method(
+    MethodFacts(
         "chain-of-knowledge",
         "Chain-of-Knowledge, Li et al. 2024",
         TEXT,
@@ -89,7 +89,7 @@ METHODS: tuple[Method, ...] = (
         11,
         "queries in words to all sources, not in a language of each",
     ),
-    Method(
+    MethodFacts(
         "sure",
         "SuRe, Kim et al. 2024",
         TEXT,
@@ -97,7 +97,7 @@ METHODS: tuple[Method, ...] = (
         7,
         "candidates of a choice are its options; pairs in both orders",
     ),
-    Method(
+    MethodFacts(
         "hykge",
         "HyKGE, Jiang et al. 2024",
         CHAINS,
@@ -105,7 +105,7 @@ METHODS: tuple[Method, ...] = (
         2,
         "the graph's own names, unless a recogniser was trained",
     ),
-    Method(
+    MethodFacts(
         "react",
         "ReAct, Yao et al. 2023",
         TEXT,
@@ -113,7 +113,7 @@ METHODS: tuple[Method, ...] = (
         14,
         "actions described, not demonstrated; no CoT-SC",
     ),
-    Method(
+    MethodFacts(
         "self-rag",
         "Self-RAG, Asai et al. 2024",
         "trained weights and scoring of given texts; the prompted form: text",
@@ -121,7 +121,7 @@ METHODS: tuple[Method, ...] = (
         57,
         "the default is the prompted imitation; reflection tokens are scored as given texts",
     ),
-    Method(
+    MethodFacts(
         "adaptive-rag",
         "Adaptive-RAG, Jeong et al. 2024",
         TEXT,
@@ -129,7 +129,7 @@ METHODS: tuple[Method, ...] = (
         12,
         "the classifier is prompted, not trained",
     ),
-    Method(
+    MethodFacts(
         "ircot",
         "IRCoT, Trivedi et al. 2023",
         TEXT,
@@ -137,7 +137,7 @@ METHODS: tuple[Method, ...] = (
         11,
         "no demonstrations",
     ),
-    Method(
+    MethodFacts(
         "search-o1",
         "Search-o1, Li et al. 2025",
         f"{TEXT}; made for reasoning models",
@@ -145,7 +145,7 @@ METHODS: tuple[Method, ...] = (
         12,
         "passages instead of web pages",
     ),
-    Method(
+    MethodFacts(
         "r1-gen",
         "R1 without search, as in Search-R1",
         "trained weights, to be the method",
@@ -153,7 +153,7 @@ METHODS: tuple[Method, ...] = (
         1,
         "options in the template",
     ),
-    Method(
+    MethodFacts(
         "search-r1",
         "Search-R1, Jin et al. 2025",
         "trained weights, to be the method",
@@ -161,7 +161,7 @@ METHODS: tuple[Method, ...] = (
         5,
         "options in the template; passages numbered to be cited",
     ),
-    Method(
+    MethodFacts(
         "zero-search",
         "ZeroSearch, Sun et al. 2025",
         "trained weights, to be the method",
@@ -169,7 +169,7 @@ METHODS: tuple[Method, ...] = (
         6,
         "as search-r1",
     ),
-    Method(
+    MethodFacts(
         "step-search",
         "StepSearch, Wang et al. 2025",
         "trained weights, to be the method",
@@ -177,7 +177,7 @@ METHODS: tuple[Method, ...] = (
         6,
         "as search-r1; the template shortened",
     ),
-    Method(
+    MethodFacts(
         "research",
         "ReSearch, Chen et al. 2025",
         "trained weights, to be the method",
@@ -185,7 +185,7 @@ METHODS: tuple[Method, ...] = (
         9,
         "as search-r1",
     ),
-    Method(
+    MethodFacts(
         "hipporag",
         "HippoRAG 2, Gutiérrez et al. 2025",
         TEXT,
@@ -193,7 +193,7 @@ METHODS: tuple[Method, ...] = (
         22,
         "the graph is made of what a first search finds, not of the corpus",
     ),
-    Method(
+    MethodFacts(
         "pike-rag",
         "PIKE-RAG, Wang et al. 2025",
         TEXT,
@@ -201,7 +201,7 @@ METHODS: tuple[Method, ...] = (
         71,
         "chunks are tagged when first found; the decomposer is prompted",
     ),
-    Method(
+    MethodFacts(
         "kag-static",
         "KAG 0.8, Liang et al. 2024",
         TEXT,
@@ -209,7 +209,7 @@ METHODS: tuple[Method, ...] = (
         8,
         "retrieval tasks alone; the retrieval that all methods share",
     ),
-    Method(
+    MethodFacts(
         "medrag",
         "MedRAG, Xiong et al. 2024",
         TEXT,
@@ -217,7 +217,7 @@ METHODS: tuple[Method, ...] = (
         1,
         "fuses word and vector index (RRF-2); as many passages as fit",
     ),
-    Method(
+    MethodFacts(
         "i-medrag",
         "i-MedRAG, Xiong et al. 2025",
         TEXT,
@@ -230,7 +230,7 @@ METHODS: tuple[Method, ...] = (
 METHODS_BY_KIND = {method.kind: method for method in METHODS}
 
 
-def markdown() -> str:
+def render_methods_table() -> str:
     """The table as it stands in docs/guide/baselines.md."""
     rows = ["| `--strategy` | Method | Needs of the model | Calls | At most | Differs |"]
     rows.append("|---|---|---|---|--:|---|")

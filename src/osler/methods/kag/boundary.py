@@ -16,8 +16,8 @@ from osler.llm.core.grammar import Grammar, alt
 from osler.llm.core.spans import Probability, answer_span, least_probability
 from osler.llm.core.verdict import after_reasoning, parse_verdict, verdict_grammar
 from osler.methods.kag.boxed import boxed_answer
-from osler.methods.kag.speaker import Speaker, said
-from osler.prompts import Rendered, render
+from osler.methods.kag.speaker import Speaker, reply_answer
+from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import BoundaryChecked, Noted, Run
 from osler.types import Language
 
@@ -52,7 +52,7 @@ def attempt_grammar(language: Language, *, reason: int) -> Grammar:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class SignalValue:
     """A value of an answer, of which less is surer, and the bound below which it is sure."""
 
     metric: str
@@ -61,19 +61,19 @@ class Weighed:
     exact: bool = True
 
     @property
-    def sure(self) -> bool:
+    def is_sure(self) -> bool:
         return self.value < self.limit
 
 
-class Signal(Protocol):
+class ConfidenceSignal(Protocol):
     """A third sign, besides the two of the paper: TC-RAG's state value, say."""
 
-    async def weigh(
+    async def weigh_answer(
         self, question: str, answer: str, tokens: Sequence[TokenScore], language: Language, run: Run
-    ) -> Weighed:
+    ) -> SignalValue:
         """`tokens` are those of the answer in its box; none where the model tells none.
 
-        Raises `Spent`.
+        Raises `BudgetExceeded`.
         """
         ...
 
@@ -106,7 +106,7 @@ class GenerateThenAssess:
     likelihood: bool = True
     examples: bool = False
     """Whether the model is shown first what is asked for (`EXAMPLES`)."""
-    state: Signal | None = None
+    state: ConfidenceSignal | None = None
     """A third signal; the paper has none."""
 
     def __post_init__(self) -> None:
@@ -116,14 +116,14 @@ class GenerateThenAssess:
     async def assess(
         self, n: int, question: str, language: Language, run: Run
     ) -> BoundaryChecked | None:
-        answer, confidence, tokens = await self._attempt(question, language, run)
+        answer, confidence, tokens = await self._attempt_with_tokens(question, language, run)
         surely, checked, weighed = True, None, None
         if answer and self.likelihood:
             surely = confidence is not None and confidence.value >= self.tau
         # The costlier signals only where they can matter.
         if answer and surely and self.state is not None:
-            weighed = await self.state.weigh(question, answer, tokens, language, run)
-            surely = weighed.sure
+            weighed = await self.state.weigh_answer(question, answer, tokens, language, run)
+            surely = weighed.is_sure
         if answer and surely and self.self_check:
             checked = await self.stands_by(question, answer, language, run)
         verdict = BoundaryChecked(
@@ -142,14 +142,14 @@ class GenerateThenAssess:
         run.emit(verdict)
         return verdict
 
-    async def attempt(
+    async def attempt_answer(
         self, question: str, language: Language, run: Run
     ) -> tuple[str, Probability | None]:
         """The answer out of the model's own head, "" where it has none (Table 2)."""
-        answer, confidence, _ = await self._attempt(question, language, run)
+        answer, confidence, _ = await self._attempt_with_tokens(question, language, run)
         return answer, confidence
 
-    async def _attempt(
+    async def _attempt_with_tokens(
         self, question: str, language: Language, run: Run
     ) -> tuple[str, Probability | None, tuple[TokenScore, ...]]:
         """The answer with its sureness and its own tokens."""
@@ -159,16 +159,16 @@ class GenerateThenAssess:
             run,
             grammar=attempt_grammar(language, reason=self.speaker.reasoning),
             top=int(self.likelihood or self.state is not None),
-            shown=turns(language) if self.examples else (),
+            shown=example_turns(language) if self.examples else (),
         )
         try:
-            answer = said(reply)
+            answer = reply_answer(reply)
         except MalformedOutput:  # "I can't answer this question": no box is the paper's refusal
             return "", None, ()
-        confidence = self._confidence(reply, run) if self.likelihood else None
-        return answer, confidence, _inside(reply)
+        confidence = self._weigh_reply(reply, run) if self.likelihood else None
+        return answer, confidence, _boxed_tokens(reply)
 
-    def _confidence(self, reply: Completion, run: Run) -> Probability | None:
+    def _weigh_reply(self, reply: Completion, run: Run) -> Probability | None:
         if not reply.tokens:
             run.emit(Noted("no log-probabilities: the boundary takes nothing for known"))
             return None
@@ -177,7 +177,7 @@ class GenerateThenAssess:
 
     async def stands_by(self, question: str, answer: str, language: Language, run: Run) -> bool:
         """Whether the model calls that answer correct (Table 3)."""
-        prompt = render("kag/self_check", language, question=question, answer=answer)
+        prompt = render_prompt("kag/self_check", language, question=question, answer=answer)
         try:
             return await self.speaker.ask(
                 prompt,
@@ -189,7 +189,7 @@ class GenerateThenAssess:
             return False
 
 
-def _inside(reply: Completion) -> tuple[TokenScore, ...]:
+def _boxed_tokens(reply: Completion) -> tuple[TokenScore, ...]:
     """The tokens that lie wholly in the box."""
     span = answer_span(reply.text)
     if span is None:
@@ -197,7 +197,7 @@ def _inside(reply: Completion) -> tuple[TokenScore, ...]:
     return tuple(t for t in reply.tokens if span[0] <= t.start and t.end <= span[1])
 
 
-def turns(language: Language) -> list[Message]:
+def example_turns(language: Language) -> list[Message]:
     """`EXAMPLES` as a conversation."""
     turns = []
     for question, reply in EXAMPLES[language]:
@@ -206,6 +206,6 @@ def turns(language: Language) -> list[Message]:
     return turns
 
 
-def attempt_prompt(question: str, language: Language) -> Rendered:
+def attempt_prompt(question: str, language: Language) -> RenderedPrompt:
     """Table 2."""
-    return render("kag/attempt", language, question=question)
+    return render_prompt("kag/attempt", language, question=question)

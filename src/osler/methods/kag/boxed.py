@@ -2,7 +2,7 @@ r"""`<answer>\boxed{…}</answer>`: the wire form of every sub-answer (KAG-Think
 
 from __future__ import annotations
 
-from osler.llm.core.grammar import Grammar, Node, free, seq
+from osler.llm.core.grammar import Grammar, Node, free_text, seq
 from osler.llm.core.verdict import after_reasoning
 
 LONGEST = 160
@@ -10,7 +10,7 @@ LONGEST = 160
 
 
 def boxed_answer(*, longest: int = LONGEST) -> Node:
-    return seq(r"<answer>\boxed{", free(longest, without="<{}"), "}</answer>")
+    return seq(r"<answer>\boxed{", free_text(longest, without="<{}"), "}</answer>")
 
 
 def boxed_grammar(*, longest: int = LONGEST, reason: int = 0) -> Grammar:

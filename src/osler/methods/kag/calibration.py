@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from osler.methods.kag.boundary import GenerateThenAssess
-from osler.retrieve.words import terms
+from osler.retrieve.words import content_terms
 from osler.trace import Run
 from osler.types import Language, Question
 
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
+class GoldAnswer:
     """A question with the answer that is right."""
 
     question: Question
@@ -31,7 +31,7 @@ class Graded:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempted:
+class CalibrationAttempt:
     """What the model said by itself."""
 
     question: Question
@@ -42,15 +42,17 @@ class Attempted:
     right: bool
 
 
-async def attempted(boundary: GenerateThenAssess, graded: Graded, run: Run) -> Attempted:
+async def attempt_question(
+    boundary: GenerateThenAssess, graded: GoldAnswer, run: Run
+) -> CalibrationAttempt:
     """One answer, as in a run."""
     question = graded.question
-    answer, sure = await boundary.attempt(question.text, question.language, run)
-    right = bool(answer) and agrees(answer, graded.answer, question.language)
-    return Attempted(question, answer, sure.value if answer and sure else None, right)
+    answer, sure = await boundary.attempt_answer(question.text, question.language, run)
+    right = bool(answer) and agrees_with_gold(answer, graded.answer, question.language)
+    return CalibrationAttempt(question, answer, sure.value if answer and sure else None, right)
 
 
-def agrees(answer: str, gold: str, language: Language) -> bool:
+def agrees_with_gold(answer: str, gold: str, language: Language) -> bool:
     """Whether an answer holds all words of content and all numbers of the right one.
 
     A rough judge: word forms count as different, and what else the answer says does not matter.
@@ -58,12 +60,16 @@ def agrees(answer: str, gold: str, language: Language) -> bool:
     if not set(_NUMBER.findall(gold)) <= set(_NUMBER.findall(answer)):
         return False
     if language == "zh":
-        return _bare(gold) in _bare(answer)
-    wanted = set(terms(gold))
-    return wanted <= set(terms(answer)) if wanted else _bare(gold) == _bare(answer)
+        return _strip_signs(gold) in _strip_signs(answer)
+    wanted = set(content_terms(gold))
+    return (
+        wanted <= set(content_terms(answer))
+        if wanted
+        else _strip_signs(gold) == _strip_signs(answer)
+    )
 
 
-def tau_of(points: Sequence[Attempted], share: float) -> float:
+def tau_of(points: Sequence[CalibrationAttempt], share: float) -> float:
     """The least probability from which on `share` of the answers are right, rounded up to three
     decimals; `NEVER` where there is none."""
     told = sorted(
@@ -79,5 +85,5 @@ def tau_of(points: Sequence[Attempted], share: float) -> float:
     return min(NEVER, ceil(best * 1000 - _ROUNDING) / 1000)
 
 
-def _bare(text: str) -> str:
+def _strip_signs(text: str) -> str:
     return re.sub(r"\W+", "", text).casefold()

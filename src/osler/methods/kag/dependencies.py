@@ -12,7 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from osler.methods.kag.logical_forms import Deduce, Form, Math, Output, Plan, Retrieval, Step
+from osler.methods.kag.logical_forms import (
+    Deduce,
+    Form,
+    LogicalPlan,
+    Math,
+    Output,
+    PlanStep,
+    Retrieval,
+)
 
 REFERENCE = re.compile(r"#(\d{1,4})(?!\d)")
 """The whole number: "#1" is not found in "#10"."""
@@ -32,11 +40,11 @@ class Dependencies:
     problems: tuple[str, ...]
     """In words: names that nothing declares, steps that are not there, cycles."""
 
-    def order(self) -> tuple[int, ...]:
+    def solving_order(self) -> tuple[int, ...]:
         """The steps so that each stands after what it waits for; ties in plan order."""
-        return tuple(n for level in self.levels() for n in level)
+        return tuple(n for level in self.solving_levels() for n in level)
 
-    def levels(self) -> tuple[tuple[int, ...], ...]:
+    def solving_levels(self) -> tuple[tuple[int, ...], ...]:
         """Steps that can run at the same time, level by level."""
         sorter = TopologicalSorter(self.waits)
         sorter.prepare()
@@ -48,14 +56,14 @@ class Dependencies:
         return tuple(found)
 
 
-def dependencies(plan: Plan) -> Dependencies:
+def find_dependencies(plan: LogicalPlan) -> Dependencies:
     """The graph of `plan`, without cycles: an edge that would close one is a problem."""
     problems: list[str] = []
-    bound, given = _declared(plan)
+    bound, given = _declared_aliases(plan)
     waits: dict[int, frozenset[int]] = {}
     for step in plan.steps:
         needed = set()
-        for n, how in _needs(step, plan, bound, given, problems):
+        for n, how in _step_needs(step, plan, bound, given, problems):
             if n == step.n:
                 problems.append(f"step {step.n} waits for itself ({how})")
             else:
@@ -64,12 +72,12 @@ def dependencies(plan: Plan) -> Dependencies:
     return Dependencies(_without_cycles(waits, problems), bound, given, tuple(problems))
 
 
-def fill(question: str, answers: Mapping[int, str]) -> str:
+def fill_references(question: str, answers: Mapping[int, str]) -> str:
     """The question with "#n" replaced by the answer of step n, where there is one."""
     return REFERENCE.sub(lambda m: answers.get(int(m.group(1)), m.group(0)), question)
 
 
-def results(form: Form) -> tuple[str, ...]:
+def bound_aliases(form: Form) -> tuple[str, ...]:
     """The aliases that a form may bind: the target of a Retrieval, the alias of the rest."""
     match form:
         case Retrieval():
@@ -82,7 +90,7 @@ def results(form: Form) -> tuple[str, ...]:
             return ()
 
 
-def _declared(plan: Plan) -> tuple[dict[str, int], dict[str, str]]:
+def _declared_aliases(plan: LogicalPlan) -> tuple[dict[str, int], dict[str, str]]:
     bound: dict[str, int] = {}
     given: dict[str, str] = {}
     for step in plan.steps:
@@ -90,13 +98,13 @@ def _declared(plan: Plan) -> tuple[dict[str, int], dict[str, str]]:
             for node in step.action.nodes:
                 if node.name and node.alias not in bound:
                     given.setdefault(node.alias, node.name)
-        for alias in results(step.action):
-            if alias not in given and alias not in bound and _declares(step.action, alias):
+        for alias in bound_aliases(step.action):
+            if alias not in given and alias not in bound and _declares_alias(step.action, alias):
                 bound[alias] = step.n
     return bound, given
 
 
-def _declares(form: Form, alias: str) -> bool:
+def _declares_alias(form: Form, alias: str) -> bool:
     """Whether this form brings the alias in; a subject without a type refers back."""
     if not isinstance(form, Retrieval) or form.o.alias == alias:
         return True
@@ -104,31 +112,31 @@ def _declares(form: Form, alias: str) -> bool:
     return bool(node.type) or node is form.p
 
 
-def _needs(
-    step: Step,
-    plan: Plan,
+def _step_needs(
+    step: PlanStep,
+    plan: LogicalPlan,
     bound: Mapping[str, int],
     given: Mapping[str, str],
     problems: list[str],
 ) -> Iterator[tuple[int, str]]:
     """What a step waits for, with the reference that says so."""
     numbers = {other.n for other in plan.steps}
-    for number in [int(n) for n in REFERENCE.findall(_words(step))]:
+    for number in [int(n) for n in REFERENCE.findall(_referring_text(step))]:
         if number in numbers:
             yield number, f"#{number}"
         else:
             problems.append(f"step {step.n} refers to #{number}, and there is no such step")
-    for alias, must in _mentioned(step.action):
+    for alias, must in _mentioned_aliases(step.action):
         if alias in given:
             continue
         if alias in bound:
-            if bound[alias] != step.n or alias not in results(step.action):
+            if bound[alias] != step.n or alias not in bound_aliases(step.action):
                 yield bound[alias], alias
         elif must:
             problems.append(f"step {step.n} uses {alias}, and nothing declares it")
 
 
-def _words(step: Step) -> str:
+def _referring_text(step: PlanStep) -> str:
     """Where "#n" may stand: the question, and the free text of the action."""
     match step.action:
         case Math(content=content, target=target) | Deduce(content=content, target=target):
@@ -139,7 +147,7 @@ def _words(step: Step) -> str:
             return step.question
 
 
-def _mentioned(form: Form) -> Iterator[tuple[str, bool]]:
+def _mentioned_aliases(form: Form) -> Iterator[tuple[str, bool]]:
     """Aliases that a form names, and whether such a word can be nothing else."""
     match form:
         case Retrieval():

@@ -10,13 +10,21 @@ from dataclasses import dataclass
 from osler.errors import BadCalculation, MalformedOutput
 from osler.llm.core.base import Completion
 from osler.methods.kag.boxed import boxed_grammar
-from osler.methods.kag.formulas import FORMULAS, Choice, Flag, Formula, Given, Number, evaluate
+from osler.methods.kag.formulas import (
+    FORMULAS,
+    ChoiceInput,
+    FlagInput,
+    Formula,
+    Given,
+    NumberInput,
+    evaluate_formula,
+)
 from osler.methods.kag.logical_forms import Deduce, Math
-from osler.methods.kag.sandbox import LACKING, calculate
-from osler.methods.kag.speaker import Speaker, said
-from osler.prompts import render
-from osler.retrieve.words import terms
-from osler.text import all_whole
+from osler.methods.kag.sandbox import LACKING, run_calculation
+from osler.methods.kag.speaker import Speaker, reply_answer
+from osler.prompts import render_prompt
+from osler.retrieve.words import content_terms
+from osler.text import join_all_surrogates
 from osler.trace import Calculated, Noted, Run
 from osler.types import Language
 
@@ -50,26 +58,26 @@ class Calculator:
     async def _by_formula(
         self, n: int, form: Math, content: Sequence[str], language: Language, run: Run
     ) -> str:
-        offered = nearest(self._all(), f"{form.target} {' '.join(content)}")
+        offered = nearest_formulas(self._all_formulas(), f"{form.target} {' '.join(content)}")
         if not offered:
             return ""
-        prompt = render(
+        prompt = render_prompt(
             "kag/formula",
             language,
-            formulas=[_described(formula, language) for formula in offered],
+            formulas=[_describe_formula(formula, language) for formula in offered],
             content=list(content),
             target=form.target,
         )
         names = {formula.id: formula for formula in offered}
         try:
-            chosen, inputs = await self.speaker.ask(prompt, _choice(names), run)
+            chosen, inputs = await self.speaker.ask(prompt, _choice_parser(names), run)
         except MalformedOutput as error:
             run.emit(Noted(f"step {n}: no formula: {error.message}"))
             return ""
         if chosen is None:
             return ""
         try:
-            result = evaluate(chosen, inputs)
+            result = evaluate_formula(chosen, inputs)
         except BadCalculation as error:
             run.emit(Calculated(n, "formula", chosen.id, "", error.message))
             return ""
@@ -77,7 +85,7 @@ class Calculator:
         run.emit(Calculated(n, "formula", f"{result.text()} ({chosen.source})", value))
         return value
 
-    def _all(self) -> Mapping[str, Formula]:
+    def _all_formulas(self) -> Mapping[str, Formula]:
         return FORMULAS if self.formulas is None else self.formulas
 
     async def _by_program(
@@ -86,7 +94,7 @@ class Calculator:
         known, error = list(content), ""
         for _ in range(self.tries):
             told = [*known, f"The program before failed: {error}"] if error else known
-            prompt = render(
+            prompt = render_prompt(
                 "kag/calculate",
                 language,
                 content=told,
@@ -94,12 +102,12 @@ class Calculator:
                 lacking=LACKING,
             )
             try:
-                code = await self.speaker.ask(prompt, _program, run)
+                code = await self.speaker.ask(prompt, _extract_program, run)
             except MalformedOutput as malformed:
                 run.emit(Noted(f"step {n}: no program: {malformed.message}"))
                 return ""
             try:
-                result = await calculate(code)
+                result = await run_calculation(code)
             except BadCalculation as failed:
                 error = failed.message
                 run.emit(Calculated(n, "python", code, "", error))
@@ -118,54 +126,54 @@ class Deducer:
     async def solve(
         self, n: int, form: Deduce, content: Sequence[str], language: Language, run: Run
     ) -> str:
-        prompt = render(
+        prompt = render_prompt(
             "kag/deduce", language, op=str(form.op), content=list(content), target=form.target
         )
         try:
             return await self.speaker.ask(
-                prompt, said, run, grammar=boxed_grammar(reason=self.speaker.reasoning)
+                prompt, reply_answer, run, grammar=boxed_grammar(reason=self.speaker.reasoning)
             )
         except MalformedOutput as error:
             run.emit(Noted(f"step {n}: no deduction: {error.message}"))
             return ""
 
 
-def nearest(formulas: Mapping[str, Formula], text: str) -> list[Formula]:
+def nearest_formulas(formulas: Mapping[str, Formula], text: str) -> list[Formula]:
     """The formulas whose title shares most words with the text, those that share none left out."""
-    wanted = set(terms(text))
+    wanted = set(content_terms(text))
     scored = []
     for formula in formulas.values():
-        title = set(terms(f"{formula.title} {formula.title_zh}"))
+        title = set(content_terms(f"{formula.title} {formula.title_zh}"))
         if shared := len(wanted & title):
             scored.append((shared / len(title), formula))
     scored.sort(key=lambda pair: -pair[0])
     return [formula for _, formula in scored[:OFFERED]]
 
 
-def _described(formula: Formula, language: Language) -> dict[str, str]:
-    inputs = "; ".join(_input(wanted) for wanted in formula.inputs)
+def _describe_formula(formula: Formula, language: Language) -> dict[str, str]:
+    inputs = "; ".join(_describe_input(wanted) for wanted in formula.inputs)
     title = formula.title_zh if language == "zh" else formula.title
     return {"id": formula.id, "title": title, "inputs": inputs}
 
 
-def _input(wanted: Number | Flag | Choice) -> str:
+def _describe_input(wanted: NumberInput | FlagInput | ChoiceInput) -> str:
     match wanted:
-        case Number(name=name, unit=unit):
+        case NumberInput(name=name, unit=unit):
             return f"{name} ({unit})" if unit else name
-        case Flag(name=name):
+        case FlagInput(name=name):
             return f"{name} (true or false)"
-        case Choice(name=name, choices=choices):
+        case ChoiceInput(name=name, choices=choices):
             return f"{name} ({' or '.join(choices)})"
 
 
-def _choice(names: Mapping[str, Formula]) -> Callable[[Completion], Chosen]:
+def _choice_parser(names: Mapping[str, Formula]) -> Callable[[Completion], Chosen]:
     """A parser of `{"formula": …, "inputs": …}` that knows which formulas were offered."""
 
     def parse(reply: Completion) -> Chosen:
         expected = 'one JSON object, {"formula": "…", "inputs": {…}}'
         found = _OBJECT.search(reply.text)
         try:
-            said = all_whole(json.loads(found[0])) if found else None
+            said = join_all_surrogates(json.loads(found[0])) if found else None
         except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict) or not isinstance(said.get("inputs", {}), dict):
@@ -180,7 +188,7 @@ def _choice(names: Mapping[str, Formula]) -> Callable[[Completion], Chosen]:
     return parse
 
 
-def _program(reply: Completion) -> str:
+def _extract_program(reply: Completion) -> str:
     found = _CODE.search(reply.text)
     code = next((part for part in found.groups() if part), "") if found else ""
     if not code.strip():

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion
-from osler.llm.core.grammar import Grammar, alt, free, maybe, seq
-from osler.llm.core.spans import tagged
+from osler.llm.core.grammar import Grammar, alt, free_text, maybe, seq
+from osler.llm.core.spans import tagged_span
 from osler.llm.core.verdict import parse_verdict
 from osler.methods.kag.speaker import Speaker
-from osler.prompts import render
-from osler.retrieve.words import terms
-from osler.text import sentences
+from osler.prompts import render_prompt
+from osler.retrieve.words import content_terms
+from osler.text import split_sentences
 from osler.trace import Run
 from osler.types import Hit, Language
 
@@ -44,13 +44,15 @@ class Focuser:
         """The verdict of Table 4; "no" where nothing was found or the reply cannot be read."""
         if not hits:
             return Focus(False, "nothing was found", ())
-        references = self.references(question, hits)
-        prompt = render("kag/focus", language, references=references, question=question)
+        references = self.list_references(question, hits)
+        prompt = render_prompt("kag/focus", language, references=references, question=question)
 
         def parse(reply: Completion) -> Focus:
-            span = tagged(reply.text, "reason")
+            span = tagged_span(reply.text, "reason")
             reason = reply.text[slice(*span)] if span else reply.text
-            return Focus(parse_verdict(reply.text), reason.strip(), _named(reason, len(hits)))
+            return Focus(
+                parse_verdict(reply.text), reason.strip(), _named_references(reason, len(hits))
+            )
 
         try:
             return await self.speaker.ask(
@@ -59,10 +61,10 @@ class Focuser:
         except MalformedOutput as error:
             return Focus(False, error.message, tuple(range(len(hits))))
 
-    def references(self, question: str, hits: Sequence[Hit]) -> list[str]:
+    def list_references(self, question: str, hits: Sequence[Hit]) -> list[str]:
         """The passages as the model sees them, each with its heading."""
         return [
-            f"{hit.passage.heading}: {compressed(hit.passage.text, question, self.longest)}"
+            f"{hit.passage.heading}: {compress_passage(hit.passage.text, question, self.longest)}"
             for hit in hits
         ]
 
@@ -71,20 +73,20 @@ def focus_grammar(longest: int = 400) -> Grammar:
     """`<answer>Yes</answer><reason>…</reason>` (Table 4), of up to `longest` characters."""
     verdict = seq("<answer>", alt("Yes", "No"), "</answer>")
     return Grammar(
-        "focus", seq(verdict, maybe("\n"), "<reason>", free(longest, without="<"), "</reason>")
+        "focus", seq(verdict, maybe("\n"), "<reason>", free_text(longest, without="<"), "</reason>")
     )
 
 
-def compressed(text: str, question: str, longest: int) -> str:
+def compress_passage(text: str, question: str, longest: int) -> str:
     """The sentences of `text` that share most with the question, in their order (§5.1).
 
     Whole sentences only, left as they are; a text that fits is returned as it is.
     """
     if len(text) <= longest:
         return text
-    wanted = set(terms(question))
-    spans = list(sentences(text))
-    shared = [len(wanted & set(terms(text[start:end]))) for start, end in spans]
+    wanted = set(content_terms(question))
+    spans = list(split_sentences(text))
+    shared = [len(wanted & set(content_terms(text[start:end]))) for start, end in spans]
     kept: set[int] = set()
     room = longest
     for i in sorted(range(len(spans)), key=lambda i: (-shared[i], i)):
@@ -95,7 +97,7 @@ def compressed(text: str, question: str, longest: int) -> str:
     return " ".join(text[slice(*spans[i])].strip() for i in sorted(kept)) or text[:longest]
 
 
-def _named(reason: str, count: int) -> tuple[int, ...]:
+def _named_references(reason: str, count: int) -> tuple[int, ...]:
     found = {
         int(number) for match in _NUMBER.finditer(reason) for number in re.findall(r"\d+", match[0])
     }

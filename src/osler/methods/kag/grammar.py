@@ -16,12 +16,12 @@ from osler.llm.core.grammar import (
     Node,
     alt,
     chars,
-    free,
+    free_text,
     maybe,
-    named,
+    named_rule,
     repeat,
     seq,
-    visible,
+    visible_char,
 )
 from osler.methods.kag.logical_forms import Operation
 
@@ -32,7 +32,7 @@ _APOSTROPHE = seq("'", chars("", ("a", "z")))
 
 def form_grammar(*, longest: int = 60) -> Grammar:
     """One logical form; names, values and targets of up to `longest` characters."""
-    return Grammar("logical-form", _form(longest))
+    return Grammar("logical-form", _form_node(longest))
 
 
 def plan_grammar(*, steps: int = 6, longest: int = 60, thinking: int = 0) -> Grammar:
@@ -40,73 +40,77 @@ def plan_grammar(*, steps: int = 6, longest: int = 60, thinking: int = 0) -> Gra
 
     `thinking`: characters of `<think>…</think>` that may stand before it.
     """
-    step = _step(longest)
+    step = _step_node(longest)
     rest: Node | None = None
     for number in range(steps, 0, -1):
-        own = seq(f"Step{number}: ", step, f"\nAction{number}: ", _form(longest))
+        own = seq(f"Step{number}: ", step, f"\nAction{number}: ", _form_node(longest))
         rest = seq(own, maybe("\n", rest)) if rest else own
     assert rest is not None, "a plan has steps"  # noqa: S101
     answer = seq("<answer>", rest, maybe(" "), "</answer>")
-    before = seq("<think>", free(thinking, without="<"), "</think>\n\n") if thinking else None
+    before = seq("<think>", free_text(thinking, without="<"), "</think>\n\n") if thinking else None
     return Grammar("plan", seq(maybe(before), answer) if before else answer)
 
 
 def search_grammar(*, longest: int = 60) -> Grammar:
     """`<search>Step1: …\\nAction1: Retrieval(…)</search>`, with numbers or without (Table 9)."""
     number = maybe(repeat(chars("", ("0", "9")), 1, 2))
-    parts = ("Step", number, ": ", _step(longest), alt("\n", " "), "Action", number, ": ")
-    return Grammar("search", seq("<search>", *parts, _form(longest), "</search>"))
+    parts = ("Step", number, ": ", _step_node(longest), alt("\n", " "), "Action", number, ": ")
+    return Grammar("search", seq("<search>", *parts, _form_node(longest), "</search>"))
 
 
-def _step(longest: int) -> Node:
-    return named("step", free(2 * longest, without="<"))
+def _step_node(longest: int) -> Node:
+    return named_rule("step", free_text(2 * longest, without="<"))
 
 
-def _form(longest: int) -> Node:
-    alias = named("alias", _alias())
-    text = named("text", _text(longest))
-    items = seq("[", _item(longest), repeat(seq(",", maybe(" "), _item(longest)), 0, 7), "]")
-    content = named("content", items)
+def _form_node(longest: int) -> Node:
+    alias = named_rule("alias", _alias_node())
+    text = named_rule("text", _text_node(longest))
+    items = seq(
+        "[", _item_node(longest), repeat(seq(",", maybe(" "), _item_node(longest)), 0, 7), "]"
+    )
+    content = named_rule("content", items)
     result = seq(")->", alias)
-    op = named("op", alt(*Operation))
+    op = named_rule("op", alt(*Operation))
     forms = alt(
-        _retrieval(alias, longest),
+        _retrieval_node(alias, longest),
         seq("Math(content=", content, ", target=", text, result),
         seq("Deduce(op=", op, ", content=", content, ", target=", text, result),
         seq("Output(", alias, repeat(seq(",", maybe(" "), alias), 0, 4), ")"),
     )
-    return named("form", forms)
+    return named_rule("form", forms)
 
 
-def _retrieval(alias: Node, longest: int) -> Node:
+def _retrieval_node(alias: Node, longest: int) -> Node:
     """Table 11; an alias that was used before stands alone."""
-    kind = named("kind", free(longest, without=EDGE_MARKS))
-    name = seq("[", alt(_quoted(longest), free(longest, without="[]'’‘`\"<>")), "]")
-    entity = named("entity", seq(alias, maybe(":", maybe(" "), kind, maybe(name))))
-    edge = named("edge", seq(alias, maybe(":", maybe(" "), kind)))
-    value = alt(_quoted(longest), free(longest, without=EDGE_MARKS))
-    constraint = named("constraint", seq(", ", chars("spo"), ".", kind, "=", value))
+    kind = named_rule("kind", free_text(longest, without=EDGE_MARKS))
+    name = seq("[", alt(_quoted_node(longest), free_text(longest, without="[]'’‘`\"<>")), "]")
+    entity = named_rule("entity", seq(alias, maybe(":", maybe(" "), kind, maybe(name))))
+    edge = named_rule("edge", seq(alias, maybe(":", maybe(" "), kind)))
+    value = alt(_quoted_node(longest), free_text(longest, without=EDGE_MARKS))
+    constraint = named_rule("constraint", seq(", ", chars("spo"), ".", kind, "=", value))
     parts = seq("Retrieval(s=", entity, ", p=", edge, ", o=", entity)
     return seq(parts, repeat(constraint, 0, 3), ")")
 
 
-def _alias() -> Node:
+def _alias_node() -> Node:
     letters = repeat(chars("", ("a", "z"), ("A", "Z")), 1, 10)
     return seq(letters, maybe(repeat(chars("", ("0", "9")), 1, 2)))
 
 
-def _item(longest: int) -> Node:
+def _item_node(longest: int) -> Node:
     """A reference, quoted or not, or a literal such as 'weight=16kg'."""
-    return named("item", alt(_quoted(longest), free(longest, without="[]',;<>`\"")))
+    return named_rule("item", alt(_quoted_node(longest), free_text(longest, without="[]',;<>`\"")))
 
 
-def _text(longest: int) -> Node:
+def _text_node(longest: int) -> Node:
     """A bare text may have apostrophes, and no brackets: they would end it."""
     barred = "()[]'`\"<>"
-    inner = alt(visible(barred), _APOSTROPHE)
-    return alt(_quoted(longest), seq(free(1, without=barred), repeat(inner, 0, longest - 1)))
+    inner = alt(visible_char(barred), _APOSTROPHE)
+    return alt(
+        _quoted_node(longest), seq(free_text(1, without=barred), repeat(inner, 0, longest - 1))
+    )
 
 
-def _quoted(longest: int) -> Node:
-    inner = alt(visible("'[]<"), _APOSTROPHE)
-    return named("quoted", seq("'", repeat(inner, 1, longest), "'"))
+def _quoted_node(longest: int) -> Node:
+    inner = alt(visible_char("'[]<"), _APOSTROPHE)
+    return named_rule("quoted", seq("'", repeat(inner, 1, longest), "'"))

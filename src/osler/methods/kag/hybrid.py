@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from osler.errors import KnowledgeBaseError, MalformedOutput, SourceUnavailable
-from osler.graph.chains import nearest
+from osler.graph.chains import rank_nearest
 from osler.graph.items import Edge
 from osler.graph.link import Dictionary
 from osler.graph.lookup import Lookup
@@ -26,10 +26,11 @@ from osler.methods.kag.logical_forms import Constraint, Retrieval
 from osler.methods.kag.notation import render_form
 from osler.methods.kag.reader import read_form
 from osler.retrieve.fuse import rrf
-from osler.retrieve.graph import find
-from osler.retrieve.hits import hits
+from osler.retrieve.graph import find_forms
+from osler.retrieve.hits import rank_hits
 from osler.retrieve.words import STOP_WORDS
-from osler.types import GRAPH, Hit, Passage, Retriever
+from osler.sources.catalogue import GRAPH
+from osler.types import Hit, Passage, Retriever
 
 NAMES = 3
 """Concepts that a name may mean, at most."""
@@ -51,49 +52,53 @@ class HybridGraph:
     graph: Graph
     texts: Retriever | None = None
 
-    async def find(self, form: Retrieval, *, k: int) -> list[Hit]:
+    async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
         """Raises `SourceUnavailable`."""
         try:
-            return await self._find(form, k)
+            return await self._find_in_graph(form, k)
         except (KnowledgeBaseError, OSError) as error:
             raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
 
-    async def _find(self, form: Retrieval, k: int) -> list[Hit]:
-        form = form if form.s.name else _turned(form)
+    async def _find_in_graph(self, form: Retrieval, k: int) -> list[Hit]:
+        form = form if form.s.name else _reverse_form(form)
         if not form.s.name:
             return []
-        known = await asyncio.to_thread(self._concepts, form.s.name)
-        edges = await self._edges(form, [name for _, name in known])
-        stated = await asyncio.to_thread(self._passages, edges, {id for id, _ in known})
-        texts = await self._texts(form, [id for id, _ in known], k)
+        known = await asyncio.to_thread(self._subject_concepts, form.s.name)
+        edges = await self._answer_edges(form, [name for _, name in known])
+        stated = await asyncio.to_thread(self._edge_passages, edges, {id for id, _ in known})
+        texts = await self._text_passages(form, [id for id, _ in known], k)
         every = {passage.id: passage for passage in (*stated, *texts)}
         order = rrf([[p.id for p in stated], [p.id for p in texts]])
-        return hits([(every[id], score) for id, score in order[:k]], render_form(form), GRAPH)
+        return rank_hits([(every[id], score) for id, score in order[:k]], render_form(form), GRAPH)
 
-    def _concepts(self, name: str) -> list[tuple[str, str]]:
+    def _subject_concepts(self, name: str) -> list[tuple[str, str]]:
         """Id and a name that finds it exactly."""
-        exact = self.graph.exact(name)
+        exact = self.graph.find_exact(name)
         found = exact or Lookup(self.graph).find(name, k=NAMES, fuzzy=True)
         return [(match.concept, match.name) for match in found[:NAMES]]
 
-    async def _edges(self, form: Retrieval, names: Sequence[str]) -> list[Edge]:
+    async def _answer_edges(self, form: Retrieval, names: Sequence[str]) -> list[Edge]:
         """The answers, best first: of the asked type where there are any."""
         predicate = form.p.type or form.p.name or form.o.type
         scored: dict[Edge, float] = {}
         for name in dict.fromkeys(names):
             for kind, least in ((form.o.type, _LEAST), ("", _LEAST), ("", -1.0)):
-                found = await find(
+                found = await find_forms(
                     self.graph, name, predicate, target_type=kind, k=_READ, least=least
                 )
                 if found:
-                    scored |= {hit.edge: hit.score for hit in found if _is(hit.answer, form.o.name)}
+                    scored |= {
+                        hit.edge: hit.score for hit in found if _is_named(hit.answer, form.o.name)
+                    }
                     break
-        ids = {match.concept for name in names for match in self.graph.exact(name)}
-        worth = await asyncio.to_thread(self._worth, form.constraints, list(scored), ids)
+        ids = {match.concept for name in names for match in self.graph.find_exact(name)}
+        worth = await asyncio.to_thread(
+            self._weigh_constraints, form.constraints, list(scored), ids
+        )
         kept = [(edge, scored[edge] + share) for edge, share in worth.items() if share > 0]
         return [edge for edge, _ in sorted(kept, key=lambda pair: -pair[1])]
 
-    def _worth(
+    def _weigh_constraints(
         self, constraints: Sequence[Constraint], edges: Sequence[Edge], subjects: set[str]
     ) -> dict[Edge, float]:
         """1 where all constraints hold, 0 where one is contradicted."""
@@ -102,58 +107,62 @@ class HybridGraph:
             for edge in edges:
                 ends = (edge.subject, edge.object)
                 inside = [id for id in ends if (id in subjects) == (constraint.on == "s")]
-                told = self._told(constraint, inside) if constraint.on != "p" else []
+                told = self._property_values(constraint, inside) if constraint.on != "p" else []
                 if not told:
                     worth[edge] *= _UNTOLD
-                elif not any(holds(constraint, value) for value in told):
+                elif not any(constraint_holds(constraint, value) for value in told):
                     worth[edge] = 0.0
         return worth
 
-    def _told(self, constraint: Constraint, ids: Sequence[str]) -> list[str]:
+    def _property_values(self, constraint: Constraint, ids: Sequence[str]) -> list[str]:
         """What the graph says of the constrained property."""
-        concepts = [concept for id in ids if (concept := self.graph.concept(id))]
+        concepts = [concept for id in ids if (concept := self.graph.get_concept(id))]
         wanted = constraint.property.casefold().replace("_", " ")
         if wanted == "name":
             return [name for concept in concepts for name in concept.names]
         if wanted == "type":
             return [kind for concept in concepts for kind in concept.types]
-        edges = self.graph.neighbours(ids)
+        edges = self.graph.find_neighbours(ids)
         said = [edge for edge in edges if edge.predicate.replace("_", " ").casefold() == wanted]
         return [e.object_name if e.subject in ids else e.subject_name for e in said]
 
-    def _passages(self, edges: Sequence[Edge], subjects: set[str]) -> list[Passage]:
+    def _edge_passages(self, edges: Sequence[Edge], subjects: set[str]) -> list[Passage]:
         found = []
         for edge in edges:
-            concept = self.graph.concept(edge.subject if edge.subject in subjects else edge.object)
+            concept = self.graph.get_concept(
+                edge.subject if edge.subject in subjects else edge.object
+            )
             if concept is not None:
                 found.append(self.graph.relation_passage(concept, edge))
         return found
 
-    async def _texts(self, form: Retrieval, concepts: Sequence[str], k: int) -> list[Passage]:
+    async def _text_passages(
+        self, form: Retrieval, concepts: Sequence[str], k: int
+    ) -> list[Passage]:
         """Passages of text, those first that name what the walk from the subject comes to."""
         if self.texts is None:
             return []
         words = " ".join(filter(None, (form.s.name, form.p.type, form.o.type)))
         found = [hit.passage for hit in await self.texts.search(words, k=3 * k)]
-        shares = dict(await asyncio.to_thread(nearest, self.graph, concepts, k=NEAR))
-        mass = {p.id: await asyncio.to_thread(self._mass, p.text, shares) for p in found}
+        shares = dict(await asyncio.to_thread(rank_nearest, self.graph, concepts, k=NEAR))
+        mass = {p.id: await asyncio.to_thread(self._named_mass, p.text, shares) for p in found}
         return sorted(found, key=lambda passage: -mass[passage.id])[:k]
 
-    def _mass(self, text: str, shares: dict[str, float]) -> float:
+    def _named_mass(self, text: str, shares: dict[str, float]) -> float:
         if not shares:
             return 0.0
-        mentions = Dictionary(self.graph, STOP_WORDS).mentions(text)
+        mentions = Dictionary(self.graph, STOP_WORDS).find_mentions(text)
         named = {id for mention in mentions for id in mention.concepts}
         return sum(shares.get(id, 0.0) for id in named)
 
 
 @dataclass(frozen=True)
-class AsWords:
+class FormsAsWords:
     """A form where there is no graph: its names and its predicate, as a search in words."""
 
     retriever: Retriever
 
-    async def find(self, form: Retrieval, *, k: int) -> list[Hit]:
+    async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
         term = form.s.name or form.o.name
         asked = " ".join(filter(None, (form.p.type, form.p.name, form.o.type)))
         return await self.retriever.search(f"{term} , {asked}", k=k) if term else []
@@ -171,7 +180,7 @@ class FormsAsQueries:
             form, _ = read_form(query)
         except MalformedOutput as error:
             raise SourceUnavailable(f"no form to look up: {error.message}") from error
-        return await self.forms.find(form, k=k) if isinstance(form, Retrieval) else []
+        return await self.forms.find_form(form, k=k) if isinstance(form, Retrieval) else []
 
 
 @dataclass(frozen=True)
@@ -180,20 +189,20 @@ class QueriesAsForms:
 
     retriever: Retriever
 
-    async def find(self, form: Retrieval, *, k: int) -> list[Hit]:
+    async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
         return await self.retriever.search(render_form(form), k=k)
 
 
-def holds(constraint: Constraint, value: str) -> bool:
+def constraint_holds(constraint: Constraint, value: str) -> bool:
     """Whether a value meets a constraint; numbers are compared as numbers, words without case."""
     wanted = constraint.value if isinstance(constraint.value, tuple) else (constraint.value,)
-    alike = any(_same(value, each) for each in wanted)
+    alike = any(_same_text(value, each) for each in wanted)
     match constraint.comparison:
         case "=" | "in":
             return alike
         case "!=":
             return not alike
-    left, right = _number(value), _number(wanted[0])
+    left, right = _read_number(value), _read_number(wanted[0])
     if left is None or right is None:
         return False
     match constraint.comparison:
@@ -207,23 +216,23 @@ def holds(constraint: Constraint, value: str) -> bool:
             return left >= right
 
 
-def _same(one: str, other: str) -> bool:
+def _same_text(one: str, other: str) -> bool:
     if one.casefold().strip() == other.casefold().strip():
         return True
-    left, right = _number(one), _number(other)
+    left, right = _read_number(one), _read_number(other)
     return left is not None and left == right and _NUMBER.sub("", one) == _NUMBER.sub("", other)
 
 
-def _number(text: str) -> float | None:
+def _read_number(text: str) -> float | None:
     found = _NUMBER.search(text)
     return float(found[0]) if found else None
 
 
-def _is(answer: str, name: str) -> bool:
+def _is_named(answer: str, name: str) -> bool:
     return not name or answer.casefold() == name.casefold()
 
 
-def _turned(form: Retrieval) -> Retrieval:
+def _reverse_form(form: Retrieval) -> Retrieval:
     """Asked from its other end, where only the object is known; its conditions turn with it."""
     other = {"s": "o", "o": "s", "p": "p"}
     turned = tuple(replace(c, on=other[c.on]) for c in form.constraints)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """Logical forms: the four functions of a plan (KAG-Thinker §3.1.1, §3.4, App. 8).
 
-Every sub-problem is held twice, as a `Step` in natural language for text retrievers
+Every sub-problem is held twice, as a `PlanStep` in natural language for text retrievers
 and as an action for structured ones. Texts are single lines: a run of white space is
 one space, so that what is written on a line reads back as it was.
 """
@@ -28,7 +28,7 @@ class Operation(StrEnum):
     RULE = "rule"
 
 
-class _Lines:
+class _OneLineFields:
     """Brings every text of a form onto one line."""
 
     __slots__ = ()
@@ -44,7 +44,7 @@ class _Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Node(_Lines):
+class SpoNode(_OneLineFields):
     """A subject, predicate or object: an alias, and what it stands for.
 
     An alias alone refers to what an earlier step declared, or declares an unknown.
@@ -60,7 +60,7 @@ class Node(_Lines):
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint(_Lines):
+class Constraint(_OneLineFields):
     """A condition on a property of `s`, `p` or `o`."""
 
     on: Place
@@ -74,18 +74,18 @@ class Constraint(_Lines):
 class Retrieval:
     """Knowledge about `o`, given `s` and `p` (Table 11)."""
 
-    s: Node
-    p: Node
-    o: Node
+    s: SpoNode
+    p: SpoNode
+    o: SpoNode
     constraints: tuple[Constraint, ...] = ()
 
     @property
-    def nodes(self) -> tuple[Node, Node, Node]:
+    def nodes(self) -> tuple[SpoNode, SpoNode, SpoNode]:
         return self.s, self.p, self.o
 
 
 @dataclass(frozen=True, slots=True)
-class Math(_Lines):
+class Math(_OneLineFields):
     """A calculation from `content`: aliases, and literals such as "weight=16kg"."""
 
     content: tuple[str, ...]
@@ -94,7 +94,7 @@ class Math(_Lines):
 
 
 @dataclass(frozen=True, slots=True)
-class Deduce(_Lines):
+class Deduce(_OneLineFields):
     """A conclusion from `content`: aliases and free text."""
 
     op: Operation
@@ -104,7 +104,7 @@ class Deduce(_Lines):
 
 
 @dataclass(frozen=True, slots=True)
-class Output(_Lines):
+class Output(_OneLineFields):
     """The variables that answer the question."""
 
     variables: tuple[str, ...]
@@ -114,7 +114,7 @@ Form = Retrieval | Math | Deduce | Output
 
 
 @dataclass(frozen=True, slots=True)
-class Step(_Lines):
+class PlanStep(_OneLineFields):
     """One sub-problem in both representations (F-KT-01)."""
 
     n: int
@@ -124,18 +124,20 @@ class Step(_Lines):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LogicalPlan:
     """The breadth decomposition of a question, in order."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
 
     @classmethod
-    def single(cls, question: str) -> Self:
+    def single_retrieval(cls, question: str) -> Self:
         """One retrieval of the question itself: what is left when no plan can be read."""
-        name = Node("s1", "question", question)
-        return cls((Step(1, question, Retrieval(name, Node("p1", "answer"), Node("o1"))),))
+        name = SpoNode("s1", "question", question)
+        return cls(
+            (PlanStep(1, question, Retrieval(name, SpoNode("p1", "answer"), SpoNode("o1"))),)
+        )
 
-    def step(self, n: int) -> Step:
+    def step_numbered(self, n: int) -> PlanStep:
         """Raises `KeyError`."""
         for step in self.steps:
             if step.n == n:

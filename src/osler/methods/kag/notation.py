@@ -13,24 +13,24 @@ from osler.methods.kag.logical_forms import (
     Constraint,
     Deduce,
     Form,
+    LogicalPlan,
     Math,
-    Node,
     Output,
-    Plan,
+    PlanStep,
     Retrieval,
-    Step,
+    SpoNode,
 )
 
 PLAIN = re.compile(r"[^\W_](?:[\w \-/%]*\w)?")
 """A type, property or variable that needs no quotes."""
 
 
-def render_plan(plan: Plan) -> str:
+def render_plan(plan: LogicalPlan) -> str:
     """`Step1: …`, `Action1: …`, one line each."""
     return "\n".join(render_step(step) for step in plan.steps)
 
 
-def render_step(step: Step) -> str:
+def render_step(step: PlanStep) -> str:
     return f"Step{step.n}: {step.question}\nAction{step.n}: {render_form(step.action)}"
 
 
@@ -38,51 +38,51 @@ def render_form(form: Form) -> str:
     match form:
         case Retrieval():
             nodes = zip("spo", form.nodes, strict=True)
-            parts = [f"{place}={_node(node)}" for place, node in nodes]
-            return f"Retrieval({', '.join([*parts, *map(_constraint, form.constraints)])})"
+            parts = [f"{place}={_render_node(node)}" for place, node in nodes]
+            return f"Retrieval({', '.join([*parts, *map(_render_constraint, form.constraints)])})"
         case Math():
-            return (
-                f"Math({_content(form.content)}, target={quote(form.target)}){_arrow(form.alias)}"
-            )
+            return f"Math({_render_content(form.content)}, target={quote_text(form.target)}){_render_arrow(form.alias)}"
         case Deduce():
-            inside = f"op={form.op}, {_content(form.content)}, target={quote(form.target)}"
-            return f"Deduce({inside}){_arrow(form.alias)}"
+            inside = (
+                f"op={form.op}, {_render_content(form.content)}, target={quote_text(form.target)}"
+            )
+            return f"Deduce({inside}){_render_arrow(form.alias)}"
         case Output():
-            return f"Output({','.join(_plain(name) for name in form.variables)})"
+            return f"Output({','.join(_plain_text(name) for name in form.variables)})"
         case _ as never:
             assert_never(never)
 
 
-def quote(text: str) -> str:
+def quote_text(text: str) -> str:
     """In single quotes, with `\\` before a quote or a backslash."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _plain(text: str) -> str:
-    return text if PLAIN.fullmatch(text) else quote(text)
+def _plain_text(text: str) -> str:
+    return text if PLAIN.fullmatch(text) else quote_text(text)
 
 
-def _node(node: Node) -> str:
-    kind = f":{_plain(node.type)}" if node.type else ""
-    name = f"[{quote(node.name)}]" if node.name or node.id else ""
-    id = f"[{quote(node.id)}]" if node.id else ""
+def _render_node(node: SpoNode) -> str:
+    kind = f":{_plain_text(node.type)}" if node.type else ""
+    name = f"[{quote_text(node.name)}]" if node.name or node.id else ""
+    id = f"[{quote_text(node.id)}]" if node.id else ""
     return f"{node.alias}{kind}{name}{id}"
 
 
-def _constraint(constraint: Constraint) -> str:
+def _render_constraint(constraint: Constraint) -> str:
     value = constraint.value
-    said = quote(value) if isinstance(value, str) else _list(value)
+    said = quote_text(value) if isinstance(value, str) else _render_list(value)
     comparison = " in " if constraint.comparison == "in" else constraint.comparison
-    return f"{constraint.on}.{_plain(constraint.property)}{comparison}{said}"
+    return f"{constraint.on}.{_plain_text(constraint.property)}{comparison}{said}"
 
 
-def _content(items: tuple[str, ...]) -> str:
-    return f"content={_list(items)}"
+def _render_content(items: tuple[str, ...]) -> str:
+    return f"content={_render_list(items)}"
 
 
-def _list(items: tuple[str, ...]) -> str:
-    return f"[{', '.join(map(quote, items))}]"
+def _render_list(items: tuple[str, ...]) -> str:
+    return f"[{', '.join(map(quote_text, items))}]"
 
 
-def _arrow(alias: str) -> str:
-    return f"->{_plain(alias)}" if alias else ""
+def _render_arrow(alias: str) -> str:
+    return f"->{_plain_text(alias)}" if alias else ""

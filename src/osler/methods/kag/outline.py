@@ -15,16 +15,16 @@ from osler.llm.core.grammar import (
     Node,
     alt,
     chars,
-    free,
+    free_text,
     maybe,
-    named,
+    named_rule,
     repeat,
     seq,
-    visible,
+    visible_char,
 )
 from osler.methods.kag.grammar import EDGE_MARKS
-from osler.methods.kag.logical_forms import Operation, Plan
-from osler.methods.kag.planner import asked
+from osler.methods.kag.logical_forms import LogicalPlan, Operation
+from osler.methods.kag.planner import ask_plan
 from osler.methods.kag.speaker import Speaker
 from osler.retrieve.names import MARKS, names_in
 from osler.trace import Run
@@ -41,11 +41,11 @@ class Outliner:
     longest: int = 70
     """Characters of a step's words, under the grammar; in Chinese a third of it."""
 
-    async def decompose(self, question: Question, run: Run) -> Plan:
+    async def decompose(self, question: Question, run: Run) -> LogicalPlan:
         names = names_in(question.text)
         longest = self.longest if question.language == "en" else self.longest // 3
         grammar = outline_grammar(names, steps=self.steps, longest=longest)
-        return await asked("kag/outline", question, self.speaker, grammar, run)
+        return await ask_plan("kag/outline", question, self.speaker, grammar, run)
 
 
 def outline_grammar(names: tuple[str, ...], *, steps: int = 2, longest: int = 70) -> Grammar:
@@ -54,38 +54,40 @@ def outline_grammar(names: tuple[str, ...], *, steps: int = 2, longest: int = 70
     The subject is one of `names`, or what an earlier step found, and the step's words name it,
     too; any name where there are none.
     """
-    rest: Node = _ending(steps + 1, longest)
+    rest: Node = _ending_node(steps + 1, longest)
     for n in range(steps, 0, -1):
-        following = rest if n == steps else alt(rest, _ending(n + 1, longest))
-        rest = seq(_lookup(n, names, longest), "\n", following)
+        following = rest if n == steps else alt(rest, _ending_node(n + 1, longest))
+        rest = seq(_lookup_node(n, names, longest), "\n", following)
     return Grammar("outline", seq("<answer>", rest, "</answer>"))
 
 
-def _ending(n: int, longest: int) -> Node:
+def _ending_node(n: int, longest: int) -> Node:
     """An Output of the last result, or a Deduce from all of them."""
     results = ", ".join(f"'o{m}'" for m in range(1, n))
     ops = alt(Operation.CHOICE, Operation.JUDGEMENT, Operation.ENTAILMENT, Operation.EXTRACT)
-    target = free(longest, without=MARKS + "()`:")
+    target = free_text(longest, without=MARKS + "()`:")
     deduce = seq("Deduce(op=", ops, f", content=[{results}], target='", target, f"')->o{n}")
-    words = seq(f"Step{n}: ", free(longest, without="<\n:#"), f"\nAction{n}: ")
+    words = seq(f"Step{n}: ", free_text(longest, without="<\n:#"), f"\nAction{n}: ")
     return seq(words, alt(f"Output(o{n - 1})", deduce))
 
 
-def _lookup(n: int, names: tuple[str, ...], longest: int) -> Node:
+def _lookup_node(n: int, names: tuple[str, ...], longest: int) -> Node:
     """Step and Action about the same: a name of the question, or an earlier result."""
-    kind = named("kind", free(20, without=EDGE_MARKS))
+    kind = named_rule("kind", free_text(20, without=EDGE_MARKS))
     tail = seq(f", p=p{n}:", kind, f", o=o{n}", maybe(":", kind), ")")
     # Without capitals and digits no name of the prompt's examples, and no list, gets in.
-    plain = named("plain", visible('<\n:#."甲乙' + digits + ascii_uppercase))
+    plain = named_rule("plain", visible_char('<\n:#."甲乙' + digits + ascii_uppercase))
     before = seq(maybe(chars("", ("A", "Z"))), repeat(plain, 0, longest // 2))
     after = repeat(plain, 0, longest // 2)
 
-    def about(words: Node | str, subject: Node | str) -> Node:
+    def lookup_about(words: Node | str, subject: Node | str) -> Node:
         return seq(f"Step{n}: ", before, words, after, f"\nAction{n}: Retrieval(s=", subject, tail)
 
-    arms = [about(f"#{m}", f"o{m}") for m in range(1, n)]
-    arms += [about(name, seq(f"s{n}:", kind, f"['{name}']")) for name in names]
+    arms = [lookup_about(f"#{m}", f"o{m}") for m in range(1, n)]
+    arms += [lookup_about(name, seq(f"s{n}:", kind, f"['{name}']")) for name in names]
     if not names:
-        anything = free(longest, without="<\n:#")
-        arms.append(about(anything, seq(f"s{n}:", kind, "['", free(40, without=MARKS), "']")))
+        anything = free_text(longest, without="<\n:#")
+        arms.append(
+            lookup_about(anything, seq(f"s{n}:", kind, "['", free_text(40, without=MARKS), "']"))
+        )
     return alt(*arms)

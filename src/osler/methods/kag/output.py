@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from osler.llm.core.spans import answer_span, worded
+from osler.llm.core.spans import answer_span, strip_types
 from osler.methods.kag.depth import SubAnswer
 from osler.methods.kag.speaker import Speaker
-from osler.prompts import render
+from osler.prompts import render_prompt
 from osler.trace import Run
 from osler.types import Answer, Hit, Question
 
@@ -21,25 +21,25 @@ _NOTE = {
 
 
 @dataclass(frozen=True)
-class Finisher:
+class AnswerFinisher:
     speaker: Speaker
 
-    async def draft(
+    async def write_draft(
         self, question: Question, answers: Sequence[SubAnswer], hits: Sequence[Hit], run: Run
     ) -> str:
         """What the model would answer, from the sub-answers and their passages."""
-        prompt = render(
+        prompt = render_prompt(
             "kag/answer",
             question.language,
             question=question.text,
             options=list(zip(question.letters, question.options, strict=True)),
-            steps=[answer.line for answer in answers],
+            steps=[answer.prompt_line for answer in answers],
             documents=[
                 f"[{n}] {hit.passage.heading}: {hit.passage.text}" for n, hit in enumerate(hits, 1)
             ],
         )
         text = await self.speaker.ask(prompt, lambda reply: reply.text, run)
-        return _unboxed(text)
+        return _unbox_answer(text)
 
 
 def nearest_option(answer: Answer, question: Question, answers: Sequence[SubAnswer]) -> Answer:
@@ -48,9 +48,9 @@ def nearest_option(answer: Answer, question: Question, answers: Sequence[SubAnsw
     Only where every option is a number, and the last answered step ends in one; an option
     that equals it is nearest. Else the answer is left as it is.
     """
-    values = [_value(option) for option in question.options]
+    values = [_single_number(option) for option in question.options]
     solved = [each.text for each in answers if each.text]
-    value = _value(solved[-1]) if solved else None
+    value = _single_number(solved[-1]) if solved else None
     if value is None or not values or any(v is None for v in values):
         return answer
     distances = [abs(v - value) for v in values if v is not None]
@@ -63,7 +63,7 @@ def nearest_option(answer: Answer, question: Question, answers: Sequence[SubAnsw
     return replace(answer, option=letter, note=note)
 
 
-def _value(text: str) -> float | None:
+def _single_number(text: str) -> float | None:
     """The one number in a text; `None` for none, or for several."""
     found = _NUMBER.findall(text)
     if len(found) != 1:
@@ -71,12 +71,12 @@ def _value(text: str) -> float | None:
     return float(found[0].replace(",", ""))
 
 
-def _unboxed(text: str) -> str:
+def _unbox_answer(text: str) -> str:
     r"""`\boxed{C}` inside `<answer>` as `<answer>C</answer>`: the form that composers read."""
     span = answer_span(text)
     if span is None:
         return text
-    inner = worded(text, span)
+    inner = strip_types(text, span)
     before = text[: text.rfind("\\boxed", 0, span[0])]
     before = before.rpartition("<answer>")[0] or before
     return f"{before.strip()}\n<answer>{inner}</answer>".strip()

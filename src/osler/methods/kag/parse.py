@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from osler.errors import MalformedOutput
-from osler.methods.kag.logical_forms import Form, Plan, Step
+from osler.methods.kag.logical_forms import Form, LogicalPlan, PlanStep
 from osler.methods.kag.reader import FUNCTION, read_form
 
 MOST_STEPS = 50
@@ -33,31 +33,33 @@ _Read = tuple[int, str, Form]
 """Number (0 where none is given), question, action."""
 
 
-def read_plan(reply: str) -> Plan:
+def read_plan(reply: str) -> LogicalPlan:
     """The steps of `<think>…</think><answer>Step1: …</answer>`, or of the bare lines."""
-    return Plan(tuple(_numbered(list(_steps(_inside("answer", _bounded(reply)))))))
+    return LogicalPlan(
+        tuple(_number_steps(list(_read_steps(_tag_content("answer", _check_length(reply))))))
+    )
 
 
-def read_search(reply: str) -> Step:
+def read_search(reply: str) -> PlanStep:
     """The one sub-problem of `<search>Step: … Action: …</search>` (Table 9).
 
     Raises `MalformedOutput` too when the reply does not ask for a search.
     """
-    text = _bounded(reply)
+    text = _check_length(reply)
     if not _TAGS["search"].search(text):
         raise MalformedOutput(reply, expected="<search>…</search>")
-    for number, question, form in _steps(_inside("search", text)):
-        return Step(number or 1, question, form)
+    for number, question, form in _read_steps(_tag_content("search", text)):
+        return PlanStep(number or 1, question, form)
     raise MalformedOutput(reply, expected="a Step and an Action in <search>")
 
 
-def _bounded(reply: str) -> str:
+def _check_length(reply: str) -> str:
     if len(reply) > LONGEST:
         raise MalformedOutput(reply, expected=f"at most {LONGEST} characters")
     return reply
 
 
-def _inside(tag: str, reply: str) -> str:
+def _tag_content(tag: str, reply: str) -> str:
     """What stands in the tag; without one, all but the thinking. Ends may be missing."""
     text = _THINK.sub("", reply)
     found = _TAGS[tag].search(text)
@@ -65,17 +67,17 @@ def _inside(tag: str, reply: str) -> str:
     return found[1] if found else text.rpartition("</think>")[2]
 
 
-def _steps(text: str) -> Iterator[_Read]:
+def _read_steps(text: str) -> Iterator[_Read]:
     starts = list(_STEP.finditer(text))
     if not starts:
         found = _INLINE_STEP.search(text)
         starts = [found] if found else []
     for index, start in enumerate(starts):
         until = starts[index + 1].start() if index + 1 < len(starts) else len(text)
-        yield from _segment(int(start[1] or 0), text[start.end() : until])
+        yield from _read_segment(int(start[1] or 0), text[start.end() : until])
 
 
-def _segment(number: int, text: str) -> Iterator[_Read]:
+def _read_segment(number: int, text: str) -> Iterator[_Read]:
     """One step; more, where they follow each other on one line."""
     while True:
         found = _OWN_LINE.search(text) or _SAME_LINE.search(text)
@@ -90,7 +92,7 @@ def _segment(number: int, text: str) -> Iterator[_Read]:
         number, text = int(following[1] or 0), action[following.end() :]
 
 
-def _numbered(found: list[_Read]) -> Iterator[Step]:
+def _number_steps(found: list[_Read]) -> Iterator[PlanStep]:
     """By the numbers given, if they tell the steps apart; else by place."""
     if not found:
         raise MalformedOutput("", expected="Step1: … and Action1: …")
@@ -99,4 +101,4 @@ def _numbered(found: list[_Read]) -> Iterator[Step]:
     numbers = [number for number, _, _ in found]
     told = 0 not in numbers and len(set(numbers)) == len(numbers)
     for place, (number, question, form) in enumerate(found, 1):
-        yield Step(number if told else place, question, form)
+        yield PlanStep(number if told else place, question, form)

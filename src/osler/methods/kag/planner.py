@@ -7,21 +7,21 @@ from typing import Literal, Protocol
 
 from osler.errors import MalformedOutput
 from osler.llm.core.grammar import Grammar
-from osler.methods.kag.dependencies import dependencies
+from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.grammar import plan_grammar
-from osler.methods.kag.logical_forms import Plan
+from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.notation import render_form
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.speaker import Speaker
-from osler.prompts import render
+from osler.prompts import render_prompt
 from osler.trace import FormNode, FormsPlanned, Run
 from osler.types import Question
 
 Origin = Literal["planner", "user", "fallback"]
 
 
-class Planner(Protocol):
-    async def decompose(self, question: Question, run: Run) -> Plan:
+class FormPlanner(Protocol):
+    async def decompose(self, question: Question, run: Run) -> LogicalPlan:
         """The plan, told in the run. Never raises for a reply that is none."""
         ...
 
@@ -36,17 +36,17 @@ class Decomposer:
     longest: int = 60
     """Characters of a name under a grammar."""
 
-    async def decompose(self, question: Question, run: Run) -> Plan:
+    async def decompose(self, question: Question, run: Run) -> LogicalPlan:
         grammar = plan_grammar(steps=self.steps, longest=self.longest)
-        return await asked("kag/decompose", question, self.speaker, grammar, run)
+        return await ask_plan("kag/decompose", question, self.speaker, grammar, run)
 
 
-async def asked(
+async def ask_plan(
     template: str, question: Question, speaker: Speaker, grammar: Grammar, run: Run
-) -> Plan:
+) -> LogicalPlan:
     """The plan that the model writes to a prompt, told in the run; where none can be read, a
     single retrieval of the question."""
-    prompt = render(
+    prompt = render_prompt(
         template,
         question.language,
         question=question.text,
@@ -55,28 +55,28 @@ async def asked(
     try:
         plan = await speaker.ask(prompt, lambda reply: read_plan(reply.text), run, grammar=grammar)
     except MalformedOutput as error:
-        plan = Plan.single(question.text)
-        run.emit(planned(plan, "fallback", (f"no plan could be read: {error.message}",)))
+        plan = LogicalPlan.single_retrieval(question.text)
+        run.emit(plan_event(plan, "fallback", (f"no plan could be read: {error.message}",)))
         return plan
-    run.emit(planned(plan, "planner"))
+    run.emit(plan_event(plan, "planner"))
     return plan
 
 
 @dataclass(frozen=True)
-class GivenPlan:
+class GivenForms:
     """A plan that somebody wrote, or a single retrieval: the ablation without decomposition."""
 
-    plan: Plan | None = None
+    plan: LogicalPlan | None = None
 
-    async def decompose(self, question: Question, run: Run) -> Plan:
-        plan = self.plan or Plan.single(question.text)
-        run.emit(planned(plan, "user"))
+    async def decompose(self, question: Question, run: Run) -> LogicalPlan:
+        plan = self.plan or LogicalPlan.single_retrieval(question.text)
+        run.emit(plan_event(plan, "user"))
         return plan
 
 
-def planned(plan: Plan, origin: Origin, warnings: tuple[str, ...] = ()) -> FormsPlanned:
+def plan_event(plan: LogicalPlan, origin: Origin, warnings: tuple[str, ...] = ()) -> FormsPlanned:
     """The plan as an event, with what is wrong with it."""
-    graph = dependencies(plan)
+    graph = find_dependencies(plan)
     nodes = tuple(
         FormNode(
             step.n,

@@ -15,11 +15,11 @@ from osler.methods.kag.logical_forms import (
     Deduce,
     Form,
     Math,
-    Node,
     Operation,
     Output,
     Place,
     Retrieval,
+    SpoNode,
 )
 
 FUNCTION = re.compile(
@@ -64,18 +64,18 @@ def read_form(text: str, start: int = 0) -> tuple[Form, int]:
         raise MalformedOutput(
             text[start:], expected="Retrieval(…), Math(…), Deduce(…) or Output(…)"
         )
-    reader = _Reader(text, found.end(), closes=bool(found["open"]))
+    reader = _FormReader(text, found.end(), closes=bool(found["open"]))
     name = found["name"].lower()
     if name in ("retrieval", "retriever", "get_spo", "search_s"):
-        return reader.retrieval(), reader.at
+        return reader.read_retrieval(), reader.at
     if name == "math":
-        return reader.math(), reader.at
+        return reader.read_math(), reader.at
     if name == "deduce":
-        return reader.deduce(), reader.at
-    return reader.output(), reader.at
+        return reader.read_deduce(), reader.at
+    return reader.read_output(), reader.at
 
 
-class _Reader:
+class _FormReader:
     """A place in a text. Every method reads on from there."""
 
     def __init__(self, text: str, at: int, *, closes: bool) -> None:
@@ -85,91 +85,91 @@ class _Reader:
 
     # Functions
 
-    def retrieval(self) -> Retrieval:
-        nodes: dict[str, Node] = {}
+    def read_retrieval(self) -> Retrieval:
+        nodes: dict[str, SpoNode] = {}
         constraints: list[Constraint] = []
         while (found := _KEY.match(self.text, self.at)) is not None:
             on, self.at = found["on"].lower(), found.end()
             if found[0].rstrip()[-1] in ".．":
-                constraints.append(self._constraint(on))  # type: ignore[arg-type]  # s, p or o
+                constraints.append(self._read_constraint(on))  # type: ignore[arg-type]  # s, p or o
             elif on in nodes:
-                raise self._wrong(f"{on} once in a Retrieval")
+                raise self._form_error(f"{on} once in a Retrieval")
             else:
-                nodes[on] = self._node()
-            self._comma()
-        self._close()
+                nodes[on] = self._read_node()
+            self._skip_comma()
+        self._close_form()
         if not nodes:
-            raise self._wrong("s=…, p=…, o=… in a Retrieval")
-        absent = Node("")
+            raise self._form_error("s=…, p=…, o=… in a Retrieval")
+        absent = SpoNode("")
         s, p, o = (nodes.get(place, absent) for place in "spo")
         return Retrieval(s, p, o, tuple(constraints))
 
-    def math(self) -> Math:
-        content, target = self._content(), self._target()
-        return Math(content, target, self._arrow())
+    def read_math(self) -> Math:
+        content, target = self._read_content(), self._read_target()
+        return Math(content, target, self._read_arrow())
 
-    def deduce(self) -> Deduce:
+    def read_deduce(self) -> Deduce:
         found = _OP.match(self.text, self.at)
         if found is None or found[1].lower() not in _OPERATIONS:
-            raise self._wrong(f"op={'|'.join(Operation)} in a Deduce")
+            raise self._form_error(f"op={'|'.join(Operation)} in a Deduce")
         self.at = found.end()
-        content, target = self._content(), self._target()
-        return Deduce(_OPERATIONS[found[1].lower()], content, target, self._arrow())
+        content, target = self._read_content(), self._read_target()
+        return Deduce(_OPERATIONS[found[1].lower()], content, target, self._read_arrow())
 
-    def output(self) -> Output:
+    def read_output(self) -> Output:
         if not self.closes:
             found = _NUMBERS.match(self.text, self.at)
             if found is None:
-                raise self._wrong("variables in an Output")
+                raise self._form_error("variables in an Output")
             self.at = found.end()
             return Output(tuple(part.strip() for part in re.split("[,，]", found[0])))
         names = []
-        while self._peek() not in (")", "）", ""):
-            names.append(self._value(commas=True))
-            self._comma()
-        self._close()
+        while self._peek_char() not in (")", "）", ""):
+            names.append(self._read_value(commas=True))
+            self._skip_comma()
+        self._close_form()
         if not any(names):
-            raise self._wrong("variables in an Output")
+            raise self._form_error("variables in an Output")
         return Output(tuple(name for name in names if name))
 
     # Arguments of a Retrieval
 
-    def _node(self) -> Node:
+    def _read_node(self) -> SpoNode:
         """`alias:type['name']['id']`, each part optional; a phrase alone is a name."""
-        self._space()
-        if self._peek() in _CLOSING and (said := self._try_quoted("[,，)）")) is not None:
-            return Node("", name=said)
+        self._skip_space()
+        if self._peek_char() in _CLOSING and (said := self._try_quoted("[,，)）")) is not None:
+            return SpoNode("", name=said)
         alias = type_ = ""
-        if (found := _ALIAS.match(self.text, self.at)) and self._follows(found.end()):
+        if (found := _ALIAS.match(self.text, self.at)) and self._alias_ends(found.end()):
             alias, self.at = found[0], found.end()
-        self._space()
-        typed = self._peek() in (":", "：")
+        self._skip_space()
+        typed = self._peek_char() in (":", "：")
         if typed:
             self.at += 1
-        if typed or (not alias and self._peek() != "["):
-            type_ = self._value("[")
-        name, id = self._bracket(), self._bracket()
+        if typed or (not alias and self._peek_char() != "["):
+            type_ = self._read_value("[")
+        name, id = self._read_bracket(), self._read_bracket()
         if not (typed or alias or name):
-            return Node("", name=type_)
-        return Node(alias, type_, name, id)
+            return SpoNode("", name=type_)
+        return SpoNode(alias, type_, name, id)
 
-    def _follows(self, at: int) -> bool:
+    def _alias_ends(self, at: int) -> bool:
         """Whether what ends here is an alias: then comes `:`, `[` or the next argument."""
         rest = self.text[at : at + 100]
         if rest.lstrip()[:1] in ("[", ":", "：", "", ")", "）"):
             return True
         return self._next_argument(at)
 
-    def _bracket(self) -> str:
+    def _read_bracket(self) -> str:
         """`['name']`, or nothing. A bare name ends at the bracket that something follows."""
-        self._space()
-        if self._peek() != "[":
+        self._skip_space()
+        if self._peek_char() != "[":
             return ""
         self.at += 1
-        self._space()
-        if self._peek() in _CLOSING and (said := self._try_quoted("]")) is not None:
-            self._space()
-            self.at += self._peek() == "]"
+        self._skip_space()
+        if self._peek_char() in _CLOSING and (said := self._try_quoted("]")) is not None:
+            self._skip_space()
+            self.at += self._peek_char() == "]"
             return said
         end = self.at
         while (end := self.text.find("]", end)) != -1:
@@ -178,14 +178,14 @@ class _Reader:
                 break
             end += 1
         if end == -1:
-            raise self._wrong("a ] after a name")
+            raise self._form_error("a ] after a name")
         name, self.at = self.text[self.at : end].strip(), end + 1
         return name
 
-    def _constraint(self, on: Place) -> Constraint:
+    def _read_constraint(self, on: Place) -> Constraint:
         """`property=value`, after `s.`, `p.` or `o.`; both may have spaces."""
-        self._space()
-        quoted = self._try_quoted("=＝<>!≠≤≥＜＞i") if self._peek() in _CLOSING else None
+        self._skip_space()
+        quoted = self._try_quoted("=＝<>!≠≤≥＜＞i") if self._peek_char() in _CLOSING else None
         if quoted is not None:
             name = quoted
             found = _COMPARISON.match(self.text, self.at)
@@ -193,43 +193,43 @@ class _Reader:
             found = _COMPARISON.search(self.text, self.at, self.at + 200)
             name = self.text[self.at : found.start()] if found else ""
         if found is None or not name.strip():
-            raise self._wrong(f"a property and one of {' '.join(COMPARISONS)} after {on}.")
+            raise self._form_error(f"a property and one of {' '.join(COMPARISONS)} after {on}.")
         self.at = found.end()
         sign = _SIGNS.get(found[1], found[1].lower())
         comparison = next(known for known in COMPARISONS if known == sign)
         several = comparison == "in"
-        value = self._items() if several else self._value()
+        value = self._read_items() if several else self._read_value()
         return Constraint(on, name, comparison, value)
 
     # Arguments of Math and Deduce
 
-    def _content(self) -> tuple[str, ...]:
+    def _read_content(self) -> tuple[str, ...]:
         found = _CONTENT.match(self.text, self.at)
         if found is None:
             return ()
         self.at = found.end()
-        if self._peek() == "[":
-            return self._items()
-        if self._peek() in _CLOSING and (said := self._try_quoted(",，)）")) is not None:
+        if self._peek_char() == "[":
+            return self._read_items()
+        if self._peek_char() in _CLOSING and (said := self._try_quoted(",，)）")) is not None:
             return (said,)
         end = _TARGET.search(self.text, self.at)
         until = end.start() if end else self._last_close()
         item, self.at = self.text[self.at : until], until
         return (item,) if item.strip() else ()
 
-    def _items(self) -> tuple[str, ...]:
+    def _read_items(self) -> tuple[str, ...]:
         """`['a', b, …]`; a comma parts quoted items and aliases, not free text."""
-        self._space()
-        if self._peek() != "[":
-            raise self._wrong("a list in [ ]")
+        self._skip_space()
+        if self._peek_char() != "[":
+            raise self._form_error("a list in [ ]")
         self.at += 1
         items: list[str] = []
         free: int | None = None  # where the free text began that may go on
         while True:
-            self._space()
-            here = self._peek()
+            self._skip_space()
+            here = self._peek_char()
             if here == "":
-                raise self._wrong("a ] after a list")
+                raise self._form_error("a ] after a list")
             if here == "]" and self._list_ends():
                 self.at += 1
                 return tuple(item for item in items if item)
@@ -244,7 +244,7 @@ class _Reader:
                 elif item:
                     items.append(item)
                     free = None if _ALIAS_LIKE.fullmatch(item) else start
-            self._comma()
+            self._skip_comma()
 
     def _bare_item(self) -> str:
         start = self.at
@@ -264,18 +264,18 @@ class _Reader:
             or re.match(r"\s*[,，]\s*(?:op|[spo]\s*[.=])", after) is not None
         )
 
-    def _target(self) -> str:
+    def _read_target(self) -> str:
         found = _TARGET.match(self.text, self.at)
         if found is None:
-            self._close()
+            self._close_form()
             return ""
         self.at = found.end()
-        if self._peek() in _CLOSING and (said := self._try_quoted(")）")) is not None:
-            self._close()
+        if self._peek_char() in _CLOSING and (said := self._try_quoted(")）")) is not None:
+            self._close_form()
             return said
         end = self._last_close()
         said, self.at = self.text[self.at : end], end
-        self._close()
+        self._close_form()
         return said.strip(" '\"`‘’“”,，")
 
     def _last_close(self) -> int:
@@ -290,14 +290,14 @@ class _Reader:
 
     # Values
 
-    def _value(self, stops: str = "", *, commas: bool = False) -> str:
+    def _read_value(self, stops: str = "", *, commas: bool = False) -> str:
         """Quoted; or bare, up to one of `stops`, the next argument or the last parenthesis.
 
         `commas`: every comma ends it, not only one that an argument follows.
         """
-        self._space()
+        self._skip_space()
         followers = f"{stops},，)）"
-        if self._peek() in _CLOSING and (said := self._try_quoted(followers)) is not None:
+        if self._peek_char() in _CLOSING and (said := self._try_quoted(followers)) is not None:
             return said
         start, depth = self.at, 0
         while self.at < len(self.text):
@@ -343,35 +343,35 @@ class _Reader:
 
     # Punctuation
 
-    def _peek(self) -> str:
+    def _peek_char(self) -> str:
         return self.text[self.at : self.at + 1]
 
-    def _space(self) -> None:
-        while self._peek().isspace():
+    def _skip_space(self) -> None:
+        while self._peek_char().isspace():
             self.at += 1
 
-    def _comma(self) -> None:
-        self._space()
-        if self._peek() and self._peek() in ",，;；":
+    def _skip_comma(self) -> None:
+        self._skip_space()
+        if self._peek_char() and self._peek_char() in ",，;；":
             self.at += 1
-            self._space()
+            self._skip_space()
 
-    def _close(self) -> None:
+    def _close_form(self) -> None:
         """The last parenthesis may be missing, but nothing else may stand there."""
-        self._space()
-        if self._peek() and self._peek() in ")）":
+        self._skip_space()
+        if self._peek_char() and self._peek_char() in ")）":
             self.at += 1
-        elif self._peek() and not _END.match(self.text, self.at):
-            raise self._wrong("a ) after the arguments")
+        elif self._peek_char() and not _END.match(self.text, self.at):
+            raise self._form_error("a ) after the arguments")
 
-    def _arrow(self) -> str:
+    def _read_arrow(self) -> str:
         found = _ARROW.match(self.text, self.at)
         if found is None:
             return ""
         self.at = found.end()
-        if self._peek() and self._peek() in "'\"`’”":
+        if self._peek_char() and self._peek_char() in "'\"`’”":
             self.at += 1
         return found[1]
 
-    def _wrong(self, expected: str) -> MalformedOutput:
+    def _form_error(self, expected: str) -> MalformedOutput:
         return MalformedOutput(self.text[self.at :], expected=expected)

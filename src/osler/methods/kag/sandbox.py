@@ -33,13 +33,13 @@ Plain = bool | int | float | str
 
 
 @dataclass(frozen=True, slots=True)
-class Calculated:
+class SandboxResult:
     value: Plain
     """What the last expression gave; else what was printed last."""
     printed: str = ""
 
 
-async def calculate(code: str, inputs: Mapping[str, Plain] | None = None) -> Calculated:
+async def run_calculation(code: str, inputs: Mapping[str, Plain] | None = None) -> SandboxResult:
     """The result of `code`, with `inputs` bound as names: data never becomes code.
 
     Time stands still and chance is seeded, so that a run replays. Raises `BadCalculation`
@@ -47,19 +47,19 @@ async def calculate(code: str, inputs: Mapping[str, Plain] | None = None) -> Cal
     """
     if len(code) > LONGEST:
         raise BadCalculation(f"a program of {len(code)} characters; at most {LONGEST} are run")
-    monty = _monty()
+    monty = _load_monty()
     try:
-        return await _fed(monty, code, dict(inputs or {}))
+        return await _run_fed(monty, code, dict(inputs or {}))
     except monty.MontyCrashedError as error:
         if error.timed_out:
             raise BadCalculation(f"the program ran longer than {SECONDS:g} s") from error
     try:  # a worker that was killed from outside is replaced: once more
-        return await _fed(monty, code, dict(inputs or {}))
+        return await _run_fed(monty, code, dict(inputs or {}))
     except monty.MontyCrashedError as error:
         raise BadCalculation("the program brought the calculator down twice") from error
 
 
-async def _fed(monty: ModuleType, code: str, inputs: dict[str, Plain]) -> Calculated:
+async def _run_fed(monty: ModuleType, code: str, inputs: dict[str, Plain]) -> SandboxResult:
     printed = monty.CollectString(max_bytes=OUTPUT)
     limits = {
         "max_feed_duration_secs": SECONDS,
@@ -78,22 +78,22 @@ async def _fed(monty: ModuleType, code: str, inputs: dict[str, Plain]) -> Calcul
         raise
     except monty.MontyError as error:
         raise BadCalculation(f"the program failed: {str(error)[:500]}") from error
-    return _checked(value, printed.output.strip())
+    return _check_value(value, printed.output.strip())
 
 
-def _checked(value: object, printed: str) -> Calculated:
+def _check_value(value: object, printed: str) -> SandboxResult:
     if value is None:
         if not printed:
             raise BadCalculation("the program gave no result", fix="end it with the result")
-        return Calculated(printed.splitlines()[-1].strip(), printed)
+        return SandboxResult(printed.splitlines()[-1].strip(), printed)
     if not isinstance(value, bool | int | float | str):
         value = str(value)
     if isinstance(value, int | float) and not math.isfinite(value):
         raise BadCalculation(f"the program gave {value}, which is no finite number")
-    return Calculated(value, printed)
+    return SandboxResult(value, printed)
 
 
-def _monty() -> ModuleType:
+def _load_monty() -> ModuleType:
     try:
         import pydantic_monty
     except ImportError as error:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from osler.answer.base import Composer
-from osler.methods.kag.dependencies import Dependencies, dependencies, fill
+from osler.methods.kag.dependencies import Dependencies, fill_references, find_dependencies
 from osler.methods.kag.depth import Depth, SubAnswer
 from osler.methods.kag.executors import Calculator, Deducer
-from osler.methods.kag.logical_forms import Deduce, Math, Output, Plan, Retrieval, Step
-from osler.methods.kag.output import Finisher, nearest_option
-from osler.methods.kag.planner import Planner
-from osler.trace import FormSolved, Noted, Run, Spent
-from osler.trace.ordered import Lanes, together
+from osler.methods.kag.logical_forms import Deduce, LogicalPlan, Math, Output, PlanStep, Retrieval
+from osler.methods.kag.output import AnswerFinisher, nearest_option
+from osler.methods.kag.planner import FormPlanner
+from osler.trace import BudgetExceeded, FormSolved, Noted, Run
+from osler.trace.ordered import OrderedEvents, gather
 from osler.types import Grounding, Halt, Hit, Question, Solution
 
 
@@ -27,11 +27,11 @@ from osler.types import Grounding, Halt, Hit, Question, Solution
 class Thinker:
     """KAG-Thinker."""
 
-    planner: Planner
+    planner: FormPlanner
     depth: Depth
     calculator: Calculator
     deducer: Deducer
-    finisher: Finisher
+    finisher: AnswerFinisher
     composer: Composer
     note: str = ""
     """What a reader of the trace should know beforehand."""
@@ -41,15 +41,15 @@ class Thinker:
             run.emit(Noted(self.note))
         try:
             plan = await self.planner.decompose(question, run)  # §3.1.1, breadth
-        except Spent as spent:
+        except BudgetExceeded as spent:
             answer = await self.composer.conclude(question, (), "", run)
             return Solution(answer, Halt.BUDGET, f"spent: {spent}", run.usage)
-        graph = dependencies(plan)
-        answers = await self._solved(question, plan, graph, run)  # §3.1.2, depth
-        return await self._conclude(question, plan, answers, run)  # §3.4, Output
+        graph = find_dependencies(plan)
+        answers = await self._solve_steps(question, plan, graph, run)  # §3.1.2, depth
+        return await self._conclude_answer(question, plan, answers, run)  # §3.4, Output
 
-    async def _solved(
-        self, question: Question, plan: Plan, graph: Dependencies, run: Run
+    async def _solve_steps(
+        self, question: Question, plan: LogicalPlan, graph: Dependencies, run: Run
     ) -> dict[int, SubAnswer]:
         """Every step's answer; steps that do not wait for each other run at once (§3.4).
 
@@ -57,61 +57,65 @@ class Thinker:
         reply came first.
         """
         answers: dict[int, SubAnswer] = {}
-        order = graph.order()
-        lanes = Lanes(run, order)
+        order = graph.solving_order()
+        lanes = OrderedEvents(run, order)
         done = {n: asyncio.Event() for n in order}
 
-        async def work(n: int) -> None:
+        async def solve_step(n: int) -> None:
             for needed in sorted(graph.waits[n]):
                 await done[needed].wait()
-            lane = lanes.begin(n)
+            lane = lanes.begin_step(n)
             try:
-                answers[n] = await self._step(question, plan.step(n), graph, answers, lane)
+                answers[n] = await self._solve_step(
+                    question, plan.step_numbered(n), graph, answers, lane
+                )
             finally:
-                lanes.end(n, lane)
+                lanes.end_step(n, lane)
             done[n].set()
 
-        if run.budget.bounded:
+        if run.budget.is_bounded:
             for n in order:
-                if reached := run.exhausted:
+                if reached := run.exhausted_bound:
                     run.emit(Noted(f"step {n} was not begun: {reached}"))
                     break
                 try:
-                    await work(n)
-                except Spent as spent:
+                    await solve_step(n)
+                except BudgetExceeded as spent:
                     run.emit(Noted(f"step {n} was cut short: {spent}"))
                     break
             return answers
-        await together([work(n) for n in order])
+        await gather([solve_step(n) for n in order])
         return answers
 
-    async def _step(
+    async def _solve_step(
         self,
         question: Question,
-        step: Step,
+        step: PlanStep,
         graph: Dependencies,
         answers: Mapping[int, SubAnswer],
         run: Run,
     ) -> SubAnswer:
-        bound = _bound(graph, answers)
+        bound = _bind_aliases(graph, answers)
         said = {n: answer.text for n, answer in answers.items() if answer.text}
-        asked = fill(step.question, said)
+        asked = fill_references(step.question, said)
         language = question.language
         match step.action:
             case Retrieval() as form:
-                step = replace(step, action=_named(form, bound))
-                known = [answers[n].line for n in sorted(graph.waits[step.n]) if n in answers]
+                step = replace(step, action=_name_subject(form, bound))
+                known = [
+                    answers[n].prompt_line for n in sorted(graph.waits[step.n]) if n in answers
+                ]
                 answer = await self.depth.solve(step, asked, known, language, run)
             case Math(content=content):
-                filled = _filled(content, bound, said, question)
+                filled = _fill_content(content, bound, said, question)
                 text = await self.calculator.solve(step.n, step.action, filled, language, run)
                 answer = SubAnswer(step.n, asked, text, _rests_on(graph, answers, step.n))
             case Deduce(content=content):
-                filled = _filled(content, bound, said, question)
+                filled = _fill_content(content, bound, said, question)
                 text = await self.deducer.solve(step.n, step.action, filled, language, run)
                 answer = SubAnswer(step.n, asked, text, _rests_on(graph, answers, step.n))
             case Output(variables=variables):
-                filled = _filled(variables, bound, said, None)
+                filled = _fill_content(variables, bound, said, None)
                 known_ones = [line for line in filled if line]
                 answer = SubAnswer(
                     step.n, asked, "; ".join(known_ones), _rests_on(graph, answers, step.n)
@@ -130,16 +134,16 @@ class Thinker:
         )
         return answer
 
-    async def _conclude(
-        self, question: Question, plan: Plan, answers: Mapping[int, SubAnswer], run: Run
+    async def _conclude_answer(
+        self, question: Question, plan: LogicalPlan, answers: Mapping[int, SubAnswer], run: Run
     ) -> Solution:
         """The last question from the sub-questions and their answers (F-KT-39)."""
         done = [answers[step.n] for step in plan.steps if step.n in answers]
-        hits = _evidence(done)
+        hits = _collect_evidence(done)
         draft = ""
-        if self.composer.drafts and not run.exhausted:
-            with suppress(Spent):  # what was found is answered from, all the same
-                draft = await self.finisher.draft(question, done, hits, run)
+        if self.composer.uses_draft and not run.exhausted_bound:
+            with suppress(BudgetExceeded):  # what was found is answered from, all the same
+                draft = await self.finisher.write_draft(question, done, hits, run)
         answer = await self.composer.conclude(question, hits, draft, run)
         answer = nearest_option(answer, question, done)
         unsolved = [str(each.n) for each in done if not each.text]
@@ -148,30 +152,30 @@ class Thinker:
         if own:
             why += f", step {', '.join(own)} out of the model's own knowledge"
         why += "".join(f"; step {each.n} {each.unsure}" for each in done if each.unsure)
-        cut = run.spent or (run.exhausted or "" if len(done) < len(plan.steps) else "")
+        cut = run.spent or (run.exhausted_bound or "" if len(done) < len(plan.steps) else "")
         if cut:
             why += f"; spent: {cut}"
         if answer.grounding is Grounding.ABSTAINED and not cut:
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
-        finished = len(done) == len(plan.steps) and not run.exhausted and not run.spent
+        finished = len(done) == len(plan.steps) and not run.exhausted_bound and not run.spent
         finished = finished and not any(each.unsure for each in done)
         return Solution(answer, Halt.CONVERGED if finished else Halt.BUDGET, why, run.usage)
 
 
-def _bound(graph: Dependencies, answers: Mapping[int, SubAnswer]) -> dict[str, str]:
+def _bind_aliases(graph: Dependencies, answers: Mapping[int, SubAnswer]) -> dict[str, str]:
     """Every alias with what it stands for: given names, and results so far."""
     results = {alias: answers[n].text for alias, n in graph.bound.items() if n in answers}
     return {**graph.given, **results}
 
 
-def _named(form: Retrieval, bound: Mapping[str, str]) -> Retrieval:
+def _name_subject(form: Retrieval, bound: Mapping[str, str]) -> Retrieval:
     """The form with the name of its subject, where an earlier step has found it."""
     if form.s.name or not bound.get(form.s.alias):
         return form
     return replace(form, s=replace(form.s, name=bound[form.s.alias]))
 
 
-def _filled(
+def _fill_content(
     content: tuple[str, ...],
     bound: Mapping[str, str],
     said: Mapping[int, str],
@@ -183,7 +187,7 @@ def _filled(
         if item in bound:
             lines.append(f"{item} = {bound[item] or 'unknown'}" if question else bound[item])
         else:
-            filled = fill(item, said)
+            filled = fill_references(item, said)
             lines.append("" if question is None and filled == item and item[:1] == "#" else filled)
     if question is not None:
         lines.append(question.text)
@@ -192,10 +196,10 @@ def _filled(
 
 def _rests_on(graph: Dependencies, answers: Mapping[int, SubAnswer], n: int) -> tuple[Hit, ...]:
     """What is worked out rests on what it was worked out from."""
-    return _evidence([answers[m] for m in sorted(graph.waits[n]) if m in answers])
+    return _collect_evidence([answers[m] for m in sorted(graph.waits[n]) if m in answers])
 
 
-def _evidence(answers: list[SubAnswer]) -> tuple[Hit, ...]:
+def _collect_evidence(answers: list[SubAnswer]) -> tuple[Hit, ...]:
     """The passages behind answers, each once, in the order of the steps."""
     seen: dict[str, Hit] = {}
     for answer in answers:

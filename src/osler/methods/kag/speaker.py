@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion
-from osler.llm.core.spans import answer_span, tagged, worded
+from osler.llm.core.spans import answer_span, strip_types, tagged_span
 from osler.llm.core.speaker import Speaker as Speaker
 
 UNKNOWN = frozenset({"", "unknown", "未知", "不知道", "i don't know"})
@@ -15,15 +15,15 @@ ECHOES = frozenset(
 """What stands in the boxes of the prompts themselves: small models give it back."""
 
 
-def said(completion: Completion) -> str:
+def reply_answer(completion: Completion) -> str:
     r"""The reply's answer: inside `\boxed{}`, else inside `<answer>`; empty for "unknown", and
     where the prompt's own box is repeated.
 
     Raises `MalformedOutput` when there is neither.
     """
     text = completion.text
-    span = answer_span(text) or tagged(text, "answer")
+    span = answer_span(text) or tagged_span(text, "answer")
     if span is None:
         raise MalformedOutput(text, expected=r"<answer>\boxed{…}</answer>")
-    answer = " ".join(worded(text, span).split())
+    answer = " ".join(strip_types(text, span).split())
     return "" if answer.casefold().rstrip(".。") in UNKNOWN | ECHOES else answer

@@ -15,9 +15,18 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun
-from osler.methods.omni.plan import LONGEST, Dropped, Query, Reading, SourcePlan, parse, render
-from osler.retrieve.lookup import Found
-from osler.types import ALL_SOURCES, SOURCES, Hit, Question
+from osler.methods.omni.plan import (
+    LONGEST,
+    DroppedQuery,
+    PlanReading,
+    Query,
+    SourcePlan,
+    parse_source_plan,
+    render_source_plan,
+)
+from osler.retrieve.lookup import LookupResult
+from osler.sources.catalogue import ALL_SOURCES, SOURCES
+from osler.types import Hit, Question
 
 _AT_MOST = 100
 """Queries of a source that a file may hold: whoever writes them may ask more than a model."""
@@ -26,7 +35,7 @@ _FIX = "it is a file of `osler plan`, or lines like <book> query ; query </book>
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class QueryResults:
     """What one query found."""
 
     source: str
@@ -37,7 +46,7 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
-class Dossier:
+class SavedPlan:
     """What `osler plan` writes, and `--plan` reads."""
 
     plan: str
@@ -45,7 +54,7 @@ class Dossier:
     sources: tuple[str, ...] = SOURCES
     """Those that were on offer."""
     question: Question | None = None
-    results: tuple[Results, ...] = ()
+    results: tuple[QueryResults, ...] = ()
     dropped: tuple[str, ...] = ()
     planner: str = ""
     """How the plan was made, and by which model."""
@@ -53,51 +62,53 @@ class Dossier:
     """Of the knowledge base that was searched."""
 
     @property
-    def reading(self) -> Reading:
+    def plan_reading(self) -> PlanReading:
         """The plan; what it was edited to is read tolerantly."""
-        return parse(self.plan, sources=self.sources, at_most=_AT_MOST)
+        return parse_source_plan(self.plan, sources=self.sources, at_most=_AT_MOST)
 
     @property
-    def found(self) -> dict[Query, Found]:
+    def results_by_query(self) -> dict[Query, LookupResult]:
         """The results of those queries that the plan has."""
         held = {(each.source, each.query): each for each in self.results}
         return {
-            query: Found(each.hits, each.failed)
-            for query in self.reading.plan.queries
+            query: LookupResult(each.hits, each.failed)
+            for query in self.plan_reading.plan.queries
             if (each := held.get((query.source, query.wire)))
         }
 
-    def without(self, source: str) -> Dossier:
+    def without_source(self, source: str) -> SavedPlan:
         """The same with this source neither asked nor read (Table 6)."""
-        kept = [query for query in self.reading.plan.queries if query.source != source]
+        kept = [query for query in self.plan_reading.plan.queries if query.source != source]
         rest = tuple(name for name in self.sources if name != source)
         results = tuple(each for each in self.results if each.source != source)
-        return replace(self, plan=render(SourcePlan.of(kept), rest), sources=rest, results=results)
+        return replace(
+            self, plan=render_source_plan(SourcePlan.of(kept), rest), sources=rest, results=results
+        )
 
     @property
     def document(self) -> str:
-        """As a file holds it; `read` is the inverse."""
-        return _adapter().dump_json(self, indent=2).decode()
+        """As a file holds it; `read_saved_plan` is the inverse."""
+        return _plan_adapter().dump_json(self, indent=2).decode()
 
 
-def dossier(
+def save_plan(
     plan: SourcePlan,
     sources: Iterable[str],
-    found: Mapping[Query, Found],
+    found: Mapping[Query, LookupResult],
     *,
     question: Question | None = None,
-    dropped: Iterable[Dropped] = (),
+    dropped: Iterable[DroppedQuery] = (),
     planner: str = "",
     snapshot: str = "",
-) -> Dossier:
+) -> SavedPlan:
     offered = tuple(sources)
     every = (*offered, *(s for s in {q.source: 0 for q in plan.queries} if s not in offered))
-    return Dossier(
-        render(plan, every),
+    return SavedPlan(
+        render_source_plan(plan, every),
         every,
         question,
         tuple(
-            Results(query.source, query.wire, result.hits, result.failed)
+            QueryResults(query.source, query.wire, result.hits, result.failed)
             for query, result in found.items()
         ),
         tuple(map(left_out, dropped)),
@@ -106,11 +117,11 @@ def dossier(
     )
 
 
-def left_out(dropped: Dropped) -> str:
+def left_out(dropped: DroppedQuery) -> str:
     return f"{dropped.source}: {dropped.text!r} ({dropped.why})"
 
 
-def read(path: Path) -> Dossier:
+def read_saved_plan(path: Path) -> SavedPlan:
     """A stored plan, or one that somebody wrote.
 
     Raises `BadRun` for a file that cannot be read or holds no plan.
@@ -121,29 +132,31 @@ def read(path: Path) -> Dossier:
         raise BadRun(f"the plan {path} cannot be read: {error}", fix=_FIX) from error
     if text.lstrip().startswith("{"):
         try:
-            return _adapter().validate_json(text)
+            return _plan_adapter().validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "file"
             raise BadRun(f"{path} holds no plan: {where}: {first['msg']}", fix=_FIX) from error
-    return written(text, str(path))
+    return parse_saved_plan(text, str(path))
 
 
-def written(text: str, where: str = "the plan") -> Dossier:
+def parse_saved_plan(text: str, where: str = "the plan") -> SavedPlan:
     """A plan in the wire form; what is closed like a tag is a source, also one of the user's own.
 
     Raises `BadRun` where no tag of a source stands in the text.
     """
     named = dict.fromkeys((*ALL_SOURCES, *_CLOSING.findall(text)))
-    reading = parse(text, sources=tuple(named), at_most=_AT_MOST, longest=LONGEST)
+    reading = parse_source_plan(text, sources=tuple(named), at_most=_AT_MOST, longest=LONGEST)
     offered = tuple(source for source in named if source not in reading.missing)
     if not offered:
         raise BadRun(f"{where} has no tag of a source", fix=_FIX)
-    return Dossier(
-        render(reading.plan, offered), offered, dropped=tuple(map(left_out, reading.dropped))
+    return SavedPlan(
+        render_source_plan(reading.plan, offered),
+        offered,
+        dropped=tuple(map(left_out, reading.dropped)),
     )
 
 
 @cache
-def _adapter() -> TypeAdapter[Dossier]:
-    return TypeAdapter(Dossier)
+def _plan_adapter() -> TypeAdapter[SavedPlan]:
+    return TypeAdapter(SavedPlan)

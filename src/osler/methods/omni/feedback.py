@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from osler.errors import MalformedOutput
-from osler.llm.core.grammar import Grammar, alt, free, seq
+from osler.llm.core.grammar import Grammar, alt, free_text, seq
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import Offer, told
+from osler.methods.omni.describe import SourceDescription, source_variables
 from osler.methods.omni.plan import Query
-from osler.methods.omni.planners.base import lettered
-from osler.prompts import render
-from osler.retrieve.lookup import Found
-from osler.text import clean, one_line
+from osler.methods.omni.planners.base import list_options
+from osler.prompts import render_prompt
+from osler.retrieve.lookup import LookupResult
+from osler.text import clean_text, one_line
 from osler.trace import Noted, Run
 from osler.types import Question
 
@@ -47,38 +47,38 @@ class Feedback:
 
 
 class Evaluator(Protocol):
-    async def evaluate(
+    async def evaluate_documents(
         self,
         question: Question,
-        found: Mapping[Query, Found],
-        offers: tuple[Offer, ...],
+        found: Mapping[Query, LookupResult],
+        offers: tuple[SourceDescription, ...],
         run: Run,
     ) -> Feedback:
-        """What the documents are worth for the question. Raises `Spent` alone."""
+        """What the documents are worth for the question. Raises `BudgetExceeded` alone."""
         ...
 
 
 @dataclass(frozen=True)
-class Judge:
+class DocumentJudge:
     """A model with the prompt E.9. A verdict that cannot be read is worth nothing, and noted."""
 
     speaker: Speaker
     documents: int = 5
     """Of each query, how many it reads: the latter half is left out while judging (§5.1.2)."""
 
-    async def evaluate(
+    async def evaluate_documents(
         self,
         question: Question,
-        found: Mapping[Query, Found],
-        offers: tuple[Offer, ...],
+        found: Mapping[Query, LookupResult],
+        offers: tuple[SourceDescription, ...],
         run: Run,
     ) -> Feedback:
-        prompt = render(
+        prompt = render_prompt(
             "omni/feedback",
             question.language,
             question=question.text,
-            options=lettered(question),
-            sources=told(offers, question.language),
+            options=list_options(question),
+            sources=source_variables(offers, question.language),
             documents=[
                 {
                     "source": query.source,
@@ -102,7 +102,7 @@ def read_feedback(reply: str) -> Feedback:
 
     Raises `MalformedOutput` without such a score.
     """
-    text = clean(reply)
+    text = clean_text(reply)
     scores = _SCORE.findall(text) or _NAMED.findall(text)
     said = [one_line(found)[:_LONGEST] for found in _SUGGESTION.findall(text)]
     if not scores or len(scores[-1]) > 1 or int(scores[-1]) > BEST:
@@ -112,5 +112,5 @@ def read_feedback(reply: str) -> Feedback:
 
 def feedback_grammar(longest: int = 400) -> Grammar:
     score = seq("<score> ", alt(*map(str, range(BEST + 1))), " </score>")
-    told_ = seq("<suggestion>", free(longest, without="<>"), "</suggestion>\n")
+    told_ = seq("<suggestion>", free_text(longest, without="<>"), "</suggestion>\n")
     return Grammar("feedback", seq(told_, score))

@@ -19,11 +19,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
-from osler.llm.core.grammar import Grammar, Node, alt, free, maybe, named, repeat, seq
+from osler.llm.core.grammar import Grammar, Node, alt, free_text, maybe, named_rule, repeat, seq
 from osler.methods.omni.terms import term_part
-from osler.text import clean, one_line
+from osler.sources.catalogue import ALL_SOURCES, GRAPH, SOURCES
+from osler.text import clean_text, one_line
 from osler.trace import PlannedQuery
-from osler.types import ALL_SOURCES, GRAPH, SOURCES
 
 MOST = 3
 """Queries for a source (§4.1)."""
@@ -62,7 +62,7 @@ class Query:
     def __post_init__(self) -> None:
         if (self.source == GRAPH) is not bool(self.term) or not self.wire:
             raise ValueError(f"no query for {self.source}: {self.term!r}, {self.text!r}")
-        if (self.text, self.term) != (_tidy(self.text), _tidy_term(self.term)):
+        if (self.text, self.term) != (_tidy_text(self.text), _tidy_term(self.term)):
             raise ValueError(f"the wire form cannot say {self.term!r}, {self.text!r}")
 
     @classmethod
@@ -71,12 +71,12 @@ class Query:
 
         Raises `ValueError` when nothing is left to ask.
         """
-        return cls(source, _tidy(text), _tidy_term(term))
+        return cls(source, _tidy_text(text), _tidy_term(term))
 
     @classmethod
-    def read(cls, source: str, wire: str) -> Query:
+    def read_wire(cls, source: str, wire: str) -> Query:
         """The query that its `wire` says. Raises `ValueError` when it asks nothing, or too long."""
-        text, term = _parts(source, wire)
+        text, term = _split_term(source, wire)
         if max(len(text), len(term)) > LONGEST:
             raise ValueError(f"longer than {LONGEST} characters")
         return cls.of(source, text, term)
@@ -93,19 +93,19 @@ class SourcePlan:
     queries: tuple[Query, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.queries != tuple(_ordered(self.queries)):
+        if self.queries != tuple(_order_queries(self.queries)):
             raise ValueError("the queries of a plan stand by source, none twice")
 
     @classmethod
     def of(cls, queries: Iterable[Query]) -> SourcePlan:
         """Queries of one source keep their order; one that was there before is left out."""
-        return cls(tuple(_ordered(queries)))
+        return cls(tuple(_order_queries(queries)))
 
     def of_source(self, source: str) -> tuple[Query, ...]:
         return tuple(query for query in self.queries if query.source == source)
 
     @property
-    def planned(self) -> tuple[PlannedQuery, ...]:
+    def planned_queries(self) -> tuple[PlannedQuery, ...]:
         """The triples (i, j, q) for the event; j counts from 0 in each source."""
         return tuple(
             PlannedQuery(source, j, query.wire)
@@ -115,7 +115,7 @@ class SourcePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedQuery:
     """What stood in a reply and is not in the plan, or not whole."""
 
     source: str
@@ -124,84 +124,86 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PlanReading:
     """A plan, and what reading it left out."""
 
     plan: SourcePlan
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedQuery, ...] = ()
     missing: tuple[str, ...] = ()
     """Sources without a tag; they are not asked."""
 
 
-def render(plan: SourcePlan, sources: Sequence[str] = SOURCES) -> str:
-    """The wire form with a tag for each of `sources`; `parse` reads the plan back.
+def render_source_plan(plan: SourcePlan, sources: Sequence[str] = SOURCES) -> str:
+    """The wire form with a tag for each of `sources`; `parse_source_plan` reads the plan back.
 
     Raises `ValueError` for a plan that asks another source.
     """
     if others := {query.source for query in plan.queries} - set(sources):
         raise ValueError(f"the plan asks {', '.join(sorted(others))}")
-    return "\n\n".join(_tag(source, plan.of_source(source)) for source in sources)
+    return "\n\n".join(_render_tag(source, plan.of_source(source)) for source in sources)
 
 
-def _tag(source: str, queries: Sequence[Query]) -> str:
+def _render_tag(source: str, queries: Sequence[Query]) -> str:
     inner = " ; ".join(query.wire for query in queries)
     return f"<{source}> {inner} </{source}>" if inner else f"<{source}></{source}>"
 
 
-def parse(
+def parse_source_plan(
     reply: str,
     *,
     sources: Sequence[str] = SOURCES,
     at_most: int = MOST,
     longest: int = LONGEST,
-) -> Reading:
+) -> PlanReading:
     """What a reply plans; it never raises anything, whatever the reply.
 
     Read as well are tags in capitals, unclosed, closed by another's, repeated or absent,
     full-width ";", "，" and "＜", one query a line, and copied placeholders (which go).
     Of a source's queries the first `at_most` are kept, of each the first `longest` characters.
     """
-    reader = _Reader(at_most, min(longest, LONGEST), [], [])
+    reader = _PlanReader(at_most, min(longest, LONGEST), [], [])
     seen = set()
-    for source, content in _contents(reply, sources):
+    for source, content in _tag_contents(reply, sources):
         seen.add(source)
-        reader.read(source, content)
+        reader.read_tag(source, content)
     missing = tuple(source for source in sources if source not in seen)
-    return Reading(SourcePlan.of(reader.kept), tuple(reader.dropped), missing)
+    return PlanReading(SourcePlan.of(reader.kept), tuple(reader.dropped), missing)
 
 
-def expect(reply: str, *, sources: Sequence[str] = SOURCES, at_most: int = MOST) -> Reading:
-    """As `parse`, of what a model was asked for.
+def expect_source_plan(
+    reply: str, *, sources: Sequence[str] = SOURCES, at_most: int = MOST
+) -> PlanReading:
+    """As `parse_source_plan`, of what a model was asked for.
 
     A reply without any source's tag is `MalformedOutput`: ask again.
     """
-    reading = parse(reply, sources=sources, at_most=at_most, longest=WRITTEN)
+    reading = parse_source_plan(reply, sources=sources, at_most=at_most, longest=WRITTEN)
     if set(reading.missing) == set(sources):
         raise MalformedOutput(reply, expected=_EXPECTED)
     return reading
 
 
 @dataclass
-class _Reader:
+class _PlanReader:
     at_most: int
     longest: int
     kept: list[Query]
-    dropped: list[Dropped]
+    dropped: list[DroppedQuery]
 
-    def read(self, source: str, content: str) -> None:
-        for item in _items(content):
-            if (why := self._keep(source, item)) is not None:
-                self.dropped.append(Dropped(source, item[:WRITTEN], why))
+    def read_tag(self, source: str, content: str) -> None:
+        for item in _split_items(content):
+            if (why := self._keep_item(source, item)) is not None:
+                self.dropped.append(DroppedQuery(source, item[:WRITTEN], why))
 
-    def _keep(self, source: str, item: str) -> str | None:
+    def _keep_item(self, source: str, item: str) -> str | None:
         """Why the item is not kept whole; `None` when it is."""
-        text, term = _parts(source, item)
+        text, term = _split_term(source, item)
         try:
             query = Query.of(source, text[: self.longest], term[: self.longest])
         except ValueError:
             return "no query"
         of_source = [kept for kept in self.kept if kept.source == source]
-        if any(_same(query, kept) for kept in of_source):
+        if any(_is_same(query, kept) for kept in of_source):
             return "said before"
         if len(of_source) >= self.at_most:
             return f"more than {self.at_most}"
@@ -210,7 +212,7 @@ class _Reader:
         return f"longer than {self.longest} characters: cut" if cut else None
 
 
-def _parts(source: str, item: str) -> tuple[str, str]:
+def _split_term(source: str, item: str) -> tuple[str, str]:
     """Text and term, split at the first " , ": terms contain commas ("Diabetes, Type 2")."""
     if source != GRAPH:
         return item, ""
@@ -219,12 +221,12 @@ def _parts(source: str, item: str) -> tuple[str, str]:
     return text, term
 
 
-def _contents(reply: str, sources: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _tag_contents(reply: str, sources: Sequence[str]) -> Iterator[tuple[str, str]]:
     """What stands in each source's tag, in the order of the reply."""
     names = {source.casefold(): source for source in sources}
     either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     tag = re.compile(rf"[<＜]\s*(/?)\s*({either})\s*(/?)\s*[>＞]", re.IGNORECASE)
-    tags = list(tag.finditer(clean(reply)))
+    tags = list(tag.finditer(clean_text(reply)))
     for this, following in zip(tags, [*tags[1:], None], strict=False):
         source = names.get(this[2].casefold())
         if this[1] or source is None:
@@ -235,7 +237,7 @@ def _contents(reply: str, sources: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield source, "" if this[3] else inner
 
 
-def _items(content: str) -> Iterator[str]:
+def _split_items(content: str) -> Iterator[str]:
     content = _INSTRUCTION.sub(" ", content).strip()
     listed = "\n" in content
     for item in re.split(r"[;；\n]", content):
@@ -244,14 +246,14 @@ def _items(content: str) -> Iterator[str]:
             yield item_text
 
 
-def _tidy(text: str) -> str:
+def _tidy_text(text: str) -> str:
     """One line that the wire form can say; "" for nothing to ask."""
-    while (tidier := _tidied(text)) != text:
+    while (tidier := _tidy_line(text)) != text:
         text = tidier
     return text
 
 
-def _tidied(text: str) -> str:
+def _tidy_line(text: str) -> str:
     text = _PLACEHOLDER.sub(" ", one_line(text).translate(_OWN_SEPARATORS))
     text = " ".join(_ANY_TAG.sub(" ", text).split())[:LONGEST].strip(" ,，")
     if _NOTHING.fullmatch(text) or not any(map(str.isalnum, text)):
@@ -260,28 +262,28 @@ def _tidied(text: str) -> str:
 
 
 def _tidy_term(term: str) -> str:
-    while (tidier := re.sub(r"\s*，\s*|(?:\s,)+\s", ", ", _tidied(term)).strip(" ,")) != term:
+    while (tidier := re.sub(r"\s*，\s*|(?:\s,)+\s", ", ", _tidy_line(term)).strip(" ,")) != term:
         term = tidier
     return term
 
 
-def _same(one: Query, other: Query) -> bool:
+def _is_same(one: Query, other: Query) -> bool:
     return (one.source, one.wire.casefold()) == (other.source, other.wire.casefold())
 
 
-def _ordered(queries: Iterable[Query]) -> list[Query]:
+def _order_queries(queries: Iterable[Query]) -> list[Query]:
     unique: dict[tuple[str, str], Query] = {}
     for query in queries:
         unique.setdefault((query.source, query.wire.casefold()), query)
-    return sorted(unique.values(), key=lambda query: _rank(query.source))
+    return sorted(unique.values(), key=lambda query: _source_rank(query.source))
 
 
-def _rank(source: str) -> tuple[int, str]:
+def _source_rank(source: str) -> tuple[int, str]:
     known = ALL_SOURCES.index(source) if source in ALL_SOURCES else len(ALL_SOURCES)
     return known, source
 
 
-def grammar(
+def source_plan_grammar(
     sources: Sequence[str] = SOURCES,
     *,
     at_most: int = MOST,
@@ -293,10 +295,10 @@ def grammar(
 
     A query has up to `longest` characters, a graph term up to `words` words.
     """
-    query = named("query", free(longest, without=";；<>＜＞{}"))
-    item = named("item", seq(term_part(words), " , ", query))
+    query = named_rule("query", free_text(longest, without=";；<>＜＞{}"))
+    item = named_rule("item", seq(term_part(words), " , ", query))
     tags = [_Tag(source, item if source == GRAPH else query, at_most) for source in sources]
-    plan = _asking(tags) if asking and tags else _joined([tag.either for tag in tags])
+    plan = _asking_node(tags) if asking and tags else _join_parts([tag.either for tag in tags])
     return Grammar("source-plan", plan)
 
 
@@ -321,16 +323,16 @@ class _Tag:
         return seq(f"<{self.source}>", self.queries, f"</{self.source}>")
 
 
-def _asking(tags: Sequence[_Tag]) -> Node:
+def _asking_node(tags: Sequence[_Tag]) -> Node:
     """A query here and anything after it, or none here and one after it."""
     first, rest = tags[0], tags[1:]
     if not rest:
         return first.full
-    here = _joined([first.full, *(tag.either for tag in rest)])
-    return alt(here, seq(f"<{first.source}></{first.source}>\n\n", _asking(rest)))
+    here = _join_parts([first.full, *(tag.either for tag in rest)])
+    return alt(here, seq(f"<{first.source}></{first.source}>\n\n", _asking_node(rest)))
 
 
-def _joined(parts: Sequence[Node]) -> Node:
+def _join_parts(parts: Sequence[Node]) -> Node:
     """Parted by an empty line."""
     pieces: list[Node | str] = [piece for part in parts for piece in ("\n\n", part)]
     return seq(*pieces[1:])

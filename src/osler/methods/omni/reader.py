@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from osler.answer.base import Composer
 from osler.llm.core.ask import complete
 from osler.llm.core.base import LanguageModel, Message, Sampling
-from osler.methods.omni.planners.base import lettered
-from osler.prompts import render
-from osler.trace import Run, Spent
+from osler.methods.omni.planners.base import list_options
+from osler.prompts import render_prompt
+from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Hit, Question
 
 
@@ -27,21 +27,21 @@ class Reader:
     ) -> Answer:
         """The answer. `alone`: without documents on purpose, out of the model's own knowledge.
 
-        Without documents and not `alone`, nobody is asked for a draft. Never raises `Spent`.
+        Without documents and not `alone`, nobody is asked for a draft. Never raises `BudgetExceeded`.
         """
         draft = ""
-        if self.composer.drafts and (hits or alone):
-            draft = await self._draft(question, hits, run)
+        if self.composer.uses_draft and (hits or alone):
+            draft = await self._write_draft(question, hits, run)
         return await self.composer.conclude(question, hits, draft, run)
 
-    async def _draft(self, question: Question, hits: Sequence[Hit], run: Run) -> str:
-        options, language = lettered(question), question.language
+    async def _write_draft(self, question: Question, hits: Sequence[Hit], run: Run) -> str:
+        options, language = list_options(question), question.language
         if hits:
             documents = [
                 f"[{n}] ({hit.passage.source}) {hit.passage.heading}: {hit.passage.text}"
                 for n, hit in enumerate(hits, 1)
             ]
-            prompt = render(
+            prompt = render_prompt(
                 "omni/read",
                 language,
                 question=question.text,
@@ -49,7 +49,7 @@ class Reader:
                 documents=documents,
             )
         else:
-            prompt = render("omni/alone", language, question=question.text, options=options)
+            prompt = render_prompt("omni/alone", language, question=question.text, options=options)
         try:
             reply = await complete(
                 self.model,
@@ -59,6 +59,6 @@ class Reader:
                 role="reader",
                 prompt=prompt.identity,
             )
-        except Spent:
+        except BudgetExceeded:
             return ""
         return reply.text

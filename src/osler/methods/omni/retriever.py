@@ -10,12 +10,13 @@ from types import MappingProxyType
 
 from osler.errors import SourceUnavailable
 from osler.methods.omni.plan import Query, SourcePlan
-from osler.retrieve.lookup import Found
-from osler.trace import Noted, Retrieved, Run, Searched, Spent
-from osler.trace.ordered import together
-from osler.types import GRAPH, Hit, Retriever, Usage
+from osler.retrieve.lookup import LookupResult
+from osler.sources.catalogue import GRAPH
+from osler.trace import BudgetExceeded, Noted, Retrieved, Run, Searched
+from osler.trace.ordered import gather
+from osler.types import Hit, Retriever, Usage
 
-_NOTHING: Mapping[Query, Found] = MappingProxyType({})
+_NOTHING: Mapping[Query, LookupResult] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -25,17 +26,19 @@ class PlannedRetriever:
     k: int = 10
     """Documents of one query; of the graph a definition and as many relations."""
 
-    async def gather(
-        self, plan: SourcePlan, run: Run, *, known: Mapping[Query, Found] = _NOTHING
-    ) -> dict[Query, Found]:
+    async def gather_results(
+        self, plan: SourcePlan, run: Run, *, known: Mapping[Query, LookupResult] = _NOTHING
+    ) -> dict[Query, LookupResult]:
         """What each query finds, in the order of the plan; those in `known` are not asked again.
 
         All are asked at once, and told in the order of the plan. A source that is down, or
-        that is not there, is told and says why in its `Found`; the others go on. A query that
-        the run's budget has no room for is left out, and noted. Never raises `Spent`.
+        that is not there, is told and says why in its `LookupResult`; the others go on. A query that
+        the run's budget has no room for is left out, and noted. Never raises `BudgetExceeded`.
         """
-        asked = self._affordable([query for query in plan.queries if query not in known], run)
-        results = await together([self._search(query) for query in asked])
+        asked = self._affordable_queries(
+            [query for query in plan.queries if query not in known], run
+        )
+        results = await gather([self._search_source(query) for query in asked])
         for query, result in zip(asked, results, strict=True):
             failed = (result.failed,) if result.failed else ()
             run.emit(Retrieved.of(query.wire, result.hits, failed))
@@ -43,35 +46,37 @@ class PlannedRetriever:
         every = {**known, **fresh}
         return {query: every[query] for query in plan.queries if query in every}
 
-    def _affordable(self, queries: Sequence[Query], run: Run) -> list[Query]:
+    def _affordable_queries(self, queries: Sequence[Query], run: Run) -> list[Query]:
         asked: list[Query] = []
         for query in queries:
             try:
-                run.afford("search")
-            except Spent as spent:
+                run.require_budget("search")
+            except BudgetExceeded as spent:
                 left = len(queries) - len(asked)
                 run.emit(Noted(f"{left} of {len(queries)} queries were not asked: {spent}"))
                 break
-            run.emit(Searched(query.wire, self._wanted(query), (query.source,)))
+            run.emit(Searched(query.wire, self._wanted_hits(query), (query.source,)))
             run.spend(Usage(searches=1))
             asked.append(query)
         return asked
 
-    def _wanted(self, query: Query) -> int:
+    def _wanted_hits(self, query: Query) -> int:
         return self.k + 1 if query.source == GRAPH else self.k
 
-    async def _search(self, query: Query) -> Found:
+    async def _search_source(self, query: Query) -> LookupResult:
         retriever = self.sources.get(query.source)
         if retriever is None:
             there = ", ".join(self.sources) or "none"
-            return Found((), f"there is no source {query.source} (there are: {there})")
+            return LookupResult((), f"there is no source {query.source} (there are: {there})")
         try:
-            return Found(tuple(await retriever.search(query.wire, k=self._wanted(query))))
+            return LookupResult(
+                tuple(await retriever.search(query.wire, k=self._wanted_hits(query)))
+            )
         except SourceUnavailable as error:
-            return Found((), error.message)
+            return LookupResult((), error.message)
 
 
-def evidence(found: Mapping[Query, Found], per_source: int) -> tuple[Hit, ...]:
+def interleave_hits(found: Mapping[Query, LookupResult], per_source: int) -> tuple[Hit, ...]:
     """One list: the first of every query in the order of the plan, then the second, ….
 
     A passage stands once, and counts for the source whose query found it first; of each
@@ -88,7 +93,7 @@ def evidence(found: Mapping[Query, Found], per_source: int) -> tuple[Hit, ...]:
     return tuple(kept.values())
 
 
-def missing(found: Mapping[Query, Found]) -> tuple[str, ...]:
+def missing_sources(found: Mapping[Query, LookupResult]) -> tuple[str, ...]:
     """The sources that could not be searched, each with its reason, once."""
     return tuple(
         dict.fromkeys(

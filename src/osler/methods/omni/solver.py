@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from osler.methods.omni.dossier import left_out
 from osler.methods.omni.plan import Query
-from osler.methods.omni.planners.base import Planner, Proposal
+from osler.methods.omni.planners.base import Proposal, SourcePlanner
 from osler.methods.omni.reader import Reader
-from osler.methods.omni.retriever import PlannedRetriever, evidence, missing
-from osler.retrieve.lookup import Found
-from osler.trace import Run, SourcesPlanned, Spent
+from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, missing_sources
+from osler.retrieve.lookup import LookupResult
+from osler.trace import BudgetExceeded, Run, SourcesPlanned
 from osler.types import Answer, Grounding, Halt, Language, Question, Solution
 
 _MISSING: dict[Language, str] = {
@@ -25,7 +25,7 @@ _MISSING: dict[Language, str] = {
 
 @dataclass(frozen=True)
 class OmniRag:
-    planner: Planner
+    planner: SourcePlanner
     retriever: PlannedRetriever
     reader: Reader
     per_source: int = 5
@@ -33,33 +33,33 @@ class OmniRag:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         try:
-            proposal = await self.propose(question, run)  # §4.1
-        except Spent as spent:
+            proposal = await self.propose_plan(question, run)  # §4.1
+        except BudgetExceeded as spent:
             answer = await self.reader.read(question, (), run)
             return Solution(answer, Halt.BUDGET, f"spent: {spent}", run.usage)
-        found = await self.search(proposal, run)  # §5.1.2
+        found = await self.search_plan(proposal, run)  # §5.1.2
         asked = bool(proposal.plan.queries)
-        return await self.answer(question, found, run, alone=not asked)  # E.10, E.11
+        return await self.answer_from(question, found, run, alone=not asked)  # E.10, E.11
 
-    async def propose(self, question: Question, run: Run) -> Proposal:
-        """The plan, told in the run. Raises `Spent` where there is no room for one."""
-        return await proposed(self.planner, question, run)
+    async def propose_plan(self, question: Question, run: Run) -> Proposal:
+        """The plan, told in the run. Raises `BudgetExceeded` where there is no room for one."""
+        return await request_plan(self.planner, question, run)
 
-    async def search(self, proposal: Proposal, run: Run) -> dict[Query, Found]:
-        return await self.retriever.gather(proposal.plan, run, known=proposal.found)
+    async def search_plan(self, proposal: Proposal, run: Run) -> dict[Query, LookupResult]:
+        return await self.retriever.gather_results(proposal.plan, run, known=proposal.found)
 
-    async def answer(
+    async def answer_from(
         self,
         question: Question,
-        found: Mapping[Query, Found],
+        found: Mapping[Query, LookupResult],
         run: Run,
         *,
         alone: bool = False,
     ) -> Solution:
         """What the reader makes of it; `alone`: of a plan that asks nothing, on purpose."""
-        hits = evidence(found, self.per_source)
+        hits = interleave_hits(found, self.per_source)
         answer = await self.reader.read(question, hits, run, alone=alone)
-        absent = missing(found)
+        absent = missing_sources(found)
         answer = _with_note(answer, absent)
         if run.spent:
             return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage)
@@ -72,11 +72,11 @@ class OmniRag:
         return Solution(answer, Halt.CONVERGED, why, run.usage)
 
 
-async def proposed(planner: Planner, question: Question, run: Run) -> Proposal:
-    """The planner's plan, told in the run. Raises `Spent` where there is no room for one."""
+async def request_plan(planner: SourcePlanner, question: Question, run: Run) -> Proposal:
+    """The planner's plan, told in the run. Raises `BudgetExceeded` where there is no room for one."""
     proposal = await planner.plan(question, run)
     dropped = tuple(map(left_out, proposal.dropped))
-    run.emit(SourcesPlanned(proposal.plan.planned, proposal.origin, dropped))
+    run.emit(SourcesPlanned(proposal.plan.planned_queries, proposal.origin, dropped))
     return proposal
 
 

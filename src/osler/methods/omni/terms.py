@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 
 from osler.errors import MalformedOutput
-from osler.llm.core.grammar import Grammar, Named, alt, named, repeat, seq, visible
-from osler.text import clean, one_line
+from osler.llm.core.grammar import Grammar, Named, alt, named_rule, repeat, seq, visible_char
+from osler.text import clean_text, one_line
 
 MOST = 3
 """Terms of a question (App. E.5)."""
@@ -27,7 +27,7 @@ def parse_terms(reply: str, *, at_most: int = MOST) -> tuple[str, ...]:
     Separated by " , " as in the paper, by ";" or line; a reply that has none of these by other
     commas. Raises `MalformedOutput` for a reply without a tag or without a term in it.
     """
-    tags = _TAGGED.findall(clean(reply))
+    tags = _TAGGED.findall(clean_text(reply))
     if not tags:
         raise MalformedOutput(reply, expected=_EXPECTED)
     parts = re.split(r"\s,\s|[;；、\n]", tags[-1])
@@ -52,6 +52,8 @@ def terms_grammar(*, at_most: int = MOST, longest: int = 8, among: Sequence[str]
 
 def term_part(longest: int) -> Named:
     """A term of up to `longest` words; it may have commas, but no " , ", which ends it."""
-    word = named("word", repeat(visible(",，、;；<>＜＞{}", spaces=False), 1, LONGEST_WORD))
+    word = named_rule(
+        "word", repeat(visible_char(",，、;；<>＜＞{}", spaces=False), 1, LONGEST_WORD)
+    )
     joined = seq(alt(" ", ", ", ","), word)
-    return named("term", seq(word, repeat(joined, 0, longest - 1)))
+    return named_rule("term", seq(word, repeat(joined, 0, longest - 1)))

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from osler.errors import MalformedOutput
-from osler.llm.core.grammar import Grammar, Node, alt, free, named, seq
-from osler.text import all_whole
+from osler.llm.core.grammar import Grammar, Node, alt, free_text, named_rule, seq
+from osler.text import join_all_surrogates
 
 
 class Move(StrEnum):
@@ -87,7 +87,7 @@ _EXPECTED = "one action: Thought, Tool_Use, Backtrack, Summary or Conclusion wit
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedAction:
     """An action, and where in the reply its own text stands: the state value is over that."""
 
     action: Action
@@ -95,7 +95,7 @@ class Parsed:
     end: int
 
 
-def parse_action(reply: str, *, tools: Collection[str]) -> Parsed:
+def parse_action(reply: str, *, tools: Collection[str]) -> ParsedAction:
     """The first action of a reply; what follows it is dropped.
 
     A reply without any tag is a Thought: it ends nothing. Raises `MalformedOutput`
@@ -103,28 +103,28 @@ def parse_action(reply: str, *, tools: Collection[str]) -> Parsed:
     """
     tags = list(TAG.finditer(reply))
     if not tags:
-        return _untagged(reply)
-    name = normal(tags[0].group(1))
-    start, end = span(reply, tags[0].end(), tags[1].start() if len(tags) > 1 else len(reply))
+        return _parse_untagged(reply)
+    name = normalize_tag(tags[0].group(1))
+    start, end = trim_span(reply, tags[0].end(), tags[1].start() if len(tags) > 1 else len(reply))
     text = reply[start:end]
     move = _TAGS.get(name)
     if move is None:
         raise MalformedOutput(reply, expected=_EXPECTED)
     if move is Move.TOOL_USE:
-        return Parsed(tool_use(reply, text, tags[1:], tools), start, end)
+        return ParsedAction(tool_use(reply, text, tags[1:], tools), start, end)
     if not text and move is not Move.BACKTRACK:
         raise MalformedOutput(reply, expected=f"text after {move.value}:")
-    return Parsed(_action(move, text), start, end)
+    return ParsedAction(_build_action(move, text), start, end)
 
 
-def _untagged(reply: str) -> Parsed:
-    start, end = span(reply, 0, len(reply))
+def _parse_untagged(reply: str) -> ParsedAction:
+    start, end = trim_span(reply, 0, len(reply))
     if start == end:
         raise MalformedOutput(reply, expected=_EXPECTED)
-    return Parsed(Thought(reply[start:end]), start, end)
+    return ParsedAction(Thought(reply[start:end]), start, end)
 
 
-def _action(move: Move, text: str) -> Action:
+def _build_action(move: Move, text: str) -> Action:
     match move:
         case Move.THOUGHT:
             return Thought(text)
@@ -137,31 +137,31 @@ def _action(move: Move, text: str) -> Action:
 
 
 def tool_use(reply: str, name: str, later: list[re.Match[str]], tools: Collection[str]) -> ToolUse:
-    wanted = plain(name.splitlines()[0] if name else "")
-    known = {plain(tool): tool for tool in tools}
+    wanted = plain_name(name.splitlines()[0] if name else "")
+    known = {plain_name(tool): tool for tool in tools}
     if wanted not in known:
         raise MalformedOutput(reply, expected=f"a tool, one of {', '.join(sorted(tools))}")
     query = ""
-    if later and normal(later[0].group(1)) in _INPUTS:
+    if later and normalize_tag(later[0].group(1)) in _INPUTS:
         stop = later[1].start() if len(later) > 1 else len(reply)
-        query = _argument(reply[later[0].end() : stop].strip())
+        query = _read_argument(reply[later[0].end() : stop].strip())
     return ToolUse(known[wanted], query)
 
 
-def plain(tool: str) -> str:
+def plain_name(tool: str) -> str:
     """A tool's name as it is compared: "doc-rag." and "DOC_RAG" differ in marks alone."""
     return re.sub(r"[\W_]", "", tool).upper()
 
 
-def _argument(text: str) -> str:
+def _read_argument(text: str) -> str:
     """Bare text, or the one string inside a JSON object, as the authors' program wrote it."""
     if text.startswith("{"):
-        values = [value for value in _object(text).values() if isinstance(value, str)]
+        values = [value for value in _read_object(text).values() if isinstance(value, str)]
         return values[0] if values else text
     return text
 
 
-def _object(text: str) -> dict[str, object]:
+def _read_object(text: str) -> dict[str, object]:
     """A JSON object, or one with single quotes or a last comma; else an empty one."""
     for read in (json.loads, literal_eval):
         try:
@@ -169,16 +169,16 @@ def _object(text: str) -> dict[str, object]:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
         if isinstance(found, dict):
-            whole: dict[str, object] = all_whole(found)
+            whole: dict[str, object] = join_all_surrogates(found)
             return whole
     return {}
 
 
-def normal(tag: str) -> str:
+def normalize_tag(tag: str) -> str:
     return tag.lower().replace(" ", "_")
 
 
-def span(reply: str, start: int, end: int) -> tuple[int, int]:
+def trim_span(reply: str, start: int, end: int) -> tuple[int, int]:
     """The span without the white space at its ends."""
     text = reply[start:end]
     first = start + len(text) - len(text.lstrip())
@@ -189,7 +189,7 @@ def move_of(action: Action) -> Move:
     return Move.TOOL_USE if isinstance(action, ToolUse) else Move(type(action).__name__)
 
 
-def render(action: Action) -> str:
+def render_action(action: Action) -> str:
     """The wire form; `parse_action` reads it back."""
     match action:
         case Thought(text):
@@ -206,22 +206,24 @@ def render(action: Action) -> str:
             return f"Conclusion: {text}"
 
 
-def grammar(
+def action_grammar(
     moves: Collection[Move], tools: Collection[str], *, argument: bool, longest: int = 600
 ) -> Grammar:
     """One action out of `moves`, on one line of at most `longest` characters.
 
     `argument` asks for a Tool_Input line.
     """
-    line = named("line", free(longest))
+    line = named_rule("line", free_text(longest))
     arms = [
-        _call(tools, line, argument=argument) if move is Move.TOOL_USE else seq(f"{move}: ", line)
+        _call_node(tools, line, argument=argument)
+        if move is Move.TOOL_USE
+        else seq(f"{move}: ", line)
         for move in Move
         if move in moves
     ]
     return Grammar("tcrag-action", alt(*arms))
 
 
-def _call(tools: Collection[str], line: Node, *, argument: bool) -> Node:
-    tool = seq("Tool_Use: ", named("tool", alt(*sorted(tools))))
+def _call_node(tools: Collection[str], line: Node, *, argument: bool) -> Node:
+    tool = seq("Tool_Use: ", named_rule("tool", alt(*sorted(tools))))
     return seq(tool, "\nTool_Input: ", line) if argument else tool

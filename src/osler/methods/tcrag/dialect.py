@@ -17,7 +17,15 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from osler.errors import MalformedOutput
-from osler.methods.tcrag.actions import TAG, Conclusion, Parsed, normal, parse_action, plain, span
+from osler.methods.tcrag.actions import (
+    TAG,
+    Conclusion,
+    ParsedAction,
+    normalize_tag,
+    parse_action,
+    plain_name,
+    trim_span,
+)
 from osler.methods.tcrag.tools import PEDIA_RAG, WEB_RAG
 
 _RANK = (
@@ -31,37 +39,41 @@ _OBSERVED = {"observation", "tool_observation"}
 _ALIASES = {"GOOGLESEARCH": WEB_RAG, "BAIKERAG": PEDIA_RAG}
 
 
-def parse_released(reply: str, *, tools: Collection[str]) -> Parsed:
+def parse_released(reply: str, *, tools: Collection[str]) -> ParsedAction:
     """The one action of a reply in the authors' dialect.
 
     Raises `MalformedOutput` as `parse_action` does.
     """
     tags = list(TAG.finditer(reply))
-    end = next((tag.start() for tag in tags if normal(tag.group(1)) in _OBSERVED), len(reply))
+    end = next(
+        (tag.start() for tag in tags if normalize_tag(tag.group(1)) in _OBSERVED), len(reply)
+    )
     kept = reply[:end]
     if not tags:
-        return _answer(reply)
+        return _read_answer(reply)
     for wanted in _RANK:
-        found = next((t for t in tags if t.end() <= end and normal(t.group(1)) in wanted), None)
+        found = next(
+            (t for t in tags if t.end() <= end and normalize_tag(t.group(1)) in wanted), None
+        )
         if found is not None:
             head = found.start()
-            parsed = parse_action(_renamed(kept[head:], tools), tools=tools)
-            return Parsed(parsed.action, parsed.start + head, parsed.end + head)
+            parsed = parse_action(_rename_tool(kept[head:], tools), tools=tools)
+            return ParsedAction(parsed.action, parsed.start + head, parsed.end + head)
     raise MalformedOutput(reply, expected="Thought, Action, Backtrack or Final Answer")
 
 
-def _answer(reply: str) -> Parsed:
-    start, end = span(reply, 0, len(reply))
+def _read_answer(reply: str) -> ParsedAction:
+    start, end = trim_span(reply, 0, len(reply))
     if start == end:
         raise MalformedOutput(reply, expected="a final answer")
-    return Parsed(Conclusion(reply[start:end]), start, end)
+    return ParsedAction(Conclusion(reply[start:end]), start, end)
 
 
-def _renamed(text: str, tools: Collection[str]) -> str:
+def _rename_tool(text: str, tools: Collection[str]) -> str:
     """The program's name of a tool by ours, where that is offered."""
     head, colon, rest = text.partition(":" if ":" in text.splitlines()[0] else "：")
     line, _, more = rest.partition("\n")
-    ours = _ALIASES.get(plain(line))
-    if normal(head.strip()) not in ("action", "tool_use") or ours not in tools:
+    ours = _ALIASES.get(plain_name(line))
+    if normalize_tag(head.strip()) not in ("action", "tool_use") or ours not in tools:
         return text
     return f"{head}{colon} {ours}\n{more}"

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from osler.answer.extractive import Gate
+from osler.answer.extractive import EvidenceGate
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.core.grammar import Grammar, free, named
+from osler.llm.core.grammar import Grammar, free_text, named_rule
 from osler.methods.tcrag.tools import (
     FILTER,
     HYPOTHESIS_OUTPUT,
     KNOWLEDGE_ORGANIZE,
     MEDICAL_NER,
-    Call,
-    Observed,
-    failed,
+    Observation,
+    ToolCall,
+    observe_failure,
     one_line,
 )
-from osler.prompts import Rendered, render
+from osler.prompts import RenderedPrompt, render_prompt
 from osler.retrieve.lookup import look_up
 from osler.trace import Run
 from osler.types import Hit, Language, Retriever
@@ -36,7 +36,7 @@ _NONE = {"en": "none", "zh": "无"}
 
 
 @dataclass(frozen=True)
-class Scribe:
+class LineWriter:
     """A model that writes one line, held to that where its engine can."""
 
     model: LanguageModel
@@ -45,32 +45,34 @@ class Scribe:
     longest: int = 600
     """Characters of the line; Chinese says as much in a third."""
 
-    async def line(self, prompt: Rendered, language: Language, run: Run) -> str:
-        """Raises `MalformedOutput` for a model that stays silent, and `Spent`."""
+    async def write_line(self, prompt: RenderedPrompt, language: Language, run: Run) -> str:
+        """Raises `MalformedOutput` for a model that stays silent, and `BudgetExceeded`."""
         longest = self.longest if language == "en" else self.longest // 3
-        grammar = Grammar("line", named("line", free(longest))) if self.constrains else None
+        grammar = (
+            Grammar("line", named_rule("line", free_text(longest))) if self.constrains else None
+        )
         sampling = replace(self.sampling, seed=run.rng.getrandbits(31), grammar=grammar)
         asked = [Message("user", prompt.text)]
         return await ask(
-            self.model, asked, _said, sampling, run, role="helper", prompt=prompt.identity
+            self.model, asked, _reply_line, sampling, run, role="helper", prompt=prompt.identity
         )
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class HypothesisTool:
     """A guess at the answer, in whose words can be searched (HyKGE)."""
 
-    scribe: Scribe
+    scribe: LineWriter
     name: str = HYPOTHESIS_OUTPUT
 
-    async def call(self, call: Call, run: Run) -> Observed:
+    async def call_tool(self, call: ToolCall, run: Run) -> Observation:
         language = call.question.language
-        prompt = render("tcrag/hypothesis", language, question=call.query)
-        return Observed(_GUESS[language] + await self.scribe.line(prompt, language, run))
+        prompt = render_prompt("tcrag/hypothesis", language, question=call.query)
+        return Observation(_GUESS[language] + await self.scribe.write_line(prompt, language, run))
 
 
 @dataclass(frozen=True)
-class Entities:
+class EntitiesTool:
     """The medical terms of a text: names that the concept graph has."""
 
     mentions: Retriever
@@ -78,70 +80,70 @@ class Entities:
     name: str = MEDICAL_NER
     k: int = 10
 
-    async def call(self, call: Call, run: Run) -> Observed:
+    async def call_tool(self, call: ToolCall, run: Run) -> Observation:
         language = call.question.language
         found = await look_up(self.mentions, call.query, run, k=self.k)
         if found.failed:
-            return failed(found.failed, language)
+            return observe_failure(found.failed, language)
         told = [one_line(hit.passage.text) for hit in found.hits]
-        return Observed(_TERMS[language] + "; ".join(told) if told else _NO_TERMS[language])
+        return Observation(_TERMS[language] + "; ".join(told) if told else _NO_TERMS[language])
 
 
 @dataclass(frozen=True)
-class ReadEntities:
+class ReadEntitiesTool:
     """The same where there is no graph: a model names them."""
 
-    scribe: Scribe
+    scribe: LineWriter
     name: str = MEDICAL_NER
 
-    async def call(self, call: Call, run: Run) -> Observed:
+    async def call_tool(self, call: ToolCall, run: Run) -> Observation:
         language = call.question.language
-        prompt = render("tcrag/entities", language, text=call.query)
-        return Observed(_TERMS[language] + await self.scribe.line(prompt, language, run))
+        prompt = render_prompt("tcrag/entities", language, text=call.query)
+        return Observation(_TERMS[language] + await self.scribe.write_line(prompt, language, run))
 
 
 @dataclass(frozen=True)
-class Organise:
+class OrganiseTool:
     """The passages in memory put in order for the question."""
 
-    scribe: Scribe
+    scribe: LineWriter
     name: str = KNOWLEDGE_ORGANIZE
 
-    async def call(self, call: Call, run: Run) -> Observed:
+    async def call_tool(self, call: ToolCall, run: Run) -> Observation:
         language = call.question.language
         if not call.known:
-            return Observed(_NO_PASSAGES[language])
-        documents = [f"[{n}] {_told(hit)}" for n, hit in enumerate(call.known, 1)]
+            return Observation(_NO_PASSAGES[language])
+        documents = [f"[{n}] {_describe_hit(hit)}" for n, hit in enumerate(call.known, 1)]
         asked = call.question.text
-        prompt = render("tcrag/organise", language, question=asked, documents=documents)
-        return Observed(await self.scribe.line(prompt, language, run))
+        prompt = render_prompt("tcrag/organise", language, question=asked, documents=documents)
+        return Observation(await self.scribe.write_line(prompt, language, run))
 
 
 @dataclass(frozen=True)
-class Filter:
+class FilterTool:
     """Which passages in memory are evidence for the question; it removes none: Backtrack does."""
 
-    gate: Gate
+    gate: EvidenceGate
     name: str = FILTER
 
-    async def call(self, call: Call, run: Run) -> Observed:
+    async def call_tool(self, call: ToolCall, run: Run) -> Observation:
         language = call.question.language
         if not call.known:
-            return Observed(_NO_PASSAGES[language])
+            return Observation(_NO_PASSAGES[language])
         bears: list[str] = []
         idle: list[str] = []
         for number, hit in enumerate(call.known, 1):
-            evidence = await self.gate.evidence(call.question, [hit])
+            evidence = await self.gate.find_evidence(call.question, [hit])
             (bears if evidence else idle).append(f"[{number}]")
         told = (", ".join(group) or _NONE[language] for group in (bears, idle))
-        return Observed(_BEARS[language].format(*told))
+        return Observation(_BEARS[language].format(*told))
 
 
-def _told(hit: Hit) -> str:
+def _describe_hit(hit: Hit) -> str:
     return f"{hit.passage.heading}: {one_line(hit.passage.text)}"
 
 
-def _said(completion: Completion) -> str:
+def _reply_line(completion: Completion) -> str:
     if text := one_line(completion.text):
         return text
     raise MalformedOutput(completion.text, expected="one line of text")

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, assert_never
 
-from osler.answer.base import Composer, plain, spoken
+from osler.answer.base import Composer, plain_text, spoken_text
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import ask, complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
@@ -19,38 +19,46 @@ from osler.methods.tcrag.actions import (
     Backtrack,
     Conclusion,
     Move,
-    Parsed,
+    ParsedAction,
     Summary,
     Thought,
     ToolUse,
 )
 from osler.methods.tcrag.monitor import Draft, Monitor
-from osler.methods.tcrag.moves import Moves, Offer, Tried
-from osler.methods.tcrag.stack import LARGE, Kind, MemoryStack
-from osler.methods.tcrag.tools import FAILURES, Call, Observed, Tool, description, failed, listed
-from osler.prompts import Rendered, render
-from osler.trace import Noted, Popped, Pushed, Run, Spent, StateValued
+from osler.methods.tcrag.moves import Moves, OfferedMoves, TriedMoves
+from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
+from osler.methods.tcrag.tools import (
+    FAILURES,
+    Observation,
+    Tool,
+    ToolCall,
+    describe_tool,
+    number_passages,
+    observe_failure,
+)
+from osler.prompts import RenderedPrompt, render_prompt
+from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Grounding, Halt, Hit, Language, Question, Solution
 
 ROLE = "planner"
 
 
-class Reader(Protocol):
+class ActionReader(Protocol):
     """From a reply to its one action. Raises `MalformedOutput`."""
 
-    def __call__(self, reply: str, *, tools: Collection[str]) -> Parsed: ...
+    def __call__(self, reply: str, *, tools: Collection[str]) -> ParsedAction: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MachineStep:
     """One decision, with what is needed to value and to trace it."""
 
     i: int
-    parsed: Parsed
+    parsed: ParsedAction
     completion: Completion
     context: tuple[Message, ...]
 
-    def draft(self) -> Draft:
+    def monitored_draft(self) -> Draft:
         """The action's own text with its own tokens: the tag is not valued (F-TC-27)."""
         start, end = self.parsed.start, self.parsed.end
         tokens = [t for t in self.completion.tokens if start <= t.start and t.end <= end]
@@ -75,7 +83,7 @@ class TuringMachine:
     """Whether the model sees the state value (`monitor.visible`)."""
     constrained: bool = False
     """Whether the engine takes a grammar."""
-    read: Reader = actions.parse_action
+    read: ActionReader = actions.parse_action
     """How a reply is read; `tcrag.dialect.parse_released` for the authors' dialect."""
     summariser: LanguageModel | None = None
     """Writes the summaries; `None` = the model itself, in its action, as in the paper."""
@@ -90,49 +98,49 @@ class TuringMachine:
     async def solve(self, question: Question, run: Run) -> Solution:
         if self.note:
             run.emit(Noted(self.note))
-        return await self.work(MemoryStack(question), run)  # 1
+        return await self.solve_over(MemoryStack(question), run)  # 1
 
-    async def work(self, memory: MemoryStack, run: Run) -> Solution:
+    async def solve_over(self, memory: MemoryStack, run: Run) -> Solution:
         """The same over a memory of the caller's, which holds what stood in it at the end.
 
         It may hold more than the query beforehand: what is known already.
         """
         try:
             return await self._algorithm_1(memory, run)
-        except Spent as spent:
+        except BudgetExceeded as spent:
             return await self._best_effort(memory, run, f"spent: {spent}")
 
     async def _algorithm_1(self, memory: MemoryStack, run: Run) -> Solution:
-        question, tried = memory.question, Tried()  # 2
+        question, tried = memory.question, TriedMoves()  # 2
         for depth, frame in enumerate(memory.frames, 1):
             run.emit(Pushed(0, frame.kind, frame.text, depth))
         for i in range(1, self.max_loop + 1):  # 3-4, 29
-            offer = await self.moves.offered(memory, tried, last=i == self.max_loop)
+            offer = await self.moves.offer_moves(memory, tried, last=i == self.max_loop)
             if not offer.moves:
                 return await self._best_effort(memory, run, "no sensible move is left")
-            if (step := await self._decide(memory, offer, i, run)) is None:  # 5
+            if (step := await self._decide_action(memory, offer, i, run)) is None:  # 5
                 continue
             match step.parsed.action:
                 case Conclusion(text):  # 6
-                    answer, value = await self._conclude(step, text, memory, run)  # 7
+                    answer, value = await self._conclude_step(step, text, memory, run)  # 7
                     if value < self.sigma:  # 8
-                        said = spoken(answer, question)
-                        self._push(memory, run, i, Kind.CONCLUSION, said, value)  # 9
-                        return self._converged(answer, value, run)  # 10, 31
-                    tried.refuse(memory)
-                    self._push(memory, run, i, Kind.THOUGHT, text, value)  # 12-13
+                        said = spoken_text(answer, question)
+                        self._push(memory, run, i, FrameKind.CONCLUSION, said, value)  # 9
+                        return self._end_converged(answer, value, run)  # 10, 31
+                    tried.refuse_evidence(memory)
+                    self._push(memory, run, i, FrameKind.THOUGHT, text, value)  # 12-13
                 case Thought(text):  # 15
-                    value = await self._value(step, step.draft(), memory, run)  # 16
+                    value = await self._state_value(step, step.monitored_draft(), memory, run)  # 16
                     # Only a Conclusion may end the loop, however sure a Thought is.
                     clamped = max(value, self.sigma)  # 17
-                    self._push(memory, run, i, Kind.THOUGHT, text, clamped)  # 18
+                    self._push(memory, run, i, FrameKind.THOUGHT, text, clamped)  # 18
                 case ToolUse(name, query):  # 19
                     tried.tools.add(name)
-                    await self._observe(name, query, memory, run, i)  # 20-21
+                    await self._observe_tool(name, query, memory, run, i)  # 20-21
                 case Backtrack(reason):  # 22
                     self._pop(memory, run, i, "Backtrack", reason)  # 23-24
                 case Summary(text):  # 25
-                    await self._summarise(memory, run, i, text)  # 26-27
+                    await self._summarise_memory(memory, run, i, text)  # 26-27
                 case _ as never:
                     assert_never(never)
         return await self._best_effort(memory, run, f"max_loop {self.max_loop} is spent")  # 31
@@ -145,31 +153,35 @@ class TuringMachine:
         What `osler calibrate` fits sigma to: the conclusion and its value are made as in a run.
         """
         memory = MemoryStack(question)
-        text = listed(hits, (), question.language)
+        text = number_passages(hits, (), question.language)
         name = self.tools[0].name
-        memory.push(Kind.OBSERVATION, text, call=actions.render(ToolUse(name, "")), hits=hits)
-        offer = Offer(frozenset({Move.CONCLUSION}), frozenset())
-        step = await self._decide(memory, offer, 1, run)
+        memory.push(
+            FrameKind.OBSERVATION, text, call=actions.render_action(ToolUse(name, "")), hits=hits
+        )
+        offer = OfferedMoves(frozenset({Move.CONCLUSION}), frozenset())
+        step = await self._decide_action(memory, offer, 1, run)
         if step is None or not isinstance(step.parsed.action, Conclusion):
             return None
-        answer, value = await self._conclude(step, step.parsed.action.text, memory, run)
+        answer, value = await self._conclude_step(step, step.parsed.action.text, memory, run)
         return None if answer.grounding is Grounding.ABSTAINED else value
 
-    async def _decide(self, memory: MemoryStack, offer: Offer, i: int, run: Run) -> Step | None:
+    async def _decide_action(
+        self, memory: MemoryStack, offer: OfferedMoves, i: int, run: Run
+    ) -> MachineStep | None:
         """The next action; `None` when no reply could be read, which costs a step."""
-        prompt = self._prompt(memory.question)
-        context = self._messages(prompt, memory)
+        prompt = self._render_prompt(memory.question)
+        context = self._stack_messages(prompt, memory)
         sampling = replace(
             self.sampling,
             stop=(f"{actions.OBSERVATION}:",),
             seed=run.rng.getrandbits(31),
-            grammar=self._grammar(offer, memory.question.language),
+            grammar=self._action_grammar(offer, memory.question.language),
         )
 
-        def parse(completion: Completion) -> Step:
+        def parse(completion: Completion) -> MachineStep:
             parsed = self.read(completion.text, tools=offer.tools)
-            self._allowed(parsed, offer, completion.text)
-            return Step(i, parsed, completion, context)
+            self._check_allowed(parsed, offer, completion.text)
+            return MachineStep(i, parsed, completion, context)
 
         try:
             return await ask(
@@ -179,32 +191,38 @@ class TuringMachine:
             run.emit(Noted(f"step {i}: {error.message}"))
             return None
 
-    def _allowed(self, parsed: Parsed, offer: Offer, reply: str) -> None:
+    def _check_allowed(self, parsed: ParsedAction, offer: OfferedMoves, reply: str) -> None:
         move = actions.move_of(parsed.action)
         if move not in offer.moves:
             raise MalformedOutput(reply, expected=f"one of {', '.join(sorted(offer.moves))}")
 
-    def _grammar(self, offer: Offer, language: Language) -> Grammar | None:
+    def _action_grammar(self, offer: OfferedMoves, language: Language) -> Grammar | None:
         if not self.constrained:
             return None
         longest = self.longest if language == "en" else self.longest // 3
-        return actions.grammar(offer.moves, offer.tools, argument=self.argument, longest=longest)
+        return actions.action_grammar(
+            offer.moves, offer.tools, argument=self.argument, longest=longest
+        )
 
-    async def _conclude(
-        self, step: Step, text: str, memory: MemoryStack, run: Run
+    async def _conclude_step(
+        self, step: MachineStep, text: str, memory: MemoryStack, run: Run
     ) -> tuple[Answer, float]:
         """The answer that would be given, and how sure it is; an abstention is not sure."""
         answer = await self.composer.conclude(memory.question, memory.hits, text, run)
         if answer.grounding is Grounding.ABSTAINED:
             run.emit(Noted("the evidence in memory does not answer the question"))
             return answer, max(memory.state, self.sigma)
-        draft = step.draft()
-        if self.composer.words:  # the planner did not generate it: it has no tokens of its own
-            draft = Draft(plain(answer, memory.question), (), step.context)
-        return answer, await self._value(step, draft, memory, run)
+        draft = step.monitored_draft()
+        if (
+            self.composer.writes_answer
+        ):  # the planner did not generate it: it has no tokens of its own
+            draft = Draft(plain_text(answer, memory.question), (), step.context)
+        return answer, await self._state_value(step, draft, memory, run)
 
-    async def _value(self, step: Step, draft: Draft, memory: MemoryStack, run: Run) -> float:
-        valued = await self.monitor.value(draft, memory, run)
+    async def _state_value(
+        self, step: MachineStep, draft: Draft, memory: MemoryStack, run: Run
+    ) -> float:
+        valued = await self.monitor.state_value(draft, memory, run)
         concludes = isinstance(step.parsed.action, Conclusion)
         run.emit(
             StateValued(
@@ -218,23 +236,27 @@ class TuringMachine:
         )
         return valued.value
 
-    async def _observe(self, name: str, query: str, memory: MemoryStack, run: Run, i: int) -> None:
-        seen = await self._called(name, query, memory, run)
-        call = actions.render(ToolUse(name, query))
-        memory.push(Kind.OBSERVATION, seen.text, call=call, hits=seen.hits)
-        run.emit(Pushed(i, Kind.OBSERVATION, f"{name}: {seen.text}", len(memory)))
+    async def _observe_tool(
+        self, name: str, query: str, memory: MemoryStack, run: Run, i: int
+    ) -> None:
+        seen = await self._call_tool(name, query, memory, run)
+        call = actions.render_action(ToolUse(name, query))
+        memory.push(FrameKind.OBSERVATION, seen.text, call=call, hits=seen.hits)
+        run.emit(Pushed(i, FrameKind.OBSERVATION, f"{name}: {seen.text}", len(memory)))
 
-    async def _called(self, name: str, query: str, memory: MemoryStack, run: Run) -> Observed:
+    async def _call_tool(self, name: str, query: str, memory: MemoryStack, run: Run) -> Observation:
         tool = next(tool for tool in self.tools if tool.name == name)
         question = memory.question
         try:
-            return await tool.call(Call(query or question.text, question, memory.hits), run)
+            return await tool.call_tool(
+                ToolCall(query or question.text, question, memory.hits), run
+            )
         except FAILURES as error:
             run.emit(Noted(f"{name} failed: {error.message}"))
-            return failed(error.message, question.language)
+            return observe_failure(error.message, question.language)
 
     def _push(
-        self, memory: MemoryStack, run: Run, i: int, kind: Kind, text: str, value: float
+        self, memory: MemoryStack, run: Run, i: int, kind: FrameKind, text: str, value: float
     ) -> None:
         memory.push(kind, text, state=value)
         run.emit(Pushed(i, kind, text, len(memory)))
@@ -252,17 +274,17 @@ class TuringMachine:
         restored = None if memory.state == LARGE else memory.state
         run.emit(Popped(i, kind, by, len(memory), restored, reason))
 
-    async def _summarise(self, memory: MemoryStack, run: Run, i: int, text: str) -> None:
+    async def _summarise_memory(self, memory: MemoryStack, run: Run, i: int, text: str) -> None:
         hits = memory.top.hits
         if self.summariser is not None:
-            text = await self._summary(self.summariser, memory, run)
+            text = await self._write_summary(self.summariser, memory, run)
         self._pop(memory, run, i, "Summary", "")
-        memory.push(Kind.SUMMARY, text, hits=hits)
-        run.emit(Pushed(i, Kind.SUMMARY, text, len(memory)))
+        memory.push(FrameKind.SUMMARY, text, hits=hits)
+        run.emit(Pushed(i, FrameKind.SUMMARY, text, len(memory)))
 
-    async def _summary(self, model: LanguageModel, memory: MemoryStack, run: Run) -> str:
+    async def _write_summary(self, model: LanguageModel, memory: MemoryStack, run: Run) -> str:
         question = memory.question
-        prompt = render(
+        prompt = render_prompt(
             "tcrag/summarise", question.language, question=question.text, text=memory.top.text
         )
         asked = [Message("user", prompt.text)]
@@ -271,7 +293,7 @@ class TuringMachine:
         )
         return " ".join(reply.text.split())
 
-    def _converged(self, answer: Answer, value: float, run: Run) -> Solution:
+    def _end_converged(self, answer: Answer, value: float, run: Run) -> Solution:
         why = f"{self.monitor.metric} {value:.3g} < sigma {self.sigma:.3g}"
         why += f" ({self.basis})" if self.basis else ""
         if self.monitor.metric == "off":
@@ -280,29 +302,29 @@ class TuringMachine:
 
     async def _best_effort(self, memory: MemoryStack, run: Run, reason: str) -> Solution:
         """Line 31 would return the top whatever it is; a raw observation is no answer."""
-        kept = (Kind.THOUGHT, Kind.SUMMARY)
+        kept = (FrameKind.THOUGHT, FrameKind.SUMMARY)
         text = next((f.text for f in reversed(memory.frames) if f.kind in kept), "")
         answer = await self.composer.conclude(memory.question, memory.hits, text, run)
         silent = answer.grounding is Grounding.ABSTAINED and not run.spent
         halt = Halt.NO_EVIDENCE if silent else Halt.BUDGET
         return Solution(answer, halt, f"not converged: {reason}", run.usage)
 
-    def _prompt(self, question: Question) -> Rendered:
+    def _render_prompt(self, question: Question) -> RenderedPrompt:
         described = [
-            {"name": tool.name, "description": description(tool.name, question.language)}
+            {"name": tool.name, "description": describe_tool(tool.name, question.language)}
             for tool in self.tools
         ]
-        return render(
+        return render_prompt(
             "tcrag/act",
             question.language,
             tools=described,
             names=", ".join(tool.name for tool in self.tools),
-            summary=Move.SUMMARY in self.moves.taught,
-            backtrack=Move.BACKTRACK in self.moves.taught,
+            summary=Move.SUMMARY in self.moves.taught_moves,
+            backtrack=Move.BACKTRACK in self.moves.taught_moves,
             input=self.argument,
         )
 
-    def _messages(self, prompt: Rendered, memory: MemoryStack) -> tuple[Message, ...]:
+    def _stack_messages(self, prompt: RenderedPrompt, memory: MemoryStack) -> tuple[Message, ...]:
         """The prompt is the stack, in order: a push extends it, a pop shortens it.
 
         So an engine that caches prefixes never reads a token twice.
@@ -312,16 +334,18 @@ class TuringMachine:
             if frame.call:
                 said.append(Message("assistant", frame.call))
             role: Literal["user", "assistant"] = (
-                "user" if frame.kind in (Kind.QUERY, Kind.OBSERVATION) else "assistant"
+                "user" if frame.kind in (FrameKind.QUERY, FrameKind.OBSERVATION) else "assistant"
             )
-            said.append(Message(role, f"{frame.kind}: {frame.text}{self._seen(frame.state)}"))
-        return tuple(_joined(said))
+            said.append(
+                Message(role, f"{frame.kind}: {frame.text}{self._render_state(frame.state)}")
+            )
+        return tuple(_merge_turns(said))
 
-    def _seen(self, state: float) -> str:
+    def _render_state(self, state: float) -> str:
         return f"\n(state {state:.3g}, sigma {self.sigma:.3g})" if self.visible else ""
 
 
-def _joined(messages: Sequence[Message]) -> list[Message]:
+def _merge_turns(messages: Sequence[Message]) -> list[Message]:
     """Neighbours of one role become one message: chat templates want turns.
 
     The last message, when the assistant's, ends with a line break: its next words are

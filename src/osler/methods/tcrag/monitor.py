@@ -33,7 +33,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class StateValue:
     value: float
     exact: bool = True
 
@@ -42,7 +42,7 @@ class Monitor(Protocol):
     @property
     def metric(self) -> str: ...
 
-    async def value(self, draft: Draft, memory: MemoryStack, run: Run) -> Value:
+    async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
         """The state value of `draft` on top of `memory`, in (0, inf)."""
         ...
 
@@ -57,7 +57,7 @@ def uct(logprobs: Sequence[float]) -> float:
     return -sum(exp(logprob) * logprob for logprob in logprobs)
 
 
-def sureness(metric: str, value: float) -> float | None:
+def mean_token_probability(metric: str, value: float) -> float | None:
     """A state value as the mean probability of a token, 0 to 1: 1 / cppl.
 
     `None` for uct, which is an entropy and no probability, and where nothing is monitored.
@@ -72,10 +72,10 @@ class Cppl:
     model: Likelihood
     metric: str = "cppl"
 
-    async def value(self, draft: Draft, memory: MemoryStack, run: Run) -> Value:
+    async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
         bottom = f"User_Query: {memory.frames[0].text}\n"
         scored = await score(self.model, bottom, draft.text, run, role="monitor", prompt="cppl")
-        return Value(cppl([token.logprob for token in scored.tokens]))
+        return StateValue(cppl([token.logprob for token in scored.tokens]))
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Uct:
     model: object
     metric: str = "uct"
 
-    async def value(self, draft: Draft, memory: MemoryStack, run: Run) -> Value:
+    async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
         tokens = draft.tokens
         if not tokens:
             if not isinstance(self.model, Likelihood):
@@ -97,7 +97,7 @@ class Uct:
                 self.model, draft.context, draft.text, run, role="monitor", prompt="uct"
             )
             tokens = scored.tokens
-        return Value(uct([token.logprob for token in tokens]))
+        return StateValue(uct([token.logprob for token in tokens]))
 
 
 @dataclass(frozen=True)
@@ -106,5 +106,5 @@ class Unmonitored:
 
     metric: str = "off"
 
-    async def value(self, draft: Draft, memory: MemoryStack, run: Run) -> Value:
-        return Value(0.0)
+    async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
+        return StateValue(0.0)

@@ -1,7 +1,7 @@
 """Which actions are offered to the model at each step.
 
 The paper offers all of them always (`AnyMove`); its ablations take Backtrack or
-Summary away (§6.3). `Guided` is ours, for models too small to choose well: it
+Summary away (§6.3). `GuidedMoves` is ours, for models too small to choose well: it
 withholds the moves that the memory makes senseless, never the choice among the rest.
 """
 
@@ -10,43 +10,45 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from osler.answer.extractive import Gate
+from osler.answer.extractive import EvidenceGate
 from osler.methods.tcrag.actions import Move
-from osler.methods.tcrag.stack import Kind, MemoryStack
+from osler.methods.tcrag.stack import FrameKind, MemoryStack
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class OfferedMoves:
     moves: frozenset[Move]
     tools: frozenset[str]
 
 
 @dataclass
-class Tried:
+class TriedMoves:
     """What a run has tried so far."""
 
     tools: set[str] = field(default_factory=set)
     refused: set[frozenset[str]] = field(default_factory=set)
     """Evidence, as passage ids, over which a Conclusion was not sure enough."""
 
-    def refuse(self, memory: MemoryStack) -> None:
-        self.refused.add(_evidence(memory))
+    def refuse_evidence(self, memory: MemoryStack) -> None:
+        self.refused.add(_evidence_ids(memory))
 
     def was_refused(self, memory: MemoryStack) -> bool:
-        return _evidence(memory) in self.refused
+        return _evidence_ids(memory) in self.refused
 
 
-def _evidence(memory: MemoryStack) -> frozenset[str]:
+def _evidence_ids(memory: MemoryStack) -> frozenset[str]:
     return frozenset(hit.passage.id for hit in memory.hits)
 
 
 class Moves(Protocol):
     @property
-    def taught(self) -> frozenset[Move]:
+    def taught_moves(self) -> frozenset[Move]:
         """What the prompt describes: the widest offer."""
         ...
 
-    async def offered(self, memory: MemoryStack, tried: Tried, *, last: bool) -> Offer:
+    async def offer_moves(
+        self, memory: MemoryStack, tried: TriedMoves, *, last: bool
+    ) -> OfferedMoves:
         """The moves at this step, none to end the run; `last` = no step follows."""
         ...
 
@@ -60,16 +62,18 @@ class AnyMove:
     summary: bool = True
 
     @property
-    def taught(self) -> frozenset[Move]:
+    def taught_moves(self) -> frozenset[Move]:
         without = {Move.BACKTRACK: not self.backtrack, Move.SUMMARY: not self.summary}
         return frozenset(move for move in Move if not without.get(move, False))
 
-    async def offered(self, memory: MemoryStack, tried: Tried, *, last: bool) -> Offer:
-        return Offer(self.taught, self.tools)
+    async def offer_moves(
+        self, memory: MemoryStack, tried: TriedMoves, *, last: bool
+    ) -> OfferedMoves:
+        return OfferedMoves(self.taught_moves, self.tools)
 
 
 @dataclass(frozen=True)
-class Guided:
+class GuidedMoves:
     """Withholds what makes no sense: PAPERS.md#tc-rag, "guided moves".
 
     * Conclusion only over evidence that stands in memory and was not refused before, and
@@ -82,38 +86,40 @@ class Guided:
     """
 
     widest: AnyMove
-    gate: Gate
+    gate: EvidenceGate
     """What is evidence for the question; an observation without any is noise."""
     long: int = 2_400
     """Characters from which an observation is worth a summary."""
 
     @property
-    def taught(self) -> frozenset[Move]:
-        return self.widest.taught
+    def taught_moves(self) -> frozenset[Move]:
+        return self.widest.taught_moves
 
-    async def offered(self, memory: MemoryStack, tried: Tried, *, last: bool) -> Offer:
+    async def offer_moves(
+        self, memory: MemoryStack, tried: TriedMoves, *, last: bool
+    ) -> OfferedMoves:
         fresh = frozenset(self.widest.tools - tried.tools)
         concludes = bool(memory.hits) and not tried.was_refused(memory)
         moves = {Move.TOOL_USE} if fresh else set()
-        if memory.top.kind is Kind.OBSERVATION and await self._noise(memory):
-            moves.add(Move.BACKTRACK if Move.BACKTRACK in self.taught else Move.THOUGHT)
+        if memory.top.kind is FrameKind.OBSERVATION and await self._is_noise(memory):
+            moves.add(Move.BACKTRACK if Move.BACKTRACK in self.taught_moves else Move.THOUGHT)
         else:
-            moves |= self._upon(memory, concludes=concludes)
+            moves |= self._moves_upon(memory, concludes=concludes)
         if last and concludes:
             moves = {Move.CONCLUSION}
         if moves <= {Move.THOUGHT} and not concludes:
             moves = set()
-        return Offer(frozenset(moves & self.taught), fresh)
+        return OfferedMoves(frozenset(moves & self.taught_moves), fresh)
 
-    def _upon(self, memory: MemoryStack, *, concludes: bool) -> set[Move]:
+    def _moves_upon(self, memory: MemoryStack, *, concludes: bool) -> set[Move]:
         moves = set()
         if concludes:
             moves.add(Move.CONCLUSION)
-        if memory.top.kind is not Kind.THOUGHT:
+        if memory.top.kind is not FrameKind.THOUGHT:
             moves.add(Move.THOUGHT)
-        if memory.top.kind is Kind.OBSERVATION and len(memory.top.text) >= self.long:
+        if memory.top.kind is FrameKind.OBSERVATION and len(memory.top.text) >= self.long:
             moves.add(Move.SUMMARY)
         return moves
 
-    async def _noise(self, memory: MemoryStack) -> bool:
-        return not await self.gate.evidence(memory.question, memory.top.hits)
+    async def _is_noise(self, memory: MemoryStack) -> bool:
+        return not await self.gate.find_evidence(memory.question, memory.top.hits)

@@ -15,7 +15,7 @@ LARGE = float("inf")
 """s0 (§3, §5.2): nothing is known yet."""
 
 
-class Kind(StrEnum):
+class FrameKind(StrEnum):
     QUERY = "User_Query"
     THOUGHT = "Thought"
     OBSERVATION = "Tool_Observation"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    kind: Kind
+    kind: FrameKind
     text: str
     """As the model sees it, without the tag."""
     state: float
@@ -44,8 +44,8 @@ class MemoryStack:
     frames: list[Frame] = field(init=False)
 
     def __post_init__(self) -> None:
-        lines = (self.question.text, *_options(self.question))
-        self.frames = [Frame(Kind.QUERY, "\n".join(lines), LARGE)]
+        lines = (self.question.text, *_option_lines(self.question))
+        self.frames = [Frame(FrameKind.QUERY, "\n".join(lines), LARGE)]
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -59,13 +59,13 @@ class MemoryStack:
         return self.top.state
 
     @property
-    def poppable(self) -> bool:
+    def can_pop(self) -> bool:
         """Whether anything lies above the query."""
         return len(self.frames) > 1
 
     def push(
         self,
-        kind: Kind,
+        kind: FrameKind,
         text: str,
         *,
         state: float | None = None,
@@ -78,7 +78,7 @@ class MemoryStack:
 
     def pop(self) -> Frame | None:
         """Takes the top off and so restores the state before it; `None` on the query."""
-        return self.frames.pop() if self.poppable else None
+        return self.frames.pop() if self.can_pop else None
 
     @property
     def hits(self) -> tuple[Hit, ...]:
@@ -90,7 +90,7 @@ class MemoryStack:
         return tuple(seen.values())
 
 
-def _options(question: Question) -> tuple[str, ...]:
+def _option_lines(question: Question) -> tuple[str, ...]:
     return tuple(
         f"{letter}. {text}" for letter, text in zip(question.letters, question.options, strict=True)
     )

@@ -11,20 +11,9 @@ from typing import Protocol
 
 from osler.errors import KnowledgeBaseError, MalformedOutput, ModelError, SourceUnavailable
 from osler.retrieve.lookup import look_up
+from osler.sources.catalogue import BUILT_IN
 from osler.trace import Run
-from osler.types import (
-    BOOK,
-    EMR,
-    GRAPH,
-    GUIDELINE,
-    RESEARCH,
-    WEB,
-    WIKI,
-    Hit,
-    Language,
-    Question,
-    Retriever,
-)
+from osler.types import Hit, Language, Question, Retriever
 
 DOC_RAG, KG_RAG, PEDIA_RAG, WEB_RAG, EMR_RAG = (
     "DOC_RAG",
@@ -42,11 +31,8 @@ HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER = (
 )
 
 SOURCES_OF: Mapping[str, tuple[str, ...]] = {
-    DOC_RAG: (BOOK, GUIDELINE, RESEARCH),
-    KG_RAG: (GRAPH,),
-    PEDIA_RAG: (WIKI,),
-    WEB_RAG: (WEB,),
-    EMR_RAG: (EMR,),
+    tool: tuple(one.name for one in BUILT_IN if one.tool == tool)
+    for tool in dict.fromkeys(one.tool for one in BUILT_IN)
 }
 """App. 8.5: document search, knowledge graph search, pedia search, web search, records."""
 
@@ -139,7 +125,7 @@ FAILURES = (SourceUnavailable, KnowledgeBaseError, ModelError, MalformedOutput)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """A use of a tool, and what it may look at."""
 
     query: str
@@ -150,7 +136,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class Observation:
     """What a tool answered."""
 
     text: str
@@ -162,17 +148,17 @@ class Tool(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def call(self, call: Call, run: Run) -> Observed:
+    async def call_tool(self, call: ToolCall, run: Run) -> Observation:
         """The observation. A source that is down is one too, and an event of the run.
 
-        May raise `Spent`, and what a part that fails raises (`FAILURES`): the machine makes
+        May raise `BudgetExceeded`, and what a part that fails raises (`FAILURES`): the machine makes
         an observation of that, and an event.
         """
         ...
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchTool:
     """A named retriever with the number of passages an observation shows."""
 
     name: str
@@ -180,25 +166,25 @@ class Search:
     sources: tuple[str, ...] = ()
     k: int = 5
 
-    async def call(self, call: Call, run: Run) -> Observed:
+    async def call_tool(self, call: ToolCall, run: Run) -> Observation:
         found = await look_up(self.retriever, call.query, run, k=self.k, sources=self.sources)
         language = call.question.language
         if found.failed:
-            return failed(found.failed, language)
-        return Observed(listed(found.hits, call.known, language), found.hits)
+            return observe_failure(found.failed, language)
+        return Observation(number_passages(found.hits, call.known, language), found.hits)
 
 
-def description(name: str, language: Language) -> str:
+def describe_tool(name: str, language: Language) -> str:
     """Raises `KeyError` for a tool that nobody described."""
     return TOLD[name][language]
 
 
-def failed(reason: str, language: Language) -> Observed:
+def observe_failure(reason: str, language: Language) -> Observation:
     """How a tool that does not work is observed."""
-    return Observed(_DOWN[language] + reason)
+    return Observation(_DOWN[language] + reason)
 
 
-def listed(hits: Sequence[Hit], known: Sequence[Hit], language: Language) -> str:
+def number_passages(hits: Sequence[Hit], known: Sequence[Hit], language: Language) -> str:
     """What the model reads. Passages are numbered on from those it has (`known`) already."""
     if not hits:
         return _EMPTY[language]

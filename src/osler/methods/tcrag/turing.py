@@ -53,7 +53,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Tape:
+class TuringTape:
     """A configuration c_T = (st, w1 a w2) (Definition 2), without the outermost blanks."""
 
     state: State
@@ -63,18 +63,18 @@ class Tape:
     right: Word
 
 
-def tape(machine: Machine, state: State, left: Word, head: Symbol, right: Word) -> Tape:
+def tape(machine: Machine, state: State, left: Word, head: Symbol, right: Word) -> TuringTape:
     """Two tapes that differ only in blanks at the ends are one configuration."""
-    return Tape(state, _lstrip(left, machine.blank), head, _rstrip(right, machine.blank))
+    return TuringTape(state, _lstrip(left, machine.blank), head, _rstrip(right, machine.blank))
 
 
-def begin(machine: Machine, word: Word) -> Tape:
+def begin(machine: Machine, word: Word) -> TuringTape:
     """The head on the first symbol of the input."""
     head, *rest = word or (machine.blank,)
     return tape(machine, machine.start, (), head, tuple(rest))
 
 
-def move(machine: Machine, at: Tape) -> Tape | None:
+def move(machine: Machine, at: TuringTape) -> TuringTape | None:
     """c1 ⊢_T c2; `None` in a halting state."""
     if machine.halts(at.state):
         return None
@@ -121,7 +121,7 @@ class Configuration:
         return self.value < SIGMA
 
 
-def h(machine: Machine, at: Tape) -> Configuration:
+def h(machine: Machine, at: TuringTape) -> Configuration:
     """The image of a configuration of T (Step 2)."""
     return Configuration(at.state, RUNNING, at.right, (*at.left, at.head))
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from osler.answer.base import plain
+from osler.answer.base import plain_text
 from osler.methods.kag.boundary import Boundary
 from osler.methods.kag.depth import DepthSolver, SubAnswer
-from osler.methods.kag.logical_forms import Retrieval, Step
+from osler.methods.kag.logical_forms import PlanStep, Retrieval
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import sureness
-from osler.methods.tcrag.stack import Kind, MemoryStack
+from osler.methods.tcrag.monitor import mean_token_probability
+from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.methods.unified.search import FormTool
 from osler.trace import FormBegun, Noted, Run
 from osler.types import Grounding, Halt, Hit, Language, Question, Solution
@@ -40,7 +40,7 @@ class MachineDepth:
     """Passages that an answer rests on where the conclusion cites none."""
 
     async def solve(
-        self, step: Step, question: str, known: Sequence[str], language: Language, run: Run
+        self, step: PlanStep, question: str, known: Sequence[str], language: Language, run: Run
     ) -> SubAnswer:
         run.emit(FormBegun(step.n, question))
         verdict = await self.boundary.assess(step.n, question, language, run)
@@ -50,11 +50,11 @@ class MachineDepth:
             )
         memory = MemoryStack(Question(f"step-{step.n}", question, language=language))
         if known:
-            memory.push(Kind.THOUGHT, KNOWN[language] + "; ".join(known))
-        solution = await self._for(step).work(memory, run)
-        return await self._answer(step, solution, memory, known, run)
+            memory.push(FrameKind.THOUGHT, KNOWN[language] + "; ".join(known))
+        solution = await self._machine_for(step).solve_over(memory, run)
+        return await self._build_answer(step, solution, memory, known, run)
 
-    def _for(self, step: Step) -> TuringMachine:
+    def _machine_for(self, step: PlanStep) -> TuringMachine:
         """The machine, whose tool for logical forms knows the step's."""
         if not isinstance(step.action, Retrieval):
             return self.machine
@@ -64,8 +64,13 @@ class MachineDepth:
         ]
         return replace(self.machine, tools=tuple(tools))
 
-    async def _answer(
-        self, step: Step, solution: Solution, memory: MemoryStack, known: Sequence[str], run: Run
+    async def _build_answer(
+        self,
+        step: PlanStep,
+        solution: Solution,
+        memory: MemoryStack,
+        known: Sequence[str],
+        run: Run,
     ) -> SubAnswer:
         answer, question = solution.answer, memory.question.text
         stands = solution.halt is Halt.CONVERGED
@@ -73,21 +78,23 @@ class MachineDepth:
             run.emit(Noted(f"step {step.n} {solution.why}"))
         if answer.grounding is Grounding.ABSTAINED:
             return SubAnswer(step.n, question, "")
-        hits = _cited(solution) or memory.hits[: self.k]
-        text = plain(answer, memory.question)
-        if self.short is not None and hits and not run.exhausted:
+        hits = _cited_hits(solution) or memory.hits[: self.k]
+        text = plain_text(answer, memory.question)
+        if self.short is not None and hits and not run.exhausted_bound:
             language = memory.question.language
-            text = await self.short.reason(question, hits, known, language, run) or text
+            text = await self.short.reason_answer(question, hits, known, language, run) or text
         return SubAnswer(
             step.n,
             question,
             text,
             hits,
-            confidence=sureness(self.machine.monitor.metric, memory.state) if stands else None,
+            confidence=mean_token_probability(self.machine.monitor.metric, memory.state)
+            if stands
+            else None,
             unsure="" if stands else solution.why,
         )
 
 
-def _cited(solution: Solution) -> tuple[Hit, ...]:
+def _cited_hits(solution: Solution) -> tuple[Hit, ...]:
     """The passages that the conclusion cites, each once."""
     return tuple({each.passage.id: each.hit for each in solution.answer.evidence}.values())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.llm.core.base import Message, TokenScore
-from osler.methods.kag.boundary import Weighed
+from osler.methods.kag.boundary import SignalValue
 from osler.methods.tcrag.monitor import Draft, Monitor
 from osler.methods.tcrag.stack import MemoryStack
 from osler.trace import Run
@@ -23,11 +23,11 @@ class StateSignal:
     monitor: Monitor
     sigma: float
 
-    async def weigh(
+    async def weigh_answer(
         self, question: str, answer: str, tokens: Sequence[TokenScore], language: Language, run: Run
-    ) -> Weighed:
-        """Of the answer in its box alone, not of the reasoning before it. Raises `Spent`."""
+    ) -> SignalValue:
+        """Of the answer in its box alone, not of the reasoning before it. Raises `BudgetExceeded`."""
         memory = MemoryStack(Question("boundary", question, language=language))
         draft = Draft(answer, tuple(tokens), (Message("user", question),))
-        valued = await self.monitor.value(draft, memory, run)
-        return Weighed(self.monitor.metric, valued.value, self.sigma, valued.exact)
+        valued = await self.monitor.state_value(draft, memory, run)
+        return SignalValue(self.monitor.metric, valued.value, self.sigma, valued.exact)

@@ -11,7 +11,7 @@ from pathlib import Path
 BUILT = Path(__file__).parent / "dist"
 
 
-def files() -> dict[str, bytes]:
+def read_files() -> dict[str, bytes]:
     """The built files by their address below the page's; empty where it was not built."""
     if not (BUILT / "index.html").is_file():
         return {}

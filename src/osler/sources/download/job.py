@@ -18,8 +18,15 @@ from urllib.parse import quote
 import httpx2
 
 from osler.errors import BadConfig, OslerError
-from osler.sources.download.recipes import Recipe
-from osler.sources.download.transfer import Fetcher, FetchFailed, Patience, Progress, Remote, Sleep
+from osler.sources.download.recipes import DownloadRecipe
+from osler.sources.download.transfer import (
+    Fetcher,
+    FetchFailed,
+    Progress,
+    RemoteFile,
+    RetryPolicy,
+    Sleep,
+)
 from osler.sources.online.client import AGENT
 
 AT_ONCE = 2
@@ -33,31 +40,31 @@ class LicenceNotAccepted(BadConfig):
 
 
 @dataclass(frozen=True)
-class Fetched:
+class DownloadResult:
     """What a recipe gave."""
 
-    recipe: Recipe
+    recipe: DownloadRecipe
     folder: Path
     files: tuple[Path, ...]
     bytes: int
 
 
 @dataclass(frozen=True)
-class Job:
+class DownloadJob:
     """One recipe to one folder."""
 
-    recipe: Recipe
+    recipe: DownloadRecipe
     folder: Path
     mirror: str = ""
     """Takes the place of the recipe's base; the paths under it are the same."""
     only: int | None = None
     """The first files of a listing, at most."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
     sleep: Sleep = time.sleep
     room: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free
 
-    def run(self, *, accepted: bool, progress: Progress | None = None) -> Fetched:
+    def run(self, *, accepted: bool, progress: Progress | None = None) -> DownloadResult:
         """All files, whole and checked; those that are there are only checked.
 
         Raises `LicenceNotAccepted`, `BadConfig` (a key that is not set, instructions only) and
@@ -71,20 +78,22 @@ class Job:
                 f"{recipe.title}: {recipe.licence} ({recipe.licence_url})",
                 fix="read it, and run the command again with --accept-licence",
             )
-        key = self._key()
+        key = self._read_key()
         self.folder.mkdir(parents=True, exist_ok=True)
         with httpx2.Client(headers={"User-Agent": AGENT}) as client:
             fetcher = Fetcher(client, self.patience, self.sleep)
-            remotes = self._remotes(fetcher, key)[: self.only]
+            remotes = self._list_remotes(fetcher, key)[: self.only]
             self._check_room(remotes)
             paths = self._fetch_all(fetcher, remotes, progress)
-        return Fetched(recipe, self.folder, tuple(paths), sum(p.stat().st_size for p in paths))
+        return DownloadResult(
+            recipe, self.folder, tuple(paths), sum(p.stat().st_size for p in paths)
+        )
 
     @property
     def base(self) -> str:
         return f"{(self.mirror or self.recipe.base).rstrip('/')}/"
 
-    def _key(self) -> str:
+    def _read_key(self) -> str:
         name = self.recipe.key
         key = self.environment.get(name, "").strip() if name else ""
         if name and not key:
@@ -94,7 +103,7 @@ class Job:
             )
         return key
 
-    def _remotes(self, fetcher: Fetcher, key: str) -> list[Remote]:
+    def _list_remotes(self, fetcher: Fetcher, key: str) -> list[RemoteFile]:
         recipe = self.recipe
         match recipe.listing:
             case "index":
@@ -104,7 +113,7 @@ class Job:
             case "releases":
                 found = self._of_releases(fetcher)
             case _:
-                found = [Remote(self.base + path, _name(path)) for path in recipe.files]
+                found = [RemoteFile(self.base + path, _safe_name(path)) for path in recipe.files]
         if not found:
             raise FetchFailed(
                 f"{recipe.name}: no file of the form {recipe.pattern} is listed",
@@ -112,26 +121,26 @@ class Job:
             )
         return [self._with_key(self._with_sum(remote), key) for remote in found]
 
-    def _of_index(self, fetcher: Fetcher) -> list[Remote]:
+    def _of_index(self, fetcher: Fetcher) -> list[RemoteFile]:
         place = self.base + self.recipe.folder
         names = sorted(
             {
                 name
-                for link in _HREF.findall(fetcher.text(place))
-                if re.fullmatch(self.recipe.pattern, name := _name(link))
+                for link in _HREF.findall(fetcher.fetch_text(place))
+                if re.fullmatch(self.recipe.pattern, name := _safe_name(link))
             }
         )
-        return [Remote(place + name, name) for name in names]
+        return [RemoteFile(place + name, name) for name in names]
 
-    def _of_hub(self, fetcher: Fetcher) -> list[Remote]:
+    def _of_hub(self, fetcher: Fetcher) -> list[RemoteFile]:
         """The hub lists a thousand files a page, and tells where the next one is."""
-        recipe, found = self.recipe, list[Remote]()
+        recipe, found = self.recipe, list[RemoteFile]()
         top = recipe.pattern.partition("/")[0]
         listing = httpx2.URL(f"{self.base}api/datasets/{recipe.folder}/tree/main/{top}")
         page: httpx2.URL | None = listing
         while page is not None:
-            response = fetcher.page(str(page))
-            for each in _objects(response.text):
+            response = fetcher.fetch_page(str(page))
+            for each in _parse_objects(response.text):
                 path = str(each.get("path", ""))
                 if each.get("type") == "file" and re.fullmatch(recipe.pattern, path):
                     found.append(self._on_hub(path, each))
@@ -140,26 +149,26 @@ class Job:
             page = listing.copy_with(query=httpx2.URL(onward).query) if onward else None
         return found
 
-    def _on_hub(self, path: str, told: dict[str, Any]) -> Remote:
+    def _on_hub(self, path: str, told: dict[str, Any]) -> RemoteFile:
         lfs, size = told.get("lfs"), told.get("size")
         sum_ = str(lfs.get("oid", "")).removeprefix("sha256:") if isinstance(lfs, dict) else ""
-        return Remote(
+        return RemoteFile(
             f"{self.base}datasets/{self.recipe.folder}/resolve/main/{quote(path)}",
-            _name(path),
+            _safe_name(path),
             size if isinstance(size, int) else None,
             "sha256" if sum_ else None,
             sum_,
         )
 
-    def _of_releases(self, fetcher: Fetcher) -> list[Remote]:
-        for each in _objects(fetcher.text(self.base + self.recipe.folder)):
+    def _of_releases(self, fetcher: Fetcher) -> list[RemoteFile]:
+        for each in _parse_objects(fetcher.fetch_text(self.base + self.recipe.folder)):
             url = str(each.get("downloadUrl", ""))
             if re.fullmatch(self.recipe.pattern, url):
                 through = f"{self.base}{self.recipe.through}?url={quote(url, safe=':/')}"
-                return [Remote(through, _name(url))]
+                return [RemoteFile(through, _safe_name(url))]
         return []
 
-    def _with_sum(self, remote: Remote) -> Remote:
+    def _with_sum(self, remote: RemoteFile) -> RemoteFile:
         match self.recipe.check:
             case "md5-beside":
                 return replace(remote, algorithm="md5", sum_url=f"{remote.url}.md5")
@@ -168,7 +177,7 @@ class Job:
             case _:
                 return remote
 
-    def _with_key(self, remote: Remote, key: str) -> Remote:
+    def _with_key(self, remote: RemoteFile, key: str) -> RemoteFile:
         if self.recipe.key_login:
             user, _, password = key.partition(":")
             return replace(remote, login=(user, password))
@@ -176,7 +185,7 @@ class Job:
             return replace(remote, secret={self.recipe.key_parameter: key})
         return remote
 
-    def _check_room(self, remotes: list[Remote]) -> None:
+    def _check_room(self, remotes: list[RemoteFile]) -> None:
         """By the sizes that the listing tells, else by the recipe's."""
         sizes = [remote.size for remote in remotes]
         if all(size is not None for size in sizes):
@@ -187,34 +196,34 @@ class Job:
         free = self.room(self.folder)
         if max(0, needed - there) * _ROOM > free:
             raise FetchFailed(
-                f"{self.recipe.name} needs about {_size(needed - there)},"
-                f" and {self.folder} has room for {_size(free)}",
+                f"{self.recipe.name} needs about {_format_size(needed - there)},"
+                f" and {self.folder} has room for {_format_size(free)}",
                 fix="free some disk space, or name another folder with --to",
             )
 
     def _fetch_all(
-        self, fetcher: Fetcher, remotes: list[Remote], progress: Progress | None
+        self, fetcher: Fetcher, remotes: list[RemoteFile], progress: Progress | None
     ) -> list[Path]:
         """After a failure no other file is begun; those that are under way come to their end."""
         failed, stopped = threading.Event(), threading.Event()
 
-        def seen(name: str, done: int, total: int | None) -> None:
+        def report_progress(name: str, done: int, total: int | None) -> None:
             if stopped.is_set():
                 raise FetchFailed(f"{name}: stopped")
             if progress:
                 progress(name, done, total)
 
-        def one(remote: Remote) -> Path:
+        def fetch_one(remote: RemoteFile) -> Path:
             if failed.is_set() or stopped.is_set():
                 raise FetchFailed(f"{remote.name}: not begun, because another file failed")
             try:
-                return fetcher.fetch(remote, self.folder, seen)
+                return fetcher.fetch(remote, self.folder, report_progress)
             except OslerError:
                 failed.set()
                 raise
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            futures = [pool.submit(one, remote) for remote in remotes]
+            futures = [pool.submit(fetch_one, remote) for remote in remotes]
             try:
                 return [future.result() for future in futures]
             except OslerError:
@@ -224,7 +233,7 @@ class Job:
                 raise
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
+def _parse_objects(text: str) -> list[dict[str, Any]]:
     try:
         told = json.loads(text)
     except ValueError as error:
@@ -232,7 +241,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
     return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
 
 
-def _name(path: str) -> str:
+def _safe_name(path: str) -> str:
     """A file's name out of an address; never a folder, never hidden."""
     name = PurePosixPath(path).name
     if re.fullmatch(r"(?:master|main)", name):  # an archive of a repository's branch
@@ -241,5 +250,5 @@ def _name(path: str) -> str:
     return re.sub(r"[^\w.-]", "-", name).lstrip(".") or "file"
 
 
-def _size(number: int) -> str:
+def _format_size(number: int) -> str:
     return f"{number / 1e9:,.1f} GB" if number >= 1e8 else f"{number / 1e6:,.1f} MB"

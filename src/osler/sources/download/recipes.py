@@ -15,7 +15,7 @@ Listing = Literal["files", "index", "hub", "releases", "none"]
 Check = Literal["none", "md5-beside", "md5-list", "hub"]
 
 
-class Recipe(BaseModel):
+class DownloadRecipe(BaseModel):
     """One download. Immutable; `recipes.toml` says what the fields hold."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,7 +45,7 @@ class Recipe(BaseModel):
     note: str = ""
 
     @model_validator(mode="after")
-    def _whole(self) -> Recipe:
+    def _check_fields(self) -> DownloadRecipe:
         if self.listing == "files" and not self.files:
             raise ValueError("a list of files is empty")
         if self.listing in {"index", "hub", "releases"} and not self.pattern:
@@ -56,16 +56,16 @@ class Recipe(BaseModel):
 
 
 @cache
-def recipes() -> dict[str, Recipe]:
+def load_recipes() -> dict[str, DownloadRecipe]:
     """By name, in the order of the file."""
     text = (files("osler.sources.download") / "recipes.toml").read_text(encoding="utf-8")
-    return {name: Recipe(name=name, **told) for name, told in tomllib.loads(text).items()}
+    return {name: DownloadRecipe(name=name, **told) for name, told in tomllib.loads(text).items()}
 
 
-def recipe(name: str) -> Recipe:
+def find_recipe(name: str) -> DownloadRecipe:
     """Raises `BadConfig`, with the names, for one that is not there."""
     try:
-        return recipes()[name]
+        return load_recipes()[name]
     except KeyError:
-        known = ", ".join(recipes())
+        known = ", ".join(load_recipes())
         raise BadConfig(f"there is no recipe {name!r}", fix=f"use one of {known}") from None

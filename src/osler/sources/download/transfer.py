@@ -39,7 +39,7 @@ class SumMismatch(FetchFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class RemoteFile:
     """A file on a server."""
 
     url: str
@@ -57,7 +57,7 @@ class Remote:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How hard it is tried."""
 
     retries: int = 5
@@ -73,48 +73,48 @@ class Fetcher:
     """Fetches files; any number of threads may share it, each with a file of its own."""
 
     client: httpx2.Client
-    patience: Patience = Patience()
+    patience: RetryPolicy = RetryPolicy()
     sleep: Sleep = time.sleep
 
-    def fetch(self, remote: Remote, folder: Path, progress: Progress | None = None) -> Path:
+    def fetch(self, remote: RemoteFile, folder: Path, progress: Progress | None = None) -> Path:
         """The file in the folder, whole and checked; what is there already is only checked.
 
         Raises `SumMismatch` (what was fetched is thrown away) and `FetchFailed`; the part that
         was fetched stays for the next time.
         """
         target = folder / remote.name
-        wanted = remote.sum or (self._sum(remote) if remote.sum_url else "")
+        wanted = remote.sum or (self._published_sum(remote) if remote.sum_url else "")
         if target.is_file() and _is_right(target, remote, wanted):
             return target
-        part = _Part(folder, remote.name)
+        part = _PartialFile(folder, remote.name)
         idle = 0
         while True:
             before = part.size
             try:
-                self._continue(remote, part, progress)
+                self._continue_part(remote, part, progress)
                 break
-            except _Again as again:
+            except _RetryNeeded as again:
                 idle = 0 if part.size > before else idle + 1
                 if idle > self.patience.retries:
                     raise FetchFailed(
                         f"{remote.name}: {again.why}, {idle} tries in a row",
                         fix="run the same command again: it goes on where it stopped",
                     ) from again
-                self.sleep(min(self.patience.longest_wait, again.wait or self._pause(idle)))
+                self.sleep(min(self.patience.longest_wait, again.wait or self._wait_before(idle)))
         if remote.algorithm and wanted and _sum_of(part.path, remote.algorithm) != wanted:
-            part.discard()
+            part.discard_part()
             raise SumMismatch(
                 f"{remote.name}: the {remote.algorithm} sum is not the publisher's",
                 fix="run the same command again; if it stays so, tell the publisher or the mirror",
             )
-        part.finish(target)
+        part.move_to(target)
         return target
 
-    def text(self, url: str, remote: Remote | None = None) -> str:
+    def fetch_text(self, url: str, remote: RemoteFile | None = None) -> str:
         """A small text: a listing, a sum. Raises `FetchFailed`."""
-        return self.page(url, remote).text
+        return self.fetch_page(url, remote).text
 
-    def page(self, url: str, remote: Remote | None = None) -> httpx2.Response:
+    def fetch_page(self, url: str, remote: RemoteFile | None = None) -> httpx2.Response:
         """As `text`, with what else the server says."""
         for attempt in range(self.patience.retries + 1):
             try:
@@ -122,37 +122,41 @@ class Fetcher:
             except httpx2.TransportError as error:
                 if attempt == self.patience.retries:
                     raise FetchFailed(
-                        f"{_shown(url)} cannot be reached: {type(error).__name__}",
+                        f"{_display_url(url)} cannot be reached: {type(error).__name__}",
                         fix="check the network, or name a copy with --mirror",
                     ) from error
             else:
                 if response.status_code == httpx2.codes.OK:
                     return response
                 if response.status_code not in _BUSY or attempt == self.patience.retries:
-                    raise _refused(remote.name if remote else _shown(url), response.status_code)
-            self.sleep(self._pause(attempt))
+                    raise _refusal_of(
+                        remote.name if remote else _display_url(url), response.status_code
+                    )
+            self.sleep(self._wait_before(attempt))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     @property
     def _timeout(self) -> httpx2.Timeout:
         return httpx2.Timeout(self.patience.seconds)
 
-    def _pause(self, attempt: int) -> float:
+    def _wait_before(self, attempt: int) -> float:
         return min(self.patience.longest_wait, self.patience.first_wait * 2.0**attempt)
 
-    def _sum(self, remote: Remote) -> str:
+    def _published_sum(self, remote: RemoteFile) -> str:
         """NCBI writes "MD5(pubmed25n0001.xml.gz)= 5d0a…", md5sum "5d0a…  NAME"."""
-        lines = self.text(remote.sum_url, remote).splitlines()
+        lines = self.fetch_text(remote.sum_url, remote).splitlines()
         for line in lines:
             if len(lines) == 1 or remote.name in line:
                 for word in line.replace("=", " ").split():
                     if len(word) in (32, 64) and all(c in "0123456789abcdefABCDEF" for c in word):
                         return word.lower()
-        raise FetchFailed(f"{remote.name}: there is no sum at {_shown(remote.sum_url)}")
+        raise FetchFailed(f"{remote.name}: there is no sum at {_display_url(remote.sum_url)}")
 
-    def _continue(self, remote: Remote, part: _Part, progress: Progress | None) -> None:
-        """Asks for what is missing. Raises `_Again` when the line breaks."""
-        headers = {"Accept-Encoding": "identity", **part.wishes()}
+    def _continue_part(
+        self, remote: RemoteFile, part: _PartialFile, progress: Progress | None
+    ) -> None:
+        """Asks for what is missing. Raises `_RetryNeeded` when the line breaks."""
+        headers = {"Accept-Encoding": "identity", **part.range_headers()}
         url = httpx2.URL(remote.url)
         if remote.secret:
             url = url.copy_merge_params(dict(remote.secret))
@@ -161,39 +165,43 @@ class Fetcher:
             with self.client.stream(
                 "GET", url, headers=headers, follow_redirects=True, timeout=self._timeout, auth=auth
             ) as response:
-                if self._begins(remote, part, response):
-                    _pour(remote, part, response, progress)
+                if self._prepare_part(remote, part, response):
+                    _write_body(remote, part, response, progress)
         except httpx2.TransportError as error:
-            raise _Again(f"the line broke ({type(error).__name__})") from error
+            raise _RetryNeeded(f"the line broke ({type(error).__name__})") from error
 
-    def _begins(self, remote: Remote, part: _Part, response: httpx2.Response) -> bool:
+    def _prepare_part(
+        self, remote: RemoteFile, part: _PartialFile, response: httpx2.Response
+    ) -> bool:
         """Makes the part ready for what comes; whether anything does."""
         status = response.status_code
         if status in _BUSY:
             told = response.headers.get("retry-after", "")
-            raise _Again(f"the server answers {status}", float(told) if told.isdigit() else None)
+            raise _RetryNeeded(
+                f"the server answers {status}", float(told) if told.isdigit() else None
+            )
         if status == httpx2.codes.RANGE_NOT_SATISFIABLE:
             if part.total is not None and part.size == part.total:
                 return False  # nothing is missing
-            part.discard()
-            raise _Again("the server has another file now")
+            part.discard_part()
+            raise _RetryNeeded("the server has another file now")
         if status == httpx2.codes.PARTIAL_CONTENT:
-            start, total = _range(response)
+            start, total = _parse_content_range(response)
             if start == part.size and part.is_of(response):
                 part.total = total
                 return True
-            part.discard()
-            raise _Again("the server sends another part than was asked for")
+            part.discard_part()
+            raise _RetryNeeded("the server sends another part than was asked for")
         if status != httpx2.codes.OK:
-            raise _refused(remote.name, status)
-        part.discard()  # the whole comes: it is another file, or the server knows no ranges
+            raise _refusal_of(remote.name, status)
+        part.discard_part()  # the whole comes: it is another file, or the server knows no ranges
         length = response.headers.get("content-length", "")
-        part.begin(response, int(length) if length.isdigit() else remote.size)
+        part.begin_body(response, int(length) if length.isdigit() else remote.size)
         return True
 
 
-def _pour(
-    remote: Remote, part: _Part, response: httpx2.Response, progress: Progress | None
+def _write_body(
+    remote: RemoteFile, part: _PartialFile, response: httpx2.Response, progress: Progress | None
 ) -> None:
     with part.path.open("ab") as file:
         # In the pieces that come: gathered ones would be lost with the line.
@@ -202,13 +210,13 @@ def _pour(
             if progress:
                 progress(remote.name, file.tell(), part.total)
     if part.total is not None and part.size < part.total:
-        raise _Again(f"the line broke at {part.size:,} of {part.total:,} bytes")
+        raise _RetryNeeded(f"the line broke at {part.size:,} of {part.total:,} bytes")
     if part.total is not None and part.size > part.total:
-        part.discard()
-        raise _Again("more came than was announced")
+        part.discard_part()
+        raise _RetryNeeded("more came than was announced")
 
 
-class _Again(Exception):
+class _RetryNeeded(Exception):
     """It is worth another try."""
 
     def __init__(self, why: str, wait: float | None = None) -> None:
@@ -216,14 +224,14 @@ class _Again(Exception):
         self.why, self.wait = why, wait
 
 
-class _Part:
+class _PartialFile:
     """A file that is not whole yet, and what is known of the whole."""
 
     def __init__(self, folder: Path, name: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"{name}.part"
         self._note = folder / f"{name}.part.json"
-        self._known = self._read()
+        self._known = self._read_state()
         if not self._known:
             self.path.unlink(missing_ok=True)  # of a file that nobody knows
 
@@ -239,9 +247,9 @@ class _Part:
     @total.setter
     def total(self, value: int | None) -> None:
         if value != self.total:
-            self._write({**self._known, "total": value})
+            self._write_state({**self._known, "total": value})
 
-    def wishes(self) -> dict[str, str]:
+    def range_headers(self) -> dict[str, str]:
         """Headers that ask for the rest, if the server can tell that it is the rest of this."""
         if not self.size or not (tag := self._tag):
             return {}
@@ -252,16 +260,16 @@ class _Part:
         etag = response.headers.get("etag")
         return etag is None or not self._known.get("etag") or etag == self._known["etag"]
 
-    def begin(self, response: httpx2.Response, total: int | None) -> None:
+    def begin_body(self, response: httpx2.Response, total: int | None) -> None:
         about = {name: response.headers.get(name) for name in ("etag", "last-modified")}
-        self._write({**about, "total": total})
+        self._write_state({**about, "total": total})
 
-    def discard(self) -> None:
+    def discard_part(self) -> None:
         self.path.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)
         self._known = {}
 
-    def finish(self, target: Path) -> None:
+    def move_to(self, target: Path) -> None:
         if not self.path.exists():
             self.path.touch()  # a file of no bytes
         os.replace(self.path, target)
@@ -275,19 +283,19 @@ class _Part:
             etag if etag and not etag.startswith("W/") else self._known.get("last-modified") or ""
         )
 
-    def _read(self) -> dict[str, Any]:
+    def _read_state(self) -> dict[str, Any]:
         with suppress(OSError, ValueError):
             told = json.loads(self._note.read_text(encoding="utf-8"))
             if isinstance(told, dict):
                 return told
         return {}
 
-    def _write(self, known: dict[str, Any]) -> None:
+    def _write_state(self, known: dict[str, Any]) -> None:
         self._known = known
         self._note.write_text(json.dumps(known), encoding="utf-8")
 
 
-def _range(response: httpx2.Response) -> tuple[int, int | None]:
+def _parse_content_range(response: httpx2.Response) -> tuple[int, int | None]:
     """Start and total of `Content-Range: bytes 5-9/10`; -1 for what cannot be read."""
     told = response.headers.get("content-range", "")
     span, _, total = told.removeprefix(_RANGE).partition("/")
@@ -297,7 +305,7 @@ def _range(response: httpx2.Response) -> tuple[int, int | None]:
     return int(start), int(total) if total.isdigit() else None
 
 
-def _is_right(path: Path, remote: Remote, wanted: str) -> bool:
+def _is_right(path: Path, remote: RemoteFile, wanted: str) -> bool:
     if remote.size is not None and path.stat().st_size != remote.size:
         return False
     return not (remote.algorithm and wanted) or _sum_of(path, remote.algorithm) == wanted
@@ -312,7 +320,7 @@ def _sum_of(path: Path, algorithm: Algorithm) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _refused(name: str, status: int) -> OslerError:
+def _refusal_of(name: str, status: int) -> OslerError:
     fixes = {
         401: "check the key",
         403: "check the key, and that its licence was granted",
@@ -321,6 +329,6 @@ def _refused(name: str, status: int) -> OslerError:
     return FetchFailed(f"{name}: the server answers {status}", fix=fixes.get(status, ""))
 
 
-def _shown(url: str) -> str:
+def _display_url(url: str) -> str:
     """An address without what may be a key."""
     return str(httpx2.URL(url).copy_with(query=None))

@@ -11,7 +11,7 @@ from osler.sources.formats.clif import Clif
 from osler.sources.formats.cnxml import Cnxml
 from osler.sources.formats.csv_rows import CsvRows
 from osler.sources.formats.eicu import Eicu
-from osler.sources.formats.evaluation import Evaluation
+from osler.sources.formats.evaluation import EvaluationFile
 from osler.sources.formats.fhir import Fhir
 from osler.sources.formats.guideline_jsonl import GuidelineJsonl
 from osler.sources.formats.html import Html
@@ -43,10 +43,10 @@ from osler.sources.records import Parser, Record
 __all__ = [
     "FOLDER_PARSERS",
     "PARSERS",
-    "Accompanied",
+    "CompanionParser",
     "FolderParser",
     "by_name",
-    "sniff",
+    "sniff_file",
     "sniff_folder",
 ]
 
@@ -67,7 +67,7 @@ class FolderParser(Protocol):
 
 
 @runtime_checkable
-class Accompanied(Protocol):
+class CompanionParser(Protocol):
     """A format whose documents are named and ordered by other files that lie beside them."""
 
     name: str
@@ -98,7 +98,7 @@ PARSERS: tuple[Parser, ...] = (
     MedragJsonl(),
     Wikiextractor(),
     Kilt(),
-    Evaluation(),
+    EvaluationFile(),
     JsonRecords(),
     CsvRows(),
     Obo(),
@@ -130,7 +130,7 @@ def by_name(name: str) -> Parser | FolderParser:
     raise BadConfig(f"there is no format {name!r}", fix=f"use one of {known}")
 
 
-def sniff(name: str, head: bytes) -> Parser | None:
+def sniff_file(name: str, head: bytes) -> Parser | None:
     """The parser of a file called `name` that begins with `head` (4 KiB), if there is one."""
     return next((parser for parser in PARSERS if parser.matches(name, head)), None)
 

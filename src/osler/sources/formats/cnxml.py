@@ -14,8 +14,15 @@ from typing import BinaryIO
 
 from osler.sources.formats.licences import licence_of
 from osler.sources.formats.reading import id_of
-from osler.sources.formats.safe_xml import elements, root_tag, text_of
-from osler.sources.formats.tree import Element, Grammar, child, descendant, local, sections_of_tree
+from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
+from osler.sources.formats.tree import (
+    Element,
+    ElementRoles,
+    find_descendant,
+    first_child,
+    local_name,
+    sections_of_tree,
+)
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import language_of
 
@@ -24,7 +31,7 @@ _NAMED = {"table": "Table", "figure": "Figure", "example": "Example"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ModulePlace:
     """Where a module stands in a book."""
 
     book: str
@@ -40,29 +47,29 @@ class _Book:
     title: str
     slug: str
     licence: str
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, ModulePlace] = field(default_factory=dict)
     chapters: int = 0
 
-    def walk(self, content: Element, path: tuple[str, ...]) -> None:
+    def walk_content(self, content: Element, path: tuple[str, ...]) -> None:
         for part in content:
-            if local(part) == "module":
+            if local_name(part) == "module":
                 name = part.get("document") or ""
-                self.places.setdefault(name, Place(self.title, path, self.licence))
-            elif local(part) == "subcollection":
-                self._enter(part, path)
+                self.places.setdefault(name, ModulePlace(self.title, path, self.licence))
+            elif local_name(part) == "subcollection":
+                self._enter_part(part, path)
 
-    def _enter(self, part: Element, path: tuple[str, ...]) -> None:
-        inner, title = child(part, "content"), text_of(child(part, "title"))
+    def _enter_part(self, part: Element, path: tuple[str, ...]) -> None:
+        inner, title = first_child(part, "content"), text_of(first_child(part, "title"))
         if inner is None:
             return
-        is_unit = any(local(below) == "subcollection" for below in inner)
+        is_unit = any(local_name(below) == "subcollection" for below in inner)
         if not is_unit:
             self.chapters += 1
             title = f"Chapter {self.chapters}: {title}" if title else f"Chapter {self.chapters}"
-        self.walk(inner, (*path, title) if title else path)
+        self.walk_content(inner, (*path, title) if title else path)
 
 
-def _listed(text: str) -> frozenset[str]:
+def _list_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -81,28 +88,28 @@ class Cnxml:
 
     def with_companions(self, paths: Sequence[Path]) -> Cnxml:
         """The same parser, knowing these books. Raises `MalformedSource` for a bad one."""
-        return Cnxml([book for path in paths for book in _books(path)])
+        return Cnxml([book for path in paths for book in _read_books(path)])
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        for module in elements(stream, name, ("{*}document",)):
-            yield self._record(module, name)
+        for module in iterate_elements(stream, name, ("{*}document",)):
+            yield self._read_record(module, name)
 
-    def _record(self, module: Element, name: str) -> Record:
-        metadata = child(module, "metadata")
-        identifier = text_of(child(metadata, "content-id")) or module.get("id") or ""
-        title = text_of(child(metadata, "title")) or text_of(child(module, "title"))
-        place = self._place(identifier, name)
+    def _read_record(self, module: Element, name: str) -> Record:
+        metadata = first_child(module, "metadata")
+        identifier = text_of(first_child(metadata, "content-id")) or module.get("id") or ""
+        title = text_of(first_child(metadata, "title")) or text_of(first_child(module, "title"))
+        place = self._find_place(identifier, name)
         path = (*place.path, title) if place and title else ()
-        content = child(module, "content")
-        sections = () if content is None else sections_of_tree(content, _grammar(module), path)
+        content = first_child(module, "content")
+        sections = () if content is None else sections_of_tree(content, _module_roles(module), path)
         if not sections:
             return Drop(name, "no text")
-        licence = child(metadata, "license")
+        licence = first_child(metadata, "license")
         return Document(
             # The same module can stand in several books, and in one archive of them.
             id=id_of(name).removesuffix("-index"),
             title=place.book if place else title or identifier or id_of(name),
-            sections=(*sections, *_glossary(module, path)),
+            sections=(*sections, *_read_glossary(module, path)),
             language=language_of(" ".join(section.text for section in sections[:20])),
             code=identifier,
             kind="textbook",
@@ -110,7 +117,7 @@ class Cnxml:
             or licence_of("" if licence is None else licence.get("url") or text_of(licence)),
         )
 
-    def _place(self, identifier: str, name: str) -> Place | None:
+    def _find_place(self, identifier: str, name: str) -> ModulePlace | None:
         """The module's place; of several books, in the one whose name stands in its path."""
         found = [book for book in self._books if identifier in book.places]
         parts = PurePosixPath(name.replace("!", "/")).parts
@@ -118,41 +125,41 @@ class Cnxml:
         return found[0].places[identifier] if found else None
 
 
-def _books(path: Path) -> Iterator[_Book]:
+def _read_books(path: Path) -> Iterator[_Book]:
     with path.open("rb") as stream:
-        for collection in elements(stream, path.name, ("{*}collection",)):
-            metadata = child(collection, "metadata")
-            licence = child(metadata, "license")
+        for collection in iterate_elements(stream, path.name, ("{*}collection",)):
+            metadata = first_child(collection, "metadata")
+            licence = first_child(metadata, "license")
             book = _Book(
-                title=text_of(child(metadata, "title")),
-                slug=text_of(child(metadata, "slug")),
+                title=text_of(first_child(metadata, "title")),
+                slug=text_of(first_child(metadata, "slug")),
                 licence=licence_of("" if licence is None else licence.get("url") or ""),
             )
-            content = child(collection, "content")
+            content = first_child(collection, "content")
             if content is not None:
-                book.walk(content, ())
+                book.walk_content(content, ())
             yield book
 
 
-def _grammar(module: Element) -> Grammar:
-    kinds = {e.get("id"): _NAMED[local(e)] for e in module.iter() if local(e) in _NAMED}
+def _module_roles(module: Element) -> ElementRoles:
+    kinds = {e.get("id"): _NAMED[local_name(e)] for e in module.iter() if local_name(e) in _NAMED}
 
-    def instead(element: Element) -> str | None:
+    def replace_link(element: Element) -> str | None:
         """A cross-reference without words of its own: what it points to."""
-        if local(element) != "link" or len(element) or (element.text or "").strip():
+        if local_name(element) != "link" or len(element) or (element.text or "").strip():
             return None
         return _pointed_at(element, kinds)
 
-    return Grammar(
-        sections=_listed("section note"),
+    return ElementRoles(
+        sections=_list_words("section note"),
         title="title",
-        blocks=_listed(
+        blocks=_list_words(
             "para title table tgroup thead tbody row figure caption note exercise problem solution"
             " equation example quote code"
         ),
-        left_out=_listed("image media iframe colspec spanspec metadata annotation"),
+        left_out=_list_words("image media iframe colspec spanspec metadata annotation"),
         before={"item": "\n- ", "entry": " | ", "newline": " ", "definition": "\n- "},
-        instead=instead,
+        instead=replace_link,
     )
 
 
@@ -160,14 +167,14 @@ def _pointed_at(link: Element, kinds: Mapping[str | None, str]) -> str:
     return kinds.get(link.get("target-id"), "")
 
 
-def _glossary(module: Element, path: tuple[str, ...]) -> Iterator[Section]:
+def _read_glossary(module: Element, path: tuple[str, ...]) -> Iterator[Section]:
     entries = []
     for definition in module.iter("{*}definition"):
-        if local(definition.getparent()) != "glossary":  # type: ignore[arg-type]
+        if local_name(definition.getparent()) != "glossary":  # type: ignore[arg-type]
             continue
         term, meaning = (
-            text_of(child(definition, "term")),
-            text_of(descendant(definition, "meaning")),
+            text_of(first_child(definition, "term")),
+            text_of(find_descendant(definition, "meaning")),
         )
         if term and meaning:
             entries.append(f"- {term}: {meaning}")

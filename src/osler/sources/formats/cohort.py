@@ -11,13 +11,21 @@ from pathlib import Path
 
 from osler.errors import MalformedSource
 from osler.sources.formats import tables
-from osler.sources.formats.scratch import Values, fill, scratch
+from osler.sources.formats.scratch import Values, fill_table, open_scratch
 from osler.sources.formats.tables import Row
-from osler.sources.patients.codes import Code, System
-from osler.sources.patients.patient import Encounter, Fact, Kind, Lab, Patient, age_between, grouped
+from osler.sources.patients.codes import Code, CodeSystem
+from osler.sources.patients.patient import (
+    Encounter,
+    Fact,
+    FactKind,
+    Lab,
+    Patient,
+    age_between,
+    group_age,
+)
 from osler.sources.patients.patient_document import document_of
 from osler.sources.records import Drop, Record
-from osler.text import one_line, slug
+from osler.text import make_slug, one_line
 
 _TABLES = (
     "CREATE TABLE person (key TEXT PRIMARY KEY, id TEXT, code TEXT, sex TEXT, born TEXT,"
@@ -82,7 +90,7 @@ Made = Iterable[tuple[str, Values]] | None
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """Which tables a database has, and what their rows become."""
 
     name: str
@@ -106,22 +114,22 @@ class Layout:
     """Whether nobody is meant: the documents say so, and are marked as illustrative."""
 
 
-class TablesOfPatients:
+class PatientTables:
     """A folder of tables as one document a patient: a `FolderParser`."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: TableLayout) -> None:
         self.layout = layout
         self.name = layout.name
 
     def matches_folder(self, folder: Path) -> bool:
-        return all(tables.find(folder, table) for table in self.layout.required)
+        return all(tables.find_table(folder, table) for table in self.layout.required)
 
     def parse_folder(self, folder: Path) -> Iterator[Record]:
         """Patients in the order of their keys; what could not be read comes first, as drops."""
-        for record in self.patients(folder):
+        for record in self.read_patients(folder):
             yield record if isinstance(record, Drop) else document_of(record)
 
-    def patients(self, folder: Path) -> Iterator[Patient | Drop]:
+    def read_patients(self, folder: Path) -> Iterator[Patient | Drop]:
         """As `parse_folder`, before they are told. Memory holds one patient at a time."""
         layout = self.layout
         if not self.matches_folder(folder):
@@ -130,16 +138,16 @@ class TablesOfPatients:
                 fix=f"name the folder with {', '.join(f'{t}.csv' for t in layout.required)}",
             )
         known = frozenset(layout.read) | layout.passed_over
-        yield from tables.others(folder, known)
-        with scratch(*_TABLES) as database:
-            yield from _load(folder, layout, database)
+        yield from tables.find_unread(folder, known)
+        with open_scratch(*_TABLES) as database:
+            yield from _load_tables(folder, layout, database)
             if layout.joins_by_visit:
-                _join(database)
+                _join_persons(database)
             for index in _INDEXES:
                 database.execute(index)
-            yield from _lost(folder.name, layout, database)
+            yield from _find_lost(folder.name, layout, database)
             for row in database.execute(_PEOPLE):
-                yield _patient(database, _Person(*row), layout, folder.name)
+                yield _read_patient(database, _Person(*row), layout, folder.name)
 
 
 def lab_title(item: str, words: str) -> tuple[str, Values]:
@@ -147,18 +155,18 @@ def lab_title(item: str, words: str) -> tuple[str, Values]:
     return "title", ("Laboratory", "", item, words)
 
 
-def known(row: Row, *names: str) -> str:
+def first_value(row: Row, *names: str) -> str:
     """The first of the columns that is not empty, on one line."""
     return next((value for name in names if (value := one_line(row.get(name, "")))), "")
 
 
-def number(row: Row, name: str) -> str:
+def digits_in(row: Row, name: str) -> str:
     """A column of digits, "" for anything else; at most 18, which is what a database counts in."""
     value = row.get(name, "").strip()
     return value if value.isascii() and value.isdigit() and len(value) <= 18 else ""
 
 
-def decimal(text: str) -> float | None:
+def parse_decimal(text: str) -> float | None:
     """A finite number, or `None`."""
     try:
         value = float(text)
@@ -167,10 +175,10 @@ def decimal(text: str) -> float | None:
     return value if abs(value) < 1e15 else None
 
 
-def fact(
+def fact_row(
     person: str,
     visit: str,
-    kind: Kind,
+    kind: FactKind,
     code: Code | None = None,
     *,
     words: str = "",
@@ -194,7 +202,7 @@ class _Person:
 
     def age_at(self, moment: str) -> int | None:
         """From a birth date, or from an age in an anchor year."""
-        then, born = _date(moment), _date(self.born)
+        then, born = _parse_date(moment), _parse_date(self.born)
         if then and born:
             return age_between(born, then)
         if then and self.age.isdecimal() and self.year.isdecimal():
@@ -202,13 +210,13 @@ class _Person:
         return None
 
 
-def _load(folder: Path, layout: Layout, database: sqlite3.Connection) -> Iterator[Drop]:
+def _load_tables(folder: Path, layout: TableLayout, database: sqlite3.Connection) -> Iterator[Drop]:
     for table, made in layout.read.items():
-        path = tables.find(folder, table)
+        path = tables.find_table(folder, table)
         if path is None:
             continue
         pending: dict[str, list[Values]] = {}
-        for line, row in enumerate(tables.rows(path), start=2):
+        for line, row in enumerate(tables.read_rows(path), start=2):
             if isinstance(row, Drop):
                 yield row
                 continue
@@ -220,13 +228,13 @@ def _load(folder: Path, layout: Layout, database: sqlite3.Connection) -> Iterato
                 batch = pending.setdefault(name, [])
                 batch.append(values)
                 if len(batch) == _BATCH:
-                    yield from fill(database, _INSERTS[name], batch)
+                    yield from fill_table(database, _INSERTS[name], batch)
                     batch.clear()
         for name, batch in pending.items():
-            yield from fill(database, _INSERTS[name], batch)
+            yield from fill_table(database, _INSERTS[name], batch)
 
 
-def _join(database: sqlite3.Connection) -> None:
+def _join_persons(database: sqlite3.Connection) -> None:
     database.execute("CREATE INDEX visit_by_id ON visit (id)")
     for table in ("fact", "reading"):
         database.execute(
@@ -235,7 +243,7 @@ def _join(database: sqlite3.Connection) -> None:
         )
 
 
-def _lost(folder: str, layout: Layout, database: sqlite3.Connection) -> Iterator[Drop]:
+def _find_lost(folder: str, layout: TableLayout, database: sqlite3.Connection) -> Iterator[Drop]:
     home = layout.required[0]
     for (person,) in database.execute(_NAMELESS):
         yield Drop(f"{folder}: {layout.person} {person}", f"{layout.person} not in {home}")
@@ -245,15 +253,15 @@ def _lost(folder: str, layout: Layout, database: sqlite3.Connection) -> Iterator
             yield Drop(where, f"{layout.visit} not in {layout.visit}s")
 
 
-def _patient(
-    database: sqlite3.Connection, person: _Person, layout: Layout, folder: str
+def _read_patient(
+    database: sqlite3.Connection, person: _Person, layout: TableLayout, folder: str
 ) -> Patient | Drop:
     visits = database.execute(_VISITS, (person.key,)).fetchall()
     if layout.needs_visit and not visits:
         return Drop(f"{folder}: {layout.person} {person.key}", f"no {layout.visit}")
     numbers = {visit[0]: place for place, visit in enumerate(visits, start=1)}
-    encounters = tuple(_encounters(person, visits))
-    facts = tuple(_facts(database, person, numbers))
+    encounters = tuple(_read_encounters(person, visits))
+    facts = tuple(_read_facts(database, person, numbers))
     labs = tuple(
         Lab(name, unit, count, low, high, last, numbers.get(visit))
         for visit, name, unit, count, low, high, last in database.execute(_READINGS, (person.key,))
@@ -282,50 +290,50 @@ def _patient(
     )
 
 
-def _encounters(person: _Person, visits: Sequence[tuple[str, ...]]) -> Iterator[Encounter]:
-    first = _date(visits[0][1]) if visits else None
+def _read_encounters(person: _Person, visits: Sequence[tuple[str, ...]]) -> Iterator[Encounter]:
+    first = _parse_date(visits[0][1]) if visits else None
     for place, (_, at, end, kind, reason, age, died) in enumerate(visits, start=1):
-        begun, ended = _date(at), _date(end)
+        begun, ended = _parse_date(at), _parse_date(end)
         told = int(age) if age.isdecimal() else person.age_at(at)
         yield Encounter(
             place,
             kind,
             reason,
-            grouped(told),
+            group_age(told),
             (begun - first).days if begun and first else None,
             max(0, (ended - begun).days) if begun and ended else None,
             died == "1",
         )
 
 
-def _facts(
+def _read_facts(
     database: sqlite3.Connection, person: _Person, numbers: dict[str, int]
 ) -> Iterator[Fact]:
     for visit, kind, seq, at, system, code, words, says in database.execute(_FACTS, (person.key,)):
         if visit and visit not in numbers:
             continue  # it was reported as lost
         yield Fact(
-            Kind(kind),
+            FactKind(kind),
             words,
-            Code(System(system), code) if code else None,
+            Code(CodeSystem(system), code) if code else None,
             numbers.get(visit),
             seq,
-            grouped(person.age_at(at)) if at else None,
+            group_age(person.age_at(at)) if at else None,
             says,
         )
 
 
-def pseudonym(key: str) -> str:
+def hash_pseudonym(key: str) -> str:
     """A name for a person that does not tell the key: `patient-` and 16 hexadecimal digits."""
     return f"patient-{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def published(kind: str, key: str) -> tuple[str, str]:
+def published_id(kind: str, key: str) -> tuple[str, str]:
     """Id and citation of a person whom the publisher has given a pseudonym already."""
-    return f"{kind}-{slug(key)}", f"{kind}:{key}"
+    return f"{kind}-{make_slug(key)}", f"{kind}:{key}"
 
 
-def _date(moment: str) -> date | None:
+def _parse_date(moment: str) -> date | None:
     try:
         return date.fromisoformat(moment[:10])
     except ValueError:

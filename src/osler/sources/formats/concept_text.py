@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from osler.sources.records import Section
-from osler.text import clean
+from osler.text import clean_text
 
 Triple = tuple[str, str, str]
 """Subject, relation, object: (STR2, RELA, STR1)."""
@@ -20,7 +20,10 @@ def concept_sections(definition: str, relations: Iterable[Triple]) -> tuple[Sect
     the same form, so that no triple is ever cut in two.
     """
     opening = f"Definition: {definition}" if definition else ""
-    return tuple(Section(clean(text)) for text in _lines(opening, (_wire(t) for t in relations)))
+    return tuple(
+        Section(clean_text(text))
+        for text in _wrap_triples(opening, (_write_triple(t) for t in relations))
+    )
 
 
 def names_line(names: Iterable[str]) -> str:
@@ -31,11 +34,11 @@ def names_line(names: Iterable[str]) -> str:
     return "/".join(seen.values())
 
 
-def _wire(triple: Triple) -> str:
+def _write_triple(triple: Triple) -> str:
     return f"({', '.join(triple)})"
 
 
-def _lines(opening: str, triples: Iterator[str]) -> Iterator[str]:
+def _wrap_triples(opening: str, triples: Iterator[str]) -> Iterator[str]:
     text = opening
     started = False
     for triple in triples:

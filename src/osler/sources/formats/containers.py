@@ -60,10 +60,10 @@ def open_file(path: Path) -> io.BufferedReader:
     Reading raises `Unreadable` where the content breaks off or swells.
     """
     file = path.open("rb")
-    return _decompressed(file, path.name, path.stat().st_size)
+    return _decompress_stream(file, path.name, path.stat().st_size)
 
 
-def members(path: Path, label: str) -> Iterator[Member | Drop]:
+def open_members(path: Path, label: str) -> Iterator[Member | Drop]:
     """The archive's files in its order; what is refused, as drops.
 
     Raises `Unreadable` where the archive itself breaks off.
@@ -72,7 +72,7 @@ def members(path: Path, label: str) -> Iterator[Member | Drop]:
     try:
         yield from found(path, label)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise _damaged(label) from error
+        raise _damage_error(label) from error
 
 
 def _tar_members(path: Path, label: str) -> Iterator[Member | Drop]:
@@ -87,7 +87,7 @@ def _tar_members(path: Path, label: str) -> Iterator[Member | Drop]:
             if content is None:
                 yield Drop(where, "link or device in an archive")
             else:
-                yield from _member(info.name, where, cast("BinaryIO", content), info.size)
+                yield from _open_member(info.name, where, cast("BinaryIO", content), info.size)
 
 
 def _zip_members(path: Path, label: str) -> Iterator[Member | Drop]:
@@ -108,45 +108,45 @@ def _zip_members(path: Path, label: str) -> Iterator[Member | Drop]:
             else:
                 content = cast("BinaryIO", archive.open(info))
                 # It is read no further than its entry claims: zipfile sees to that.
-                bounded = _bounded(content, where, info.compress_size)
-                yield from _member(info.filename, where, bounded, info.file_size)
+                bounded = _bound_stream(content, where, info.compress_size)
+                yield from _open_member(info.filename, where, bounded, info.file_size)
 
 
-def _member(name: str, where: str, content: BinaryIO, size: int) -> Iterator[Member | Drop]:
+def _open_member(name: str, where: str, content: BinaryIO, size: int) -> Iterator[Member | Drop]:
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
         yield Drop(where, "unsafe path in an archive")
     elif is_archive(name):
         yield Drop(where, "archive in an archive")
     else:
-        with _decompressed(content, name, size) as stream:
+        with _decompress_stream(content, name, size) as stream:
             yield Member(name, stream)
 
 
-def _decompressed(file: BinaryIO, name: str, size: int) -> io.BufferedReader:
+def _decompress_stream(file: BinaryIO, name: str, size: int) -> io.BufferedReader:
     if name.lower().endswith(_GZIP):
-        file = cast("BinaryIO", _gunzipped(file))
+        file = cast("BinaryIO", _open_gzip(file))
     elif name.lower().endswith(_BZIP2):
         file = cast("BinaryIO", _Bzip2(file))
-    return _bounded(file, name, size)
+    return _bound_stream(file, name, size)
 
 
-def _bounded(file: BinaryIO, name: str, compressed: int) -> io.BufferedReader:
+def _bound_stream(file: BinaryIO, name: str, compressed: int) -> io.BufferedReader:
     limit = max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * compressed)
-    return io.BufferedReader(_Bounded(file, name, limit), _BUFFER)
+    return io.BufferedReader(_BoundedStream(file, name, limit), _BUFFER)
 
 
-def _damaged(name: str) -> Unreadable:
+def _damage_error(name: str) -> Unreadable:
     return Unreadable(name, "truncated or damaged", fix="fetch it again")
 
 
-def _damage() -> tuple[type[Exception], ...]:
+def _damage_errors() -> tuple[type[Exception], ...]:
     """What a broken file raises; the fast decoder has an error of its own."""
     fast = sys.modules.get("isal.isal_zlib")
     return _DAMAGE if fast is None else (*_DAMAGE, fast.error)
 
 
-def _gunzipped(file: BinaryIO) -> gzip.GzipFile:
+def _open_gzip(file: BinaryIO) -> gzip.GzipFile:
     """By Intel's decoder where the extra `fast` is installed: it takes a third of the time."""
     try:
         from isal import igzip
@@ -172,7 +172,7 @@ class _Bzip2(bz2.BZ2File):
         self._below.close()
 
 
-class _Bounded(io.RawIOBase):
+class _BoundedStream(io.RawIOBase):
     """At most `limit` bytes of a stream; damage and excess are `Unreadable`."""
 
     def __init__(self, file: BinaryIO, name: str, limit: int) -> None:
@@ -189,9 +189,9 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         try:
             data = self._file.read(len(buffer))
-        except _damage() as error:
-            raise _damaged(self._name) from error
-        self._advance(self._place + len(data))
+        except _damage_errors() as error:
+            raise _damage_error(self._name) from error
+        self._move_to(self._place + len(data))
         buffer[: len(data)] = data
         return len(data)
 
@@ -199,11 +199,11 @@ class _Bounded(io.RawIOBase):
         if whence == io.SEEK_END:
             raise io.UnsupportedOperation("the end of a compressed stream is not known")
         place = offset + (self._place if whence == io.SEEK_CUR else 0)
-        self._advance(place)  # before the bytes up to there are decompressed
+        self._move_to(place)  # before the bytes up to there are decompressed
         try:
             return self._file.seek(place)
-        except _damage() as error:
-            raise _damaged(self._name) from error
+        except _damage_errors() as error:
+            raise _damage_error(self._name) from error
 
     def tell(self) -> int:
         return self._place
@@ -213,7 +213,7 @@ class _Bounded(io.RawIOBase):
             self._file.close()
         super().close()
 
-    def _advance(self, place: int) -> None:
+    def _move_to(self, place: int) -> None:
         if place > self._limit:
             raise Unreadable(
                 self._name,

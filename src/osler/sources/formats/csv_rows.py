@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from osler.sources.formats.reading import extension, id_of, lines_of, plain_head
+from osler.sources.formats.reading import extension_of, id_of, lines_of, plain_head
 from osler.sources.formats.rows import is_corpus, record_of
 from osler.sources.records import Drop, Record
 from osler.text import is_cjk
@@ -18,7 +18,7 @@ class CsvRows:
     name = "csv"
 
     def matches(self, name: str, head: bytes) -> bool:
-        return extension(name) in _DELIMITERS and is_corpus(header(name, head))
+        return extension_of(name) in _DELIMITERS and is_corpus(read_header(name, head))
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         """Memory holds one row. A row that cannot be read is a drop and the next is read."""
@@ -36,23 +36,23 @@ class CsvRows:
                     )
 
 
-def header(name: str, head: bytes) -> list[str]:
+def read_header(name: str, head: bytes) -> list[str]:
     """The names in the first line of `head`; none where it is no table."""
     line, has_end, _ = plain_head(head).partition(b"\n")
     if not has_end or b"\0" in line:
         return []
     try:
-        text = line.decode(_encoding(line))
+        text = line.decode(_guess_encoding(line))
     except UnicodeDecodeError:
         return []
-    delimiter = _DELIMITERS.get(extension(name), ",")
+    delimiter = _DELIMITERS.get(extension_of(name), ",")
     try:
         return next(csv.reader([text], delimiter=delimiter), [])
     except csv.Error:
         return []
 
 
-def _encoding(data: bytes) -> str:
+def _guess_encoding(data: bytes) -> str:
     """UTF-8 where the bytes are that, up to a character cut at their end; else GB18030."""
     try:
         data.decode("utf-8-sig")
@@ -71,7 +71,9 @@ class _Rows(Iterator["list[str] | str"]):
         self._problem = ""
         self._encoding = ""
         self._lines = lines_of(stream, name)
-        self._reader = csv.reader(self._decoded(), delimiter=_DELIMITERS.get(extension(name), ","))
+        self._reader = csv.reader(
+            self._decode_lines(), delimiter=_DELIMITERS.get(extension_of(name), ",")
+        )
 
     def __next__(self) -> list[str] | str:
         self.line, self._problem = self._read + 1, ""
@@ -81,11 +83,11 @@ class _Rows(Iterator["list[str] | str"]):
             return "malformed row"
         return self._problem or row
 
-    def _decoded(self) -> Iterator[str]:
+    def _decode_lines(self) -> Iterator[str]:
         for line in self._lines:
             self._read += 1
             if not line.isascii() and not self._encoding:
-                self._encoding = _encoding(line)
+                self._encoding = _guess_encoding(line)
             try:
                 text = line.decode(self._encoding or "utf-8-sig")
             except UnicodeDecodeError:

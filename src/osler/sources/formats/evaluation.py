@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from osler.sources.formats.csv_rows import header
+from osler.sources.formats.csv_rows import read_header
 from osler.sources.formats.json_records import keys_of
-from osler.sources.formats.reading import extension, plain_head
+from osler.sources.formats.reading import extension_of, plain_head
 from osler.sources.formats.rows import is_exam
 from osler.sources.records import Drop, Record
 
@@ -16,13 +16,13 @@ _QREL = re.compile(rb"\S+[ \t]+\S+[ \t]+\S*(?:_|\d)\S*(?:[ \t]+\d)?\s*")
 _LINES = 5
 
 
-class Evaluation:
+class EvaluationFile:
     name = "evaluation"
 
     def matches(self, name: str, head: bytes) -> bool:
-        kind = extension(name)
+        kind = extension_of(name)
         if kind in {".csv", ".tsv"}:
-            return is_exam(header(name, head))
+            return is_exam(read_header(name, head))
         if kind in {".json", ".jsonl"}:
             return is_exam(keys_of(head))
         return "qrels" in name.lower() and _are_qrels(head)

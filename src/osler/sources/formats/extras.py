@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from osler.sources.formats.containers import Unreadable
 
 
-def require(module: str, extra: str, name: str) -> None:
+def require_package(module: str, extra: str, name: str) -> None:
     """Raises `Unreadable`, with the command that mends it, where the package is absent."""
     if find_spec(module) is None:
         raise Unreadable(name, f"needs osler[{extra}]", fix=f'pip install "osler[{extra}]"')

@@ -15,22 +15,22 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, BinaryIO
 
-from osler.sources.formats.cohort import pseudonym
+from osler.sources.formats.cohort import hash_pseudonym
 from osler.sources.formats.fhir_facts import (
     Resource,
-    Stated,
-    at,
+    StatedFact,
     code_of,
     dates_in,
-    each,
     fact_of,
+    items_at,
     own_words_of,
-    word,
+    text_at,
+    value_at,
     words_of,
 )
-from osler.sources.formats.json_lines import items
+from osler.sources.formats.json_lines import read_items
 from osler.sources.formats.reading import plain_head
-from osler.sources.patients.patient import Encounter, Fact, Patient, age_between, grouped
+from osler.sources.patients.patient import Encounter, Fact, Patient, age_between, group_age
 from osler.sources.patients.patient_document import document_of
 from osler.sources.records import Drop, Record
 
@@ -54,12 +54,12 @@ class _Patient:
     died: bool = False
     synthetic: bool = False
     encounters: list[tuple[date, str]] = field(default_factory=list)
-    facts: list[Stated] = field(default_factory=list)
+    facts: list[StatedFact] = field(default_factory=list)
 
-    def saw(self, dates: list[date]) -> None:
+    def note_dates(self, dates: list[date]) -> None:
         self.latest = max([*dates, *filter(None, [self.latest])], default=None)
 
-    def age(self, then: date | None) -> int | None:
+    def age_at(self, then: date | None) -> int | None:
         return age_between(self.born, then) if self.born and then else None
 
 
@@ -69,51 +69,56 @@ class _Bundle:
         self.medications: dict[str, Resource] = {}
         self._other_key: dict[str, str] = {}
 
-    def add(self, entry: Any) -> None:
-        resource = at(entry, "resource")
-        match at(resource, "resourceType"):
+    def add_entry(self, entry: Any) -> None:
+        resource = value_at(entry, "resource")
+        match value_at(resource, "resourceType"):
             case "Patient":
-                self._describe(resource, _key(at(entry, "fullUrl")))
+                self._add_person(resource, _reference_key(value_at(entry, "fullUrl")))
             case "Medication":
-                for key in {_key(resource.get("id")), _key(at(entry, "fullUrl"))}:
-                    self.medications[key] = at(resource, "code")
+                for key in {
+                    _reference_key(resource.get("id")),
+                    _reference_key(value_at(entry, "fullUrl")),
+                }:
+                    self.medications[key] = value_at(resource, "code")
             case str():
                 self._add_fact(resource)
 
-    def _describe(self, resource: Resource, full_url: str) -> None:
-        key = _key(resource.get("id")) or full_url
+    def _add_person(self, resource: Resource, full_url: str) -> None:
+        key = _reference_key(resource.get("id")) or full_url
         if full_url and full_url != key:
             self._other_key[full_url] = key
         patient = self.patients.setdefault(key, _Patient())
         patient.is_described = True
-        patient.sex = gender if (gender := word(resource, "gender")) in _SEXES else ""
+        patient.sex = gender if (gender := text_at(resource, "gender")) in _SEXES else ""
         patient.born = next(iter(dates_in(resource, "birthDate")), None)
         patient.own_words = own_words_of(*(resource.get(name) for name in _IDENTIFYING))
-        patient.saw(dates_in(resource, "deceasedDateTime"))
-        patient.died = bool(word(resource, "deceasedDateTime")) or (
-            at(resource, "deceasedBoolean") is True
+        patient.note_dates(dates_in(resource, "deceasedDateTime"))
+        patient.died = bool(text_at(resource, "deceasedDateTime")) or (
+            value_at(resource, "deceasedBoolean") is True
         )
-        systems = [word(one, "system") for one in each(resource, "identifier")]
+        systems = [text_at(one, "system") for one in items_at(resource, "identifier")]
         patient.synthetic = any(_SYNTHEA in system for system in systems)
 
     def _add_fact(self, resource: Resource) -> None:
-        reference = word(resource, "subject", "reference") or word(resource, "patient", "reference")
+        reference = text_at(resource, "subject", "reference") or text_at(
+            resource, "patient", "reference"
+        )
         if not reference:
             return
-        patient = self.patients.setdefault(_key(reference), _Patient())
-        patient.saw(dates_in(resource))
+        patient = self.patients.setdefault(_reference_key(reference), _Patient())
+        patient.note_dates(dates_in(resource))
         if fact := fact_of(resource):
             patient.facts.append(fact)
         if resource["resourceType"] == "Encounter" and (begun := dates_in(resource)):
-            patient.encounters.append((begun[0], word(resource, "class", "code")))
+            patient.encounters.append((begun[0], text_at(resource, "class", "code")))
 
-    def join(self) -> None:
+    def join_by_url(self) -> None:
         """Gives a patient the facts that name it by its entry's URL instead of its id."""
         for other, key in self._other_key.items():
             if named_so := self.patients.pop(other, None):
                 self.patients[key].facts += named_so.facts
                 self.patients[key].encounters += named_so.encounters
-                self.patients[key].saw([named_so.latest] if named_so.latest else [])
+                self.patients[key].note_dates([named_so.latest] if named_so.latest else [])
 
 
 class Fhir:
@@ -125,30 +130,32 @@ class Fhir:
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         """Memory holds the facts of the patients in the bundle, not its resources."""
         bundle = _Bundle()
-        for entry in items(stream, "entry", name):
-            bundle.add(entry)
-        bundle.join()
+        for entry in read_items(stream, "entry", name):
+            bundle.add_entry(entry)
+        bundle.join_by_url()
         # Exports are called after their patients: the file's name may be a person's.
-        where = f"FHIR bundle {_hashed(name)}"
+        where = f"FHIR bundle {_hash_key(name)}"
         if not any(patient.is_described for patient in bundle.patients.values()):
             yield Drop(where, "no patient")
             return
         for number, (key, patient) in enumerate(bundle.patients.items(), start=1):
-            yield _record(key, patient, bundle.medications, f"{where}: patient {number}")
+            yield _build_record(key, patient, bundle.medications, f"{where}: patient {number}")
 
 
-def _record(key: str, patient: _Patient, medications: dict[str, Resource], where: str) -> Record:
+def _build_record(
+    key: str, patient: _Patient, medications: dict[str, Resource], where: str
+) -> Record:
     if not patient.is_described:
         return Drop(where, "patient not in the bundle")
-    facts = tuple(_facts(patient, medications))
+    facts = tuple(_build_facts(patient, medications))
     if not facts:
         return Drop(where, "no coded fact")
     return document_of(
         Patient(
-            pseudonym(key),
+            hash_pseudonym(key),
             patient.sex,
-            grouped(patient.age(patient.latest)),
-            tuple(_encounters(patient)),
+            group_age(patient.age_at(patient.latest)),
+            tuple(_build_encounters(patient)),
             facts,
             died=patient.died,
             stay="encounter",
@@ -158,26 +165,26 @@ def _record(key: str, patient: _Patient, medications: dict[str, Resource], where
     )
 
 
-def _encounters(patient: _Patient) -> Iterator[Encounter]:
+def _build_encounters(patient: _Patient) -> Iterator[Encounter]:
     begun = sorted(patient.encounters)
     for number, (day, kind) in enumerate(begun, start=1):
-        age = grouped(patient.age(day))
+        age = group_age(patient.age_at(day))
         yield Encounter(number, kind, age=age, day=(day - begun[0][0]).days)
 
 
-def _facts(patient: _Patient, medications: dict[str, Resource]) -> Iterator[Fact]:
+def _build_facts(patient: _Patient, medications: dict[str, Resource]) -> Iterator[Fact]:
     for stated in sorted(patient.facts, key=lambda fact: fact.when or date.min):
-        concept = stated.concept or medications.get(_key(stated.reference)) or {}
+        concept = stated.concept or medications.get(_reference_key(stated.reference)) or {}
         words, code = words_of(concept, patient.own_words), code_of(concept)
         if words or code:
-            age = grouped(patient.age(stated.when))
+            age = group_age(patient.age_at(stated.when))
             yield Fact(stated.kind, words, code, age=age, says=stated.says)
 
 
-def _key(reference: Any) -> str:
+def _reference_key(reference: Any) -> str:
     """The last part of "Patient/123", "urn:uuid:123" or "123"; "" for anything else."""
     return re.split(r"[/:]", reference)[-1] if isinstance(reference, str) else ""
 
 
-def _hashed(text: str) -> str:
-    return pseudonym(text).removeprefix("patient-")
+def _hash_key(text: str) -> str:
+    return hash_pseudonym(text).removeprefix("patient-")

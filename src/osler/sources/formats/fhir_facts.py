@@ -8,28 +8,28 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from osler.sources.patients.codes import Code, System, icd
-from osler.sources.patients.patient import Kind
+from osler.sources.patients.codes import Code, CodeSystem, icd_code
+from osler.sources.patients.patient import FactKind
 from osler.text import is_cjk, one_line
 
 Resource = dict[str, Any]
 
 _KIND_OF = {
-    "Condition": Kind.CONDITION,
-    "MedicationRequest": Kind.MEDICATION,
-    "MedicationStatement": Kind.MEDICATION,
-    "Observation": Kind.OBSERVATION,
-    "AllergyIntolerance": Kind.ALLERGY,
-    "Procedure": Kind.PROCEDURE,
+    "Condition": FactKind.CONDITION,
+    "MedicationRequest": FactKind.MEDICATION,
+    "MedicationStatement": FactKind.MEDICATION,
+    "Observation": FactKind.OBSERVATION,
+    "AllergyIntolerance": FactKind.ALLERGY,
+    "Procedure": FactKind.PROCEDURE,
 }
 _SYSTEMS = {
-    "http://snomed.info/sct": System.SNOMED,
-    "http://loinc.org": System.LOINC,
-    "http://www.nlm.nih.gov/research/umls/rxnorm": System.RXNORM,
-    "http://hl7.org/fhir/sid/icd-10-cm": System.ICD10,
-    "http://hl7.org/fhir/sid/icd-10": System.ICD10_WHO,
-    "http://hl7.org/fhir/sid/icd-9-cm": System.ICD9,
-    "http://hl7.org/fhir/sid/ndc": System.NDC,
+    "http://snomed.info/sct": CodeSystem.SNOMED,
+    "http://loinc.org": CodeSystem.LOINC,
+    "http://www.nlm.nih.gov/research/umls/rxnorm": CodeSystem.RXNORM,
+    "http://hl7.org/fhir/sid/icd-10-cm": CodeSystem.ICD10,
+    "http://hl7.org/fhir/sid/icd-10": CodeSystem.ICD10_WHO,
+    "http://hl7.org/fhir/sid/icd-9-cm": CodeSystem.ICD9,
+    "http://hl7.org/fhir/sid/ndc": CodeSystem.NDC,
 }
 _WHEN = (
     ("onsetDateTime",),
@@ -50,10 +50,10 @@ _NOT_SO = frozenset({"entered-in-error", "refuted", "cancelled", "not-done"})
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedFact:
     """What one resource states."""
 
-    kind: Kind
+    kind: FactKind
     when: date | None
     concept: Resource
     reference: str
@@ -62,57 +62,57 @@ class Stated:
     """Status, value or reaction."""
 
 
-def fact_of(resource: Resource) -> Stated | None:
+def fact_of(resource: Resource) -> StatedFact | None:
     """The fact that a resource states; `None` when it states none, or denies or withdraws it."""
     kind = _KIND_OF.get(resource["resourceType"])
-    states = (word(resource, "status"), *_codes(at(resource, "verificationStatus")))
+    states = (text_at(resource, "status"), *_codes_of(value_at(resource, "verificationStatus")))
     if kind is None or _NOT_SO.intersection(states):
         return None
-    says = _value(resource) if kind is Kind.OBSERVATION else _state(resource)
-    if kind is Kind.OBSERVATION and not says:
+    says = _value_text(resource) if kind is FactKind.OBSERVATION else _status_of(resource)
+    if kind is FactKind.OBSERVATION and not says:
         return None
-    concept = at(resource, "medicationCodeableConcept") or at(resource, "code")
-    return Stated(
+    concept = value_at(resource, "medicationCodeableConcept") or value_at(resource, "code")
+    return StatedFact(
         kind,
         next(iter(dates_in(resource)), None),
         concept if isinstance(concept, dict) else {},
-        word(resource, "medicationReference", "reference"),
+        text_at(resource, "medicationReference", "reference"),
         says,
     )
 
 
 def words_of(concept: Resource, own_words: frozenset[str]) -> str:
     """The display of a concept, or its typed text where that is safe; "" for neither."""
-    return display(concept) or _typed(concept, own_words)
+    return first_display(concept) or _safe_text(concept, own_words)
 
 
 def code_of(concept: Resource) -> Code | None:
     """The first code of a vocabulary that is known."""
-    return next(_coded(concept), None)
+    return next(_known_codings(concept), None)
 
 
-def display(concept: Any) -> str:
+def first_display(concept: Any) -> str:
     """The first display among a concept's codings, or ""."""
-    shown = (one_line(word(coding, "display")) for coding in each(concept, "coding"))
+    shown = (one_line(text_at(coding, "display")) for coding in items_at(concept, "coding"))
     return next(filter(None, shown), "")
 
 
-def at(value: Any, *path: str) -> Any:
+def value_at(value: Any, *path: str) -> Any:
     """What stands at a path of keys; `None` where the path breaks off."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
-def word(value: Any, *path: str) -> str:
+def text_at(value: Any, *path: str) -> str:
     """The text at a path; "" for anything else."""
-    found = at(value, *path)
+    found = value_at(value, *path)
     return found if isinstance(found, str) else ""
 
 
-def each(value: Any, *path: str) -> list[Any]:
+def items_at(value: Any, *path: str) -> list[Any]:
     """The list at a path; empty for anything else."""
-    found = at(value, *path)
+    found = value_at(value, *path)
     return found if isinstance(found, list) else []
 
 
@@ -134,10 +134,10 @@ def own_words_of(*values: Any) -> frozenset[str]:
 def dates_in(resource: Resource, *fields: str) -> list[date]:
     """The dates of the fields, or of all that say when something was; unknown parts are 1."""
     paths = tuple((name,) for name in fields) or _WHEN
-    return [day for path in paths if (day := _date(at(resource, *path)))]
+    return [day for path in paths if (day := _parse_date(value_at(resource, *path)))]
 
 
-def _date(value: Any) -> date | None:
+def _parse_date(value: Any) -> date | None:
     found = _DATE.match(value) if isinstance(value, str) else None
     if found is None:
         return None
@@ -147,63 +147,69 @@ def _date(value: Any) -> date | None:
         return None
 
 
-def _typed(concept: Resource, own_words: frozenset[str]) -> str:
+def _safe_text(concept: Resource, own_words: frozenset[str]) -> str:
     """A concept's free text, unless a word of it is one of the patient's own."""
-    text = one_line(word(concept, "text"))
+    text = one_line(text_at(concept, "text"))
     said = text.lower()
     names = own_words.intersection(_WORDS.findall(said))
     # A Chinese name is not set off by spaces.
     return "" if names or any(is_cjk(own[0]) and own in said for own in own_words) else text
 
 
-def _coded(concept: Any) -> Iterator[Code]:
-    for coding in each(concept, "coding"):
-        system, value = _SYSTEMS.get(word(coding, "system")), word(coding, "code").strip()
-        if system in (System.ICD9, System.ICD10) and _CODE.fullmatch(value):
-            yield icd(value, "9" if system is System.ICD9 else "10")
+def _known_codings(concept: Any) -> Iterator[Code]:
+    for coding in items_at(concept, "coding"):
+        system, value = _SYSTEMS.get(text_at(coding, "system")), text_at(coding, "code").strip()
+        if system in (CodeSystem.ICD9, CodeSystem.ICD10) and _CODE.fullmatch(value):
+            yield icd_code(value, "9" if system is CodeSystem.ICD9 else "10")
         elif system and _CODE.fullmatch(value):
             yield Code(system, value)
 
 
-def _codes(concept: Any) -> Iterator[str]:
-    return (code for coding in each(concept, "coding") if (code := word(coding, "code")))
+def _codes_of(concept: Any) -> Iterator[str]:
+    return (code for coding in items_at(concept, "coding") if (code := text_at(coding, "code")))
 
 
-def _state(resource: Resource) -> str:
+def _status_of(resource: Resource) -> str:
     """Clinical status, the status of an order, and what an allergy does."""
-    status = next(_codes(at(resource, "clinicalStatus")), "")
+    status = next(_codes_of(value_at(resource, "clinicalStatus")), "")
     if resource["resourceType"].startswith("Medication"):
-        status = word(resource, "status")
+        status = text_at(resource, "status")
     reactions = (
-        display(manifestation)
-        for reaction in each(resource, "reaction")
-        for manifestation in each(reaction, "manifestation")
+        first_display(manifestation)
+        for reaction in items_at(resource, "reaction")
+        for manifestation in items_at(reaction, "manifestation")
     )
     return ", ".join(filter(None, (status, *reactions)))
 
 
-def _value(observation: Resource) -> str:
+def _value_text(observation: Resource) -> str:
     """A quantity, a number, yes or no, a coded value, or the components; never typed text."""
     if value := _simple_value(observation):
         return value
     parts = (
-        f"{display(at(part, 'code'))} {value}"
-        for part in each(observation, "component")
+        f"{first_display(value_at(part, 'code'))} {value}"
+        for part in items_at(observation, "component")
         if (value := _simple_value(part))
     )
     return ", ".join(part.strip() for part in parts)
 
 
 def _simple_value(holder: Any) -> str:
-    amount = at(holder, "valueQuantity", "value")
-    whole, truth = at(holder, "valueInteger"), at(holder, "valueBoolean")
+    amount = value_at(holder, "valueQuantity", "value")
+    whole, truth = value_at(holder, "valueInteger"), value_at(holder, "valueBoolean")
     if isinstance(amount, int | float):
-        return f"{_rounded(amount)} {one_line(word(holder, 'valueQuantity', 'unit'))}".strip()
+        return (
+            f"{_format_amount(amount)} {one_line(text_at(holder, 'valueQuantity', 'unit'))}".strip()
+        )
     if isinstance(truth, bool):
         return "yes" if truth else "no"
-    return str(whole) if isinstance(whole, int) else display(at(holder, "valueCodeableConcept"))
+    return (
+        str(whole)
+        if isinstance(whole, int)
+        else first_display(value_at(holder, "valueCodeableConcept"))
+    )
 
 
-def _rounded(amount: float) -> str:
+def _format_amount(amount: float) -> str:
     """At most two decimals: more is the machine's, not the measurement's."""
     return f"{amount:.2f}".rstrip("0").rstrip(".") if isinstance(amount, float) else str(amount)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from osler.sources.formats.json_lines import Object, first_keys, objects, text_in
+from osler.sources.formats.json_lines import Object, first_keys, read_objects, text_in
 from osler.sources.formats.markdown import first_title, markdown_sections
 from osler.sources.records import Document, Drop, Record
-from osler.text import language_of, one_line, slug
+from osler.text import language_of, make_slug, one_line
 
 
 class GuidelineJsonl:
@@ -22,11 +22,11 @@ class GuidelineJsonl:
         return "title" in keys and bool(keys & {"clean_text", "raw_text"})
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        for found in objects(stream, name):
-            yield found if isinstance(found, Drop) else _record(found[1], found[0])
+        for found in read_objects(stream, name):
+            yield found if isinstance(found, Drop) else _read_record(found[1], found[0])
 
 
-def _record(record: Object, where: str) -> Record:
+def _read_record(record: Object, where: str) -> Record:
     text = text_in(record, "clean_text") or text_in(record, "raw_text")
     name = text_in(record, "id")
     title = one_line(text_in(record, "title")) or first_title(text)
@@ -38,7 +38,7 @@ def _record(record: Object, where: str) -> Record:
     if not sections:
         return Drop(where, "no text")
     return Document(
-        id=slug(name),
+        id=make_slug(name),
         title=title,
         sections=sections,
         language=language_of(text),

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from osler.sources.records import Section
-from osler.text import clean
+from osler.text import clean_text
 
 Heading = tuple[int, str]
 """Level (1 = outermost) and text."""
 
 
-class Outline:
+class HeadingPath:
     """The headings above the present line, outermost first."""
 
     def __init__(self) -> None:
         self._open: list[Heading] = []
 
-    def enter(self, level: int, heading: str) -> None:
+    def enter_heading(self, level: int, heading: str) -> None:
         """Goes under a heading: those of the same or a deeper level end. "" only ends them."""
         self._open = [above for above in self._open if above[0] < level]
         if heading:
@@ -31,7 +31,7 @@ class Outline:
 def sections_of(
     text: str,
     heading_of: Callable[[str], Heading | None],
-    finish: Callable[[str], str] = clean,
+    finish: Callable[[str], str] = clean_text,
 ) -> tuple[Section, ...]:
     """The text between heading lines; a heading with nothing under it makes no section.
 
@@ -39,9 +39,9 @@ def sections_of(
     of a section out of its lines.
     """
     sections: list[Section] = []
-    outline, lines = Outline(), list[str]()
+    outline, lines = HeadingPath(), list[str]()
 
-    def close() -> None:
+    def close_section() -> None:
         if body := finish("\n".join(lines)):
             sections.append(Section(body, outline.path))
         lines.clear()
@@ -50,7 +50,7 @@ def sections_of(
         if (heading := heading_of(line)) is None:
             lines.append(line)
         else:
-            close()
-            outline.enter(*heading)
-    close()
+            close_section()
+            outline.enter_heading(*heading)
+    close_section()
     return tuple(sections)

@@ -10,29 +10,29 @@ import lxml.html
 from lxml import etree
 
 from osler.errors import MalformedSource
-from osler.sources.formats.headings import Outline
+from osler.sources.formats.headings import HeadingPath
 from osler.sources.formats.reading import (
-    decoded,
-    extension,
+    decode_text,
+    extension_of,
     id_of,
     plain_head,
-    stem,
-    whole,
+    read_whole,
+    title_of,
     year_in,
 )
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import clean, language_of, one_line
+from osler.text import clean_text, language_of, one_line
 
 
-def _listed(text: str) -> frozenset[str]:
+def _list_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_LEFT_OUT = _listed(
+_LEFT_OUT = _list_words(
     "script style noscript template nav header footer aside form button select iframe object"
     " embed svg canvas dialog menu"
 )
-_BLOCKS = _listed(
+_BLOCKS = _list_words(
     "p div section article main ul ol dl dt dd table tr thead tbody caption blockquote pre figure"
     " figcaption hr"
 )
@@ -41,7 +41,7 @@ _BEFORE = {"br": "\n", "li": "\n- ", "td": " | ", "th": " | "}
 _HIDDEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|font-size\s*:\s*0(?![.\d])"
 )
-_DATES = _listed(
+_DATES = _list_words(
     "citation_publication_date citation_date article:published_time dc.date dc.date.issued"
     " dcterms.date dcterms.issued datepublished date pubdate"
 )
@@ -58,58 +58,58 @@ class Html:
 
     def matches(self, name: str, head: bytes) -> bool:
         begin = plain_head(head)[:200].lower()
-        return extension(name) in {".html", ".htm", ".xhtml"} or begin.startswith(
+        return extension_of(name) in {".html", ".htm", ".xhtml"} or begin.startswith(
             (b"<!doctype html", b"<html")
         )
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        data = whole(stream, name)
+        data = read_whole(stream, name)
         if data.count(b"<") > _MOST_TAGS:  # a tree takes many times the room of its text
             raise MalformedSource(
                 f"{name} has more than {_MOST_TAGS:,} tags", fix="split it into pages"
             )
-        page = _page(_text(data, name))
-        sections = () if page is None else _sections(_main(page))
+        page = _parse_page(_decode_page(data, name))
+        sections = () if page is None else _read_sections(_find_main(page))
         if page is None or not sections:
             yield Drop(name, "no text")
             return
         yield Document(
             id=id_of(name),
-            title=_title(page) or stem(name),
+            title=_find_title(page) or title_of(name),
             sections=sections,
             language=language_of(" ".join(section.text for section in sections)),
-            year=_year(page),
-            url=_url(page),
+            year=_find_year(page),
+            url=_find_url(page),
         )
 
 
 def fragment_sections(fragment: str) -> tuple[Section, ...]:
     """The text of a piece of a page under its own headings."""
-    page = _page(f"<div>{fragment}</div>")
-    return () if page is None else _sections(_main(page))
+    page = _parse_page(f"<div>{fragment}</div>")
+    return () if page is None else _read_sections(_find_main(page))
 
 
-def _text(data: bytes, name: str) -> str:
+def _decode_page(data: bytes, name: str) -> str:
     """The page in the encoding that it declares, or failing that as any other text."""
     declared = _CHARSET.search(data[:4096])
     charset = declared[1].decode("ascii").lower() if declared else "utf-8"
     try:
         return data.decode(_WIDER.get(charset, charset))
     except (UnicodeDecodeError, LookupError):
-        return decoded(data, name)
+        return decode_text(data, name)
 
 
-def _page(text: str) -> etree._Element | None:
+def _parse_page(text: str) -> etree._Element | None:
     parser = lxml.html.HTMLParser(
         encoding="utf-8", no_network=True, huge_tree=False, remove_comments=True, remove_pis=True
     )
     try:
-        page = lxml.html.document_fromstring(clean(text).encode(), parser=parser)
+        page = lxml.html.document_fromstring(clean_text(text).encode(), parser=parser)
     except etree.ParserError:  # nothing but white space or comments
         return None
     for element in list(page.iter()):
         if element.tag in _LEFT_OUT or _is_hidden(element):
-            _remove(element)
+            _remove_element(element)
     return page
 
 
@@ -121,7 +121,7 @@ def _is_hidden(element: etree._Element) -> bool:
     )
 
 
-def _remove(element: etree._Element) -> None:
+def _remove_element(element: etree._Element) -> None:
     """Takes an element out and leaves the text that follows it."""
     parent, before = element.getparent(), element.getprevious()
     if parent is None:
@@ -134,7 +134,7 @@ def _remove(element: etree._Element) -> None:
     parent.remove(element)
 
 
-def _main(page: etree._Element) -> etree._Element:
+def _find_main(page: etree._Element) -> etree._Element:
     for path in (".//main", ".//*[@role='main']", ".//article"):
         found = page.findall(path)
         if len(found) == 1:
@@ -143,13 +143,13 @@ def _main(page: etree._Element) -> etree._Element:
     return page if body is None else body
 
 
-def _sections(root: etree._Element) -> tuple[Section, ...]:
+def _read_sections(root: etree._Element) -> tuple[Section, ...]:
     sections: list[Section] = []
-    outline, pieces = Outline(), list[str]()
+    outline, pieces = HeadingPath(), list[str]()
     has_title = False
 
-    def close() -> None:
-        if text := clean(_ROW_START.sub("", "".join(pieces))):
+    def close_section() -> None:
+        if text := clean_text(_ROW_START.sub("", "".join(pieces))):
             sections.append(Section(text, outline.path))
         pieces.clear()
 
@@ -157,24 +157,24 @@ def _sections(root: etree._Element) -> tuple[Section, ...]:
         level = _LEVELS.get(element.tag, 0)
         if event == "start":
             if level:
-                close()
+                close_section()
             pieces.append(_BEFORE.get(element.tag, "\n" if element.tag in _BLOCKS else ""))
             pieces.append(_SPACES.sub(" ", element.text or ""))
             continue
         if level:
             heading = one_line("".join(pieces))
             pieces.clear()
-            outline.enter(level, heading if level > 1 or has_title else "")
+            outline.enter_heading(level, heading if level > 1 or has_title else "")
             has_title = has_title or level == 1
         pieces.append("\n" if element.tag in _BLOCKS else "")
         if element is not root:
             pieces.append(_SPACES.sub(" ", element.tail or ""))
-    close()
+    close_section()
     return tuple(sections)
 
 
-def _title(page: etree._Element) -> str:
-    meta = _meta(page)
+def _find_title(page: etree._Element) -> str:
+    meta = _read_meta(page)
     heading = page.find(".//h1")
     return (
         one_line(page.findtext(".//title") or "")
@@ -183,7 +183,7 @@ def _title(page: etree._Element) -> str:
     )
 
 
-def _meta(page: etree._Element) -> dict[str, str]:
+def _read_meta(page: etree._Element) -> dict[str, str]:
     return {
         (tag.get("name") or tag.get("property") or tag.get("itemprop") or "").lower(): content
         for tag in page.iter("meta")
@@ -191,13 +191,13 @@ def _meta(page: etree._Element) -> dict[str, str]:
     }
 
 
-def _year(page: etree._Element) -> int | None:
-    years = (year_in(content) for name, content in _meta(page).items() if name in _DATES)
+def _find_year(page: etree._Element) -> int | None:
+    years = (year_in(content) for name, content in _read_meta(page).items() if name in _DATES)
     return next((year for year in years if year), None)
 
 
-def _url(page: etree._Element) -> str:
+def _find_url(page: etree._Element) -> str:
     for link in page.iter("link"):
         if link.get("rel") == "canonical":
-            return clean(link.get("href") or "")
-    return clean(_meta(page).get("og:url", ""))
+            return clean_text(link.get("href") or "")
+    return clean_text(_read_meta(page).get("og:url", ""))

@@ -14,18 +14,18 @@ from typing import BinaryIO
 
 from osler.sources.formats.licences import licence_of
 from osler.sources.formats.reading import id_of, year_in
-from osler.sources.formats.safe_xml import elements, raw_text, root_tag, text_of
+from osler.sources.formats.safe_xml import iterate_elements, raw_text, root_tag, text_of
 from osler.sources.formats.tree import (
     GONE,
     Element,
-    Grammar,
-    child,
-    descendant,
-    local,
+    ElementRoles,
+    find_descendant,
+    first_child,
+    local_name,
     sections_of_tree,
 )
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import language_of, one_line, slug
+from osler.text import language_of, make_slug, one_line
 
 _ROOTS = frozenset({"article", "book-part-wrapper", "book-part", "pmc-articleset"})
 _DOCUMENTS = ("{*}article", "{*}book-part-wrapper")
@@ -37,13 +37,13 @@ _RETRACTED_BY = frozenset({"retraction-forward", "retracted-by"})
 _PAPERS_APART = frozenset({"sub-article", "response"})
 
 
-def _listed(text: str) -> frozenset[str]:
+def _list_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _instead(element: Element) -> str | None:
+def _replace_element(element: Element) -> str | None:
     """Formulas as they are typed, and marks of references as nothing."""
-    match local(element):
+    match local_name(element):
         case "xref" if element.get("ref-type") == "bibr":
             # "Smith (2003)" is a word of its sentence; "12" is a mark.
             return None if _LETTER.search(text_of(element)) else GONE
@@ -51,27 +51,27 @@ def _instead(element: Element) -> str | None:
             found = _TEX.search(raw_text(element))
             return one_line(found[1] if found else raw_text(element)).strip("$ ")
         case "alternatives":
-            tex = next((inner for inner in element if local(inner) == "tex-math"), None)
-            return None if tex is None else _instead(tex)
+            tex = next((inner for inner in element if local_name(inner) == "tex-math"), None)
+            return None if tex is None else _replace_element(tex)
         case "sec" if element.get("sec-type") == "supplementary-material":
             return ""
     return None
 
 
-_GRAMMAR = Grammar(
-    sections=_listed("sec abstract trans-abstract app boxed-text glossary"),
+_GRAMMAR = ElementRoles(
+    sections=_list_words("sec abstract trans-abstract app boxed-text glossary"),
     title="title",
-    blocks=_listed(
+    blocks=_list_words(
         "p title list def-list def-item disp-formula disp-quote table-wrap table thead tbody tr"
         " fig caption boxed-text preformat statement speech verse-group table-wrap-foot"
     ),
-    left_out=_listed(
+    left_out=_list_words(
         "ref-list graphic inline-graphic media supplementary-material inline-supplementary-material"
         " object-id fn fn-group ack author-notes bio xref-group permissions kwd-group contrib-group"
         " back-matter processing-meta alt-text long-desc notes floats-group-title"
     ),
     before={"list-item": "\n- ", "def-item": "\n- ", "def": ": ", "td": " | ", "th": " | "},
-    instead=_instead,
+    instead=_replace_element,
 )
 
 
@@ -86,87 +86,87 @@ class Jats:
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         """Memory holds one article."""
-        for element in elements(stream, name, _DOCUMENTS):
-            if any(local(above) == "article" for above in element.iterancestors()):
+        for element in iterate_elements(stream, name, _DOCUMENTS):
+            if any(local_name(above) == "article" for above in element.iterancestors()):
                 continue
-            yield from _documents(element, name)
+            yield from _read_documents(element, name)
 
 
-def _documents(article: Element, name: str) -> Iterator[Record]:
-    apart = [inner for inner in article if local(inner) in _PAPERS_APART]
+def _read_documents(article: Element, name: str) -> Iterator[Record]:
+    apart = [inner for inner in article if local_name(inner) in _PAPERS_APART]
     for inner in apart:
         article.remove(inner)
-    main = _record(article, name, "")
+    main = _read_record(article, name, "")
     yield main
     base = main.id if isinstance(main, Document) else id_of(name)
     for number, inner in enumerate(apart, start=1):
-        yield _record(inner, f"{name}: sub-article {number}", f"{base}-{number}")
+        yield _read_record(inner, f"{name}: sub-article {number}", f"{base}-{number}")
 
 
-def _record(article: Element, where: str, identifier: str) -> Record:
-    metas = _metas(article)
-    title = next(filter(None, map(_title, metas)), "")
-    sections = _abstracts(metas) + _texts(article)
+def _read_record(article: Element, where: str, identifier: str) -> Record:
+    metas = _find_metas(article)
+    title = next(filter(None, map(_find_title, metas)), "")
+    sections = _find_abstracts(metas) + _find_texts(article)
     if not sections:
         return Drop(where, "no text")
-    ids = {key: value for meta in reversed(metas) for key, value in _ids(meta).items()}
+    ids = {key: value for meta in reversed(metas) for key, value in _read_ids(meta).items()}
     if not identifier:
-        identifier = _identifier(ids) or id_of(where)
+        identifier = _choose_identifier(ids) or id_of(where)
     book = next((text_of(t) for t in article.iter("{*}book-title")), "")
     return Document(
-        id=slug(identifier),
+        id=make_slug(identifier),
         title=title or book or identifier,
         sections=sections,
         language=language_of(" ".join(section.text for section in sections[:20])),
-        year=_year(metas),
-        url=_url(ids),
-        code=_code(ids),
+        year=_find_year(metas),
+        url=_choose_url(ids),
+        code=_choose_code(ids),
         kind=article.get("article-type") or ("book chapter" if book else ""),
-        licence=_licence(metas),
+        licence=_find_licence(metas),
         retracted=_is_retracted(metas),
     )
 
 
-def _metas(article: Element) -> list[Element]:
+def _find_metas(article: Element) -> list[Element]:
     """The records about a document, its own before those of what it is a part of."""
-    found = {local(meta): meta for meta in article.iter() if local(meta) in _META}
+    found = {local_name(meta): meta for meta in article.iter() if local_name(meta) in _META}
     return [found[name] for name in _META if name in found]
 
 
-def _title(meta: Element) -> str:
-    group = child(meta, "title-group")
+def _find_title(meta: Element) -> str:
+    group = first_child(meta, "title-group")
     for name in ("article-title", "title"):
-        if text := text_of(child(group, name)):
+        if text := text_of(first_child(group, name)):
             return text
-    return text_of(descendant(meta, "book-title-group", "book-title"))
+    return text_of(find_descendant(meta, "book-title-group", "book-title"))
 
 
-def _abstracts(metas: list[Element]) -> tuple[Section, ...]:
+def _find_abstracts(metas: list[Element]) -> tuple[Section, ...]:
     found: list[Section] = []
     for meta in metas[:1]:
-        for abstract in (inner for inner in meta if local(inner) == "abstract"):
+        for abstract in (inner for inner in meta if local_name(inner) == "abstract"):
             # A title of its own ("Author Summary") is there; a plain abstract has none.
-            heading = text_of(child(abstract, "title")) or "Abstract"
-            if (own := child(abstract, "title")) is not None:
+            heading = text_of(first_child(abstract, "title")) or "Abstract"
+            if (own := first_child(abstract, "title")) is not None:
                 abstract.remove(own)
             found += sections_of_tree(abstract, _GRAMMAR, (heading,))
     return tuple(found)
 
 
-def _texts(article: Element) -> tuple[Section, ...]:
+def _find_texts(article: Element) -> tuple[Section, ...]:
     found: list[Section] = []
-    part = child(article, "book-part")
+    part = first_child(article, "book-part")
     for name in ("body", "floats-group", "back"):
-        places = (child(article, name), child(part, name))
+        places = (first_child(article, name), first_child(part, name))
         for place in (place for place in places if place is not None):
             found += sections_of_tree(place, _GRAMMAR)
     return tuple(found)
 
 
-def _ids(meta: Element) -> dict[str, str]:
+def _read_ids(meta: Element) -> dict[str, str]:
     found: dict[str, str] = {}
     for element in meta:
-        if local(element) in {"article-id", "book-part-id", "book-id"}:
+        if local_name(element) in {"article-id", "book-part-id", "book-id"}:
             kind = element.get("pub-id-type") or element.get("book-id-type") or ""
             kind = {"pmcid": "pmc", "pmc-uid": "pmc"}.get(kind, kind)
             found.setdefault(kind, text_of(element))
@@ -176,16 +176,16 @@ def _ids(meta: Element) -> dict[str, str]:
     return {kind: value for kind, value in found.items() if value}
 
 
-def _identifier(ids: dict[str, str]) -> str:
+def _choose_identifier(ids: dict[str, str]) -> str:
     return next((ids[kind] for kind in ("pmc", "pmid", "doi") if kind in ids), "")
 
 
-def _code(ids: dict[str, str]) -> str:
+def _choose_code(ids: dict[str, str]) -> str:
     named = {"pmid": "PMID", "pmc": "PMCID", "doi": "DOI"}
     return next((f"{named[kind]}:{ids[kind]}" for kind in named if kind in ids), "")
 
 
-def _url(ids: dict[str, str]) -> str:
+def _choose_url(ids: dict[str, str]) -> str:
     pmc = ids.get("pmc", "")
     if pmc.startswith("PMC"):
         return f"https://pmc.ncbi.nlm.nih.gov/articles/{pmc}/"
@@ -194,26 +194,26 @@ def _url(ids: dict[str, str]) -> str:
     return f"https://doi.org/{ids['doi']}" if "doi" in ids else ""
 
 
-def _year(metas: list[Element]) -> int | None:
+def _find_year(metas: list[Element]) -> int | None:
     years = [
         year
         for meta in metas
         for date in meta
-        if local(date) in {"pub-date", "book-date"}
-        and (year := year_in(text_of(child(date, "year"))))
+        if local_name(date) in {"pub-date", "book-date"}
+        and (year := year_in(text_of(first_child(date, "year"))))
     ]
     return min(years, default=None)
 
 
-def _licence(metas: list[Element]) -> str:
+def _find_licence(metas: list[Element]) -> str:
     for meta in metas:
-        permissions = child(meta, "permissions")
-        licence = child(permissions, "license")
+        permissions = first_child(meta, "permissions")
+        licence = first_child(permissions, "license")
         if licence is not None:
             links = [link.get(_HREF) or "" for link in licence.iter()]
             return licence_of(licence.get(_HREF) or "", *links, text_of(licence))
         for owner in (permissions, meta):
-            if statement := text_of(child(owner, "copyright-statement")):
+            if statement := text_of(first_child(owner, "copyright-statement")):
                 return licence_of(statement)
     return ""
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from osler.errors import MalformedSource
 from osler.sources.formats.reading import plain_head
 from osler.sources.records import Drop
-from osler.text import clean
+from osler.text import clean_text
 
 LONGEST = 16 * 2**20
 """Bytes of one line or one array item; more is a fault, not a record."""
@@ -21,7 +21,7 @@ Object = dict[str, Any]
 """A JSON object; its values are checked where they are read (`text_in`)."""
 
 
-def objects(stream: BinaryIO, name: str) -> Iterator[tuple[str, Object] | Drop]:
+def read_objects(stream: BinaryIO, name: str) -> Iterator[tuple[str, Object] | Drop]:
     """Each line's object with its place ("file:17"), or the reason why it has none."""
     number = 0
     while line := stream.readline(LONGEST + 1):
@@ -32,10 +32,10 @@ def objects(stream: BinaryIO, name: str) -> Iterator[tuple[str, Object] | Drop]:
                 line = stream.readline(LONGEST)
             yield Drop(where, "line too long")
         elif plain_head(line):
-            yield _object(line, where)
+            yield _parse_object(line, where)
 
 
-def _object(line: bytes, where: str) -> tuple[str, Object] | Drop:
+def _parse_object(line: bytes, where: str) -> tuple[str, Object] | Drop:
     try:
         value = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -49,7 +49,7 @@ def text_in(record: Object, key: str) -> str:
     """The cleaned text of a field; a number as text; "" for anything else or nothing."""
     value = record.get(key)
     if isinstance(value, str):
-        return clean(value)
+        return clean_text(value)
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
@@ -60,43 +60,43 @@ def first_keys(head: bytes) -> frozenset[str]:
     place = 1
     try:
         while text[:1] == "{":
-            key, place = _DECODER.raw_decode(text, _skip(text, place, ","))
+            key, place = _DECODER.raw_decode(text, _skip_space(text, place, ","))
             keys.add(key)
-            _, place = _DECODER.raw_decode(text, _skip(text, place, ":"))
+            _, place = _DECODER.raw_decode(text, _skip_space(text, place, ":"))
     except (ValueError, TypeError, RecursionError):  # the head ends, or it is no object
         pass
     return frozenset(keys)
 
 
-def items(stream: BinaryIO, key: str, name: str) -> Iterator[Any]:
+def read_items(stream: BinaryIO, key: str, name: str) -> Iterator[Any]:
     """The items of the array at top-level `key` of one JSON object, one after the other.
 
     Memory holds one item. Raises `MalformedSource` where the JSON breaks off.
     """
-    window = _Window(stream, name)
-    window.expect("{")
-    while not window.skip("}"):
-        found = window.value()
-        window.expect(":")
-        if found == key and window.skip("["):
-            while not window.skip("]"):
-                yield window.value()
-                window.skip(",")
+    window = _JsonWindow(stream, name)
+    window.expect_char("{")
+    while not window.skip_char("}"):
+        found = window.read_value()
+        window.expect_char(":")
+        if found == key and window.skip_char("["):
+            while not window.skip_char("]"):
+                yield window.read_value()
+                window.skip_char(",")
         else:
-            window.value()
-        window.skip(",")
+            window.read_value()
+        window.skip_char(",")
 
 
 def array_items(stream: BinaryIO, name: str) -> Iterator[Any]:
-    """The items of a document that is one array, as `items`."""
-    window = _Window(stream, name)
-    window.expect("[")
-    while not window.skip("]"):
-        yield window.value()
-        window.skip(",")
+    """The items of a document that is one array, as `read_items`."""
+    window = _JsonWindow(stream, name)
+    window.expect_char("[")
+    while not window.skip_char("]"):
+        yield window.read_value()
+        window.skip_char(",")
 
 
-class _Window:
+class _JsonWindow:
     """The stretch of a JSON document that is being read."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
@@ -104,7 +104,7 @@ class _Window:
         self._text, self._place, self._tail = "", 0, b""
         self._ended = False
 
-    def skip(self, char: str) -> bool:
+    def skip_char(self, char: str) -> bool:
         """Whether `char` comes next; it is then passed."""
         self._to_visible()
         if not self._text.startswith(char, self._place):
@@ -112,36 +112,36 @@ class _Window:
         self._place += 1
         return True
 
-    def expect(self, char: str) -> None:
-        if not self.skip(char):
-            raise self._broken(f"expected {char!r}")
+    def expect_char(self, char: str) -> None:
+        if not self.skip_char(char):
+            raise self._syntax_error(f"expected {char!r}")
 
-    def value(self) -> Any:
+    def read_value(self) -> Any:
         self._to_visible()
         step = _STEP
         while True:
             try:
                 value, end = _DECODER.raw_decode(self._text, self._place)
             except RecursionError:
-                raise self._broken("nested too deeply") from None
+                raise self._syntax_error("nested too deeply") from None
             except ValueError as error:
                 if self._ended:
-                    raise self._broken(str(error)) from error
+                    raise self._syntax_error(str(error)) from error
             else:
                 # A number at the window's end may go on beyond it.
                 if end < len(self._text) or self._ended:
                     self._place = end
                     return value
-            self._more(step)
+            self._read_more(step)
             step *= 2
 
     def _to_visible(self) -> None:
-        self._place = _skip(self._text, self._place, "")
+        self._place = _skip_space(self._text, self._place, "")
         while self._place == len(self._text) and not self._ended:
-            self._more(_STEP)
-            self._place = _skip(self._text, self._place, "")
+            self._read_more(_STEP)
+            self._place = _skip_space(self._text, self._place, "")
 
-    def _more(self, step: int) -> None:
+    def _read_more(self, step: int) -> None:
         data = self._stream.read(step)
         self._ended = not data
         whole = self._tail + data
@@ -149,18 +149,18 @@ class _Window:
             text, self._tail = whole.decode("utf-8"), b""
         except UnicodeDecodeError as error:
             if self._ended or len(whole) - error.start > 3:
-                raise self._broken("not UTF-8") from error
+                raise self._syntax_error("not UTF-8") from error
             text, self._tail = whole[: error.start].decode("utf-8"), whole[error.start :]
         self._text = self._text[self._place :] + text
         self._place = 0
         if len(self._text) > LONGEST:
-            raise self._broken("one value is larger than 16 MiB")
+            raise self._syntax_error("one value is larger than 16 MiB")
 
-    def _broken(self, why: str) -> MalformedSource:
+    def _syntax_error(self, why: str) -> MalformedSource:
         return MalformedSource(f"{self._name} is not a JSON document: {why}", fix="fetch it again")
 
 
-def _skip(text: str, place: int, also: str) -> int:
+def _skip_space(text: str, place: int, also: str) -> int:
     while place < len(text) and text[place] in f" \t\r\n\ufeff{also}":
         place += 1
     return place

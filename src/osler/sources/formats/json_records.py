@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from osler.sources.formats.json_lines import array_items, first_keys, objects
+from osler.sources.formats.json_lines import array_items, first_keys, read_objects
 from osler.sources.formats.reading import id_of, plain_head
 from osler.sources.formats.rows import is_corpus, record_of
 from osler.sources.records import Drop, Record
@@ -22,7 +22,7 @@ class JsonRecords:
         base, number = id_of(name), 0
         buffered = io.BufferedReader(cast("io.RawIOBase", stream))
         if not plain_head(buffered.peek(64)).startswith(b"["):
-            for found in objects(buffered, name):
+            for found in read_objects(buffered, name):
                 number += 1
                 yield (
                     found

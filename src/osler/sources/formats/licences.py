@@ -30,7 +30,7 @@ def licence_of(*statements: str) -> str:
     """
     for statement in statements:
         if found := _CC_ADDRESS.search(statement):
-            return _named(found)
+            return _short_name(found)
     text = one_line(" ".join(statements))
     for pattern, name in _CC_WORDS:
         if pattern.search(text):
@@ -38,7 +38,7 @@ def licence_of(*statements: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
 
 
-def _named(found: re.Match[str]) -> str:
+def _short_name(found: re.Match[str]) -> str:
     if found["public"]:
         name = "CC0" if found["public"].lower() == "zero" else "public domain"
         return f"{name} {found['level'] or ''}".strip() if name == "CC0" else name

@@ -13,9 +13,16 @@ from typing import BinaryIO
 
 from osler.sources.formats.headings import Heading, sections_of
 from osler.sources.formats.noise import without_noise
-from osler.sources.formats.reading import decoded, extension, id_of, stem, whole, year_in
+from osler.sources.formats.reading import (
+    decode_text,
+    extension_of,
+    id_of,
+    read_whole,
+    title_of,
+    year_in,
+)
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import clean, language_of, one_line
+from osler.text import clean_text, language_of, one_line
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -50,10 +57,10 @@ class Markdown:
     name = "markdown"
 
     def matches(self, name: str, head: bytes) -> bool:
-        return extension(name) in {".md", ".markdown", ".mdown"}
+        return extension_of(name) in {".md", ".markdown", ".mdown"}
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        text = clean(decoded(whole(stream, name), name))
+        text = clean_text(decode_text(read_whole(stream, name), name))
         front, text = _front_matter(text)
         if _is_contents(text):
             yield Drop(name, "table of contents")
@@ -66,7 +73,7 @@ class Markdown:
             return
         yield Document(
             id=id_of(name),
-            title=first_title(text) or front.get("title") or stem(name),
+            title=first_title(text) or front.get("title") or title_of(name),
             sections=sections,
             language=language_of(text),
             year=year_in(front.get("date", "") or front.get("year", "")),
@@ -83,7 +90,7 @@ def _is_contents(text: str) -> bool:
 def markdown_sections(text: str) -> tuple[Section, ...]:
     """Sections under their headings; the first heading of level 1 is the title, not a path."""
     outline = _Headings()
-    return sections_of(text, outline.heading_of, _plain)
+    return sections_of(text, outline.heading_of, _plain_text)
 
 
 def first_title(text: str) -> str:
@@ -104,26 +111,26 @@ class _Headings:
         self._fence = ""
 
     def heading_of(self, line: str) -> Heading | None:
-        if _toggles(line, self._fence):
-            self._fence = "" if self._fence else _mark(line)
+        if _toggles_fence(line, self._fence):
+            self._fence = "" if self._fence else _fence_mark(line)
             return None
         found = None if self._fence else _ATX.fullmatch(line)
         if found is None:
             return None
-        level, heading = len(found[1]), one_line(_plain(found[2] or ""))
+        level, heading = len(found[1]), one_line(_plain_text(found[2] or ""))
         if level == 1 and not self.title:
             self.title, heading = heading, ""
         return level, heading
 
 
-def _mark(line: str) -> str:
+def _fence_mark(line: str) -> str:
     found = _FENCE.match(line)
     return found[1] if found else ""
 
 
-def _toggles(line: str, fence: str) -> bool:
+def _toggles_fence(line: str, fence: str) -> bool:
     """Whether a line opens a fence, or closes the one that is open."""
-    mark = _mark(line)
+    mark = _fence_mark(line)
     return mark.startswith(fence) and (not fence or line.strip() == mark) if mark else False
 
 
@@ -137,24 +144,24 @@ def _front_matter(text: str) -> tuple[dict[str, str], str]:
     return fields, text[found.end() :]
 
 
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     """A section's lines without marks, its fenced code apart."""
     parts: list[str] = []
     prose, fence = list[str](), ""
     for line in text.split("\n"):
-        if _toggles(line, fence):
-            fence = "" if fence else _mark(line)
-            parts += [*_prose(prose), line]
+        if _toggles_fence(line, fence):
+            fence = "" if fence else _fence_mark(line)
+            parts += [*_plain_prose(prose), line]
         elif fence:
             parts.append(line)
         else:
             prose.append(line)
-    return clean("\n".join([*parts, *_prose(prose)]))
+    return clean_text("\n".join([*parts, *_plain_prose(prose)]))
 
 
-def _prose(lines: list[str]) -> list[str]:
+def _plain_prose(lines: list[str]) -> list[str]:
     """The lines that were gathered, without marks; empties `lines`."""
-    text = _unmarked(_without_html("\n".join(lines))) if lines else None
+    text = _strip_marks(_without_html("\n".join(lines))) if lines else None
     lines.clear()
     return [] if text is None else [text]
 
@@ -165,7 +172,7 @@ def _without_html(text: str) -> str:
     return html.unescape(_TAG.sub("", text))
 
 
-def _unmarked(text: str) -> str:
+def _strip_marks(text: str) -> str:
     text = _IMAGE_OR_LINK.sub(r"\1", _BLIND_REFERENCE.sub("", text))
     text = _IMAGE_OR_LINK.sub(r"\1", text)  # once more for a link around an image
     text = _EMPHASIS.sub(r"\1", _STRONG.sub(r"\2", text))

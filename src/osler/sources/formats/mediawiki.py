@@ -13,12 +13,12 @@ from urllib.parse import quote
 from osler.sources.formats.headings import sections_of
 from osler.sources.formats.noise import without_noise
 from osler.sources.formats.reading import year_in
-from osler.sources.formats.safe_xml import elements, root_tag, text_of
-from osler.sources.formats.tree import Element, child, descendant, local
-from osler.sources.formats.wikiextractor import heading
+from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
+from osler.sources.formats.tree import Element, find_descendant, first_child, local_name
+from osler.sources.formats.wikiextractor import parse_heading
 from osler.sources.formats.wikitext import plain_wikitext
 from osler.sources.records import Document, Drop, Record
-from osler.text import language_of, slug
+from osler.text import language_of, make_slug
 
 _REDIRECT = re.compile(r"\s*#(?:redirect|重定向)", re.IGNORECASE)
 
@@ -31,36 +31,36 @@ class Mediawiki:
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         base = ""
-        for element in elements(stream, name, ("{*}siteinfo", "{*}page")):
-            if local(element) == "siteinfo":
-                base = text_of(child(element, "base")).rpartition("/")[0]
+        for element in iterate_elements(stream, name, ("{*}siteinfo", "{*}page")):
+            if local_name(element) == "siteinfo":
+                base = text_of(first_child(element, "base")).rpartition("/")[0]
             else:
-                yield _record(element, name, base)
+                yield _read_record(element, name, base)
 
 
-def _record(page: Element, name: str, base: str) -> Record:
-    identifier, title = text_of(child(page, "id")), text_of(child(page, "title"))
+def _read_record(page: Element, name: str, base: str) -> Record:
+    identifier, title = text_of(first_child(page, "id")), text_of(first_child(page, "title"))
     where = f"{name}: page {identifier or title}"
-    revision = child(page, "revision")
-    content = child(revision, "text")
+    revision = first_child(page, "revision")
+    content = first_child(revision, "text")
     text = "" if content is None else content.text or ""
     if not identifier or not title:
         return Drop(where, "no id" if title else "no title")
-    if (text_of(child(page, "ns")) or "0") != "0":
+    if (text_of(first_child(page, "ns")) or "0") != "0":
         return Drop(where, "not an article")
-    if child(page, "redirect") is not None or _REDIRECT.match(text):
+    if first_child(page, "redirect") is not None or _REDIRECT.match(text):
         return Drop(where, "redirect")
-    if text_of(child(revision, "model")) not in {"", "wikitext"}:
+    if text_of(first_child(revision, "model")) not in {"", "wikitext"}:
         return Drop(where, "not wikitext")
-    sections, _ = without_noise(sections_of(plain_wikitext(text), heading))
+    sections, _ = without_noise(sections_of(plain_wikitext(text), parse_heading))
     if not sections:
         return Drop(where, "no text")
     return Document(
-        id=slug(identifier),
+        id=make_slug(identifier),
         title=title,
         sections=sections,
         language=language_of(" ".join(section.text for section in sections[:20])),
         # Of the revision: an article is what it was on that day.
-        year=year_in(text_of(descendant(revision, "timestamp"))[:4]),
+        year=year_in(text_of(find_descendant(revision, "timestamp"))[:4]),
         url=f"{base}/{quote(title.replace(' ', '_'))}" if base else "",
     )

@@ -25,15 +25,15 @@ class Medline:
         return plain_head(head).startswith((b"PMID- ", b"PMID - "))
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        for number, fields in _fields(stream, name):
-            yield _record(fields, f"{name}:{number}")
+        for number, fields in _read_fields(stream, name):
+            yield _read_record(fields, f"{name}:{number}")
 
 
-def _fields(stream: BinaryIO, name: str) -> Iterator[tuple[int, Fields]]:
+def _read_fields(stream: BinaryIO, name: str) -> Iterator[tuple[int, Fields]]:
     """Each record's fields with the number of the line that it begins on."""
     fields: Fields = {}
     begin, tag = 1, ""
-    for number, line in enumerate(_lines(stream, name), start=1):
+    for number, line in enumerate(_decode_lines(stream, name), start=1):
         found = _FIELD.match(line)
         if found and found[1] == "PMID" and fields:
             yield begin, fields
@@ -48,7 +48,7 @@ def _fields(stream: BinaryIO, name: str) -> Iterator[tuple[int, Fields]]:
         yield begin, fields
 
 
-def _lines(stream: BinaryIO, name: str) -> Iterator[str]:
+def _decode_lines(stream: BinaryIO, name: str) -> Iterator[str]:
     for line in lines_of(stream, name):
         try:
             yield line.decode("utf-8-sig").rstrip("\r\n")
@@ -58,11 +58,15 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[str]:
             ) from error
 
 
-def _record(fields: Fields, place: str) -> Record:
-    def first(tag: str) -> str:
+def _read_record(fields: Fields, place: str) -> Record:
+    def first_value(tag: str) -> str:
         return one_line(fields.get(tag, [""])[0])
 
-    pmid, title, abstract = first("PMID"), first("TI") or first("BTI"), first("AB")
+    pmid, title, abstract = (
+        first_value("PMID"),
+        first_value("TI") or first_value("BTI"),
+        first_value("AB"),
+    )
     where = f"{place}: PMID {pmid}"
     if not (pmid.isascii() and pmid.isdigit()):
         return Drop(where, "no PMID")
@@ -75,7 +79,7 @@ def _record(fields: Fields, place: str) -> Record:
         # As in PubMed XML: without an abstract the title is the text.
         sections=(Section(abstract or title),),
         language=language_of(abstract or title),
-        year=year_in(first("DP")),
+        year=year_in(first_value("DP")),
         url=url_of(pmid),
         code=f"PMID:{pmid}",
         kind=most_telling(kinds),

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from osler.sources.formats.json_lines import Object, first_keys, objects, text_in
+from osler.sources.formats.json_lines import Object, first_keys, read_objects, text_in
 from osler.sources.formats.pubmed_xml import url_of
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import language_of, one_line, slug
+from osler.text import language_of, make_slug, one_line
 
 
 class MedragJsonl:
@@ -23,11 +23,11 @@ class MedragJsonl:
         return keys >= {"id", "title", "content"} or keys >= {"id", "contents"}
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        for found in objects(stream, name):
-            yield found if isinstance(found, Drop) else _record(found[1], found[0])
+        for found in read_objects(stream, name):
+            yield found if isinstance(found, Drop) else _read_record(found[1], found[0])
 
 
-def _record(record: Object, where: str) -> Record:
+def _read_record(record: Object, where: str) -> Record:
     name, pmid = text_in(record, "id"), text_in(record, "PMID")
     title, text = _title_and_text(record)
     if not name:
@@ -36,7 +36,7 @@ def _record(record: Object, where: str) -> Record:
         return Drop(where, "no text")
     section = one_line(text_in(record, "section"))
     return Document(
-        id=slug(name),
+        id=make_slug(name),
         title=title or (f"PMID {pmid}" if pmid else ""),
         sections=(Section(text, (section,) if section else ()),),
         language=language_of(text),

@@ -9,57 +9,59 @@ ethnicity and all notes are left out, and ages above 89 become "90 or over".
 from __future__ import annotations
 
 from osler.sources.formats.cohort import (
-    Layout,
     Made,
-    TablesOfPatients,
-    decimal,
-    fact,
-    known,
+    PatientTables,
+    TableLayout,
+    digits_in,
+    fact_row,
+    first_value,
     lab_title,
-    number,
-    published,
+    parse_decimal,
+    published_id,
 )
 from osler.sources.formats.tables import Row
-from osler.sources.patients.codes import Code, System, icd
-from osler.sources.patients.patient import Kind
+from osler.sources.patients.codes import Code, CodeSystem, icd_code
+from osler.sources.patients.patient import FactKind
 from osler.text import one_line
 
 _SEXES = {"F": "female", "M": "male"}
 
 
-class Mimic(TablesOfPatients):
+class Mimic(PatientTables):
     def __init__(self) -> None:
         super().__init__(
-            Layout(
+            TableLayout(
                 name="mimic",
                 title="MIMIC",
                 required=("patients", "admissions", "diagnoses_icd"),
                 read={
-                    "patients": _patient,
-                    "admissions": _admission,
-                    "diagnoses_icd": lambda row: _coded(row, Kind.DIAGNOSIS),
-                    "procedures_icd": lambda row: _coded(row, Kind.PROCEDURE),
-                    "prescriptions": _drug,
-                    "labevents": _reading,
-                    "d_labitems": _item,
-                    "d_icd_diagnoses": lambda row: _title(row, Kind.DIAGNOSIS),
-                    "d_icd_procedures": lambda row: _title(row, Kind.PROCEDURE),
+                    "patients": _patient_rows,
+                    "admissions": _admission_rows,
+                    "diagnoses_icd": lambda row: _coded_rows(row, FactKind.DIAGNOSIS),
+                    "procedures_icd": lambda row: _coded_rows(row, FactKind.PROCEDURE),
+                    "prescriptions": _drug_rows,
+                    "labevents": _reading_rows,
+                    "d_labitems": _item_rows,
+                    "d_icd_diagnoses": lambda row: _title_rows(row, FactKind.DIAGNOSIS),
+                    "d_icd_procedures": lambda row: _title_rows(row, FactKind.PROCEDURE),
                 },
             )
         )
 
 
-def _patient(row: Row) -> Made:
-    subject = number(row, "subject_id")
+def _patient_rows(row: Row) -> Made:
+    subject = digits_in(row, "subject_id")
     if not subject:
         return None
     sex = _SEXES.get(row.get("gender", "").strip().upper(), "")
-    anchor = number(row, "anchor_age"), number(row, "anchor_year")
-    return [("person", (subject, *published("subject", subject), sex, row.get("dob", ""), *anchor))]
+    anchor = digits_in(row, "anchor_age"), digits_in(row, "anchor_year")
+    return [
+        ("person", (subject, *published_id("subject", subject), sex, row.get("dob", ""), *anchor))
+    ]
 
 
-def _admission(row: Row) -> Made:
-    subject, admission = number(row, "subject_id"), number(row, "hadm_id")
+def _admission_rows(row: Row) -> Made:
+    subject, admission = digits_in(row, "subject_id"), digits_in(row, "hadm_id")
     if not (subject and admission):
         return None
     names = ("admittime", "dischtime", "admission_type", "diagnosis")
@@ -69,54 +71,54 @@ def _admission(row: Row) -> Made:
     return [*made, ("death", (subject,))] if died == "1" else made
 
 
-def _coded(row: Row, kind: Kind) -> Made:
-    subject, admission = number(row, "subject_id"), number(row, "hadm_id")
-    code = _code(row, kind)
+def _coded_rows(row: Row, kind: FactKind) -> Made:
+    subject, admission = digits_in(row, "subject_id"), digits_in(row, "hadm_id")
+    code = _icd_code(row, kind)
     if not (subject and admission and code):
         return None
-    return [fact(subject, admission, kind, code, seq=number(row, "seq_num"))]
+    return [fact_row(subject, admission, kind, code, seq=digits_in(row, "seq_num"))]
 
 
-def _drug(row: Row) -> Made:
-    subject, admission = number(row, "subject_id"), number(row, "hadm_id")
+def _drug_rows(row: Row) -> Made:
+    subject, admission = digits_in(row, "subject_id"), digits_in(row, "hadm_id")
     drug = one_line(row.get("drug", ""))
     if not (subject and admission and drug):
         return None
-    return [fact(subject, admission, Kind.MEDICATION, words=drug)]
+    return [fact_row(subject, admission, FactKind.MEDICATION, words=drug)]
 
 
-def _reading(row: Row) -> Made:
+def _reading_rows(row: Row) -> Made:
     """The item's number stands for its name until the dictionary gives it."""
-    subject, admission = number(row, "subject_id"), number(row, "hadm_id")
-    value, item = decimal(row.get("valuenum", "")), number(row, "itemid")
+    subject, admission = digits_in(row, "subject_id"), digits_in(row, "hadm_id")
+    value, item = parse_decimal(row.get("valuenum", "")), digits_in(row, "itemid")
     if not (subject and item):
         return None
     if value is None or not admission:
         return ()  # a text result, or one taken outside a stay
-    unit, at = known(row, "valueuom"), row.get("charttime", "")
+    unit, at = first_value(row, "valueuom"), row.get("charttime", "")
     return [("reading", (subject, admission, f"item {item}", unit, at, value))]
 
 
-def _item(row: Row) -> Made:
-    item, label = number(row, "itemid"), known(row, "label")
+def _item_rows(row: Row) -> Made:
+    item, label = digits_in(row, "itemid"), first_value(row, "label")
     return [lab_title(f"item {item}", label)] if item and label else None
 
 
-def _title(row: Row, kind: Kind) -> Made:
-    words, code = known(row, "long_title", "short_title"), _code(row, kind)
+def _title_rows(row: Row, kind: FactKind) -> Made:
+    words, code = first_value(row, "long_title", "short_title"), _icd_code(row, kind)
     if not (code and words):
         return None
     return [("title", (kind.value, code.system.value, code.value, words))]
 
 
-def _code(row: Row, kind: Kind) -> Code | None:
+def _icd_code(row: Row, kind: FactKind) -> Code | None:
     """MIMIC-III knows only ICD-9 and names the column after it."""
-    is_procedure = kind is Kind.PROCEDURE
-    if value := known(row, "icd9_code"):
-        return icd(value, "9", is_procedure=is_procedure)
-    value, version = known(row, "icd_code"), known(row, "icd_version")
+    is_procedure = kind is FactKind.PROCEDURE
+    if value := first_value(row, "icd9_code"):
+        return icd_code(value, "9", is_procedure=is_procedure)
+    value, version = first_value(row, "icd_code"), first_value(row, "icd_version")
     if not value:
         return None
     if version not in {"9", "10"}:
-        return Code(System.LOCAL, value)
-    return icd(value, version, is_procedure=is_procedure)
+        return Code(CodeSystem.LOCAL, value)
+    return icd_code(value, version, is_procedure=is_procedure)

@@ -12,11 +12,11 @@ from typing import BinaryIO
 
 from osler.sources.formats.html import fragment_sections
 from osler.sources.formats.licences import licence_of
-from osler.sources.formats.reading import id_of, stem
-from osler.sources.formats.safe_xml import elements, root_tag
+from osler.sources.formats.reading import id_of, title_of
+from osler.sources.formats.safe_xml import iterate_elements, root_tag
 from osler.sources.formats.tree import Element
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import language_of, one_line, slug
+from osler.text import language_of, make_slug, one_line
 
 _KEPT = frozenset(
     {
@@ -45,21 +45,21 @@ class NgcXml:
         return root_tag(head) == "Version" and b"<Section" in head and b"<Field" in head
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        for summary in elements(stream, name, ("Version",)):
-            yield _record(summary, name)
+        for summary in iterate_elements(stream, name, ("Version",)):
+            yield _read_record(summary, name)
 
 
-def _record(summary: Element, name: str) -> Record:
-    title = _words(summary, "Guideline Title")
+def _read_record(summary: Element, name: str) -> Record:
+    title = _field_text(summary, "Guideline Title")
     if not title:
         return Drop(name, "no title")
-    sections = tuple(_sections(summary))
+    sections = tuple(_read_sections(summary))
     if not sections:
         return Drop(name, "no text")
-    years = [int(year) for year in _YEAR.findall(_words(summary, "Date Released"))]
-    identifier = stem(name).replace(" ", "-")
+    years = [int(year) for year in _YEAR.findall(_field_text(summary, "Date Released"))]
+    identifier = title_of(name).replace(" ", "-")
     return Document(
-        id=slug(identifier) if identifier.lower().startswith("ngc") else id_of(name),
+        id=make_slug(identifier) if identifier.lower().startswith("ngc") else id_of(name),
         title=title.rstrip("."),
         sections=sections,
         language=language_of(sections[0].text),
@@ -67,11 +67,11 @@ def _record(summary: Element, name: str) -> Record:
         year=max(years, default=None),
         code=identifier.upper().replace("-", ":", 1) if identifier.startswith("ngc-") else "",
         kind="guideline",
-        licence=licence_of(_words(summary, "Copyright Statement")),
+        licence=licence_of(_field_text(summary, "Copyright Statement")),
     )
 
 
-def _words(summary: Element, field: str) -> str:
+def _field_text(summary: Element, field: str) -> str:
     """A field's text without its markup; of a field that stands twice, the first."""
     for element in summary.iter("Field"):
         if element.get("Name") == field:
@@ -80,7 +80,7 @@ def _words(summary: Element, field: str) -> str:
     return ""
 
 
-def _sections(summary: Element) -> Iterator[Section]:
+def _read_sections(summary: Element) -> Iterator[Section]:
     for part in summary.iterfind("Section"):
         heading = one_line(part.get("Name") or "")
         if heading not in _KEPT:

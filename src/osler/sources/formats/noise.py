@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from osler.sources.records import Section
-from osler.text import clean
+from osler.text import clean_text
 
 _APPARATUS = re.compile(
     r"(?:\W|\d)*+(?:(?:selected |key |additional |suggested )?(?:references?|bibliography"
@@ -77,6 +77,6 @@ def without_noise(sections: Iterable[Section]) -> tuple[tuple[Section, ...], int
         gone += len(lines) - len(stay)
         if len(stay) == len(lines):
             kept.append(section)
-        elif text := clean("\n".join(stay)):
+        elif text := clean_text("\n".join(stay)):
             kept.append(Section(text, section.path, section.page))
     return tuple(kept), gone

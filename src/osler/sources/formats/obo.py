@@ -10,9 +10,9 @@ from typing import BinaryIO, cast
 
 from osler.errors import MalformedSource
 from osler.sources.formats.concept_text import Triple, concept_sections, names_line
-from osler.sources.formats.reading import extension, lines_of, plain_head
+from osler.sources.formats.reading import extension_of, lines_of, plain_head
 from osler.sources.records import Document, Drop, Record
-from osler.text import language_of, one_line, slug
+from osler.text import language_of, make_slug, one_line
 
 _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"')
 _ESCAPE = re.compile(r"\\(.)")
@@ -29,7 +29,7 @@ class Obo:
     def matches(self, name: str, head: bytes) -> bool:
         begin = plain_head(head)
         return begin.startswith((b"format-version:", b"[Term]")) or (
-            extension(name) == ".obo" and b"id:" in begin
+            extension_of(name) == ".obo" and b"id:" in begin
         )
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
@@ -38,24 +38,24 @@ class Obo:
             shutil.copyfileobj(stream, copy)
             copy.seek(0)
             names = {
-                _first(tags, "id"): _name(tags)
-                for kind, _, tags in _stanzas(cast("BinaryIO", copy), name)
+                _first_value(tags, "id"): _term_name(tags)
+                for kind, _, tags in read_stanzas(cast("BinaryIO", copy), name)
                 if kind == "Term"
             }
             copy.seek(0)
             namespace = ""
-            for kind, number, tags in _stanzas(cast("BinaryIO", copy), name):
+            for kind, number, tags in read_stanzas(cast("BinaryIO", copy), name):
                 if not kind:
-                    namespace = _first(tags, "default-namespace")
+                    namespace = _first_value(tags, "default-namespace")
                 elif kind == "Term":
-                    yield _record(tags, f"{name}:{number}", names, namespace)
+                    yield _read_record(tags, f"{name}:{number}", names, namespace)
 
 
-def _stanzas(file: BinaryIO, name: str) -> Iterator[tuple[str, int, Tags]]:
+def read_stanzas(file: BinaryIO, name: str) -> Iterator[tuple[str, int, Tags]]:
     """Kind ("" for the header), line number of its beginning, and values by tag."""
     kind, begin, tags = "", 1, Tags()
     for number, line in enumerate(lines_of(file, name), start=1):
-        text = _decoded(line, name).strip()
+        text = _decode_line(line, name).strip()
         if text.startswith("[") and text.endswith("]"):
             yield kind, begin, tags
             kind, begin, tags = text[1:-1], number, Tags()
@@ -65,7 +65,7 @@ def _stanzas(file: BinaryIO, name: str) -> Iterator[tuple[str, int, Tags]]:
     yield kind, begin, tags
 
 
-def _decoded(line: bytes, name: str) -> str:
+def _decode_line(line: bytes, name: str) -> str:
     try:
         return line.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -74,71 +74,71 @@ def _decoded(line: bytes, name: str) -> str:
         ) from error
 
 
-def _record(tags: Tags, place: str, names: dict[str, str], namespace: str) -> Record:
-    identifier, name = _first(tags, "id"), _name(tags)
+def _read_record(tags: Tags, place: str, names: dict[str, str], namespace: str) -> Record:
+    identifier, name = _first_value(tags, "id"), _term_name(tags)
     where = f"{place}: {identifier}" if identifier else place
     if not identifier:
         return Drop(where, "no id")
-    if _first(tags, "is_obsolete") == "true":
+    if _first_value(tags, "is_obsolete") == "true":
         return Drop(where, "obsolete term")
     if not name:
         return Drop(where, "no name")
-    definition = _definition(tags)
-    sections = concept_sections(definition, _relations(tags, name, names))
+    definition = _term_definition(tags)
+    sections = concept_sections(definition, _read_relations(tags, name, names))
     if not sections:
         return Drop(where, "no definition and no relation")
-    synonyms = (text for value in tags.get("synonym", []) if (text := _quoted(value)))
+    synonyms = (text for value in tags.get("synonym", []) if (text := _quoted_text(value)))
     title = names_line([name, *synonyms])
     return Document(
-        id=slug(identifier),
+        id=make_slug(identifier),
         title=title,
         sections=sections,
         language=language_of(definition or title),
-        url=_url(identifier),
+        url=_term_url(identifier),
         code=identifier,
-        kind=_first(tags, "namespace") or namespace,
+        kind=_first_value(tags, "namespace") or namespace,
     )
 
 
-def _relations(tags: Tags, name: str, names: dict[str, str]) -> Iterator[Triple]:
+def _read_relations(tags: Tags, name: str, names: dict[str, str]) -> Iterator[Triple]:
     for value in tags.get("is_a", []):
-        if parent := _named(value, names):
+        if parent := _name_target(value, names):
             yield name, "is_a", parent
     for value in tags.get("relationship", []):
         relation, _, target = value.partition(" ")
-        if other := _named(target.strip(), names):
+        if other := _name_target(target.strip(), names):
             yield name, relation, other
 
 
-def _named(value: str, names: dict[str, str]) -> str:
+def _name_target(value: str, names: dict[str, str]) -> str:
     """The name of the term that `ID {modifiers} ! comment` points to; "" if nobody says it."""
     identifier = value.split(maxsplit=1)[0] if value else ""
     comment = value.partition(" ! ")[2]
     return names.get(identifier) or one_line(comment)
 
 
-def _first(tags: Tags, tag: str) -> str:
+def _first_value(tags: Tags, tag: str) -> str:
     return one_line(tags.get(tag, [""])[0].partition(" !")[0])
 
 
-def _name(tags: Tags) -> str:
-    return one_line(_unescaped(tags.get("name", [""])[0]))
+def _term_name(tags: Tags) -> str:
+    return one_line(_unescape_text(tags.get("name", [""])[0]))
 
 
-def _definition(tags: Tags) -> str:
-    return _quoted(tags.get("def", [""])[0])
+def _term_definition(tags: Tags) -> str:
+    return _quoted_text(tags.get("def", [""])[0])
 
 
-def _quoted(value: str) -> str:
+def _quoted_text(value: str) -> str:
     found = _QUOTED.match(value)
-    return one_line(_unescaped(found[1])) if found else ""
+    return one_line(_unescape_text(found[1])) if found else ""
 
 
-def _unescaped(text: str) -> str:
+def _unescape_text(text: str) -> str:
     return _ESCAPE.sub(lambda found: _WHITE.get(found[1], found[1]), text)
 
 
-def _url(identifier: str) -> str:
+def _term_url(identifier: str) -> str:
     if _PURL.fullmatch(identifier) is None:
         return ""
     return f"http://purl.obolibrary.org/obo/{identifier.replace(':', '_')}"

@@ -14,15 +14,15 @@ from pydantic import BaseModel, Field, ValidationError
 
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.json_lines import LONGEST, objects
+from osler.sources.formats.json_lines import LONGEST, read_objects
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import clean, one_line, slug
+from osler.text import clean_text, make_slug, one_line
 from osler.types import Language
 
 HEADER, VERSION = "osler-passages", 1
 
 
-class _Line(BaseModel):
+class _PassageLine(BaseModel):
     """A passage. What a newer version of Osler adds is ignored."""
 
     source: str
@@ -46,7 +46,7 @@ class _Line(BaseModel):
     checksum: str = ""
 
 
-class _Header(BaseModel):
+class _HeaderLine(BaseModel):
     version: Annotated[int, Field(alias=HEADER)]
     sources: tuple[str, ...]
 
@@ -58,19 +58,19 @@ class OslerJsonl:
         return head.startswith(f'{{"{HEADER}":'.encode())
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        _header(stream.readline(LONGEST), name)
-        lines: list[_Line] = []
-        for found in objects(stream, name):
-            line = found if isinstance(found, Drop) else _line(*found)
+        _parse_header(stream.readline(LONGEST), name)
+        lines: list[_PassageLine] = []
+        for found in read_objects(stream, name):
+            line = found if isinstance(found, Drop) else _parse_line(*found)
             if isinstance(line, Drop):
                 yield line
                 continue
             if lines and (line.source, line.document) != (lines[0].source, lines[0].document):
-                yield _document(lines)
+                yield _join_document(lines)
                 lines = []
             lines.append(line)
         if lines:
-            yield _document(lines)
+            yield _join_document(lines)
 
 
 def sources_of(path: Path) -> tuple[str, ...]:
@@ -83,12 +83,12 @@ def sources_of(path: Path) -> tuple[str, ...]:
     with open_file(path) as stream:
         if not OslerJsonl().matches(path.name, stream.peek(4096)[:4096]):
             return ()
-        return _header(stream.readline(LONGEST), path.name).sources
+        return _parse_header(stream.readline(LONGEST), path.name).sources
 
 
-def _header(line: bytes, name: str) -> _Header:
+def _parse_header(line: bytes, name: str) -> _HeaderLine:
     try:
-        header = _Header.model_validate_json(line)
+        header = _HeaderLine.model_validate_json(line)
     except ValidationError as error:
         raise MalformedSource(
             f"{name} does not begin as an export of Osler does", fix="export it again"
@@ -100,24 +100,26 @@ def _header(line: bytes, name: str) -> _Header:
     return header
 
 
-def _line(where: str, value: dict[str, object]) -> _Line | Drop:
+def _parse_line(where: str, value: dict[str, object]) -> _PassageLine | Drop:
     number = int(where.rpartition(":")[2]) + 1  # the header is the first line
     try:
-        line = _Line.model_validate(value)
+        line = _PassageLine.model_validate(value)
     except ValidationError:
         return Drop(where, "malformed row", number)
-    if slug(line.document) != line.document:
+    if make_slug(line.document) != line.document:
         return Drop(where, "no id", number)
     return line
 
 
-def _document(lines: list[_Line]) -> Document:
+def _join_document(lines: list[_PassageLine]) -> Document:
     first = lines[0]
     return Document(
         id=first.document,
         title=one_line(first.title),
         sections=tuple(
-            Section(clean(line.text), (one_line(line.section),) if line.section else (), line.page)
+            Section(
+                clean_text(line.text), (one_line(line.section),) if line.section else (), line.page
+            )
             for line in lines
         ),
         language=first.language,

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from osler.errors import MalformedSource
-from osler.sources.formats.extras import require
+from osler.sources.formats.extras import require_package
 from osler.sources.formats.headings import sections_of
 from osler.sources.formats.noise import without_noise
 from osler.sources.formats.reading import id_of, on_disk
-from osler.sources.formats.rows import is_corpus, record_of, wanted
-from osler.sources.formats.wikiextractor import heading
+from osler.sources.formats.rows import is_corpus, record_of, wanted_fields
+from osler.sources.formats.wikiextractor import parse_heading
 from osler.sources.records import Document, Drop, Record
 
 _ROWS = 64
@@ -26,13 +26,13 @@ class Parquet:
         return head.startswith(b"PAR1")
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        require("pyarrow", "parquet", name)
+        require_package("pyarrow", "parquet", name)
         # The table of contents stands at the end of the file.
         with on_disk(stream, ".parquet") as path:
-            yield from _records(path, name)
+            yield from _read_records(path, name)
 
 
-def _records(path: Path, name: str) -> Iterator[Record]:
+def _read_records(path: Path, name: str) -> Iterator[Record]:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
@@ -43,7 +43,7 @@ def _records(path: Path, name: str) -> Iterator[Record]:
             if not is_corpus(names):
                 yield Drop(name, "no column of text")
                 return
-            for batch in file.iter_batches(batch_size=_ROWS, columns=wanted(names)):
+            for batch in file.iter_batches(batch_size=_ROWS, columns=wanted_fields(names)):
                 for row in batch.to_pylist():
                     number += 1
                     record = record_of(row, f"{name}: row {number}", f"{base}-{number}")
@@ -61,5 +61,5 @@ def _with_headings(document: Document) -> Document:
     (section,) = document.sections
     if section.path or "\n==" not in f"\n{section.text}":
         return document
-    sections, _ = without_noise(sections_of(section.text, heading))
+    sections, _ = without_noise(sections_of(section.text, parse_heading))
     return replace(document, sections=sections) if sections else document

@@ -16,13 +16,13 @@ from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable
-from osler.sources.formats.extras import require
-from osler.sources.formats.headings import Outline
+from osler.sources.formats.extras import require_package
+from osler.sources.formats.headings import HeadingPath
 from osler.sources.formats.noise import is_apparatus, without_noise
-from osler.sources.formats.plain import unwrapped
-from osler.sources.formats.reading import id_of, on_disk, stem, year_in
+from osler.sources.formats.plain import unwrap_lines
+from osler.sources.formats.reading import id_of, on_disk, title_of, year_in
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import clean, language_of, one_line
+from osler.text import clean_text, language_of, one_line
 
 _MOST_PAGES = 20_000
 _MOST_TEXT = 64 * 2**20
@@ -51,12 +51,12 @@ class Pdf:
         return head[:1024].find(b"%PDF-") >= 0
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        require("pypdfium2", "pdf", name)
+        require_package("pypdfium2", "pdf", name)
         with on_disk(stream, ".pdf") as path:
-            yield from _records(path, name)
+            yield from _read_records(path, name)
 
 
-def _records(path: Path, name: str) -> Iterator[Record]:
+def _read_records(path: Path, name: str) -> Iterator[Record]:
     import pypdfium2
 
     try:
@@ -82,7 +82,7 @@ def _says_encrypted(path: Path) -> bool:
 def _of_document(pdf: Any, name: str) -> Iterator[Record]:
     pages: list[Page] = []
     total = 0
-    for number, lines in _pages(pdf, name):
+    for number, lines in _read_pages(pdf, name):
         if isinstance(lines, Drop):
             yield lines
             continue
@@ -93,8 +93,8 @@ def _of_document(pdf: Any, name: str) -> Iterator[Record]:
                 fix="split it into volumes",
             )
         pages.append((number, lines))
-    paths, about = _paths(pdf), pdf.get_metadata_dict()
-    sections, gone = without_noise(_sections(_without_furniture(pages), paths))
+    paths, about = _bookmark_paths(pdf), pdf.get_metadata_dict()
+    sections, gone = without_noise(_build_sections(_without_furniture(pages), paths))
     if gone:
         yield Drop(f"{name}: {gone} lines", "addresses and references left out")
     if not sections:
@@ -102,14 +102,14 @@ def _of_document(pdf: Any, name: str) -> Iterator[Record]:
         return
     yield Document(
         id=id_of(name),
-        title=_title(one_line(about.get("Title", "")), name),
+        title=_document_title(one_line(about.get("Title", "")), name),
         sections=sections,
         language=language_of(" ".join(section.text for section in sections[:20])),
         year=year_in(about.get("CreationDate", "")[2:6]),
     )
 
 
-def _pages(pdf: Any, name: str) -> Iterator[tuple[int, list[str] | Drop]]:
+def _read_pages(pdf: Any, name: str) -> Iterator[tuple[int, list[str] | Drop]]:
     import pypdfium2
 
     count = len(pdf)
@@ -121,7 +121,7 @@ def _pages(pdf: Any, name: str) -> Iterator[tuple[int, list[str] | Drop]]:
             yield number, Drop(where, "unreadable page")
             continue
         try:
-            text = _text(page)
+            text = _page_text(page)
         except pypdfium2.PdfiumError:
             yield number, Drop(where, "unreadable page")
         else:
@@ -133,38 +133,39 @@ def _pages(pdf: Any, name: str) -> Iterator[tuple[int, list[str] | Drop]]:
         yield count, Drop(f"{name}: p. {_MOST_PAGES + 1} to {count}", "too many pages")
 
 
-def _text(page: Any) -> str:
+def _page_text(page: Any) -> str:
     layer = page.get_textpage()
     try:
-        return clean(_JOINED.sub("", layer.get_text_range()))
+        return clean_text(_JOINED.sub("", layer.get_text_range()))
     finally:
         layer.close()
 
 
 def _without_furniture(pages: list[Page]) -> Iterator[Page]:
     """The pages without lines that repeat at their edges, whatever numbers stand in them."""
-    seen = Counter(key for _, lines in pages for key in set(map(_key, _edges(lines))))
+    seen = Counter(key for _, lines in pages for key in set(map(_line_key, _edge_lines(lines))))
     often = max(_FEWEST_REPEATS, _SHARE * len(pages))
     for number, lines in pages:
         top, bottom = 0, len(lines)
-        while top < min(_EDGE_LINES, bottom) and seen[_key(lines[top])] >= often:
+        while top < min(_EDGE_LINES, bottom) and seen[_line_key(lines[top])] >= often:
             top += 1
         while (
-            bottom > max(top, len(lines) - _EDGE_LINES) and seen[_key(lines[bottom - 1])] >= often
+            bottom > max(top, len(lines) - _EDGE_LINES)
+            and seen[_line_key(lines[bottom - 1])] >= often
         ):
             bottom -= 1
         yield number, lines[top:bottom]
 
 
-def _edges(lines: list[str]) -> list[str]:
+def _edge_lines(lines: list[str]) -> list[str]:
     return [*lines[:_EDGE_LINES], *lines[-_EDGE_LINES:]]
 
 
-def _key(line: str) -> str:
+def _line_key(line: str) -> str:
     return _DIGITS.sub("#", one_line(line).casefold())
 
 
-def _sections(pages: Iterator[Page], paths: dict[int, tuple[str, ...]]) -> Iterator[Section]:
+def _build_sections(pages: Iterator[Page], paths: dict[int, tuple[str, ...]]) -> Iterator[Section]:
     """One a page, so that the page of every passage is known."""
     path: tuple[str, ...] = ()
     in_references = False
@@ -173,7 +174,7 @@ def _sections(pages: Iterator[Page], paths: dict[int, tuple[str, ...]]) -> Itera
         in_references = in_references and _are_references(lines)
         end = 0 if in_references else _references_begin(lines)
         in_references = in_references or end < len(lines)
-        if text := clean(unwrapped("\n".join(lines[:end]))):
+        if text := clean_text(unwrap_lines("\n".join(lines[:end]))):
             yield Section(text, path, number)
 
 
@@ -190,21 +191,21 @@ def _are_references(lines: list[str]) -> bool:
     return cited >= max(2, _SHARE_CITED * len(lines))
 
 
-def _paths(pdf: Any) -> dict[int, tuple[str, ...]]:
+def _bookmark_paths(pdf: Any) -> dict[int, tuple[str, ...]]:
     """The bookmark that is open on each page where one begins."""
-    outline, found = Outline(), dict[int, tuple[str, ...]]()
+    outline, found = HeadingPath(), dict[int, tuple[str, ...]]()
     for number, item in enumerate(pdf.get_toc()):
         if number == _MOST_BOOKMARKS:
             break
         target = item.get_dest()
         index = target.get_index() if target is not None else None
-        outline.enter(item.level + 1, one_line(item.get_title()))
+        outline.enter_heading(item.level + 1, one_line(item.get_title()))
         if index is not None:
             found[index + 1] = outline.path
     return found
 
 
-def _title(title: str, name: str) -> str:
+def _document_title(title: str, name: str) -> str:
     """Its own, unless that is what a program wrote ("Microsoft Word - draft3.doc")."""
     is_made = title.lower().startswith(("microsoft", "untitled")) or "." in title[-5:-2]
-    return stem(name) if not title or is_made else title
+    return title_of(name) if not title or is_made else title

@@ -14,9 +14,16 @@ from typing import BinaryIO
 
 from osler.sources.formats.headings import Heading, sections_of
 from osler.sources.formats.noise import without_noise
-from osler.sources.formats.reading import decoded, extension, id_of, plain_head, stem, whole
+from osler.sources.formats.reading import (
+    decode_text,
+    extension_of,
+    id_of,
+    plain_head,
+    read_whole,
+    title_of,
+)
 from osler.sources.records import Document, Drop, Record
-from osler.text import clean, is_cjk, language_of, one_line
+from osler.text import clean_text, is_cjk, language_of, one_line
 
 _SENTENCE_END = re.compile(r"[\w)\"”][.!?](?:\s|$)|[。！？；]")
 _MARKUP = re.compile(rb"[{\[]|<[!?/A-Za-z]")
@@ -33,15 +40,15 @@ class Plain:
 
     def matches(self, name: str, head: bytes) -> bool:
         """A .txt file of sentences: lists, tables, markup and JSON are not plain text."""
-        if extension(name) not in {".txt", ".text"} or b"\0" in head:
+        if extension_of(name) not in {".txt", ".text"} or b"\0" in head:
             return False
         return _MARKUP.match(plain_head(head)) is None and _is_prose(head)
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        text = unwrapped(clean(decoded(whole(stream, name), name)))
+        text = unwrap_lines(clean_text(decode_text(read_whole(stream, name), name)))
         if is_classic := _CHAPTER.search(text) is not None:
             text = _MARKS.sub("", text)
-        sections, gone = without_noise(sections_of(text, _heading))
+        sections, gone = without_noise(sections_of(text, _heading_of))
         if gone:
             yield Drop(f"{name}: {gone} lines", "addresses and references left out")
         if not sections:
@@ -49,7 +56,7 @@ class Plain:
             return
         yield Document(
             id=id_of(name),
-            title=(_book(text) if is_classic else "") or stem(name),
+            title=(_book_title(text) if is_classic else "") or title_of(name),
             sections=sections,
             language=language_of(text),
         )
@@ -67,22 +74,22 @@ def _is_prose(head: bytes) -> bool:
     return False
 
 
-def _heading(line: str) -> Heading | None:
+def _heading_of(line: str) -> Heading | None:
     mark = line[:4]
     return (_CLASSIC[mark], one_line(line[4:])) if mark in _CLASSIC else None
 
 
-def _book(text: str) -> str:
+def _book_title(text: str) -> str:
     found = _BOOK.search(text)
     return one_line(found[1]) if found else ""
 
 
-def unwrapped(text: str) -> str:
+def unwrap_lines(text: str) -> str:
     """Lines that were broken to a width within a sentence, made whole again."""
     lines: list[str] = []
     last = ""
     for line in text.split("\n"):
-        joint = _joint(last, line)
+        joint = _join_mark(last, line)
         if joint is None:
             lines.append(line)
         else:
@@ -91,7 +98,7 @@ def unwrapped(text: str) -> str:
     return "\n".join(lines)
 
 
-def _joint(before: str, after: str) -> str | None:
+def _join_mark(before: str, after: str) -> str | None:
     """What stood where a line was wrapped: a space, in Chinese nothing; `None`: a real end."""
     if len(before) < _NARROWEST or not after or before[-1] in ".!?:;。！？：；":
         return None

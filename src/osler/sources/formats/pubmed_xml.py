@@ -16,8 +16,8 @@ from typing import BinaryIO, cast
 from lxml import etree
 
 from osler.sources.formats.reading import year_in
-from osler.sources.formats.safe_xml import elements, root_tag, text_of
-from osler.sources.formats.trim import Trimmed
+from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
+from osler.sources.formats.trim import TrimmedStream
 from osler.sources.records import Deleted, Document, Drop, Record, Section
 from osler.text import language_of
 
@@ -75,17 +75,17 @@ class PubmedXml:
         return root_tag(head) in {"PubmedArticleSet", "PubmedBookArticleSet"}
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        trimmed = cast(BinaryIO, Trimmed(stream, _UNREAD))
-        for element in elements(trimmed, name, _RECORDS):
+        trimmed = cast(BinaryIO, TrimmedStream(stream, _UNREAD))
+        for element in iterate_elements(trimmed, name, _RECORDS):
             if element.tag not in _DELETIONS:
-                yield _record(element, name)
+                yield _read_record(element, name)
                 continue
             for pmid in map(text_of, element.iterfind("PMID")):
                 where = f"{name}: PMID {pmid}"
                 yield Deleted(pmid, where) if _is_pmid(pmid) else Drop(where, "no PMID")
 
 
-def _record(element: etree._Element, name: str) -> Record:
+def _read_record(element: etree._Element, name: str) -> Record:
     book = element.find("BookDocument")
     citation = book if book is not None else element.find("MedlineCitation")
     if citation is None:
@@ -96,10 +96,10 @@ def _record(element: etree._Element, name: str) -> Record:
     if element_of_pmid is None or not _is_pmid(pmid):
         return Drop(where, "no PMID")
     article = book if book is not None else citation.find("Article")
-    title = _title(article)
+    title = _read_title(article)
     if article is None or title in _NOT_A_TITLE:
         return Drop(where, "no title")
-    text = _abstract(article) or title
+    text = _read_abstract(article) or title
     kinds = tuple(filter(None, map(text_of, article.iter("PublicationType"))))
     return Document(
         id=pmid,
@@ -107,13 +107,13 @@ def _record(element: etree._Element, name: str) -> Record:
         sections=(Section(text),),
         # Of the words that are here: a Chinese article's record holds an English abstract.
         language=language_of(text),
-        year=_year(article),
+        year=_read_year(article),
         url=url_of(pmid),
         code=f"PMID:{pmid}",
         kind=most_telling(kinds),
         kinds=kinds,
         retracted=RETRACTED in kinds or _is_retracted(citation),
-        version=_version(element_of_pmid),
+        version=_read_version(element_of_pmid),
     )
 
 
@@ -127,29 +127,29 @@ def _is_retracted(citation: etree._Element) -> bool:
     return any(link.get("RefType") == "RetractionIn" for link in links)
 
 
-def _version(pmid: etree._Element) -> int:
+def _read_version(pmid: etree._Element) -> int:
     """From 1. A revised record keeps its number; it then comes in a later file."""
     version = pmid.get("Version") or ""
     return int(version) if version.isascii() and version.isdigit() and len(version) < 6 else 1
 
 
-def _title(article: etree._Element | None) -> str:
+def _read_title(article: etree._Element | None) -> str:
     if article is None:
         return ""
     return text_of(article.find("ArticleTitle")) or text_of(article.find("Book/BookTitle"))
 
 
-def _abstract(article: etree._Element) -> str:
+def _read_abstract(article: etree._Element) -> str:
     """The whole abstract, so that a passage is not a lone sentence; labels stay in it."""
-    return "\n".join(filter(None, map(_part, article.iterfind("Abstract/AbstractText"))))
+    return "\n".join(filter(None, map(_abstract_part, article.iterfind("Abstract/AbstractText"))))
 
 
-def _part(part: etree._Element) -> str:
+def _abstract_part(part: etree._Element) -> str:
     text, label = text_of(part), (part.get("Label") or "").strip()
     return f"{label}: {text}" if text and label.upper() not in _UNLABELLED else text
 
 
-def _year(article: etree._Element) -> int | None:
+def _read_year(article: etree._Element) -> int | None:
     for place in ("Journal/JournalIssue/PubDate", "Book/PubDate", "ArticleDate"):
         if year := year_in(text_of(article.find(place))):
             return year

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from osler.errors import MalformedSource
-from osler.text import language_of, slug
+from osler.text import language_of, make_slug
 
 LARGEST = 16 * 2**20
 """Bytes of a file that is one document and is therefore read as a whole."""
@@ -23,7 +23,7 @@ _SUFFIXES = frozenset({".gz", ".bz2", ".tar", ".tgz", ".tbz2", ".zip"})
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 
 
-def whole(stream: BinaryIO, name: str, limit: int = 0) -> bytes:
+def read_whole(stream: BinaryIO, name: str, limit: int = 0) -> bytes:
     """All bytes of a file of at most `limit` (0: 16 MiB); `MalformedSource` for a larger one."""
     limit = limit or LARGEST
     data = stream.read(limit + 1)
@@ -60,33 +60,33 @@ def on_disk(stream: BinaryIO, suffix: str) -> Iterator[Path]:
         yield path
 
 
-def decoded(data: bytes, name: str) -> str:
+def decode_text(data: bytes, name: str) -> str:
     """Text in UTF-8, UTF-16 with its mark, or GB18030; raises `MalformedSource` otherwise.
 
     GB18030 gives a meaning to almost any bytes, so it is believed only where the
     outcome is Chinese.
     """
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        return _strict(data, "utf-16", name)
+        return _decode_strict(data, "utf-16", name)
     if b"\0" in data:
         raise MalformedSource(f"{name} is not a text file", fix="convert it to UTF-8 text")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text = _strict(data, "gb18030", name)
+        text = _decode_strict(data, "gb18030", name)
     if language_of(text) != "zh":
-        raise _undecodable(name)
+        raise _encoding_error(name)
     return text
 
 
-def _strict(data: bytes, encoding: str, name: str) -> str:
+def _decode_strict(data: bytes, encoding: str, name: str) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise _undecodable(name) from error
+        raise _encoding_error(name) from error
 
 
-def _undecodable(name: str) -> MalformedSource:
+def _encoding_error(name: str) -> MalformedSource:
     return MalformedSource(
         f"{name} is neither UTF-8 nor GB18030 text", fix=f"iconv -t utf-8 {name} and add that"
     )
@@ -97,14 +97,14 @@ def plain_head(head: bytes) -> bytes:
     return head.removeprefix(BOM_UTF8).lstrip()
 
 
-def extension(name: str) -> str:
+def extension_of(name: str) -> str:
     """Lower-cased extension without compression: "books.tar.gz!a/B.MD.gz" gives ".md"."""
-    return _stripped(name).suffix.lower()
+    return _strip_compression(name).suffix.lower()
 
 
-def stem(name: str) -> str:
+def title_of(name: str) -> str:
     """The file's own name without extensions, as a title: "a/heart_failure.md.gz"."""
-    path = _stripped(name)
+    path = _strip_compression(name)
     return path.name.removesuffix(path.suffix).replace("_", " ").strip()
 
 
@@ -116,8 +116,10 @@ def id_of(name: str) -> str:
     a folder of its name.
     """
     archive, _, member = name.rpartition("!")
-    places = [_below_root(archive), _stripped(member)] if archive else [_below_root(member)]
-    return slug("-".join(str(place.with_suffix("")) for place in places))
+    places = (
+        [_below_root(archive), _strip_compression(member)] if archive else [_below_root(member)]
+    )
+    return make_slug("-".join(str(place.with_suffix("")) for place in places))
 
 
 def year_in(text: str) -> int | None:
@@ -127,11 +129,11 @@ def year_in(text: str) -> int | None:
 
 
 def _below_root(name: str) -> PurePosixPath:
-    path = _stripped(name)
+    path = _strip_compression(name)
     return PurePosixPath(*path.parts[1:]) if len(path.parts) > 1 else path
 
 
-def _stripped(name: str) -> PurePosixPath:
+def _strip_compression(name: str) -> PurePosixPath:
     path = PurePosixPath(name.replace("\\", "/").rpartition("!")[2] or "file")
     while path.suffix.lower() in _SUFFIXES:
         path = path.with_suffix("")

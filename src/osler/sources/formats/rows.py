@@ -13,27 +13,27 @@ from typing import Any
 from osler.sources.formats.json_lines import text_in
 from osler.sources.formats.reading import year_in
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import language_of, one_line, sentences, slug
+from osler.text import language_of, make_slug, one_line, split_sentences
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _list_words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-_ID = _listed("id _id docid doc_id pmid pmcid pageid uuid chunk_id wikipedia_id 编号 序号")
-_TITLE = _listed("title wikipedia_title headline 标题 题目")
-_TEXT = _listed(
+_ID = _list_words("id _id docid doc_id pmid pmcid pageid uuid chunk_id wikipedia_id 编号 序号")
+_TITLE = _list_words("title wikipedia_title headline 标题 题目")
+_TEXT = _list_words(
     "text content contents body abstract passage article extract clean_text document 内容 正文"
 )
-_QUESTION = _listed("question ask query instruction prompt 问题 提问 问")
-_INPUT = _listed("input")
-_ANSWER = _listed("answer output response long_answer completion 回答 答案 答")
-_GROUP = _listed("department section category topic subject 科室 类别 分类")
-_URL, _LICENCE = _listed("url link source_url"), _listed("licence license")
-_YEAR = _listed("year date published publication_date")
+_QUESTION = _list_words("question ask query instruction prompt 问题 提问 问")
+_INPUT = _list_words("input")
+_ANSWER = _list_words("answer output response long_answer completion 回答 答案 答")
+_GROUP = _list_words("department section category topic subject 科室 类别 分类")
+_URL, _LICENCE = _list_words("url link source_url"), _list_words("licence license")
+_YEAR = _list_words("year date published publication_date")
 
 _EXAM = frozenset(
-    _listed(
+    _list_words(
         "option options choices opa opb cop answer_idx answerid correct_answer fakeanswer positive"
         " negative distractors gold qrels final_decision exam_type exam_class snippets adv_texts"
         " gold_answer ground_truth injected_text"
@@ -44,18 +44,18 @@ _LONGEST_HEADING = 300
 
 def is_corpus(names: Iterable[str]) -> bool:
     """Whether records with these fields hold text to be searched."""
-    fields = set(map(_folded, names))
+    fields = set(map(_fold_name, names))
     has_text = bool(fields & {*_TEXT}) or bool(fields & {*_QUESTION} and fields & {*_ANSWER})
     return has_text and not fields & _EXAM
 
 
 def is_exam(names: Iterable[str]) -> bool:
     """Whether records with these fields are questions or judgements to test with."""
-    fields = set(map(_folded, names))
+    fields = set(map(_fold_name, names))
     return bool(fields & _EXAM) and bool(fields & {*_QUESTION, *_ANSWER, *_TEXT, "id"})
 
 
-def wanted(names: Iterable[str]) -> list[str]:
+def wanted_fields(names: Iterable[str]) -> list[str]:
     """Those of the names that `record_of` reads."""
     known = {
         *_ID,
@@ -69,46 +69,50 @@ def wanted(names: Iterable[str]) -> list[str]:
         *_LICENCE,
         *_YEAR,
     }
-    return [name for name in names if _folded(name) in known]
+    return [name for name in names if _fold_name(name) in known]
 
 
 def record_of(row: Mapping[str, Any], where: str, identifier: str) -> Record:
     """A row as a document. `identifier` stands where the row has none of its own."""
-    fields = {_folded(name): value for name, value in row.items()}
-    question = _first(fields, _QUESTION)
-    text = _first(fields, _ANSWER) if question else _first(fields, _TEXT) or _first(fields, _ANSWER)
+    fields = {_fold_name(name): value for name, value in row.items()}
+    question = _first_field(fields, _QUESTION)
+    text = (
+        _first_field(fields, _ANSWER)
+        if question
+        else _first_field(fields, _TEXT) or _first_field(fields, _ANSWER)
+    )
     if not text:
         return Drop(where, "empty answer" if question else "no text")
     if question:
-        question = one_line(f"{question} {_first(fields, _INPUT)}".removeprefix("<user>:"))
-    title = one_line(_first(fields, _TITLE)) or _shortened(question)
-    group = one_line(_first(fields, _GROUP))
-    heading = _shortened(question)
+        question = one_line(f"{question} {_first_field(fields, _INPUT)}".removeprefix("<user>:"))
+    title = one_line(_first_field(fields, _TITLE)) or _shorten_question(question)
+    group = one_line(_first_field(fields, _GROUP))
+    heading = _shorten_question(question)
     path = tuple(part for part in (group, heading if heading != title else "") if part)
     return Document(
         # An id beside a question often names the dialogue or article that several came from.
-        id=slug(identifier if question else _first(fields, _ID) or identifier),
+        id=make_slug(identifier if question else _first_field(fields, _ID) or identifier),
         title=title,
         sections=(Section(text, path),),
         language=language_of(text),
-        year=year_in(_first(fields, _YEAR)),
-        url=_first(fields, _URL),
+        year=year_in(_first_field(fields, _YEAR)),
+        url=_first_field(fields, _URL),
         kind="question and answer" if question else "",
-        licence=one_line(_first(fields, _LICENCE)),
+        licence=one_line(_first_field(fields, _LICENCE)),
     )
 
 
-def _folded(name: object) -> str:
+def _fold_name(name: object) -> str:
     return str(name).strip().lstrip("\ufeff").casefold()
 
 
-def _first(fields: dict[str, Any], names: tuple[str, ...]) -> str:
+def _first_field(fields: dict[str, Any], names: tuple[str, ...]) -> str:
     return next(filter(None, (text_in(fields, name) for name in names)), "")
 
 
-def _shortened(question: str) -> str:
+def _shorten_question(question: str) -> str:
     """A question as a heading: whole, or its first sentences and a mark that there is more."""
     if len(question) <= _LONGEST_HEADING:
         return question
-    ends = [end for _, end in sentences(question[:_LONGEST_HEADING])][:-1]
+    ends = [end for _, end in split_sentences(question[:_LONGEST_HEADING])][:-1]
     return f"{question[: ends[-1] if ends else _LONGEST_HEADING - 1].rstrip()}…"

@@ -16,9 +16,9 @@ from pathlib import Path
 from osler.errors import MalformedSource
 from osler.sources.formats.concept_text import Triple, concept_sections, names_line
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.scratch import Values, fill, scratch, table_in
+from osler.sources.formats.scratch import Values, fill_table, open_scratch, table_in
 from osler.sources.records import Document, Drop, Record
-from osler.text import language_of, one_line, slug
+from osler.text import language_of, make_slug, one_line
 
 _LANGUAGES = {"ENG": 0, "CHI": 2}
 _DEFINERS = {"MSH": 0, "NCI": 1, "ICF": 2, "CSP": 3, "HPO": 4}
@@ -87,33 +87,33 @@ class Rrf:
             raise MalformedSource(
                 f"{folder.name} has no MRCONSO.RRF", fix="name the META folder of a UMLS release"
             )
-        with scratch(*_TABLES) as database:
-            yield from _load(folder, database)
+        with open_scratch(*_TABLES) as database:
+            yield from _load_tables(folder, database)
             for (cui,) in database.execute("SELECT DISTINCT cui FROM name ORDER BY cui"):
-                yield _concept(database, cui, f"{folder.name}: {cui}")
+                yield _read_concept(database, cui, f"{folder.name}: {cui}")
 
 
-def _load(folder: Path, database: sqlite3.Connection) -> Iterator[Drop]:
+def _load_tables(folder: Path, database: sqlite3.Connection) -> Iterator[Drop]:
     foreign = _foreign_vocabularies(folder)
 
-    def definition(row: Row) -> Values | None:
+    def read_definition(row: Row) -> Values | None:
         text = one_line(row[5])
         if row[6] != "N" or row[4] in foreign or not text:
             return None
         return row[0], _DEFINERS.get(row[4], len(_DEFINERS)), text
 
     for table, width, insert, values in (
-        ("MRCONSO.RRF", 18, "INSERT INTO name VALUES (?, ?, ?)", _name),
-        ("MRDEF.RRF", 8, "INSERT INTO definition VALUES (?, ?, ?)", definition),
-        ("MRREL.RRF", 16, "INSERT INTO relation VALUES (?, ?, ?)", _relation),
-        ("MRSTY.RRF", 6, "INSERT INTO type VALUES (?, ?)", _type),
+        ("MRCONSO.RRF", 18, "INSERT INTO name VALUES (?, ?, ?)", _name_values),
+        ("MRDEF.RRF", 8, "INSERT INTO definition VALUES (?, ?, ?)", read_definition),
+        ("MRREL.RRF", 16, "INSERT INTO relation VALUES (?, ?, ?)", _relation_values),
+        ("MRSTY.RRF", 6, "INSERT INTO type VALUES (?, ?)", _type_values),
     ):
-        yield from fill(database, insert, _rows(folder, table, width, values))
+        yield from fill_table(database, insert, _read_rows(folder, table, width, values))
     for index in _INDEXES:
         database.execute(index)
 
 
-def _rows(
+def _read_rows(
     folder: Path, table: str, width: int, values: Callable[[Row], Values | None]
 ) -> Iterator[Values | Drop | None]:
     """A table's rows as values; nothing for a table that the release leaves out."""
@@ -143,7 +143,7 @@ def _foreign_vocabularies(folder: Path) -> frozenset[str]:
         )
 
 
-def _name(row: Row) -> Values | None:
+def _name_values(row: Row) -> Values | None:
     name = one_line(row[14])
     if row[16] != "N" or row[1] not in _LANGUAGES or not name:
         return None
@@ -151,26 +151,26 @@ def _name(row: Row) -> Values | None:
     return row[0], _LANGUAGES[row[1]] + (not preferred), name
 
 
-def _relation(row: Row) -> Values | None:
+def _relation_values(row: Row) -> Values | None:
     relation = row[7] or _REL.get(row[3], "")
     if row[14] != "N" or not relation or row[3] in {"DEL", "XR"} or row[0] == row[4]:
         return None
     return row[0], relation, row[4]
 
 
-def _type(row: Row) -> Values:
+def _type_values(row: Row) -> Values:
     return row[0], one_line(row[3])
 
 
-def _concept(database: sqlite3.Connection, cui: str, where: str) -> Record:
+def _read_concept(database: sqlite3.Connection, cui: str, where: str) -> Record:
     names = [name for (name,) in database.execute(_NAMES, (cui,))]
     (definition,) = database.execute(_DEFINITION, (cui,)).fetchone() or ("",)
-    sections = concept_sections(definition, _triples(database, cui, names[0]))
+    sections = concept_sections(definition, _read_triples(database, cui, names[0]))
     if not sections:
         return Drop(where, "no definition and no relation")
     title = names_line(names)
     return Document(
-        id=slug(cui),
+        id=make_slug(cui),
         title=title,
         sections=sections,
         language=language_of(definition or title),
@@ -180,7 +180,7 @@ def _concept(database: sqlite3.Connection, cui: str, where: str) -> Record:
     )
 
 
-def _triples(database: sqlite3.Connection, cui: str, name: str) -> Iterator[Triple]:
+def _read_triples(database: sqlite3.Connection, cui: str, name: str) -> Iterator[Triple]:
     for is_subject, relation, other in database.execute(_RELATIONS, {"cui": cui}):
         if other.casefold() != name.casefold():
             yield (name, relation, other) if is_subject else (other, relation, name)

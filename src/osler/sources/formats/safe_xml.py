@@ -37,12 +37,14 @@ def root_tag(head: bytes) -> str:
     return root[1] if root else ""
 
 
-def elements(stream: BinaryIO, name: str, tags: tuple[str, ...]) -> Iterator[etree._Element]:
+def iterate_elements(
+    stream: BinaryIO, name: str, tags: tuple[str, ...]
+) -> Iterator[etree._Element]:
     """Each finished element with one of the tags; it is emptied when the next is asked for.
 
     Raises `MalformedSource` where the XML breaks off or declares entities.
     """
-    watched = _Watched(stream, name)
+    watched = _WatchedStream(stream, name)
     context = etree.iterparse(
         watched,
         events=("end",),
@@ -61,7 +63,7 @@ def elements(stream: BinaryIO, name: str, tags: tuple[str, ...]) -> Iterator[etr
                 _refuse_entities(element, name)
             checked = True
             yield element
-            _forget(element)
+            _forget_element(element)
             watched.read_since_record = 0
     except etree.XMLSyntaxError as error:
         raise MalformedSource(
@@ -71,7 +73,7 @@ def elements(stream: BinaryIO, name: str, tags: tuple[str, ...]) -> Iterator[etr
         _refuse_entities(context.root, name)
 
 
-class _Watched:
+class _WatchedStream:
     """A stream of which no record may take more than its due."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
@@ -95,7 +97,7 @@ def _refuse_entities(element: etree._Element, name: str) -> None:
         )
 
 
-def _forget(element: etree._Element) -> None:
+def _forget_element(element: etree._Element) -> None:
     parent = element.getparent()
     element.clear()
     if parent is not None:

@@ -15,7 +15,7 @@ _BATCH = 10_000
 
 
 @contextmanager
-def scratch(*statements: str) -> Iterator[sqlite3.Connection]:
+def open_scratch(*statements: str) -> Iterator[sqlite3.Connection]:
     """A new empty database, prepared by `statements`; gone with everything in it at the end."""
     with (
         tempfile.TemporaryDirectory(prefix="osler-") as folder,
@@ -30,7 +30,7 @@ def scratch(*statements: str) -> Iterator[sqlite3.Connection]:
         yield database
 
 
-def fill(
+def fill_table(
     database: sqlite3.Connection, insert: str, rows: Iterable[Values | Drop | None]
 ) -> Iterator[Drop]:
     """Inserts the rows that are values; hands on the drops; passes over `None`."""

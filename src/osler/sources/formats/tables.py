@@ -19,20 +19,20 @@ Row = dict[str, str]
 _ENDS = (".csv", ".parquet")
 
 
-def find(folder: Path, table: str) -> Path | None:
+def find_table(folder: Path, table: str) -> Path | None:
     """The table's file, in any case: `TABLE.csv`, `TABLE.csv.gz` or `TABLE.parquet`."""
     return table_in(folder, *(f"{table}{end}" for end in _ENDS))
 
 
-def rows(path: Path) -> Iterator[Row | Drop]:
+def read_rows(path: Path) -> Iterator[Row | Drop]:
     """All rows in order; a row that cannot be read is a drop. Memory does not grow."""
     if path.suffix.lower() == ".parquet":
-        yield from _parquet(path)
+        yield from _read_parquet(path)
     else:
-        yield from _csv(path)
+        yield from _read_csv(path)
 
 
-def others(folder: Path, read: frozenset[str]) -> Iterator[Drop]:
+def find_unread(folder: Path, read: frozenset[str]) -> Iterator[Drop]:
     """A drop for each table that is there and not among those that are read."""
     for path in sorted(folder.iterdir()):
         table, _, end = path.name.lower().partition(".")
@@ -40,7 +40,7 @@ def others(folder: Path, read: frozenset[str]) -> Iterator[Drop]:
             yield Drop(f"{folder.name}/{path.name}", "table not read")
 
 
-def _csv(path: Path) -> Iterator[Row | Drop]:
+def _read_csv(path: Path) -> Iterator[Row | Drop]:
     with io.TextIOWrapper(open_file(path), "utf-8-sig", errors="replace", newline="") as file:
         lines = csv.reader(file)
         header = [name.strip().lower() for name in next(lines, [])]
@@ -56,7 +56,7 @@ def _csv(path: Path) -> Iterator[Row | Drop]:
                 yield dict(zip(header, cells, strict=False))
 
 
-def _parquet(path: Path) -> Iterator[Row | Drop]:
+def _read_parquet(path: Path) -> Iterator[Row | Drop]:
     try:
         import pyarrow as arrow
         from pyarrow import parquet
@@ -69,12 +69,12 @@ def _parquet(path: Path) -> Iterator[Row | Drop]:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches():
                 for row in batch.to_pylist():
-                    yield {name.lower(): _text(value) for name, value in row.items()}
+                    yield {name.lower(): _cell_text(value) for name, value in row.items()}
     except (arrow.ArrowException, OSError) as error:
         raise MalformedSource(
             f"{path.name} is damaged: {error}", fix="fetch the file again"
         ) from error
 
 
-def _text(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     return "" if value is None else str(value)

@@ -15,7 +15,7 @@ from lxml import etree
 
 from osler.sources.formats.safe_xml import text_of
 from osler.sources.records import Section
-from osler.text import clean, one_line
+from osler.text import clean_text, one_line
 
 _SPACES = re.compile(r"\s+")
 CELL = " | "
@@ -30,7 +30,7 @@ Element = etree._Element
 
 
 @dataclass(frozen=True, slots=True)
-class Grammar:
+class ElementRoles:
     """Which elements, by local name, do what."""
 
     sections: frozenset[str]
@@ -43,93 +43,93 @@ class Grammar:
     """Text that stands for a whole element; `None`: it is walked."""
 
 
-def local(element: Element) -> str:
+def local_name(element: Element) -> str:
     """The element's name without its namespace; "" for a comment or an instruction."""
     return etree.QName(element).localname if isinstance(element.tag, str) else ""
 
 
-def child(element: Element | None, name: str) -> Element | None:
+def first_child(element: Element | None, name: str) -> Element | None:
     """The first child of this local name."""
     if element is None:
         return None
-    return next((inner for inner in element if local(inner) == name), None)
+    return next((inner for inner in element if local_name(inner) == name), None)
 
 
-def descendant(element: Element | None, *names: str) -> Element | None:
+def find_descendant(element: Element | None, *names: str) -> Element | None:
     """The child of the child … by local names."""
     for name in names:
-        element = child(element, name)
+        element = first_child(element, name)
     return element
 
 
 def sections_of_tree(
-    root: Element, grammar: Grammar, path: tuple[str, ...] = ()
+    root: Element, grammar: ElementRoles, path: tuple[str, ...] = ()
 ) -> tuple[Section, ...]:
     """The text below `root` under heading paths that begin with `path`."""
-    walk = _Walk(grammar, path)
-    walk.into(root)
-    walk.close()
+    walk = _SectionWalk(grammar, path)
+    walk.walk_into(root)
+    walk.close_section()
     return tuple(walk.sections)
 
 
-class _Walk:
-    def __init__(self, grammar: Grammar, path: tuple[str, ...]) -> None:
+class _SectionWalk:
+    def __init__(self, grammar: ElementRoles, path: tuple[str, ...]) -> None:
         self.sections: list[Section] = []
         self._grammar, self._path = grammar, path
         self._pieces: list[str] = []
 
-    def into(self, element: Element) -> None:
-        self._say(element.text)
+    def walk_into(self, element: Element) -> None:
+        self._add_text(element.text)
         for inner in element:
-            self._meet(inner)
-            self._say(inner.tail)
+            self._meet_element(inner)
+            self._add_text(inner.tail)
 
-    def close(self) -> None:
+    def close_section(self) -> None:
         text = _EDGES.sub("\n", "".join(self._pieces))
         text = _BULLET.sub("- ", _ROW_START.sub("", _MARKS.sub("", text)))
-        text = clean(text)
+        text = clean_text(text)
         if text:
             self.sections.append(Section(text, self._path))
         self._pieces.clear()
 
-    def _meet(self, element: Element) -> None:
-        grammar, name = self._grammar, local(element)
+    def _meet_element(self, element: Element) -> None:
+        grammar, name = self._grammar, local_name(element)
         if not name or name in grammar.left_out:
             return
         if (text := grammar.instead(element)) is not None:
             self._pieces.append(text)
         elif name in grammar.sections:
-            self._section(element)
+            self._enter_section(element)
         elif grammar.before.get(name) == CELL:
-            self._cell(element)
+            self._add_cell(element)
         else:
             is_block = name in grammar.blocks
             self._pieces.append(grammar.before.get(name, "\n" if is_block else ""))
-            self.into(element)
+            self.walk_into(element)
             self._pieces.append("\n" if is_block else "")
 
-    def _cell(self, element: Element) -> None:
+    def _add_cell(self, element: Element) -> None:
         """On one line, whatever paragraphs are in it: a row is a line."""
         row, self._pieces = self._pieces, []
         while row and row[-1] == " ":  # between the tags of two cells
             row.pop()
-        self.into(element)
+        self.walk_into(element)
         row += [CELL, one_line("".join(self._pieces))]
         self._pieces = row
 
-    def _section(self, element: Element) -> None:
-        self.close()
+    def _enter_section(self, element: Element) -> None:
+        self.close_section()
         above = self._path
-        title = child(element, self._grammar.title)
+        title = first_child(element, self._grammar.title)
         if heading := text_of(title):
             self._path = (*above, heading)
-        for said in (title, child(element, "label")):
+        for said in (title, first_child(element, "label")):
             if said is not None:
                 element.remove(said)
-        self.into(element)
-        self.close()
+        self.walk_into(element)
+        self.close_section()
         self._path = above
 
-    def _say(self, text: str | None) -> None:
+    def _add_text(self, text: str | None) -> None:
         if text:
             self._pieces.append(_SPACES.sub(" ", html.unescape(text) if "&" in text else text))

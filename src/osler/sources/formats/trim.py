@@ -18,7 +18,7 @@ _LONGEST_MARK = 32
 _AFTER_A_NAME = (b">", b" ", b"/", b"\n", b"\r", b"\t", b"")
 
 
-class Trimmed(io.BufferedIOBase):
+class TrimmedStream(io.BufferedIOBase):
     """What `stream` holds, without the elements of these names.
 
     A name that stands in a comment or a CDATA section is no element: where the file has one,
@@ -41,7 +41,7 @@ class Trimmed(io.BufferedIOBase):
     def read(self, size: int | None = -1, /) -> bytes:
         while self._place == len(self._ready):
             block = self._stream.read(self._block)
-            self._ready, self._held = self._cut(self._held + block, last=not block)
+            self._ready, self._held = self._cut_block(self._held + block, last=not block)
             self._place = 0
             if not block:
                 break
@@ -50,14 +50,14 @@ class Trimmed(io.BufferedIOBase):
         self._place += len(piece)
         return piece
 
-    def _cut(self, data: bytes, *, last: bool) -> tuple[bytes, bytes]:
+    def _cut_block(self, data: bytes, *, last: bool) -> tuple[bytes, bytes]:
         """What may be read, and what must wait for more."""
         self._plain = self._plain or _has_hidden(data)
         if self._plain or last:
             return data, b""
         ready, waiting = data, b""
         for mark in self._marks:
-            ready, rest = _without(ready, *mark)
+            ready, rest = _cut_elements(ready, *mark)
             waiting = rest + waiting
         if len(waiting) > _LONGEST:
             return ready + waiting, b""
@@ -78,12 +78,12 @@ def _has_hidden(data: bytes) -> bool:
     return False
 
 
-def _without(data: bytes, opener: bytes, closer: bytes) -> tuple[bytes, bytes]:
+def _cut_elements(data: bytes, opener: bytes, closer: bytes) -> tuple[bytes, bytes]:
     """Everything outside the closed elements up to the first that is still open, and that one."""
     kept: list[bytes] = []
     place = 0
-    while (start := _opening(data, opener, place, len(data))) >= 0:
-        end = _end(data, start, opener, closer)
+    while (start := _find_opening(data, opener, place, len(data))) >= 0:
+        end = _find_end(data, start, opener, closer)
         if end < 0:
             return b"".join((*kept, data[place:start])), data[start:]
         kept.append(data[place:start])
@@ -91,7 +91,7 @@ def _without(data: bytes, opener: bytes, closer: bytes) -> tuple[bytes, bytes]:
     return b"".join((*kept, data[place:])), b""
 
 
-def _opening(data: bytes, opener: bytes, place: int, limit: int) -> int:
+def _find_opening(data: bytes, opener: bytes, place: int, limit: int) -> int:
     """Where the next element of exactly this name begins; -1 for nowhere before `limit`."""
     while (start := data.find(opener, place, limit)) >= 0:
         after = start + len(opener)
@@ -101,7 +101,7 @@ def _opening(data: bytes, opener: bytes, place: int, limit: int) -> int:
     return start
 
 
-def _end(data: bytes, start: int, opener: bytes, closer: bytes) -> int:
+def _find_end(data: bytes, start: int, opener: bytes, closer: bytes) -> int:
     """Where the element that begins at `start` ends; -1: not in `data`. They may be nested."""
     depth, place = 0, start
     while True:
@@ -115,7 +115,7 @@ def _end(data: bytes, start: int, opener: bytes, closer: bytes) -> int:
             close = data.find(closer, place)
             if close < 0:
                 return -1
-            inner = _opening(data, opener, place, close)
+            inner = _find_opening(data, opener, place, close)
             if inner >= 0:
                 place = inner
                 break

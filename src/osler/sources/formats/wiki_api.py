@@ -12,10 +12,10 @@ from osler.sources.formats.headings import sections_of
 from osler.sources.formats.html import fragment_sections
 from osler.sources.formats.json_lines import Object, text_in
 from osler.sources.formats.noise import without_noise
-from osler.sources.formats.reading import decoded, plain_head, whole
-from osler.sources.formats.wikiextractor import heading
+from osler.sources.formats.reading import decode_text, plain_head, read_whole
+from osler.sources.formats.wikiextractor import parse_heading
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import clean, language_of, one_line, slug
+from osler.text import clean_text, language_of, make_slug, one_line
 
 _LARGEST = 8 * 2**20
 """Bytes of one answer, which holds a few pages."""
@@ -35,14 +35,14 @@ class WikiApi:
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         try:
-            answer = json.loads(decoded(whole(stream, name, _LARGEST), name))
+            answer = json.loads(decode_text(read_whole(stream, name, _LARGEST), name))
         except (ValueError, RecursionError) as error:
             raise MalformedSource(f"{name} is not JSON", fix="fetch it again") from error
-        for page in _pages(answer):
-            yield _record(page, name)
+        for page in _read_pages(answer):
+            yield _read_record(page, name)
 
 
-def _pages(answer: Any) -> Iterator[Object]:
+def _read_pages(answer: Any) -> Iterator[Object]:
     """The pages of either version of the format: an object by page id, or a list."""
     query = answer.get("query") if isinstance(answer, dict) else None
     pages = query.get("pages") if isinstance(query, dict) else None
@@ -52,7 +52,7 @@ def _pages(answer: Any) -> Iterator[Object]:
             yield page
 
 
-def _record(page: Object, name: str) -> Record:
+def _read_record(page: Object, name: str) -> Record:
     title = one_line(text_in(page, "title"))
     identifier = text_in(page, "pageid")
     where = f"{name}: {title or identifier}"
@@ -60,11 +60,11 @@ def _record(page: Object, name: str) -> Record:
         return Drop(where, "missing page")
     if not title:
         return Drop(where, "no title")
-    sections, _ = without_noise(_sections(text_in(page, "extract")))
+    sections, _ = without_noise(_split_sections(text_in(page, "extract")))
     if not sections:
         return Drop(where, "no text")
     return Document(
-        id=slug(identifier or title),
+        id=make_slug(identifier or title),
         title=title,
         sections=sections,
         language=language_of(" ".join(section.text for section in sections[:20])),
@@ -72,7 +72,7 @@ def _record(page: Object, name: str) -> Record:
     )
 
 
-def _sections(extract: str) -> tuple[Section, ...]:
+def _split_sections(extract: str) -> tuple[Section, ...]:
     if extract.startswith("<"):  # without "explaintext" an extract is HTML
         return fragment_sections(extract)
-    return sections_of(clean(extract), heading)
+    return sections_of(clean_text(extract), parse_heading)

@@ -12,7 +12,7 @@ import html
 import re
 from collections.abc import Callable
 
-from osler.text import clean
+from osler.text import clean_text
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 # With their contents; what is opened and never closed stays, as it does on the page.
@@ -45,17 +45,17 @@ def plain_wikitext(text: str) -> str:
     text = _COMMENT.sub("", text)
     for name in _ELEMENTS:
         text = _without_element(text, name)
-    text = _TEMPLATE.sub(_template, text)
+    text = _TEMPLATE.sub(_expand_template, text)
     text = _without_braces(text)
     for _ in range(_NESTING):
-        shorter = _LINK.sub(_link, text)
+        shorter = _LINK.sub(_link_text, text)
         if shorter == text:
             break
         text = shorter
     text = _ADDRESS.sub(r"\1", text)
     text = _LIST.sub("- ", _SWITCH.sub("", _QUOTES.sub("", text)))
     text = html.unescape(_TAG.sub("", _BREAK.sub("\n", text)))
-    return clean(_EMPTY.sub("", text))
+    return clean_text(_EMPTY.sub("", text))
 
 
 def _without_element(text: str, name: str) -> str:
@@ -77,39 +77,39 @@ def _without_element(text: str, name: str) -> str:
     return "".join([*kept, text[place:]])
 
 
-def _template(found: re.Match[str]) -> str:
+def _expand_template(found: re.Match[str]) -> str:
     values = [value.strip() for value in found[2].split("|") if "=" not in value]
     shown = _SHOWN.get(found[1].lower().replace("_", " "))
     return shown(values) if shown and any(values) else found[0]
 
 
-def _measure(values: list[str]) -> str:
+def _expand_convert(values: list[str]) -> str:
     """{{convert|5|kg|lb}}: the amount as it was written, without the converted one."""
     if len(values) >= 4 and values[1] in {"-", "–", "to", "and", "by", "x"}:
         return f"{values[0]} {values[1]} {values[2]} {values[3]}"
     return " ".join(values[:2])
 
 
-def _first(values: list[str]) -> str:
+def _first_value(values: list[str]) -> str:
     return values[0]
 
 
-def _second(values: list[str]) -> str:
+def _second_value(values: list[str]) -> str:
     return values[1] if len(values) > 1 else ""
 
 
-def _last(values: list[str]) -> str:
+def _last_value(values: list[str]) -> str:
     return values[-1]
 
 
 _SHOWN: dict[str, Callable[[list[str]], str]] = {
-    **dict.fromkeys(("convert", "cvt"), _measure),
-    **dict.fromkeys(("lang", "tl", "color", "colored link", "font color"), _last),
+    **dict.fromkeys(("convert", "cvt"), _expand_convert),
+    **dict.fromkeys(("lang", "tl", "color", "colored link", "font color"), _last_value),
     **dict.fromkeys(
-        ("lang-en", "nowrap", "nobr", "abbr", "val", "chem", "small", "em", "strong"), _first
+        ("lang-en", "nowrap", "nobr", "abbr", "val", "chem", "small", "em", "strong"), _first_value
     ),
-    **dict.fromkeys(("title case", "as of", "circa", "sub", "sup", "keypress", "zh"), _first),
-    **dict.fromkeys(("transl", "link-en", "tsl"), _second),
+    **dict.fromkeys(("title case", "as of", "circa", "sub", "sup", "keypress", "zh"), _first_value),
+    **dict.fromkeys(("transl", "link-en", "tsl"), _second_value),
 }
 
 
@@ -141,7 +141,7 @@ def _without_braces(text: str) -> str:
     return "".join([*kept, text[place:]])
 
 
-def _link(found: re.Match[str]) -> str:
+def _link_text(found: re.Match[str]) -> str:
     """The words that a link shows; nothing for pictures, categories, other languages."""
     target, _, shown = found[1].partition("|")
     if _NOT_SHOWN.match(target):

@@ -14,10 +14,10 @@ from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable
-from osler.sources.formats.extras import require
-from osler.sources.formats.reading import extension, id_of, on_disk, stem
+from osler.sources.formats.extras import require_package
+from osler.sources.formats.reading import extension_of, id_of, on_disk, title_of
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import language_of, one_line, slug
+from osler.text import language_of, make_slug, one_line
 
 _LARGEST = 512 * 2**20
 """Bytes of all parts of a workbook, unpacked."""
@@ -34,13 +34,13 @@ class Xlsx:
     name = "xlsx"
 
     def matches(self, name: str, head: bytes) -> bool:
-        return head.startswith(b"PK\x03\x04") and extension(name) in {".xlsx", ".xlsm"}
+        return head.startswith(b"PK\x03\x04") and extension_of(name) in {".xlsx", ".xlsm"}
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        require("openpyxl", "xlsx", name)
+        require_package("openpyxl", "xlsx", name)
         with on_disk(stream, ".xlsx") as path:
             _check_size(path, name)
-            yield from _sheets(path, name)
+            yield from _read_sheets(path, name)
 
 
 def _check_size(path: Path, name: str) -> None:
@@ -53,7 +53,7 @@ def _check_size(path: Path, name: str) -> None:
         raise Unreadable(name, "decompression bomb", fix="save it in smaller parts")
 
 
-def _sheets(path: Path, name: str) -> Iterator[Record]:
+def _read_sheets(path: Path, name: str) -> Iterator[Record]:
     from openpyxl import load_workbook
     from openpyxl.utils.exceptions import InvalidFileException
 
@@ -64,29 +64,29 @@ def _sheets(path: Path, name: str) -> Iterator[Record]:
             book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
             try:
                 for sheet in book.worksheets:
-                    yield _document(sheet, name)
+                    yield _build_document(sheet, name)
             finally:
                 book.close()
     except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
         raise MalformedSource(f"{name} is not a workbook: {error}", fix="save it anew") from error
 
 
-def _document(sheet: Any, name: str) -> Record:
+def _build_document(sheet: Any, name: str) -> Record:
     title, where = one_line(str(sheet.title)), f"{name}: sheet {one_line(str(sheet.title))}"
     if sheet.sheet_state != "visible":
         return Drop(where, "hidden sheet")
-    sections = tuple(_sections(_rows(sheet)))
+    sections = tuple(_build_sections(_read_rows(sheet)))
     if not sections:
         return Drop(where, "no text")
     return Document(
-        id=slug(f"{id_of(name)}-{title}"),
-        title=f"{stem(name)}: {title}",
+        id=make_slug(f"{id_of(name)}-{title}"),
+        title=f"{title_of(name)}: {title}",
         sections=sections,
         language=language_of(" ".join(section.text for section in sections[:20])),
     )
 
 
-def _rows(sheet: Any) -> Iterator[Row]:
+def _read_rows(sheet: Any) -> Iterator[Row]:
     """The rows that hold anything, their cells as one line each."""
     sheet.reset_dimensions()  # a wrong claim of the file's would cut the sheet off
     for row in sheet.iter_rows(max_row=_LONGEST_SHEET, values_only=True):
@@ -95,7 +95,7 @@ def _rows(sheet: Any) -> Iterator[Row]:
             yield cells
 
 
-def _sections(rows: Iterable[Row]) -> Iterator[Section]:
+def _build_sections(rows: Iterable[Row]) -> Iterator[Section]:
     """Rows under the value of their first column; those before the header stand alone."""
     names: Row = ()
     group, lines = "", list[str]()
@@ -108,13 +108,13 @@ def _sections(rows: Iterable[Row]) -> Iterator[Section]:
             yield Section("\n".join(lines), (group,) if group else ())
             lines.clear()
         group = begins
-        if line := _line(row[1:], names[1:]) if names else " | ".join(filter(None, row)):
+        if line := _row_line(row[1:], names[1:]) if names else " | ".join(filter(None, row)):
             lines.append(line)
     if lines:
         yield Section("\n".join(lines), (group,) if group else ())
 
 
-def _line(cells: Row, names: Row) -> str:
+def _row_line(cells: Row, names: Row) -> str:
     padded = (*names, *[""] * len(cells))
     named = zip(padded, cells, strict=False)
     return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)

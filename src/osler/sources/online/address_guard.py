@@ -24,11 +24,11 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
-class Refused(SourceUnavailable):
+class AddressRefused(SourceUnavailable):
     """An address that may not be called."""
 
 
-async def resolved(host: str, port: int) -> list[str]:
+async def resolve_host(host: str, port: int) -> list[str]:
     """The addresses of a name, as the system tells them."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in found))
@@ -54,14 +54,14 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
-class Guarded(httpx2.AsyncBaseTransport):
-    """A transport that calls only what may be called. Raises `Refused`."""
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """A transport that calls only what may be called. Raises `AddressRefused`."""
 
     def __init__(
         self,
         private_hosts: frozenset[str] = frozenset(),
         *,
-        resolve: Resolve = resolved,
+        resolve: Resolve = resolve_host,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._private = frozenset(host.lower() for host in private_hosts)
@@ -75,8 +75,10 @@ class Guarded(httpx2.AsyncBaseTransport):
         url = request.url
         host = url.host
         if url.scheme not in {"http", "https"} or not host or url.userinfo:
-            raise Refused(f"{url.scheme or 'no'} address refused: only plain http(s) is called")
-        address = await self._checked(host, url.port or (443 if url.scheme == "https" else 80))
+            raise AddressRefused(
+                f"{url.scheme or 'no'} address refused: only plain http(s) is called"
+            )
+        address = await self._check_host(host, url.port or (443 if url.scheme == "https" else 80))
         extensions: dict[str, Any] = dict(request.extensions)
         if url.scheme == "https":
             extensions["sni_hostname"] = host  # the certificate must be the name's
@@ -93,7 +95,7 @@ class Guarded(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    async def _checked(self, host: str, port: int) -> str:
+    async def _check_host(self, host: str, port: int) -> str:
         try:
             found = await self._resolve(host, port)
         except OSError as error:
@@ -101,7 +103,7 @@ class Guarded(httpx2.AsyncBaseTransport):
         if not found:
             raise httpx2.ConnectError(f"no address of {host}")
         if host.lower() not in self._private and not all(map(is_public, found)):
-            raise Refused(
+            raise AddressRefused(
                 f"{host} leads into a private network and is not called",
                 fix="name the host in net.private_hosts if it is yours",
             )

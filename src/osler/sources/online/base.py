@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from osler.errors import SourceUnavailable
-from osler.sources.online.cache import Reply
+from osler.sources.online.cache import CachedReply
 from osler.sources.records import Document
 
 
-class Engine(Protocol):
+class SearchService(Protocol):
     """Something outside that can be searched."""
 
     @property
@@ -27,24 +27,24 @@ class Engine(Protocol):
         ...
 
 
-def json_of(reply: Reply, name: str) -> dict[str, Any]:
+def read_json(reply: CachedReply, name: str) -> dict[str, Any]:
     """The object in the reply. Raises `SourceUnavailable` for anything else."""
     try:
         told = json.loads(reply.body)
     except (ValueError, RecursionError) as error:
-        raise broken(name, "no JSON") from error
+        raise unreadable_reply(name, "no JSON") from error
     if not isinstance(told, dict):
-        raise broken(name, "no JSON object")
+        raise unreadable_reply(name, "no JSON object")
     return told
 
 
-def dated(kind: str, at: float) -> str:
+def dated_kind(kind: str, at: float) -> str:
     """The kind of a document with the day on which it was fetched."""
     day = datetime.fromtimestamp(at, UTC).date().isoformat()
     return f"{kind}, retrieved {day}" if kind else f"retrieved {day}"
 
 
-def broken(name: str, what: str) -> SourceUnavailable:
+def unreadable_reply(name: str, what: str) -> SourceUnavailable:
     return SourceUnavailable(f"{name} sends {what}", fix="check the address in the settings")
 
 

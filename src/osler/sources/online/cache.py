@@ -29,7 +29,7 @@ DELETE FROM passage WHERE id IN (
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CachedReply:
     """What a server sent, with the time."""
 
     url: str
@@ -42,7 +42,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Cache:
+class ReplyCache:
     """One SQLite file in `folder`. Every method blocks; any number of processes may share it.
 
     Every method raises `SourceUnavailable` when the file cannot be read or written.
@@ -54,22 +54,22 @@ class Cache:
     passages: int = 100_000
     """Passages that are kept, so that a citation opens; the longest unused go first."""
 
-    def get(self, key: str, *, now: float, days: float | None) -> Reply | None:
+    def get_reply(self, key: str, *, now: float, days: float | None) -> CachedReply | None:
         """The reply, unless it is older than `days` (`None` = however old)."""
-        with self._open() as db:
+        with self._connect_file() as db:
             row = db.execute(
                 "SELECT url, type, body, at FROM reply WHERE key = ?", (key,)
             ).fetchone()
             if row is None or (days is not None and now - row[3] > days * 86_400):
                 return None
             db.execute("UPDATE reply SET used = ? WHERE key = ?", (now, key))
-        return Reply(*row)
+        return CachedReply(*row)
 
-    def put(self, key: str, reply: Reply) -> None:
+    def put_reply(self, key: str, reply: CachedReply) -> None:
         """Keeps the reply, at the cost of the longest unused ones."""
         if len(reply.body) > self.largest:
             return
-        with self._open() as db:
+        with self._connect_file() as db:
             row = (key, reply.url, reply.type, reply.body, reply.at, reply.at)
             db.execute("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?, ?)", row)
             over = db.execute(_SIZE).fetchone()[0] - self.largest
@@ -80,18 +80,18 @@ class Cache:
                     db.execute("DELETE FROM reply WHERE key = ?", (old,))
                     over -= size
 
-    def keep(self, passages: Iterable[Passage], *, now: float) -> None:
+    def keep_passages(self, passages: Iterable[Passage], *, now: float) -> None:
         """Keeps passages so that `passage` finds them when their replies are long gone."""
         rows = [(each.id, json.dumps(asdict(each), ensure_ascii=False), now) for each in passages]
-        with self._open() as db:
+        with self._connect_file() as db:
             db.executemany("INSERT OR REPLACE INTO passage VALUES (?, ?, ?)", rows)
             db.execute(_TOO_MANY, (self.passages,))
 
-    def passage(self, id: str) -> Passage | None:
+    def find_passage(self, id: str) -> Passage | None:
         """The passage as it was when it was last found."""
         if not (self.folder / FILE).is_file():
             return None
-        with self._open() as db:
+        with self._connect_file() as db:
             row = db.execute("SELECT told FROM passage WHERE id = ?", (id,)).fetchone()
         if row is None:
             return None
@@ -99,7 +99,7 @@ class Cache:
         return Passage(**{**told, "locator": Locator(**told["locator"])})
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _connect_file(self) -> Iterator[sqlite3.Connection]:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.folder / FILE, timeout=10)) as db, db:

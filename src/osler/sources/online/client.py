@@ -5,8 +5,8 @@
 | it is in the cache and not too old        | the reply, without a call                          |
 | offline, and not in the cache             | `Offline`                                          |
 | a private address, another scheme         | `Refused` (`guard`), at every redirect too         |
-| 429, 500, 502, 503, 504, a broken line    | again, as `Retry-After` asks; then `Answered`      |
-| another status or type, too large,        | `Answered` (a `SourceUnavailable`) with why        |
+| 429, 500, 502, 503, 504, a broken line    | again, as `Retry-After` asks; then `ServiceRefused`      |
+| another status or type, too large,        | `ServiceRefused` (a `SourceUnavailable`) with why        |
 | too slow, too many redirects              |                                                    |
 
 Keys are handed in apart (`secret`): they are in no cache key, no message and no stored address,
@@ -31,8 +31,8 @@ from functools import cached_property
 import httpx2
 
 from osler.errors import SourceUnavailable
-from osler.sources.online.address_guard import Guarded, Resolve, resolved
-from osler.sources.online.cache import Cache, Reply
+from osler.sources.online.address_guard import GuardedTransport, Resolve, resolve_host
+from osler.sources.online.cache import CachedReply, ReplyCache
 
 AGENT = "osler/0.1 (medical question answering from cited evidence; local installation)"
 
@@ -49,7 +49,7 @@ class Offline(SourceUnavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ReplyLimits:
     """Of one reply."""
 
     bytes: int = 8 * 2**20
@@ -62,14 +62,14 @@ class Bounds:
     """Seconds; a server that asks for more patience is taken at its word and left."""
 
 
-class Bucket:
+class TokenBucket:
     """A token bucket that holds one token: at most `rate` calls in any second."""
 
     def __init__(self, rate: float, *, sleep: Sleep, clock: Clock) -> None:
         self._gap, self._sleep, self._clock = 1 / rate, sleep, clock
         self._free_at = float("-inf")
 
-    async def take(self) -> None:
+    async def take_token(self) -> None:
         """Waits for its turn; those who wait are served in the order of their coming."""
         now = self._clock()
         turn = max(now, self._free_at)
@@ -79,7 +79,7 @@ class Bucket:
 
 
 @dataclass(frozen=True)
-class Call:
+class HttpCall:
     """One request."""
 
     url: str
@@ -103,25 +103,25 @@ class Call:
         return httpx2.URL(self.url).host
 
 
-class Net:
+class OnlineClient:
     """The one way out. Holds no connection between calls."""
 
     def __init__(
         self,
-        cache: Cache | None = None,
+        cache: ReplyCache | None = None,
         *,
         offline: bool = False,
         private_hosts: frozenset[str] = frozenset(),
         days: float = 30.0,
         agent: str = AGENT,
-        bounds: Bounds | None = None,
-        resolve: Resolve = resolved,
+        bounds: ReplyLimits | None = None,
+        resolve: Resolve = resolve_host,
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.time,
         rng: random.Random | None = None,
     ) -> None:
         self.cache, self.offline, self.days = cache, offline, days
-        self.bounds = bounds or Bounds()
+        self.bounds = bounds or ReplyLimits()
         self.sleep, self.clock = sleep, clock
         self._private, self._agent, self._resolve = private_hosts, agent, resolve
         self._rng = rng or random.Random()
@@ -131,44 +131,44 @@ class Net:
         """Reading the certificates of the world takes a tenth of a second."""
         return httpx2.create_ssl_context()
 
-    def bucket(self, rate: float) -> Bucket:
-        return Bucket(rate, sleep=self.sleep, clock=self.clock)
+    def make_bucket(self, rate: float) -> TokenBucket:
+        return TokenBucket(rate, sleep=self.sleep, clock=self.clock)
 
-    async def get(self, call: Call, *, bucket: Bucket | None = None) -> Reply:
+    async def get(self, call: HttpCall, *, bucket: TokenBucket | None = None) -> CachedReply:
         """The reply, from the cache or from the server. Raises as the table above says."""
-        if self.cache and (kept := await self._kept(self.cache, call)):
+        if self.cache and (kept := await self._read_cache(self.cache, call)):
             return kept
         if self.offline:
             raise Offline(
                 f"{call.host}: offline, and this was never fetched",
                 fix="set net.offline = false, or ask what was asked before",
             )
-        reply = await self._fetched(call, bucket)
+        reply = await self._fetch_reply(call, bucket)
         if self.cache:
-            await asyncio.to_thread(self.cache.put, call.key, reply)
+            await asyncio.to_thread(self.cache.put_reply, call.key, reply)
         return reply
 
-    async def _kept(self, cache: Cache, call: Call) -> Reply | None:
+    async def _read_cache(self, cache: ReplyCache, call: HttpCall) -> CachedReply | None:
         days = None if self.offline else self.days
-        return await asyncio.to_thread(cache.get, call.key, now=self.clock(), days=days)
+        return await asyncio.to_thread(cache.get_reply, call.key, now=self.clock(), days=days)
 
-    async def _fetched(self, call: Call, bucket: Bucket | None) -> Reply:
+    async def _fetch_reply(self, call: HttpCall, bucket: TokenBucket | None) -> CachedReply:
         for attempt in range(self.bounds.retries + 1):
             if bucket:
-                await bucket.take()
-            outcome = await self._once(call)
-            if isinstance(outcome, Reply):
+                await bucket.take_token()
+            outcome = await self._try_once(call)
+            if isinstance(outcome, CachedReply):
                 return outcome
             asked = outcome.asked or 0.0
             if attempt == self.bounds.retries or asked > self.bounds.longest_wait:
                 tries = f"{attempt + 1} of {self.bounds.retries + 1} tries"
-                raise _down(call, f"{outcome.why}, {tries}")
+                raise _refusal_of(call, f"{outcome.why}, {tries}")
             grown = min(_LAST_WAIT, _FIRST_WAIT * 2**attempt) * self._rng.uniform(0.5, 1)
             await self.sleep(grown if outcome.asked is None else asked)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    async def _once(self, call: Call) -> Reply | _Busy:
-        transport = Guarded(self._private, resolve=self._resolve, tls=self._tls)
+    async def _try_once(self, call: HttpCall) -> CachedReply | _ServerBusy:
+        transport = GuardedTransport(self._private, resolve=self._resolve, tls=self._tls)
         headers = {"User-Agent": self._agent, "Accept-Encoding": "gzip"}
         try:
             async with (
@@ -177,47 +177,51 @@ class Net:
                     transport=transport, headers=headers, timeout=None, trust_env=False
                 ) as client,
             ):
-                return await self._followed(client, call)
+                return await self._follow_redirects(client, call)
         except TimeoutError as error:
-            raise _down(call, f"no whole reply within {self.bounds.seconds:g} s") from error
+            raise _refusal_of(call, f"no whole reply within {self.bounds.seconds:g} s") from error
         except httpx2.InvalidURL as error:
-            raise _down(call, "a redirect to what is no address") from error
+            raise _refusal_of(call, "a redirect to what is no address") from error
         except httpx2.ConnectError as error:
-            raise _down(call, "no connection") from error
+            raise _refusal_of(call, "no connection") from error
         except httpx2.TransportError as error:
-            return _Busy(f"the line broke ({type(error).__name__})")
+            return _ServerBusy(f"the line broke ({type(error).__name__})")
 
-    async def _followed(self, client: httpx2.AsyncClient, call: Call) -> Reply | _Busy:
+    async def _follow_redirects(
+        self, client: httpx2.AsyncClient, call: HttpCall
+    ) -> CachedReply | _ServerBusy:
         url = httpx2.URL(call.url).copy_merge_params({**call.params, **call.secret})
         home = (url.scheme, url.host, url.port)
         for _ in range(self.bounds.redirects + 1):
             own = dict(call.secret_headers) if (url.scheme, url.host, url.port) == home else {}
             async with client.stream("GET", url, headers=own) as response:
                 if response.status_code not in _MOVED:
-                    return await self._read(call, url, response)
+                    return await self._read_reply(call, url, response)
                 target = url.join(response.headers.get("location", ""))
             if url.scheme == "https" and target.scheme != "https":
-                raise _down(call, "a redirect from https to plain http")
+                raise _refusal_of(call, "a redirect from https to plain http")
             url = target
-        raise _down(call, f"more than {self.bounds.redirects} redirects")
+        raise _refusal_of(call, f"more than {self.bounds.redirects} redirects")
 
-    async def _read(self, call: Call, url: httpx2.URL, response: httpx2.Response) -> Reply | _Busy:
+    async def _read_reply(
+        self, call: HttpCall, url: httpx2.URL, response: httpx2.Response
+    ) -> CachedReply | _ServerBusy:
         status = response.status_code
         if status in _BUSY:
-            return _Busy(f"the server answers {status}", self._patience(response))
+            return _ServerBusy(f"the server answers {status}", self._retry_after(response))
         if status != httpx2.codes.OK:
-            raise _down(call, f"the server answers {status}", status)
+            raise _refusal_of(call, f"the server answers {status}", status)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in call.types:
-            raise _down(call, f"the server sends {kind or 'no type'}, not {call.types[0]}")
-        body = await self._body(call, response)
+            raise _refusal_of(call, f"the server sends {kind or 'no type'}, not {call.types[0]}")
+        body = await self._read_body(call, response)
         shown = str(url.copy_with(query=None)) if call.secret else str(url)
-        return Reply(shown, kind, body, self.clock())
+        return CachedReply(shown, kind, body, self.clock())
 
-    async def _body(self, call: Call, response: httpx2.Response) -> bytes:
+    async def _read_body(self, call: HttpCall, response: httpx2.Response) -> bytes:
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in {"identity", "", "gzip", "x-gzip"}:
-            raise _down(call, f"the reply is packed with {encoding}, which was not asked for")
+            raise _refusal_of(call, f"the reply is packed with {encoding}, which was not asked for")
         unpacker = zlib.decompressobj(wbits=47) if "gzip" in encoding else None
         body = bytearray()
         try:
@@ -225,12 +229,12 @@ class Net:
                 room = self.bounds.bytes + 1 - len(body)
                 body += unpacker.decompress(piece, room) if unpacker else piece
                 if len(body) > self.bounds.bytes:
-                    raise _down(call, f"the reply is larger than {self.bounds.bytes:,} bytes")
+                    raise _refusal_of(call, f"the reply is larger than {self.bounds.bytes:,} bytes")
         except zlib.error as error:
-            raise _down(call, "the reply cannot be unpacked") from error
+            raise _refusal_of(call, "the reply cannot be unpacked") from error
         return bytes(body)
 
-    def _patience(self, response: httpx2.Response) -> float | None:
+    def _retry_after(self, response: httpx2.Response) -> float | None:
         """Seconds that `Retry-After` asks for, as a number or as a date."""
         told = response.headers.get("retry-after", "").strip()
         if told.isascii() and told.isdigit():
@@ -242,20 +246,20 @@ class Net:
         return None
 
 
-class Answered(SourceUnavailable):
+class ServiceRefused(SourceUnavailable):
     """A server that is there and refuses; `status` says how."""
 
     status: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Busy:
+class _ServerBusy:
     why: str
     asked: float | None = None
     """Seconds that the server asks to wait."""
 
 
-def _down(call: Call, why: str, status: int = 0) -> Answered:
-    error = Answered(f"{call.host}: {why}", fix="try again later, or set net.offline = true")
+def _refusal_of(call: HttpCall, why: str, status: int = 0) -> ServiceRefused:
+    error = ServiceRefused(f"{call.host}: {why}", fix="try again later, or set net.offline = true")
     error.status = status
     return error

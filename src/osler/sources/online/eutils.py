@@ -11,8 +11,8 @@ from io import BytesIO
 
 from osler.errors import MalformedSource
 from osler.sources.formats.pubmed_xml import PubmedXml
-from osler.sources.online.base import broken, dated, json_of, text_at
-from osler.sources.online.client import Bucket, Call, Net
+from osler.sources.online.base import dated_kind, read_json, text_at, unreadable_reply
+from osler.sources.online.client import HttpCall, OnlineClient, TokenBucket
 from osler.sources.records import Document
 
 _XML = ("text/xml", "application/xml")
@@ -25,32 +25,32 @@ _AT_ONCE = 200
 
 
 @dataclass(frozen=True)
-class EUtils:
+class PubMedService:
     """`Engine` over PubMed; the query is PubMed's own language, plain words included."""
 
-    net: Net
+    net: OnlineClient
     email: str = ""
     api_key: str | None = field(default=None, repr=False)
     url: str = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils"
     tool: str = "osler"
     name: str = "pubmed"
-    _bucket: Bucket = field(init=False)
+    _bucket: TokenBucket = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_bucket", self.net.bucket(_FAST if self.api_key else _SLOW))
+        object.__setattr__(self, "_bucket", self.net.make_bucket(_FAST if self.api_key else _SLOW))
 
     async def find(self, query: str, *, k: int) -> list[Document]:
         if not query.strip() or k < 1:
             return []
         params = {"term": query, "retmax": str(k), "retmode": "json", "sort": "relevance"}
-        call = self._call("esearch", {**params, "usehistory": "y"}, ("application/json",))
+        call = self._make_call("esearch", {**params, "usehistory": "y"}, ("application/json",))
         reply = await self.net.get(call, bucket=self._bucket)
-        told = json_of(reply, self.name)
+        told = read_json(reply, self.name)
         found = told.get("esearchresult")
         if not isinstance(found, dict):
-            raise broken(self.name, f"no search result: {text_at(told, 'error')[:200]}")
+            raise unreadable_reply(self.name, f"no search result: {text_at(told, 'error')[:200]}")
         if error := text_at(found, "ERROR"):
-            raise broken(self.name, f"an error: {error[:200]}")
+            raise unreadable_reply(self.name, f"an error: {error[:200]}")
         numbers = [str(each) for each in found.get("idlist", ())][:k]
         history = {"WebEnv": text_at(found, "webenv"), "query_key": text_at(found, "querykey")}
         if not all(history.values()) or self.net.clock() - reply.at > _HISTORY:
@@ -58,31 +58,31 @@ class EUtils:
         records: dict[str, Document] = {}
         for start in range(0, len(numbers), _AT_ONCE):
             some = numbers[start : start + _AT_ONCE]
-            for document in await self._fetched(some, start, history):
+            for document in await self._fetch_records(some, start, history):
                 records.setdefault(document.code.removeprefix("PMID:"), document)
         return [records[number] for number in numbers if number in records]
 
-    async def _fetched(
+    async def _fetch_records(
         self, numbers: list[str], start: int, history: dict[str, str]
     ) -> list[Document]:
         """The records of these numbers, which the history holds from `start` on."""
         place = {**history, "retstart": str(start), "retmax": str(len(numbers))}
         wanted = place if history else {"id": ",".join(numbers)}
-        call = self._call("efetch", {**wanted, "retmode": "xml", "rettype": "abstract"}, _XML)
+        call = self._make_call("efetch", {**wanted, "retmode": "xml", "rettype": "abstract"}, _XML)
         # The history is gone after some hours, the records are not: they name the reply.
         reply = await self.net.get(replace(call, known_as=",".join(numbers)), bucket=self._bucket)
         try:
             records = list(PubmedXml().parse(BytesIO(reply.body), self.name))
         except MalformedSource as error:
-            raise broken(self.name, "broken XML") from error
+            raise unreadable_reply(self.name, "broken XML") from error
         return [
-            replace(record, kind=dated(record.kind, reply.at))
+            replace(record, kind=dated_kind(record.kind, reply.at))
             for record in records
             if isinstance(record, Document)
         ]
 
-    def _call(self, verb: str, params: dict[str, str], types: tuple[str, ...]) -> Call:
+    def _make_call(self, verb: str, params: dict[str, str], types: tuple[str, ...]) -> HttpCall:
         about = {"db": "pubmed", "tool": self.tool, **({"email": self.email} if self.email else {})}
         secret = {"api_key": self.api_key} if self.api_key else {}
         url = f"{self.url.rstrip('/')}/{verb}.fcgi"
-        return Call(url, {**about, **params}, secret, types=types)
+        return HttpCall(url, {**about, **params}, secret, types=types)

@@ -13,8 +13,8 @@ from io import BytesIO
 from typing import Any
 
 from osler.sources.formats.wikiextractor import Wikiextractor
-from osler.sources.online.base import broken, dated, json_of, list_at, text_at
-from osler.sources.online.client import Bucket, Call, Net
+from osler.sources.online.base import dated_kind, list_at, read_json, text_at, unreadable_reply
+from osler.sources.online.client import HttpCall, OnlineClient, TokenBucket
 from osler.sources.records import Document
 from osler.text import language_of
 
@@ -23,36 +23,40 @@ _MOST = 20
 
 
 @dataclass(frozen=True)
-class MediaWiki:
+class MediaWikiService:
     """`Engine` over the wiki of the query's language."""
 
-    net: Net
+    net: OnlineClient
     url: str = "https://{language}.wikipedia.org/w/api.php"
     """`{language}` is en or zh, whichever the query is written in."""
     whole: bool = False
     """Whole pages instead of introductions; one call a page."""
     licence: str = "CC BY-SA 4.0"
     name: str = "wikipedia"
-    _bucket: Bucket = field(init=False)
+    _bucket: TokenBucket = field(init=False)
 
     def __post_init__(self) -> None:
         # The API asks for calls one after another, not for a rate; five a second is modest.
-        object.__setattr__(self, "_bucket", self.net.bucket(5.0))
+        object.__setattr__(self, "_bucket", self.net.make_bucket(5.0))
 
     async def find(self, query: str, *, k: int) -> list[Document]:
         language = language_of(query)
         if not query.strip() or k < 1:
             return []
-        pages, at = await self._pages(query, language, min(k, _MOST))
-        made = (self._document(page, language, at) for page in pages)
+        pages, at = await self._find_pages(query, language, min(k, _MOST))
+        made = (self._build_document(page, language, at) for page in pages)
         return [document for document in made if document is not None][:k]
 
-    async def _pages(self, query: str, language: str, k: int) -> tuple[list[dict[str, Any]], float]:
+    async def _find_pages(
+        self, query: str, language: str, k: int
+    ) -> tuple[list[dict[str, Any]], float]:
         """Pages with their texts, as the search ranks them, and when they were fetched."""
         found: dict[str, dict[str, Any]] = {}
         going_on: dict[str, str] = {}
         for _ in range(k + 2):
-            reply, at = await self._ask({**self._params(query, language, k), **going_on}, language)
+            reply, at = await self._call_api(
+                {**self._search_params(query, language, k), **going_on}, language
+            )
             for page in list_at(reply, "query", "pages"):
                 known = found.setdefault(text_at(page, "pageid"), {})
                 known.update({key: value for key, value in page.items() if value not in ("", None)})
@@ -64,7 +68,7 @@ class MediaWiki:
         ranked = sorted(found.values(), key=lambda page: int(text_at(page, "index") or 10**6))
         return ranked, at
 
-    def _params(self, query: str, language: str, k: int) -> dict[str, str]:
+    def _search_params(self, query: str, language: str, k: int) -> dict[str, str]:
         params = {
             "action": "query",
             "format": "json",
@@ -89,16 +93,18 @@ class MediaWiki:
             params["variant"] = "zh-cn"
         return params
 
-    async def _ask(self, params: dict[str, str], language: str) -> tuple[dict[str, Any], float]:
-        call = Call(self.url.format(language=language), params)
+    async def _call_api(
+        self, params: dict[str, str], language: str
+    ) -> tuple[dict[str, Any], float]:
+        call = HttpCall(self.url.format(language=language), params)
         reply = await self.net.get(call, bucket=self._bucket)
-        told = json_of(reply, self.name)
+        told = read_json(reply, self.name)
         if "error" in told:
             code, words = text_at(told, "error", "code"), text_at(told, "error", "info")
-            raise broken(self.name, f"an error: {code}: {words[:200]}")
+            raise unreadable_reply(self.name, f"an error: {code}: {words[:200]}")
         return told, reply.at
 
-    def _document(self, page: dict[str, Any], language: str, at: float) -> Document | None:
+    def _build_document(self, page: dict[str, Any], language: str, at: float) -> Document | None:
         """`None` for a page without text and for one that only lists what a name may mean."""
         text, number = text_at(page, "extract"), text_at(page, "pageid")
         is_list = "disambiguation" in (page.get("pageprops") or {})
@@ -113,4 +119,4 @@ class MediaWiki:
         record = next(Wikiextractor().parse(BytesIO(json.dumps(told).encode()), self.name), None)
         if not isinstance(record, Document):
             return None
-        return replace(record, kind=dated("Encyclopaedia article", at), licence=self.licence)
+        return replace(record, kind=dated_kind("Encyclopaedia article", at), licence=self.licence)

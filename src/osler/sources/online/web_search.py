@@ -17,10 +17,10 @@ import httpx2
 
 from osler.errors import MalformedSource, SourceUnavailable
 from osler.sources.formats.html import Html
-from osler.sources.online.base import broken, dated, json_of, list_at, text_at
-from osler.sources.online.client import Answered, Call, Net
+from osler.sources.online.base import dated_kind, list_at, read_json, text_at, unreadable_reply
+from osler.sources.online.client import HttpCall, OnlineClient, ServiceRefused
 from osler.sources.records import Document, Section
-from osler.text import clean, language_of, one_line, slug
+from osler.text import clean_text, language_of, make_slug, one_line
 
 PAGE, WORDS = "Web page", "Web search result, page not read"
 """Kinds of documents from the web."""
@@ -30,10 +30,10 @@ _AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class SearXNG:
+class SearxngService:
     """`Engine` over a SearXNG; JSON must be among its `search.formats`."""
 
-    net: Net
+    net: OnlineClient
     url: str
     """Of the instance: "http://localhost:8888"."""
     pages: bool = False
@@ -44,25 +44,25 @@ class SearXNG:
             return []
         params = {"q": query, "format": "json", "language": language_of(query)}
         try:
-            reply = await self.net.get(Call(f"{self.url.rstrip('/')}/search", params))
-        except Answered as error:
+            reply = await self.net.get(HttpCall(f"{self.url.rstrip('/')}/search", params))
+        except ServiceRefused as error:
             if error.status == httpx2.codes.FORBIDDEN:
                 error.fix = "add json to search.formats in the settings.yml of SearXNG"
             raise
-        told = json_of(reply, self.name)
+        told = read_json(reply, self.name)
         results = list_at(told, "results")
         silent = told.get("unresponsive_engines")
         if not results and isinstance(silent, list) and silent:
-            raise broken(self.name, f"nothing: engines do not respond: {silent}"[:300])
-        found = _documents(results, reply.at, title="title", address="url", words="content")
-        return await _read(self.net, found, k, pages=self.pages)
+            raise unreadable_reply(self.name, f"nothing: engines do not respond: {silent}"[:300])
+        found = _build_documents(results, reply.at, title="title", address="url", words="content")
+        return await _read_documents(self.net, found, k, pages=self.pages)
 
 
 @dataclass(frozen=True)
-class Bing:
+class BingService:
     """`Engine` over an endpoint of the form of Bing Web Search v7, which others still speak."""
 
-    net: Net
+    net: OnlineClient
     url: str
     """Of the search itself: "https://HOST/v7.0/search"."""
     api_key: str = field(repr=False)
@@ -80,61 +80,67 @@ class Bing:
             "responseFilter": "Webpages",
             "textFormat": "Raw",
         }
-        call = Call(self.url, params, secret_headers={"Ocp-Apim-Subscription-Key": self.api_key})
+        call = HttpCall(
+            self.url, params, secret_headers={"Ocp-Apim-Subscription-Key": self.api_key}
+        )
         reply = await self.net.get(call)
-        told = json_of(reply, self.name)
+        told = read_json(reply, self.name)
         if told.get("_type") == "ErrorResponse":
             errors = list_at(told, "errors")
-            raise broken(self.name, f"an error: {text_at(errors[0], 'message')}" if errors else "?")
+            raise unreadable_reply(
+                self.name, f"an error: {text_at(errors[0], 'message')}" if errors else "?"
+            )
         pages = list_at(told, "webPages", "value")
-        found = _documents(pages, reply.at, title="name", address="url", words="snippet")
-        return await _read(self.net, found, k, pages=self.pages)
+        found = _build_documents(pages, reply.at, title="name", address="url", words="snippet")
+        return await _read_documents(self.net, found, k, pages=self.pages)
 
 
-def _documents(
+def _build_documents(
     results: list[dict[str, Any]], at: float, *, title: str, address: str, words: str
 ) -> Iterator[Document]:
     """One for each result with an address and words; the same address counts once."""
     seen = set()
     for result in results:
-        url, text = text_at(result, address), clean(text_at(result, words))
+        url, text = text_at(result, address), clean_text(text_at(result, words))
         name = one_line(text_at(result, title)) or url
         if url in seen or not text or not url.startswith(("http://", "https://")):
             continue
         seen.add(url)
         yield Document(
-            id=_id(url),
+            id=_address_id(url),
             title=name[:300],
             sections=(Section(text),),
             language=language_of(text),
             url=url,
-            kind=dated(WORDS, at),
+            kind=dated_kind(WORDS, at),
         )
 
 
-def _id(url: str) -> str:
+def _address_id(url: str) -> str:
     """Told by the host, and different for different addresses."""
     host = httpx2.URL(url).host if len(url) < 2_000 else "page"
-    return f"{slug(host)}-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
+    return f"{make_slug(host)}-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
 
 
-async def _read(net: Net, found: Iterator[Document], k: int, *, pages: bool) -> list[Document]:
+async def _read_documents(
+    net: OnlineClient, found: Iterator[Document], k: int, *, pages: bool
+) -> list[Document]:
     chosen = [document for document, _ in zip(found, range(k), strict=False)]
     if not pages:
         return chosen
     gate = asyncio.Semaphore(_AT_ONCE)
 
-    async def whole(document: Document) -> Document:
+    async def read_one(document: Document) -> Document:
         async with gate:
-            return await _whole(net, document)
+            return await _read_page(net, document)
 
-    return list(await asyncio.gather(*map(whole, chosen)))
+    return list(await asyncio.gather(*map(read_one, chosen)))
 
 
-async def _whole(net: Net, document: Document) -> Document:
+async def _read_page(net: OnlineClient, document: Document) -> Document:
     """The document with the page's text; as it was when the page cannot be had or has none."""
     try:
-        reply = await net.get(Call(document.url, types=_PAGES))
+        reply = await net.get(HttpCall(document.url, types=_PAGES))
         pages = await asyncio.to_thread(
             lambda: list(Html().parse(BytesIO(reply.body), f"{document.id}.html"))
         )
@@ -143,7 +149,7 @@ async def _whole(net: Net, document: Document) -> Document:
     page = next((page for page in pages if isinstance(page, Document)), None)
     if page is None:
         return document
-    kind = dated(PAGE, reply.at)
+    kind = dated_kind(PAGE, reply.at)
     return replace(
         page, id=document.id, title=page.title or document.title, url=document.url, kind=kind
     )

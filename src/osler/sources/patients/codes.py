@@ -15,7 +15,7 @@ from functools import cache
 from osler.errors import BadQuestion
 
 
-class System(StrEnum):
+class CodeSystem(StrEnum):
     """A vocabulary; the value is its name as records tell it."""
 
     ICD9 = "ICD-9-CM"
@@ -36,14 +36,14 @@ class System(StrEnum):
 class Code:
     """A code as it is written in the world: with its dot."""
 
-    system: System
+    system: CodeSystem
     value: str
 
     def __str__(self) -> str:
         return f"{self.system} {self.value}"
 
 
-class Level(StrEnum):
+class CodeLevel(StrEnum):
     """How much two codes have in common, from most to least."""
 
     CODE = "code"
@@ -53,8 +53,8 @@ class Level(StrEnum):
     CHAPTER = "chapter"
 
 
-Node = tuple[Level, str]
-"""A place in the hierarchy: `(Level.CATEGORY, "ICD-10-CM E11")`."""
+Node = tuple[CodeLevel, str]
+"""A place in the hierarchy: `(CodeLevel.CATEGORY, "ICD-10-CM E11")`."""
 
 _CHAPTERS_9 = """
 001-139 140-239 240-279 280-289 290-319 320-389 390-459 460-519 520-579 580-629 630-679 680-709
@@ -122,16 +122,16 @@ _BARE = re.compile(
 )
 
 
-def icd(code: str, version: str, *, is_procedure: bool = False) -> Code:
+def icd_code(code: str, version: str, *, is_procedure: bool = False) -> Code:
     """An ICD code of version "9" or "10" as databases keep it: without dot, padded."""
     bare = "".join(code.split()).replace(".", "").upper()
     if version == "9":
-        return Code(System.ICD9, dotted(bare, version, is_procedure=is_procedure))
-    system = System.PCS if is_procedure else System.ICD10
-    return Code(system, dotted(bare, version, is_procedure=is_procedure))
+        return Code(CodeSystem.ICD9, dotted_code(bare, version, is_procedure=is_procedure))
+    system = CodeSystem.PCS if is_procedure else CodeSystem.ICD10
+    return Code(system, dotted_code(bare, version, is_procedure=is_procedure))
 
 
-def dotted(code: str, version: str, *, is_procedure: bool) -> str:
+def dotted_code(code: str, version: str, *, is_procedure: bool) -> str:
     """A code as the world writes it; databases leave out the dot: 99591 is 995.91."""
     if is_procedure:
         place = 2 if version == "9" else len(code)
@@ -154,16 +154,16 @@ def version_of(code: str) -> str:
     return "9" if is_9 else "10"
 
 
-def parse(text: str) -> Code:
+def parse_code(text: str) -> Code:
     """A code that somebody wrote: "E11.9", "ICD-9-CM 250.00", "snomed:44054006".
 
     Raises `BadQuestion` for what is no code, and where its vocabulary must be named.
     """
     written = " ".join(text.split())
     if (named := _NAMED.fullmatch(written)) and not named[3]:
-        return _named(named[1], named[2])
+        return _named_code(named[1], named[2])
     if version := version_of(written):
-        return icd(written, version)
+        return icd_code(written, version)
     why = "could be ICD-9-CM or ICD-10-CM" if _ICD_10.fullmatch(written.upper()) else "is no code"
     raise BadQuestion(f"{written[:40]!r} {why}", fix='name the vocabulary, as in "ICD-10-CM E83.4"')
 
@@ -173,52 +173,55 @@ def found_in(text: str) -> tuple[Code, ...]:
     found: dict[Code, None] = {}
     for match in _NAMED.finditer(text):
         for value in (match[2], *re.findall(_DOTTED, match[3], re.IGNORECASE)):
-            found[_named(match[1], value)] = None
+            found[_named_code(match[1], value)] = None
     rest = _NAMED.sub(" ", text)
     for match in _BARE.finditer(rest):
         if version := version_of(match[1]):
-            found[icd(match[1], version)] = None
+            found[icd_code(match[1], version)] = None
     return tuple(found)
 
 
-def _named(name: str, value: str) -> Code:
+def _named_code(name: str, value: str) -> Code:
     if name.upper().startswith("S"):
-        return Code(System.SNOMED, value.rstrip("."))
-    return icd(value, "9" if "9" in name else "10")
+        return Code(CodeSystem.SNOMED, value.rstrip("."))
+    return icd_code(value, "9" if "9" in name else "10")
 
 
 @cache
-def lineage(code: Code) -> tuple[Node, ...]:
+def code_lineage(code: Code) -> tuple[Node, ...]:
     """The code and what it belongs to, most specific first; of other vocabularies itself alone."""
-    own: tuple[Node, ...] = ((Level.CODE, str(code)),)
-    if code.system not in (System.ICD9, System.ICD10, System.ICD10_WHO):
+    own: tuple[Node, ...] = ((CodeLevel.CODE, str(code)),)
+    if code.system not in (CodeSystem.ICD9, CodeSystem.ICD10, CodeSystem.ICD10_WHO):
         return own
     # The two ICD-10 share their categories; the clinical modification only goes deeper.
-    system = System.ICD9 if code.system is System.ICD9 else System.ICD10
+    system = CodeSystem.ICD9 if code.system is CodeSystem.ICD9 else CodeSystem.ICD10
     category, _, rest = code.value.partition(".")
     if len(rest) > 1:
-        own += ((Level.SUBCATEGORY, f"{system} {category}.{rest[0]}"),)
-    own += ((Level.CATEGORY, f"{system} {category}"),)
-    for level, ranges in ((Level.BLOCK, _blocks(system)), (Level.CHAPTER, _chapters(system))):
-        if found := ranges.of(category):
+        own += ((CodeLevel.SUBCATEGORY, f"{system} {category}.{rest[0]}"),)
+    own += ((CodeLevel.CATEGORY, f"{system} {category}"),)
+    for level, ranges in (
+        (CodeLevel.BLOCK, _load_blocks(system)),
+        (CodeLevel.CHAPTER, _load_chapters(system)),
+    ):
+        if found := ranges.range_of(category):
             own += ((level, f"{system} {found}"),)
     return own
 
 
 @dataclass(frozen=True, slots=True)
-class _Ranges:
+class _CodeRanges:
     starts: tuple[str, ...]
     names: tuple[str, ...]
     single: dict[str, str]
 
     @classmethod
-    def read(cls, text: str) -> _Ranges:
+    def from_resource(cls, text: str) -> _CodeRanges:
         names = sorted(text.split())
         single = {name[: len(name) // 2]: name for name in names if _is_single(name)}
         wide = [name for name in names if not _is_single(name)]
         return cls(tuple(name.partition("-")[0] for name in wide), tuple(wide), single)
 
-    def of(self, category: str) -> str:
+    def range_of(self, category: str) -> str:
         """The range that holds the category, or "". A range of one category goes first."""
         if own := self.single.get(category):
             return own
@@ -235,10 +238,10 @@ def _is_single(name: str) -> bool:
 
 
 @cache
-def _blocks(system: System) -> _Ranges:
-    return _Ranges.read(_BLOCKS_9 if system is System.ICD9 else _BLOCKS_10)
+def _load_blocks(system: CodeSystem) -> _CodeRanges:
+    return _CodeRanges.from_resource(_BLOCKS_9 if system is CodeSystem.ICD9 else _BLOCKS_10)
 
 
 @cache
-def _chapters(system: System) -> _Ranges:
-    return _Ranges.read(_CHAPTERS_9 if system is System.ICD9 else _CHAPTERS_10)
+def _load_chapters(system: CodeSystem) -> _CodeRanges:
+    return _CodeRanges.from_resource(_CHAPTERS_9 if system is CodeSystem.ICD9 else _CHAPTERS_10)

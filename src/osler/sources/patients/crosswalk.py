@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from osler.errors import MalformedSource
-from osler.sources.patients.codes import Code, System, icd, version_of
+from osler.sources.patients.codes import Code, CodeSystem, icd_code, version_of
 
 _GEM_LINE = re.compile(r"\s*([0-9A-Z]{3,7})\s+([0-9A-Za-z]{3,7})\s+([01]{3}\d\d)\s*")
 _FLAGS = re.compile(r"[01]{3}\d\d")
@@ -29,7 +29,7 @@ _WAY_BACK = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class CodeMapping:
     """One row of a GEM file, or of another map as far as it says the same."""
 
     source: Code
@@ -45,7 +45,7 @@ class Mapping:
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
+class CodeTranslation:
     """What a code is in another vocabulary."""
 
     codes: tuple[Code, ...]
@@ -60,12 +60,12 @@ class Translation:
 class Crosswalk:
     """Every mapping that was read, and the way from one vocabulary to another."""
 
-    mappings: dict[Code, list[Mapping]] = field(default_factory=dict)
+    mappings: dict[Code, list[CodeMapping]] = field(default_factory=dict)
     malformed: int = 0
     """Lines that could not be read."""
 
     @classmethod
-    def read(cls, paths: Iterable[Path]) -> Crosswalk:
+    def read_files(cls, paths: Iterable[Path]) -> Crosswalk:
         """The files, and those in the folders. Raises `MalformedSource` for one of no known form.
 
         Of a folder, files of other forms (a guide, a licence) are passed over.
@@ -75,18 +75,18 @@ class Crosswalk:
             if path.is_dir():
                 for file in sorted(path.rglob("*")):
                     if file.is_file() and file.suffix.lower() in {".txt", ".csv", ".tsv"}:
-                        walk._take(file, is_named=False)
+                        walk._read_file(file, is_named=False)
             else:
-                walk._take(path, is_named=True)
+                walk._read_file(path, is_named=True)
         return walk
 
-    def add(self, mapping: Mapping) -> None:
+    def add_mapping(self, mapping: CodeMapping) -> None:
         self.mappings.setdefault(mapping.source, []).append(mapping)
 
     def __len__(self) -> int:
         return sum(map(len, self.mappings.values()))
 
-    def direct(self, code: Code, target: System) -> Translation | None:
+    def translate_directly(self, code: Code, target: CodeSystem) -> CodeTranslation | None:
         """By one map from the code's own vocabulary; `None` when the code is in none of them.
 
         Of several combinations the first is taken, and of several alternatives for one part
@@ -101,44 +101,44 @@ class Crosswalk:
             return None
         found = [row for row in rows if row.target is not None]
         if not found:
-            return Translation(())
+            return CodeTranslation(())
         scenario = min(row.scenario for row in found)
-        parts: dict[int, list[Mapping]] = {}
+        parts: dict[int, list[CodeMapping]] = {}
         for row in found:
             if row.scenario == scenario:
                 parts.setdefault(row.choice, []).append(row)
         chosen = [min(rows, key=lambda row: row.approximate) for _, rows in sorted(parts.items())]
-        return Translation(
+        return CodeTranslation(
             tuple(row.target for row in chosen if row.target is not None),
             any(row.approximate for row in chosen),
             any(row.combination for row in chosen),
             len(found) - len(chosen),
         )
 
-    def translate(self, code: Code, target: System) -> Translation | None:
+    def translate_code(self, code: Code, target: CodeSystem) -> CodeTranslation | None:
         """By one map or by several in a row; `None` when there is no way.
 
         A code of the target vocabulary is its own translation.
         """
         if code.system is target:
-            return Translation((code,))
+            return CodeTranslation((code,))
         return self._by_way_of(code, target, (code.system,))
 
     def _by_way_of(
-        self, code: Code, target: System, seen: tuple[System, ...]
-    ) -> Translation | None:
-        if (found := self.direct(code, target)) is not None or len(seen) > _WAY_BACK:
+        self, code: Code, target: CodeSystem, seen: tuple[CodeSystem, ...]
+    ) -> CodeTranslation | None:
+        if (found := self.translate_directly(code, target)) is not None or len(seen) > _WAY_BACK:
             return found
         for step in dict.fromkeys(
             row.target.system for row in self.mappings.get(code, ()) if row.target is not None
         ):
-            first = None if step in seen else self.direct(code, step)
+            first = None if step in seen else self.translate_directly(code, step)
             if first is None:
                 continue
             onward = [self._by_way_of(each, target, (*seen, step)) for each in first.codes]
             if onward and None not in onward:
                 known = [each for each in onward if each is not None]
-                return Translation(
+                return CodeTranslation(
                     tuple(dict.fromkeys(code for each in known for code in each.codes)),
                     first.approximate or any(each.approximate for each in known),
                     first.combination or any(each.combination for each in known),
@@ -146,7 +146,7 @@ class Crosswalk:
                 )
         return None
 
-    def _take(self, path: Path, *, is_named: bool) -> None:
+    def _read_file(self, path: Path, *, is_named: bool) -> None:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             first = file.readline()
             file.seek(0)
@@ -163,17 +163,17 @@ class Crosswalk:
                 if mapping is None:
                     self.malformed += 1
                 else:
-                    self.add(mapping)
+                    self.add_mapping(mapping)
 
 
-def common(
-    codes: Iterable[Code], walk: Crosswalk | None, target: System
-) -> tuple[frozenset[Code], Counter[System]]:
+def translate_all(
+    codes: Iterable[Code], walk: Crosswalk | None, target: CodeSystem
+) -> tuple[frozenset[Code], Counter[CodeSystem]]:
     """The codes in one vocabulary; what has no way there stays as it is, and is counted."""
     kept: set[Code] = set()
-    unmapped: Counter[System] = Counter()
+    unmapped: Counter[CodeSystem] = Counter()
     for code in codes:
-        found = walk.translate(code, target) if walk else None
+        found = walk.translate_code(code, target) if walk else None
         if code.system is target:
             kept.add(code)
         elif found and found.codes:
@@ -184,7 +184,7 @@ def common(
     return frozenset(kept), unmapped
 
 
-_Reader = Callable[[Iterable[str]], Iterator["Mapping | None"]]
+_Reader = Callable[[Iterable[str]], Iterator["CodeMapping | None"]]
 
 
 def _reader_of(first: str) -> _Reader | None:
@@ -195,13 +195,13 @@ def _reader_of(first: str) -> _Reader | None:
     if head.startswith(("icd9cm,icd10cm,flags", "icd10cm,icd9cm,flags")):
         return _gem_csv
     if head.startswith("id\teffectivetime\tactive") and "maptarget" in head:
-        return _snomed
+        return _snomed_mappings
     if head.split("\t")[:4] == ["source", "code", "target", "to"]:
-        return _table
+        return _table_mappings
     return None
 
 
-def _gem_text(lines: Iterable[str]) -> Iterator[Mapping | None]:
+def _gem_text(lines: Iterable[str]) -> Iterator[CodeMapping | None]:
     version = ""
     for line in lines:
         if not line.strip():
@@ -212,24 +212,24 @@ def _gem_text(lines: Iterable[str]) -> Iterator[Mapping | None]:
             continue
         # The direction holds for the file; its first line (A000 or 0010) tells it.
         version = version or version_of(match[1]) or "10"
-        yield _gem(match[1], match[2], match[3], version)
+        yield _gem_mapping(match[1], match[2], match[3], version)
 
 
-def _gem_csv(lines: Iterable[str]) -> Iterator[Mapping | None]:
+def _gem_csv(lines: Iterable[str]) -> Iterator[CodeMapping | None]:
     rows = csv.reader(lines)
     source = next(rows)[0].strip().lower()
     version = "9" if source == "icd9cm" else "10"
     for row in rows:
         good = len(row) >= 3 and row[0].strip() and _FLAGS.fullmatch(row[2].strip())
-        yield _gem(row[0], row[1], row[2].strip(), version) if good else None
+        yield _gem_mapping(row[0], row[1], row[2].strip(), version) if good else None
 
 
-def _gem(source: str, target: str, flags: str, version: str) -> Mapping:
+def _gem_mapping(source: str, target: str, flags: str, version: str) -> CodeMapping:
     approximate, no_map, combination, scenario, choice = map(int, flags)
     other = "10" if version == "9" else "9"
-    return Mapping(
-        icd(source, version),
-        None if no_map else icd(target, other),
+    return CodeMapping(
+        icd_code(source, version),
+        None if no_map else icd_code(target, other),
         bool(approximate),
         bool(combination),
         scenario,
@@ -237,7 +237,7 @@ def _gem(source: str, target: str, flags: str, version: str) -> Mapping:
     )
 
 
-def _snomed(lines: Iterable[str]) -> Iterator[Mapping | None]:
+def _snomed_mappings(lines: Iterable[str]) -> Iterator[CodeMapping | None]:
     """Each map group is a part of a combination; within it, priorities are alternatives.
 
     Rules that ask for the patient's age or sex cannot be decided for a code alone: the row
@@ -255,9 +255,9 @@ def _snomed(lines: Iterable[str]) -> Iterator[Mapping | None]:
         if not target and group > 1:
             continue  # a part that adds nothing
         is_plain = rule in {"TRUE", "OTHERWISE TRUE", ""}
-        yield Mapping(
-            Code(System.SNOMED, source),
-            icd(target, "10") if target else None,
+        yield CodeMapping(
+            Code(CodeSystem.SNOMED, source),
+            icd_code(target, "10") if target else None,
             approximate=not is_plain,
             combination=group > 1,
             scenario=0,
@@ -265,21 +265,23 @@ def _snomed(lines: Iterable[str]) -> Iterator[Mapping | None]:
         )
 
 
-def _table(lines: Iterable[str]) -> Iterator[Mapping | None]:
+def _table_mappings(lines: Iterable[str]) -> Iterator[CodeMapping | None]:
     rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     next(rows)
     for row in rows:
         if not row:
             continue
-        source, target = (_code(*row[:2]), _code(*row[2:4])) if len(row) >= 4 else (None, None)
-        yield Mapping(source, target) if source and target else None
+        source, target = (
+            (_parse_code(*row[:2]), _parse_code(*row[2:4])) if len(row) >= 4 else (None, None)
+        )
+        yield CodeMapping(source, target) if source and target else None
 
 
-def _code(name: str, value: str) -> Code | None:
+def _parse_code(name: str, value: str) -> Code | None:
     try:
-        system = System(name.strip())
+        system = CodeSystem(name.strip())
     except ValueError:
         return None
-    if system in (System.ICD9, System.ICD10):
-        return icd(value, "9" if system is System.ICD9 else "10")
+    if system in (CodeSystem.ICD9, CodeSystem.ICD10):
+        return icd_code(value, "9" if system is CodeSystem.ICD9 else "10")
     return Code(system, value.strip()) if value.strip() else None

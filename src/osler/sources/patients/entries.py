@@ -39,7 +39,7 @@ _AT = re.compile(r", at age (?P<age>[^,]+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RecordEntry:
     """One line of a record, and where it stands."""
 
     resource: Resource
@@ -58,20 +58,20 @@ class Entry:
     section: str
 
 
-def entries(passages: Iterable[Passage]) -> Iterator[Entry]:
+def list_entries(passages: Iterable[Passage]) -> Iterator[RecordEntry]:
     """Every entry of a record, in its order; the summary counts as `Patient`."""
     for passage in passages:
         section = passage.locator.section
         resource = _HEADED.get(section.rpartition(" > ")[2])
-        for start, line in _lines(passage.text):
+        for start, line in _split_lines(passage.text):
             listed = line.startswith("- ")
             kind = resource if listed else ("Encounter" if section else "Patient")
             if kind is not None:
                 at = start + 2 * listed
-                yield _entry(kind, passage.id, section, at, line[2 * listed :])
+                yield _build_entry(kind, passage.id, section, at, line[2 * listed :])
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _split_lines(text: str) -> Iterator[tuple[int, str]]:
     at = 0
     for line in text.splitlines(keepends=True):
         if bare := line.rstrip("\r\n"):
@@ -79,7 +79,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         at += len(line)
 
 
-def _entry(kind: Resource, passage: str, section: str, at: int, text: str) -> Entry:
+def _build_entry(kind: Resource, passage: str, section: str, at: int, text: str) -> RecordEntry:
     coded = LINE.fullmatch(f"- {text}")
     code = words = ""
     if coded:
@@ -89,7 +89,7 @@ def _entry(kind: Resource, passage: str, section: str, at: int, text: str) -> En
     rest = text[: age.start()] if age else text
     display = words or (rest.partition(": ")[0] if not coded else "")
     after = rest.partition("]: " if coded and words else ": ")[2]
-    return Entry(
+    return RecordEntry(
         kind,
         passage,
         at,

@@ -17,7 +17,7 @@ OLDEST = 90
 """Stands for every age from 90 on."""
 
 
-class Kind(StrEnum):
+class FactKind(StrEnum):
     """What a fact is; the value is the heading that it is told under."""
 
     DIAGNOSIS = "Diagnoses"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 class Fact:
     """One coded statement of the record."""
 
-    kind: Kind
+    kind: FactKind
     words: str
     """The code's display; "" when only the code is known."""
     code: Code | None = None
@@ -105,7 +105,7 @@ class Patient:
     @property
     def diagnoses(self) -> frozenset[Code]:
         """The codes by which patients are compared."""
-        wanted = (Kind.DIAGNOSIS, Kind.CONDITION)
+        wanted = (FactKind.DIAGNOSIS, FactKind.CONDITION)
         return frozenset(fact.code for fact in self.facts if fact.kind in wanted and fact.code)
 
 
@@ -115,7 +115,7 @@ def age_between(born: date, then: date) -> int:
     return max(0, then.year - born.year - had_no_birthday)
 
 
-def grouped(age: int | None) -> int | None:
+def group_age(age: int | None) -> int | None:
     """The age as a record may keep it: from 0 to `OLDEST`."""
     return None if age is None else min(max(age, 0), OLDEST)
 

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from osler.sources.patients.codes import Code, System
-from osler.sources.patients.patient import OLDEST, Encounter, Fact, Kind, Lab, Patient, age_text
+from osler.sources.patients.codes import Code, CodeSystem
+from osler.sources.patients.patient import OLDEST, Encounter, Fact, FactKind, Lab, Patient, age_text
 from osler.sources.records import Document, Section
 from osler.text import one_line
 from osler.types import Passage
@@ -23,18 +23,18 @@ _WORDS = 200
 _SUMMARY = 900
 """Characters of a summary; a passage has 1,000."""
 
-_BY_STAY = (Kind.DIAGNOSIS, Kind.PROCEDURE, Kind.MEDICATION)
+_BY_STAY = (FactKind.DIAGNOSIS, FactKind.PROCEDURE, FactKind.MEDICATION)
 _BY_LIFE = (
-    Kind.CONDITION,
-    Kind.MEDICATION,
-    Kind.OBSERVATION,
-    Kind.ALLERGY,
-    Kind.PROCEDURE,
+    FactKind.CONDITION,
+    FactKind.MEDICATION,
+    FactKind.OBSERVATION,
+    FactKind.ALLERGY,
+    FactKind.PROCEDURE,
 )
 LABS = "Laboratory"
-_COMPARED = frozenset({Kind.DIAGNOSIS.value, Kind.CONDITION.value})
+_COMPARED = frozenset({FactKind.DIAGNOSIS.value, FactKind.CONDITION.value})
 
-_SYSTEMS = "|".join(re.escape(system.value) for system in sorted(System, key=len, reverse=True))
+_SYSTEMS = "|".join(re.escape(system.value) for system in sorted(CodeSystem, key=len, reverse=True))
 LINE = re.compile(
     rf"- (?:(?P<words>.*) \[(?P<system>{_SYSTEMS}) (?P<code>[^\s\]]+)\]"
     rf"|(?P<bare>{_SYSTEMS}) (?P<only>[^\s:,]+))(?:(?:: .*)?(?:, at age .*)?)?"
@@ -46,7 +46,7 @@ _TITLE = re.compile(r"Patient, (?P<sex>.+), age (?P<age>\d+|90 or over|unknown)"
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class PatientProfile:
     """What of a patient is compared."""
 
     id: str
@@ -63,16 +63,18 @@ def document_of(patient: Patient) -> Document:
     return Document(
         id=patient.id,
         title=f"Patient, {who}",
-        sections=(Section(_summary(patient, who)), *told),
+        sections=(Section(_summary_text(patient, who)), *told),
         code=patient.code,
         kind="Synthetic patient" if patient.synthetic else "Patient",
         illustrative=patient.synthetic,
     )
 
 
-def profile_of(id: str, passages: Iterable[Passage | Section], title: str) -> Profile:
+def profile_of(id: str, passages: Iterable[Passage | Section], title: str) -> PatientProfile:
     """The inverse of `document_of` in what is compared."""
-    return Profile(id, frozenset(code for code, _ in coded_lines(passages)), *_who(title))
+    return PatientProfile(
+        id, frozenset(code for code, _ in coded_lines(passages)), *_describe_person(title)
+    )
 
 
 def coded_lines(passages: Iterable[Passage | Section]) -> Iterator[tuple[Code, str]]:
@@ -87,7 +89,7 @@ def coded_lines(passages: Iterable[Passage | Section]) -> Iterator[tuple[Code, s
         for line in passage.text.splitlines():
             if match := LINE.fullmatch(line.strip()):
                 system, value = match["system"] or match["bare"], match["code"] or match["only"]
-                yield Code(System(system), value), match["words"] or ""
+                yield Code(CodeSystem(system), value), match["words"] or ""
 
 
 def line_of(fact: Fact) -> str:
@@ -104,7 +106,7 @@ def line_of(fact: Fact) -> str:
     return line
 
 
-def _who(title: str) -> tuple[int | None, str]:
+def _describe_person(title: str) -> tuple[int | None, str]:
     match = _TITLE.fullmatch(title)
     if match is None:
         return None, ""
@@ -113,7 +115,7 @@ def _who(title: str) -> tuple[int | None, str]:
     return age, "" if match["sex"] == "sex unknown" else match["sex"]
 
 
-def _summary(patient: Patient, who: str) -> str:
+def _summary_text(patient: Patient, who: str) -> str:
     latest = patient.stay if patient.by_stay else "entry"
     lines = [f"Patient: {who} at the latest {latest}."]
     if patient.by_stay and len(patient.encounters) > 1:
@@ -124,14 +126,14 @@ def _summary(patient: Patient, who: str) -> str:
         lines[0] += " Died."
     if patient.synthetic:
         lines[0] += " Synthetic: the record of nobody."
-    if main := _main(patient):
-        lines.append(_cut("Main diagnoses: ", main))
+    if main := _main_diagnoses(patient):
+        lines.append(_cut_items("Main diagnoses: ", main))
     return "\n".join(lines)
 
 
-def _main(patient: Patient) -> list[str]:
+def _main_diagnoses(patient: Patient) -> list[str]:
     """Diagnoses, the most often given first, then those ranked highest."""
-    wanted = [f for f in patient.facts if f.kind in (Kind.DIAGNOSIS, Kind.CONDITION)]
+    wanted = [f for f in patient.facts if f.kind in (FactKind.DIAGNOSIS, FactKind.CONDITION)]
     labels = [(f, (one_line(f.words)[:_WORDS].strip() or str(f.code or ""))) for f in wanted]
     often = Counter(label for _, label in labels if label)
     rank: dict[str, int] = {}
@@ -140,7 +142,7 @@ def _main(patient: Patient) -> list[str]:
     return sorted(often, key=lambda label: (-often[label], rank[label], label))
 
 
-def _cut(opening: str, items: Sequence[str]) -> str:
+def _cut_items(opening: str, items: Sequence[str]) -> str:
     text, left = opening, len(items)
     for item in items:
         if len(text) + len(item) > _SUMMARY:
@@ -154,27 +156,29 @@ def _by_stay(patient: Patient) -> Iterator[Section]:
     name = patient.stay.capitalize()
     for encounter in patient.encounters:
         path = (f"{name} {encounter.number}",)
-        yield Section(_stay(encounter, name), path)
+        yield Section(_stay_line(encounter, name), path)
         facts = [fact for fact in patient.facts if fact.encounter == encounter.number]
-        yield from _lists(facts, _BY_STAY, path)
+        yield from _list_facts(facts, _BY_STAY, path)
         labs = [lab for lab in patient.labs if lab.encounter == encounter.number]
         if labs:
-            yield Section("\n".join(f"- {_lab(lab)}" for lab in labs), (*path, LABS))
+            yield Section("\n".join(f"- {_lab_line(lab)}" for lab in labs), (*path, LABS))
     loose = [fact for fact in patient.facts if fact.encounter is None]
-    yield from _lists(loose, tuple(Kind), ())
+    yield from _list_facts(loose, tuple(FactKind), ())
 
 
 def _by_life(patient: Patient) -> Iterator[Section]:
     facts = [replace(fact, encounter=None) for fact in patient.facts]
     facts.sort(key=lambda fact: (fact.age is not None, fact.age or 0))
-    latest = {(f.words, f.code): f for f in facts if f.kind is Kind.OBSERVATION}
-    told = [f for f in facts if f.kind is not Kind.OBSERVATION]
-    yield from _lists([*told, *latest.values()], _BY_LIFE, ())
+    latest = {(f.words, f.code): f for f in facts if f.kind is FactKind.OBSERVATION}
+    told = [f for f in facts if f.kind is not FactKind.OBSERVATION]
+    yield from _list_facts([*told, *latest.values()], _BY_LIFE, ())
     if patient.labs:
-        yield Section("\n".join(f"- {_lab(lab)}" for lab in _merged(patient.labs)), (LABS,))
+        yield Section(
+            "\n".join(f"- {_lab_line(lab)}" for lab in _merge_labs(patient.labs)), (LABS,)
+        )
 
 
-def _merged(labs: Iterable[Lab]) -> Iterator[Lab]:
+def _merge_labs(labs: Iterable[Lab]) -> Iterator[Lab]:
     """Of all encounters together; the last value is that of the last encounter with one."""
     by_name: dict[tuple[str, str], list[Lab]] = {}
     for lab in sorted(labs, key=lambda lab: lab.encounter or 0):
@@ -184,8 +188,8 @@ def _merged(labs: Iterable[Lab]) -> Iterator[Lab]:
         yield Lab(name, unit, sum(lab.count for lab in group), low, high, group[-1].last)
 
 
-def _lists(
-    facts: Sequence[Fact], kinds: Sequence[Kind], path: tuple[str, ...]
+def _list_facts(
+    facts: Sequence[Fact], kinds: Sequence[FactKind], path: tuple[str, ...]
 ) -> Iterator[Section]:
     for kind in kinds:
         lines: dict[str, None] = {}
@@ -198,7 +202,7 @@ def _lists(
             yield Section("\n".join(lines), (*path, kind.value))
 
 
-def _stay(encounter: Encounter, name: str) -> str:
+def _stay_line(encounter: Encounter, name: str) -> str:
     about = [f"age {age_text(encounter.age)}", encounter.kind.lower()]
     about.append(f"for {encounter.reason[:_WORDS]}" * bool(encounter.reason))
     if encounter.day:
@@ -209,13 +213,13 @@ def _stay(encounter: Encounter, name: str) -> str:
     return f"{name}: {', '.join(filter(None, about))}."
 
 
-def _lab(lab: Lab) -> str:
+def _lab_line(lab: Lab) -> str:
     unit = f" {lab.unit}" if lab.unit else ""
     if lab.count == 1:
-        return f"{lab.name}: {_number(lab.last)}{unit}"
-    between = f"{_number(lab.low)} to {_number(lab.high)} in {lab.count} values"
-    return f"{lab.name}: last {_number(lab.last)}{unit}, {between}"
+        return f"{lab.name}: {_format_number(lab.last)}{unit}"
+    between = f"{_format_number(lab.low)} to {_format_number(lab.high)} in {lab.count} values"
+    return f"{lab.name}: last {_format_number(lab.last)}{unit}, {between}"
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
-from osler.types import EMR
+from osler.sources.catalogue import EMR
 
 
-def place(source: str, name: str) -> str:
+def pseudonymize_place(source: str, name: str) -> str:
     """The name of a file or of a member of an archive; of the source `emr`, a hash of it."""
     if source != EMR or not name:
         return name

@@ -1,7 +1,7 @@
 """Who is like whom: exact nearest patients by their diagnoses, with age and sex.
 
 **The score.** A patient is a set of places in the hierarchy of codes: each diagnosis with all
-that it belongs to (`codes.lineage`). A place `f` weighs
+that it belongs to (`codes.code_lineage`). A place `f` weighs
 
     w(f) = level(f) * ln(1 + N / n(f))
 
@@ -34,16 +34,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from osler.sources.patients.codes import Code, Level, Node, System, lineage
-from osler.sources.patients.crosswalk import Crosswalk, common
-from osler.sources.patients.patient_document import Profile
+from osler.sources.patients.codes import Code, CodeLevel, CodeSystem, Node, code_lineage
+from osler.sources.patients.crosswalk import Crosswalk, translate_all
+from osler.sources.patients.patient_document import PatientProfile
 
 LEVEL = {
-    Level.CODE: 1.0,
-    Level.SUBCATEGORY: 0.75,
-    Level.CATEGORY: 0.5,
-    Level.BLOCK: 0.25,
-    Level.CHAPTER: 0.1,
+    CodeLevel.CODE: 1.0,
+    CodeLevel.SUBCATEGORY: 0.75,
+    CodeLevel.CATEGORY: 0.5,
+    CodeLevel.BLOCK: 0.25,
+    CodeLevel.CHAPTER: 0.1,
 }
 AGE_LOSS, SEX_LOSS, AGE_SPAN = 0.3, 0.2, 40
 """What another age (from `AGE_SPAN` years of difference on, in full) and another sex take away."""
@@ -56,22 +56,22 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class DiagnosisMatch:
     """Why a patient is like the one asked for: one diagnosis and its nearest counterpart."""
 
     asked: Code
     found: Code
-    level: Level
+    level: CodeLevel
 
 
 @dataclass(frozen=True, slots=True)
-class Similar:
+class SimilarPatient:
     """A patient that is like the one asked for."""
 
     id: str
     score: float
     """In (0, 1]; 1 = equal."""
-    matches: tuple[Match, ...]
+    matches: tuple[DiagnosisMatch, ...]
     """In the order of the codes asked for, those with the most in common first."""
 
 
@@ -80,18 +80,18 @@ class Cohort:
 
     def __init__(
         self,
-        profiles: Iterable[Profile],
+        profiles: Iterable[PatientProfile],
         walk: Crosswalk | None = None,
-        target: System = System.ICD9,
+        target: CodeSystem = CodeSystem.ICD9,
     ) -> None:
         self._walk, self._target = walk, target
-        self.unmapped: Counter[System] = Counter()
+        self.unmapped: Counter[CodeSystem] = Counter()
         """Distinct codes of a patient that no map leads into the common vocabulary."""
-        self._profiles: list[Profile] = []
+        self._profiles: list[PatientProfile] = []
         self._number: dict[Node, int] = {}
         members: list[array[int]] = []
         for profile in profiles:
-            nodes, unmapped = self._nodes(profile.codes)
+            nodes, unmapped = self._nodes_of(profile.codes)
             if not nodes:
                 continue  # without a diagnosis there is nothing to compare
             self.unmapped += unmapped
@@ -101,17 +101,17 @@ class Cohort:
                     members.append(array("l"))
                 members[number].append(len(self._profiles))
             self._profiles.append(profile)
-        self._index(members)
+        self._build_index(members)
 
     def __len__(self) -> int:
         return len(self._profiles)
 
-    def nearest(self, query: Profile, *, k: int) -> list[Similar]:
+    def find_nearest(self, query: PatientProfile, *, k: int) -> list[SimilarPatient]:
         """The `k` most similar, best first and equal ones by id; none at score 0.
 
         Exact: every patient with a common place is scored.
         """
-        nodes, _ = self._nodes(query.codes)
+        nodes, _ = self._nodes_of(query.codes)
         if not nodes or not self._profiles or k < 1:
             return []
         shared = np.zeros(len(self._profiles))
@@ -119,48 +119,50 @@ class Cohort:
             if (number := self._number.get(node)) is not None:
                 start, end = self._starts[number], self._starts[number + 1]
                 shared[self._members[start:end]] += self._weights[number]
-        union = self._totals + math.fsum(map(self.weight, nodes)) - shared
-        scores = np.round(shared / union * self._closeness(query), _DIGITS)
+        union = self._totals + math.fsum(map(self.weight_of, nodes)) - shared
+        scores = np.round(shared / union * self._closeness_to(query), _DIGITS)
         return [
-            Similar(self._profiles[place].id, float(scores[place]), self.why(query, place))
-            for place in self._best(scores, k)
+            SimilarPatient(
+                self._profiles[place].id, float(scores[place]), self.explain_match(query, place)
+            )
+            for place in self._best_places(scores, k)
         ]
 
-    def weight(self, node: Node) -> float:
+    def weight_of(self, node: Node) -> float:
         """How much a place tells."""
         number = self._number.get(node)
         held = 1 if number is None else int(self._starts[number + 1] - self._starts[number])
         return LEVEL[node[0]] * math.log1p(max(1, len(self._profiles)) / held)
 
-    def likeness(self, one: Profile, other: Profile) -> float:
+    def score_profiles(self, one: PatientProfile, other: PatientProfile) -> float:
         """The score of any two profiles with the weights of this cohort."""
-        first, second = self._nodes(one.codes)[0], self._nodes(other.codes)[0]
-        every = math.fsum(map(self.weight, first | second))
-        both = math.fsum(map(self.weight, first & second))
-        return round(both / every * closeness(one, other), _DIGITS) if every else 0.0
+        first, second = self._nodes_of(one.codes)[0], self._nodes_of(other.codes)[0]
+        every = math.fsum(map(self.weight_of, first | second))
+        both = math.fsum(map(self.weight_of, first & second))
+        return round(both / every * demographic_closeness(one, other), _DIGITS) if every else 0.0
 
-    def why(self, query: Profile, place: int) -> tuple[Match, ...]:
+    def explain_match(self, query: PatientProfile, place: int) -> tuple[DiagnosisMatch, ...]:
         """For each code asked for, what the patient has nearest to it."""
         held: dict[Node, Code] = {}
         for code in sorted(self._profiles[place].codes):
-            for node in self._lineages(code):
+            for node in self._lineages_of(code):
                 held.setdefault(node, code)
-        order = list(Level)
+        order = list(CodeLevel)
         matches = []
         for code in sorted(query.codes):
-            nodes = [node for node in self._lineages(code) if node in held]
+            nodes = [node for node in self._lineages_of(code) if node in held]
             if nodes:
                 best = min(nodes, key=lambda node: order.index(node[0]))
-                matches.append(Match(code, held[best], best[0]))
+                matches.append(DiagnosisMatch(code, held[best], best[0]))
         return tuple(sorted(matches, key=lambda match: order.index(match.level)))
 
-    def _index(self, members: Sequence[array[int]]) -> None:
+    def _build_index(self, members: Sequence[array[int]]) -> None:
         lengths = [len(each) for each in members]
         self._starts: Integers = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
         self._members: Integers = np.array([], np.int64)
         if members:
             self._members = np.concatenate([np.asarray(each, np.int64) for each in members])
-        self._weights: Floats = np.array([self.weight(node) for node in self._number])
+        self._weights: Floats = np.array([self.weight_of(node) for node in self._number])
         every = np.repeat(self._weights, lengths)
         totals = np.bincount(self._members, weights=every, minlength=len(self._profiles))
         self._totals: Floats = totals.astype(np.float64)
@@ -170,15 +172,15 @@ class Cohort:
         self._sexes = np.array([p.sex for p in self._profiles], dtype=object)
         self._ids = np.array([p.id for p in self._profiles], dtype=object)
 
-    def _nodes(self, codes: Iterable[Code]) -> tuple[frozenset[Node], Counter[System]]:
-        kept, unmapped = common(codes, self._walk, self._target)
-        return frozenset(node for code in kept for node in lineage(code)), unmapped
+    def _nodes_of(self, codes: Iterable[Code]) -> tuple[frozenset[Node], Counter[CodeSystem]]:
+        kept, unmapped = translate_all(codes, self._walk, self._target)
+        return frozenset(node for code in kept for node in code_lineage(code)), unmapped
 
-    def _lineages(self, code: Code) -> list[Node]:
-        kept, _ = common([code], self._walk, self._target)
-        return [node for each in sorted(kept) for node in lineage(each)]
+    def _lineages_of(self, code: Code) -> list[Node]:
+        kept, _ = translate_all([code], self._walk, self._target)
+        return [node for each in sorted(kept) for node in code_lineage(each)]
 
-    def _closeness(self, query: Profile) -> Floats:
+    def _closeness_to(self, query: PatientProfile) -> Floats:
         close: Floats = np.ones(len(self._profiles))
         if query.age is not None:
             apart = np.minimum(1.0, np.abs(self._ages - query.age) / AGE_SPAN)
@@ -187,7 +189,7 @@ class Cohort:
             close -= SEX_LOSS * ((self._sexes != query.sex) & (self._sexes != ""))
         return close
 
-    def _best(self, scores: Floats, k: int) -> list[int]:
+    def _best_places(self, scores: Floats, k: int) -> list[int]:
         found = np.flatnonzero(scores > 0)
         if len(found) > k:
             least = np.partition(scores[found], len(found) - k)[len(found) - k]
@@ -195,7 +197,7 @@ class Cohort:
         return sorted(found.tolist(), key=lambda at: (-scores[at], self._ids[at]))[:k]
 
 
-def closeness(one: Profile, other: Profile) -> float:
+def demographic_closeness(one: PatientProfile, other: PatientProfile) -> float:
     """What age and sex leave of a score, in [0.5, 1]."""
     close = 1.0
     if one.age is not None and other.age is not None:

@@ -9,11 +9,11 @@ from osler.evaluate import catalogue
 from osler.methods.omni.planners.prompting import Form
 from osler.train.record import Kind
 from osler.train.spo.pairs import Choice
-from osler.train.spo.recipe import Learns, Recipe
+from osler.train.spo.recipe import Learns, RecordRecipe
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class AblationVariant:
     """One row."""
 
     name: str
@@ -35,7 +35,7 @@ class Variant:
     settings: tuple[str, ...] = ()
     """Of its judge, as "roles.judge.name=…"."""
 
-    def recipe(self, base: Recipe, stage: Kind) -> Recipe:
+    def recipe(self, base: RecordRecipe, stage: Kind) -> RecordRecipe:
         """The base with what this row changes. Raises `BadConfig` for a stage that it has not."""
         if stage not in self.stages:
             raise BadConfig(
@@ -61,14 +61,14 @@ class Ablation:
     repeats: str
     """The paper's table or figure."""
     about: str
-    variants: tuple[Variant, ...]
+    variants: tuple[AblationVariant, ...]
 
     def __post_init__(self) -> None:
         names = [variant.name for variant in self.variants]
         if not names or len(set(names)) < len(names):
             raise ValueError("an ablation has variants, each of its own name")
 
-    def variant(self, name: str) -> Variant:
+    def variant(self, name: str) -> AblationVariant:
         """Raises `BadConfig`."""
         found = {variant.name: variant for variant in self.variants}
         if name not in found:
@@ -79,17 +79,17 @@ class Ablation:
         return found[name]
 
 
-def names() -> tuple[str, ...]:
+def ablation_names() -> tuple[str, ...]:
     """Those that come with Osler."""
-    return catalogue.names(__name__)
+    return catalogue.list_names(__name__)
 
 
-def ablation(name: str) -> Ablation:
+def read_ablation(name: str) -> Ablation:
     """By name, or a TOML file of one's own. Raises `BadConfig` for neither, or a broken one."""
-    return catalogue.read(name, __name__, Ablation)
+    return catalogue.read_description(name, __name__, Ablation)
 
 
-def variant(word: str) -> Variant:
+def read_variant(word: str) -> AblationVariant:
     """As it is named on the command line: "data-ratio:0.25". Raises `BadConfig`."""
     name, _, row = word.rpartition(":")
-    return ablation(name or row).variant(row if name else "")
+    return read_ablation(name or row).variant(row if name else "")

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import MalformedSource
-from osler.text import is_cjk, sentences
+from osler.text import is_cjk, split_sentences
 
 _UNIT = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
 _TAG = re.compile(r"(?:([BIEMSLU])-(\S+)|O)")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Entity:
+class MarkedEntity:
     """`text[start:end]` is a name of this type."""
 
     start: int
@@ -33,14 +33,14 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedText:
     """A text with its entities, in order; they may lie within each other."""
 
     text: str
-    entities: tuple[Entity, ...] = ()
+    entities: tuple[MarkedEntity, ...] = ()
 
 
-def units(text: str) -> list[tuple[int, int]]:
+def split_units(text: str) -> list[tuple[int, int]]:
     """Where the units of a text stand: words, numbers, marks, and Chinese characters singly."""
     found = []
     for match in _UNIT.finditer(text):
@@ -60,13 +60,13 @@ WINDOW, STRIDE = 160, 120
 """Units that are read at once, and how far the next window of a long sentence begins."""
 
 
-def windows(text: str) -> list[list[tuple[int, int]]]:
+def split_windows(text: str) -> list[list[tuple[int, int]]]:
     """The units of a text in stretches that are read at once: sentences, long ones in windows
     that overlap. A name is found where one stretch holds it."""
     found: list[list[tuple[int, int]]] = []
-    places = units(text)
+    places = split_units(text)
     first = 0
-    for _, end in sentences(text):
+    for _, end in split_sentences(text):
         last = first
         while last < len(places) and places[last][1] <= end:
             last += 1
@@ -76,7 +76,7 @@ def windows(text: str) -> list[list[tuple[int, int]]]:
     return found
 
 
-def read(path: Path) -> list[Marked]:
+def read_marked(path: Path) -> list[MarkedText]:
     """By the file's ending: `.jsonl` and `.json`, else columns.
 
     Raises `MalformedSource` naming file and line, and for a file without any text.
@@ -86,15 +86,15 @@ def read(path: Path) -> list[Marked]:
     except (OSError, UnicodeDecodeError) as error:
         raise MalformedSource(f"{path} cannot be read: {error}") from error
     if path.suffix in (".jsonl", ".json"):
-        found = [_marked(value, place) for place, value in _objects(path, text)]
+        found = [_parse_marked(value, place) for place, value in _parse_objects(path, text)]
     else:
-        found = list(_columns(path, text))
+        found = list(_parse_columns(path, text))
     if not found:
         raise MalformedSource(f"{path} holds no text")
     return found
 
 
-def _objects(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+def _parse_objects(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     try:
         if text.lstrip().startswith("["):
             for number, value in enumerate(json.loads(text), 1):
@@ -107,17 +107,17 @@ def _objects(path: Path, text: str) -> Iterator[tuple[str, Any]]:
         raise MalformedSource(f"{path}: not JSON: {error}") from error
 
 
-def _marked(value: Any, place: str) -> Marked:
+def _parse_marked(value: Any, place: str) -> MarkedText:
     try:
         text: str = value["text"]
         told = value.get("entities", value.get("spans", ()))
-        entities = tuple(sorted({_entity(one, text) for one in told}))
+        entities = tuple(sorted({_parse_entity(one, text) for one in told}))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise MalformedSource(f"{place}: not a marked text: {error!r}") from error
-    return Marked(text, entities)
+    return MarkedText(text, entities)
 
 
-def _entity(told: Mapping[str, Any], text: str) -> Entity:
+def _parse_entity(told: Mapping[str, Any], text: str) -> MarkedEntity:
     type = str(told.get("type") or told["label"])
     if "start_idx" in told:
         start, end = int(told["start_idx"]), int(told["end_idx"])
@@ -128,16 +128,16 @@ def _entity(told: Mapping[str, Any], text: str) -> Entity:
         start, end = int(told["start"]), int(told["end"])
     if not 0 <= start < end <= len(text) or not type:
         raise ValueError(f"{start}:{end} is no span of {len(text)} characters")
-    return Entity(start, end, type)
+    return MarkedEntity(start, end, type)
 
 
-def _columns(path: Path, text: str) -> Iterator[Marked]:
+def _parse_columns(path: Path, text: str) -> Iterator[MarkedText]:
     rows: list[tuple[str, str]] = []
     for number, line in enumerate([*text.split("\n"), ""], 1):
         cells = line.split()
         if not cells or cells[0] == "-DOCSTART-":
             if rows:
-                yield _joined(rows)
+                yield _join_units(rows)
             rows = []
             continue
         if len(cells) < 2 or not _TAG.fullmatch(cells[-1]):
@@ -145,7 +145,7 @@ def _columns(path: Path, text: str) -> Iterator[Marked]:
         rows.append((cells[0], cells[-1]))
 
 
-def _joined(rows: Sequence[tuple[str, str]]) -> Marked:
+def _join_units(rows: Sequence[tuple[str, str]]) -> MarkedText:
     """Units are joined by a space, but for Chinese characters."""
     text, places = "", []
     for unit, _ in rows:
@@ -153,12 +153,14 @@ def _joined(rows: Sequence[tuple[str, str]]) -> Marked:
             text += " "
         places.append((len(text), len(text) + len(unit)))
         text += unit
-    return Marked(text, tuple(_tagged(rows, places)))
+    return MarkedText(text, tuple(_entities_of_tags(rows, places)))
 
 
-def _tagged(rows: Sequence[tuple[str, str]], places: Sequence[tuple[int, int]]) -> Iterator[Entity]:
+def _entities_of_tags(
+    rows: Sequence[tuple[str, str]], places: Sequence[tuple[int, int]]
+) -> Iterator[MarkedEntity]:
     """An inside tag without a beginning begins one, as CoNLL's own evaluation has it."""
-    begun: Entity | None = None
+    begun: MarkedEntity | None = None
     for (_, tag), (start, end) in zip(rows, places, strict=True):
         mark, _, type = tag.partition("-")
         if begun and (mark in "OBSU" or begun.type != type):
@@ -166,7 +168,7 @@ def _tagged(rows: Sequence[tuple[str, str]], places: Sequence[tuple[int, int]]) 
             begun = None
         if mark == "O":
             continue
-        begun = Entity(begun.start if begun else start, end, type)
+        begun = MarkedEntity(begun.start if begun else start, end, type)
         if mark in "ESLU":
             yield begun
             begun = None
@@ -174,8 +176,8 @@ def _tagged(rows: Sequence[tuple[str, str]], places: Sequence[tuple[int, int]]) 
         yield begun
 
 
-def write_jsonl(path: Path, texts: Sequence[Marked]) -> None:
-    """As `read` takes it."""
+def write_jsonl(path: Path, texts: Sequence[MarkedText]) -> None:
+    """As `read_marked` takes it."""
     lines = [
         json.dumps(
             {
@@ -191,13 +193,15 @@ def write_jsonl(path: Path, texts: Sequence[Marked]) -> None:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def types_of(texts: Sequence[Marked]) -> tuple[str, ...]:
+def types_of(texts: Sequence[MarkedText]) -> tuple[str, ...]:
     """The types, the most frequent first."""
     counts = Counter(entity.type for one in texts for entity in one.entities)
     return tuple(sorted(counts, key=lambda name: (-counts[name], name)))
 
 
-def split(texts: Sequence[Marked], share: float, seed: int) -> tuple[list[Marked], list[Marked]]:
+def split_texts(
+    texts: Sequence[MarkedText], share: float, seed: int
+) -> tuple[list[MarkedText], list[MarkedText]]:
     """Texts to train on, and a share held out; equal texts stay on one side."""
     different = sorted({one.text for one in texts})
     random.Random(seed).shuffle(different)

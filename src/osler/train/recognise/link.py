@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from osler.errors import CapabilityMissing
-from osler.graph.link import Dictionary, Mention
+from osler.graph.link import ConceptMention, Dictionary
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
 from osler.retrieve.words import STOP_WORDS
-from osler.train.recognise.corpus import Entity
+from osler.train.recognise.corpus import MarkedEntity
 from osler.train.recognise.recogniser import CONFIG, SpanRecogniser
 
 FOLDER = "recogniser"
@@ -22,7 +22,7 @@ OVER = 0.92
 
 
 @dataclass(frozen=True)
-class Linking:
+class RecognisedNames:
     """Implements `osler.graph.link.Recogniser`.
 
     A recognised name is a mention where the graph has it: by its very name, else by the likest
@@ -42,46 +42,51 @@ class Linking:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lookup", Lookup(self.graph))
 
-    def mentions(self, text: str) -> list[Mention]:
+    def find_mentions(self, text: str) -> list[ConceptMention]:
         """In order, none over another; of recognised names within each other the longer."""
-        found: list[Mention] = []
+        found: list[ConceptMention] = []
         if not self.alone:
-            found = Dictionary(self.graph, STOP_WORDS).mentions(text)
+            found = Dictionary(self.graph, STOP_WORDS).find_mentions(text)
         entities = sorted(
-            (one.entity for one in self.recogniser.find(text)), key=lambda e: e.start - e.end
+            (one.entity for one in self.recogniser.find_entities(text)),
+            key=lambda e: e.start - e.end,
         )
         for entity in entities:
             touched = [m for m in found if m.start < entity.end and entity.start < m.end]
-            if not all(_within(mention, entity) for mention in touched):
+            if not all(_is_within(mention, entity) for mention in touched):
                 continue
             least = max(self.least, OVER) if touched else self.least
-            if concepts := self._concepts(text[entity.start : entity.end], least):
+            if concepts := self._concepts_of(text[entity.start : entity.end], least):
                 found = [mention for mention in found if mention not in touched]
-                found.append(Mention(entity.start, entity.end, concepts))
+                found.append(ConceptMention(entity.start, entity.end, concepts))
         return sorted(found, key=lambda mention: mention.start)
 
-    def _concepts(self, name: str, least: float) -> tuple[str, ...]:
+    def _concepts_of(self, name: str, least: float) -> tuple[str, ...]:
         exact = self._lookup.find(name, k=self.most, fuzzy=False)
         if exact:
             return tuple(match.concept for match in exact)
         try:
-            likest = self._lookup.fuzzy(name, k=1)
+            likest = self._lookup.find_fuzzy(name, k=1)
         except CapabilityMissing:  # without the extra only very names are found
             return ()
         return tuple(match.concept for match in likest if match.score >= least)
 
 
-def _within(mention: Mention, entity: Entity) -> bool:
+def _is_within(mention: ConceptMention, entity: MarkedEntity) -> bool:
     """Whether the mention is a part of the entity, and not all of it."""
     inside = entity.start <= mention.start and mention.end <= entity.end
     return inside and mention.end - mention.start < entity.end - entity.start
 
 
-def present(folder: Path) -> bool:
+def has_recogniser(folder: Path) -> bool:
     """Whether a knowledge base has a recogniser."""
     return (folder / FOLDER / CONFIG).is_file()
 
 
-def linking(folder: Path, graph: Graph) -> Linking | None:
+def load_recogniser(folder: Path, graph: Graph) -> RecognisedNames | None:
     """The recogniser of a knowledge base; `None` without one. Raises `ModelError`."""
-    return Linking(graph, SpanRecogniser.load(folder / FOLDER)) if present(folder) else None
+    return (
+        RecognisedNames(graph, SpanRecogniser.load(folder / FOLDER))
+        if has_recogniser(folder)
+        else None
+    )

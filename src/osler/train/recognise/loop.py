@@ -12,17 +12,31 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadConfig, ModelError
-from osler.llm.transformers.hub import extra
-from osler.train.recognise.corpus import Entity, Marked, split, types_of, units, windows
-from osler.train.recognise.net import Sentence, Shape, batched, build, loss_of, of_places
+from osler.llm.transformers.hub import import_extra
+from osler.train.recognise.corpus import (
+    MarkedEntity,
+    MarkedText,
+    split_texts,
+    split_units,
+    split_windows,
+    types_of,
+)
+from osler.train.recognise.net import (
+    Sentence,
+    Shape,
+    batch_sentences,
+    build_network,
+    loss_of,
+    of_places,
+)
 from osler.train.recognise.recogniser import SpanRecogniser
-from osler.train.recognise.strict import Scores, strict
+from osler.train.recognise.strict import StrictScores, strict_scores
 
 Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class RecogniserRecipe:
     """How to train."""
 
     epochs: int = 40
@@ -41,7 +55,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class TrainingWindow:
     """A window of a text, and the cells of its names: type, first and last unit."""
 
     sentence: Sentence
@@ -49,18 +63,18 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedTexts:
     """Data as it is trained on, and what of it cannot be."""
 
     shape: Shape
-    examples: tuple[Example, ...]
-    test: tuple[Marked, ...]
+    examples: tuple[TrainingWindow, ...]
+    test: tuple[MarkedText, ...]
     texts: int
     nested: bool
     dropped: dict[str, int]
     """Entities that no span of units can be, by reason."""
 
-    def steps(self, recipe: Recipe) -> int:
+    def steps(self, recipe: RecogniserRecipe) -> int:
         """Of the whole training, at most."""
         return -(-len(self.examples) // recipe.batch) * recipe.epochs
 
@@ -76,22 +90,22 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedRecogniser:
     recogniser: SpanRecogniser
-    scores: Scores
+    scores: StrictScores
     """Strict, of the best epoch, on the texts held out."""
     epochs: tuple[Epoch, ...]
 
 
-def prepare(
-    texts: Sequence[Marked], recipe: Recipe, test: Sequence[Marked] | None = None
-) -> Prepared:
+def prepare_texts(
+    texts: Sequence[MarkedText], recipe: RecogniserRecipe, test: Sequence[MarkedText] | None = None
+) -> PreparedTexts:
     """Raises `BadConfig` where there is nothing to learn, or nothing to measure on."""
     learnt = list(texts)
     held = list(test or ())
     if test is None:
-        learnt, held = split(texts, recipe.held_out, recipe.seed)
-    shape = Shape(types_of(learnt), width=recipe.width, longest=_longest(learnt, recipe))
+        learnt, held = split_texts(texts, recipe.held_out, recipe.seed)
+    shape = Shape(types_of(learnt), width=recipe.width, longest=_longest_name(learnt, recipe))
     if not shape.types:
         raise BadConfig("no entity is marked in the texts", fix="see docs/guide/training.md")
     if not any(one.entities for one in held):
@@ -100,42 +114,42 @@ def prepare(
             fix="give a file with --test, or a larger --held-out",
         )
     dropped: dict[str, int] = {}
-    examples = [x for one in learnt for x in _examples(one, shape, dropped)]
-    nested = any(_overlap(one.entities) for one in learnt)
-    return Prepared(shape, tuple(examples), tuple(held), len(learnt), nested, dropped)
+    examples = [x for one in learnt for x in _make_windows(one, shape, dropped)]
+    nested = any(_any_overlap(one.entities) for one in learnt)
+    return PreparedTexts(shape, tuple(examples), tuple(held), len(learnt), nested, dropped)
 
 
-def _longest(texts: Sequence[Marked], recipe: Recipe) -> int:
+def _longest_name(texts: Sequence[MarkedText], recipe: RecogniserRecipe) -> int:
     """Units of a name: the longest that is marked, and half as many again. Of lengths that were
     never seen nothing was learnt."""
-    lengths = [_length(entity, one.text) or 1 for one in texts for entity in one.entities]
+    lengths = [_unit_length(entity, one.text) or 1 for one in texts for entity in one.entities]
     return min(recipe.longest, max(lengths, default=1) * 3 // 2 + 1)
 
 
-def _overlap(entities: Sequence[Entity]) -> bool:
+def _any_overlap(entities: Sequence[MarkedEntity]) -> bool:
     spans = sorted({(one.start, one.end) for one in entities})
     return any(later[0] < earlier[1] for earlier, later in pairwise(spans))
 
 
-def _examples(one: Marked, shape: Shape, dropped: dict[str, int]) -> list[Example]:
-    stretches = windows(one.text)
+def _make_windows(one: MarkedText, shape: Shape, dropped: dict[str, int]) -> list[TrainingWindow]:
+    stretches = split_windows(one.text)
     cells: list[set[tuple[int, int, int]]] = [set() for _ in stretches]
     for entity in one.entities:
-        spans = [_cell(entity, places, shape) for places in stretches]
+        spans = [_entity_cell(entity, places, shape) for places in stretches]
         for n, span in enumerate(spans):
             if span is not None:
                 cells[n].add(span)
         if not any(spans):
-            why = _unfit(entity, one.text, shape)
+            why = _unfit_reason(entity, one.text, shape)
             dropped[why] = dropped.get(why, 0) + 1
     return [
-        Example(of_places(one.text, places, shape), tuple(sorted(cells[n])))
+        TrainingWindow(of_places(one.text, places, shape), tuple(sorted(cells[n])))
         for n, places in enumerate(stretches)
     ]
 
 
-def _cell(
-    entity: Entity, places: Sequence[tuple[int, int]], shape: Shape
+def _entity_cell(
+    entity: MarkedEntity, places: Sequence[tuple[int, int]], shape: Shape
 ) -> tuple[int, int, int] | None:
     """Type, first and last unit; `None` where the stretch does not hold the name."""
     begin = next((n for n, (start, _) in enumerate(places) if start == entity.start), None)
@@ -145,9 +159,9 @@ def _cell(
     return shape.types.index(entity.type), begin, end
 
 
-def _unfit(entity: Entity, text: str, shape: Shape) -> str:
+def _unfit_reason(entity: MarkedEntity, text: str, shape: Shape) -> str:
     """Why no stretch holds the name."""
-    length = _length(entity, text)
+    length = _unit_length(entity, text)
     if length is None:
         return "it begins or ends within a word"
     if length > shape.longest:
@@ -155,30 +169,30 @@ def _unfit(entity: Entity, text: str, shape: Shape) -> str:
     return "it goes on after a sentence's end"
 
 
-def _length(entity: Entity, text: str) -> int | None:
+def _unit_length(entity: MarkedEntity, text: str) -> int | None:
     """In units; `None` where it is no stretch of whole units."""
-    places = units(text)
+    places = split_units(text)
     begin = [n for n, (start, _) in enumerate(places) if start == entity.start]
     end = [n for n, (_, end) in enumerate(places) if end == entity.end]
     return end[0] - begin[0] + 1 if begin and end else None
 
 
-def train(
-    prepared: Prepared,
-    recipe: Recipe,
+def train_recogniser(
+    prepared: PreparedTexts,
+    recipe: RecogniserRecipe,
     *,
     log: Path | None = None,
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainedRecogniser:
     """Blocks. The same data, recipe and machine give the same weights.
 
-    `log`: a file that gets a line an epoch. Raises `ModelError` without the extra `train`,
+    `log`: a file that gets a line an epoch. Raises `ModelError` without the extra `train_recogniser`,
     and where the loss is no number any more.
     """
-    torch = extra("torch")
+    torch = import_extra("torch")
     with torch.random.fork_rng(devices=[]), _one_thread(torch):
         torch.manual_seed(recipe.seed)
-        return _trained(prepared, recipe, log, progress)
+        return _run_epochs(prepared, recipe, log, progress)
 
 
 @contextmanager
@@ -193,21 +207,21 @@ def _one_thread(torch: Any) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _trained(
-    prepared: Prepared, recipe: Recipe, log: Path | None, progress: Progress | None
-) -> Trained:
-    torch = extra("torch")
-    net, chance = build(prepared.shape), random.Random(recipe.seed)
+def _run_epochs(
+    prepared: PreparedTexts, recipe: RecogniserRecipe, log: Path | None, progress: Progress | None
+) -> TrainedRecogniser:
+    torch = import_extra("torch")
+    net, chance = build_network(prepared.shape), random.Random(recipe.seed)
     optimizer = torch.optim.AdamW(net.parameters(), lr=recipe.rate, weight_decay=0.01)
     epochs: list[Epoch] = []
-    best: tuple[int, Scores, dict[str, Any]] | None = None
+    best: tuple[int, StrictScores, dict[str, Any]] | None = None
     for n in range(1, recipe.epochs + 1):
-        loss = _epoch(net, optimizer, prepared, recipe, chance)
+        loss = _run_epoch(net, optimizer, prepared, recipe, chance)
         made = SpanRecogniser(prepared.shape, net.eval(), prepared.nested)
-        scores = measured(made, prepared.test)
+        scores = measure_recogniser(made, prepared.test)
         micro = scores.micro
         epochs.append(Epoch(n, loss, micro.precision, micro.recall, micro.f1))
-        _note(log, epochs[-1])
+        _note_epoch(log, epochs[-1])
         if progress is not None:
             progress(f"training, F1 {micro.f1:.3f}", n, recipe.epochs)
         if best is None or micro.f1 > best[1].micro.f1:
@@ -218,26 +232,30 @@ def _trained(
     if best is None:
         raise BadConfig("no epoch was trained", fix="--epochs 1 or more")
     net.load_state_dict(best[2])
-    facts = _facts(prepared, recipe, best[1], best[0])
+    facts = _training_facts(prepared, recipe, best[1], best[0])
     made = SpanRecogniser(prepared.shape, net.eval(), prepared.nested, facts)
-    return Trained(made, best[1], tuple(epochs))
+    return TrainedRecogniser(made, best[1], tuple(epochs))
 
 
-def _epoch(
-    net: Any, optimizer: Any, prepared: Prepared, recipe: Recipe, chance: random.Random
+def _run_epoch(
+    net: Any,
+    optimizer: Any,
+    prepared: PreparedTexts,
+    recipe: RecogniserRecipe,
+    chance: random.Random,
 ) -> float:
     """One pass over the data; the mean loss of its batches."""
-    torch = extra("torch")
+    torch = import_extra("torch")
     net.train()
     order = list(prepared.examples)
     chance.shuffle(order)
     losses: list[float] = []
     for start in range(0, len(order), recipe.batch):
         part = order[start : start + recipe.batch]
-        hashes, lengths = batched([one.sentence for one in part])
+        hashes, lengths = batch_sentences([one.sentence for one in part])
         hide = (torch.rand(hashes.shape[:2]) < recipe.hidden) & (hashes[..., 0] > 0)
         hashes[..., 0] = hashes[..., 0].masked_fill(hide, 1)
-        loss = loss_of(net(hashes, lengths), _gold(part, hashes.shape[1], prepared.shape))
+        loss = loss_of(net(hashes, lengths), _gold_cells(part, hashes.shape[1], prepared.shape))
         if not torch.isfinite(loss):
             raise ModelError("the loss is no number any more", fix="a smaller --rate")
         optimizer.zero_grad()
@@ -248,8 +266,8 @@ def _epoch(
     return sum(losses) / len(losses)
 
 
-def _gold(part: Sequence[Example], most: int, shape: Shape) -> Any:
-    torch = extra("torch")
+def _gold_cells(part: Sequence[TrainingWindow], most: int, shape: Shape) -> Any:
+    torch = import_extra("torch")
     gold = torch.zeros(len(part), len(shape.types), most, most)
     for n, one in enumerate(part):
         for kind, i, j in one.cells:
@@ -257,13 +275,17 @@ def _gold(part: Sequence[Example], most: int, shape: Shape) -> Any:
     return gold
 
 
-def measured(recogniser: SpanRecogniser, texts: Sequence[Marked]) -> Scores:
+def measure_recogniser(recogniser: SpanRecogniser, texts: Sequence[MarkedText]) -> StrictScores:
     """Strict F1 on marked texts."""
     found = recogniser.find_all([one.text for one in texts])
-    return strict([[f.entity for f in each] for each in found], [one.entities for one in texts])
+    return strict_scores(
+        [[f.entity for f in each] for each in found], [one.entities for one in texts]
+    )
 
 
-def _facts(prepared: Prepared, recipe: Recipe, scores: Scores, epoch: int) -> dict[str, Any]:
+def _training_facts(
+    prepared: PreparedTexts, recipe: RecogniserRecipe, scores: StrictScores, epoch: int
+) -> dict[str, Any]:
     return {
         "recipe": asdict(recipe),
         "texts": prepared.texts,
@@ -279,7 +301,7 @@ def _facts(prepared: Prepared, recipe: Recipe, scores: Scores, epoch: int) -> di
     }
 
 
-def _note(log: Path | None, epoch: Epoch) -> None:
+def _note_epoch(log: Path | None, epoch: Epoch) -> None:
     if log is None:
         return
     try:

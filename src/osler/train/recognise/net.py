@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from osler.llm.transformers.hub import extra
+from osler.llm.transformers.hub import import_extra
 from osler.text import is_cjk
-from osler.train.recognise.corpus import units
+from osler.train.recognise.corpus import split_units
 
 FEATURES = 5
 """Hashes of a unit."""
@@ -52,25 +52,25 @@ class Sentence:
     hashes: tuple[tuple[int, ...], ...]
 
 
-def sentence(text: str, shape: Shape) -> Sentence:
+def make_sentence(text: str, shape: Shape) -> Sentence:
     """The whole text as one."""
-    return of_places(text, units(text), shape)
+    return of_places(text, split_units(text), shape)
 
 
 def of_places(text: str, places: Sequence[tuple[int, int]], shape: Shape) -> Sentence:
-    hashes = tuple(_hashes(text[start:end], shape.buckets) for start, end in places)
+    hashes = tuple(_hash_features(text[start:end], shape.buckets) for start, end in places)
     return Sentence(tuple(places), hashes)
 
 
-def _hashes(unit: str, buckets: int) -> tuple[int, ...]:
+def _hash_features(unit: str, buckets: int) -> tuple[int, ...]:
     """Bucket 0 is padding, 1 a word that is hidden while training."""
     low = unit.casefold()
-    form = "".join(_kind(char) for char in unit[:6])
+    form = "".join(_char_kind(char) for char in unit[:6])
     told = (f"w{low}", f"a{low[:3]}", f"z{low[-3:]}", f"y{low[-2:]}", f"f{form}")
     return tuple(2 + zlib.crc32(one.encode()) % (buckets - 2) for one in told)
 
 
-def _kind(char: str) -> str:
+def _char_kind(char: str) -> str:
     if is_cjk(char):
         return "c"
     if char.isdigit():
@@ -78,12 +78,12 @@ def _kind(char: str) -> str:
     return ("X" if char.isupper() else "x") if char.isalpha() else char
 
 
-def build(shape: Shape) -> Any:
+def build_network(shape: Shape) -> Any:
     """The network, with weights of chance. Raises `ModelError` without the extra `train`."""
-    torch = extra("torch")
+    torch = import_extra("torch")
     nn = torch.nn
 
-    class Spans(nn.Module):  # type: ignore[misc,name-defined]  # torch is imported lazily
+    class SpanNetwork(nn.Module):  # type: ignore[misc,name-defined]  # torch is imported lazily
         """Hashes and lengths → scores [batch, type, begin, end]; impossible cells are -inf."""
 
         def __init__(self) -> None:
@@ -123,12 +123,12 @@ def build(shape: Shape) -> Any:
             scores = scores + width[None] + self.bias[None, :, None, None]
             return scores.masked_fill(~valid[:, None], float("-inf"))
 
-    return Spans()
+    return SpanNetwork()
 
 
-def batched(sentences: Sequence[Sentence]) -> tuple[Any, Any]:
+def batch_sentences(sentences: Sequence[Sentence]) -> tuple[Any, Any]:
     """Hashes, padded with zeros, and lengths. No sentence may be empty."""
-    torch = extra("torch")
+    torch = import_extra("torch")
     most = max(len(one.places) for one in sentences)
     hashes = torch.zeros(len(sentences), most, FEATURES, dtype=torch.long)
     for n, one in enumerate(sentences):
@@ -142,7 +142,7 @@ def loss_of(scores: Any, gold: Any) -> Any:
     Of each type and sentence, as a mean. `gold` is 1 where a name stands; a cell at -inf
     must not be.
     """
-    torch = extra("torch")
+    torch = import_extra("torch")
     scores, gold = scores.flatten(2), gold.flatten(2).bool()
     nothing = torch.zeros_like(scores[..., :1])
     wrong = torch.cat([scores.masked_fill(gold, float("-inf")), nothing], -1).logsumexp(-1)

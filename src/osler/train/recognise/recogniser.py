@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import ModelError, ModelMissing
-from osler.llm.transformers.hub import extra
-from osler.train.recognise.corpus import Entity, windows
-from osler.train.recognise.net import Sentence, Shape, batched, build, of_places
+from osler.llm.transformers.hub import import_extra
+from osler.train.recognise.corpus import MarkedEntity, split_windows
+from osler.train.recognise.net import Sentence, Shape, batch_sentences, build_network, of_places
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 FORMAT = 1
@@ -24,10 +24,10 @@ BATCH = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecognisedEntity:
     """An entity that was recognised."""
 
-    entity: Entity
+    entity: MarkedEntity
     confidence: float
     """In (0.5, 1): the sigmoid of its score."""
 
@@ -43,44 +43,44 @@ class SpanRecogniser:
     facts: Mapping[str, Any] = field(default_factory=dict)
     """How it was made: seed, texts, scores."""
 
-    def find(self, text: str) -> list[Found]:
+    def find_entities(self, text: str) -> list[RecognisedEntity]:
         """In order of their places."""
         return self.find_all([text])[0]
 
-    def find_all(self, texts: Sequence[str]) -> list[list[Found]]:
+    def find_all(self, texts: Sequence[str]) -> list[list[RecognisedEntity]]:
         """One list a text."""
-        every = [(n, one) for n, text in enumerate(texts) for one in self._windows(text)]
-        found: list[dict[Entity, float]] = [{} for _ in texts]
+        every = [(n, one) for n, text in enumerate(texts) for one in self._read_windows(text)]
+        found: list[dict[MarkedEntity, float]] = [{} for _ in texts]
         for start in range(0, len(every), BATCH):
             part = every[start : start + BATCH]
-            for n, entity, score in self._scored(part):
+            for n, entity, score in self._score_windows(part):
                 found[n][entity] = max(score, found[n].get(entity, score))
-        return [self._chosen(one) for one in found]
+        return [self._choose_entities(one) for one in found]
 
-    def _windows(self, text: str) -> Iterator[Sentence]:
-        for places in windows(text):
+    def _read_windows(self, text: str) -> Iterator[Sentence]:
+        for places in split_windows(text):
             yield of_places(text, places, self.shape)
 
-    def _scored(
+    def _score_windows(
         self, windows: Sequence[tuple[int, Sentence]]
-    ) -> Iterator[tuple[int, Entity, float]]:
-        torch = extra("torch")
+    ) -> Iterator[tuple[int, MarkedEntity, float]]:
+        torch = import_extra("torch")
         with torch.inference_mode():
-            scores = self.net(*batched([one for _, one in windows]))
+            scores = self.net(*batch_sentences([one for _, one in windows]))
         for row, kind, i, j in (scores > 0).nonzero().tolist():
             n, one = windows[row]
-            entity = Entity(one.places[i][0], one.places[j][1], self.shape.types[kind])
+            entity = MarkedEntity(one.places[i][0], one.places[j][1], self.shape.types[kind])
             yield n, entity, float(scores[row, kind, i, j])
 
-    def _chosen(self, found: Mapping[Entity, float]) -> list[Found]:
+    def _choose_entities(self, found: Mapping[MarkedEntity, float]) -> list[RecognisedEntity]:
         """The surest first; what crosses a surer one goes, and unless nested what overlaps."""
-        kept: list[Entity] = []
+        kept: list[MarkedEntity] = []
         for entity in sorted(found, key=lambda one: (-found[one], one)):
-            if not any(self._clash(entity, other) for other in kept):
+            if not any(self._do_clash(entity, other) for other in kept):
                 kept.append(entity)
-        return [Found(one, 1 / (1 + exp(-found[one]))) for one in sorted(kept)]
+        return [RecognisedEntity(one, 1 / (1 + exp(-found[one]))) for one in sorted(kept)]
 
-    def _clash(self, one: Entity, other: Entity) -> bool:
+    def _do_clash(self, one: MarkedEntity, other: MarkedEntity) -> bool:
         if one.end <= other.start or other.end <= one.start:
             return False
         if not self.nested:
@@ -100,7 +100,7 @@ class SpanRecogniser:
         }
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            extra("safetensors.torch").save_file(self.net.state_dict(), folder / WEIGHTS)
+            import_extra("safetensors.torch").save_file(self.net.state_dict(), folder / WEIGHTS)
             text = json.dumps(told, ensure_ascii=False, indent=1)
             (folder / CONFIG).write_text(f"{text}\n", encoding="utf-8")
         except OSError as error:
@@ -124,10 +124,10 @@ class SpanRecogniser:
             ) from error
         except (ValueError, KeyError, TypeError) as error:
             raise ModelMissing(f"{folder / CONFIG} is damaged: {error!r}", fix=fix) from error
-        net = build(shape)
-        safetensors = extra("safetensors.torch")
+        net = build_network(shape)
+        safetensors = import_extra("safetensors.torch")
         try:
             net.load_state_dict(safetensors.load(weights))
-        except (extra("safetensors").SafetensorError, RuntimeError) as error:
+        except (import_extra("safetensors").SafetensorError, RuntimeError) as error:
             raise ModelMissing(f"{folder / WEIGHTS} is damaged: {error}", fix=fix) from error
         return cls(shape, net.eval(), bool(told["nested"]), told.get("facts") or {})

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.train.recognise.corpus import Entity
+from osler.train.recognise.corpus import MarkedEntity
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class TypeScore:
     """0/0 counts as 0."""
 
     right: int
@@ -31,25 +31,30 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    micro: Score
-    types: dict[str, Score]
+class StrictScores:
+    micro: TypeScore
+    types: dict[str, TypeScore]
 
 
-def strict(found: Sequence[Sequence[Entity]], gold: Sequence[Sequence[Entity]]) -> Scores:
+def strict_scores(
+    found: Sequence[Sequence[MarkedEntity]], gold: Sequence[Sequence[MarkedEntity]]
+) -> StrictScores:
     """Over all texts. Raises `ValueError` for unequal numbers of texts."""
     pairs = [(set(f), set(g)) for f, g in zip(found, gold, strict=True)]
     names = sorted({entity.type for f, g in pairs for entity in f | g})
-    types = {name: _score([(_of(f, name), _of(g, name)) for f, g in pairs]) for name in names}
-    return Scores(_score(pairs), types)
+    types = {
+        name: _score_pairs([(_of_type(f, name), _of_type(g, name)) for f, g in pairs])
+        for name in names
+    }
+    return StrictScores(_score_pairs(pairs), types)
 
 
-def _of(entities: set[Entity], type: str) -> set[Entity]:
+def _of_type(entities: set[MarkedEntity], type: str) -> set[MarkedEntity]:
     return {entity for entity in entities if entity.type == type}
 
 
-def _score(pairs: Sequence[tuple[set[Entity], set[Entity]]]) -> Score:
-    return Score(
+def _score_pairs(pairs: Sequence[tuple[set[MarkedEntity], set[MarkedEntity]]]) -> TypeScore:
+    return TypeScore(
         sum(len(f & g) for f, g in pairs),
         sum(len(f) for f, _ in pairs),
         sum(len(g) for _, g in pairs),

@@ -8,13 +8,13 @@ from pathlib import Path
 from osler.errors import BadRun, MalformedSource
 from osler.evaluate.datasets.base import csv_records
 from osler.evaluate.metrics.several import Agreement, agreement
-from osler.train.spo.judge import Judged
+from osler.train.spo.judge import JudgedCase
 
 Told = dict[tuple[str, str, str], bool]
 """Case, source and query → positive."""
 
 
-def verdicts(judged: Iterable[Judged]) -> Told:
+def read_verdicts(judged: Iterable[JudgedCase]) -> Told:
     """Those that could be read."""
     return {
         (one.key, verdict.source, verdict.wire): verdict.positive
@@ -28,7 +28,7 @@ def read_people(path: Path) -> Told:
     """CSV with case, source, query and verdict. Raises `MalformedSource` naming file and line."""
     found: Told = {}
     for row in csv_records(path):
-        cells = {name: row.optional(name) for name in ("case", "source", "query", "verdict")}
+        cells = {name: row.optional_text(name) for name in ("case", "source", "query", "verdict")}
         if missing := [name for name, value in cells.items() if not value]:
             raise MalformedSource(f"{path.parent / row.place}: no {missing[0]!r}")
         if cells["verdict"] not in ("yes", "no"):
@@ -39,7 +39,7 @@ def read_people(path: Path) -> Told:
     return found
 
 
-def compared(judge: Told, reference: Told) -> Agreement:
+def compare_judges(judge: Told, reference: Told) -> Agreement:
     """Over what both judged. Raises `BadRun` where that is nothing."""
     both = sorted(judge.keys() & reference.keys())
     if not both:

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from osler.errors import BadQuestion, OslerError
 from osler.evaluate.sample import Gold, Kind, Sample
 from osler.questions import parse_question
-from osler.text import words
+from osler.text import split_words
 from osler.types import Question
 
 Part = Literal["train", "held-out", "all"]
@@ -26,7 +26,7 @@ HELD_OUT = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class TrainingCase:
     """A sample, and where its answer stands."""
 
     sample: Sample
@@ -47,7 +47,7 @@ class Case:
     def gold(self) -> str:
         """The gold answer in words, as a judge reads it; empty where it is not known."""
         question, gold = self.question, self.sample.gold
-        named = [f"{letter}. {question.option(letter)}" for letter in gold.letters]
+        named = [f"{letter}. {question.option_text(letter)}" for letter in gold.letters]
         return "\n".join(named or gold.texts[:1])
 
 
@@ -57,27 +57,27 @@ def part_of(question: Question, *, seed: int = 0, held_out: float = HELD_OUT) ->
     So the same words, in another case or with other marks, never stand in both parts.
     `held_out` is a share, 0 to 1.
     """
-    said = " ".join(words(question.text))
+    said = " ".join(split_words(question.text))
     digest = hashlib.sha256(f"{seed}\n{said}".encode()).digest()
     return "held-out" if int.from_bytes(digest[:8]) / 2**64 < held_out else "train"
 
 
 def of_part(
-    cases: Iterable[Case], part: Part, *, seed: int = 0, held_out: float = HELD_OUT
-) -> list[Case]:
+    cases: Iterable[TrainingCase], part: Part, *, seed: int = 0, held_out: float = HELD_OUT
+) -> list[TrainingCase]:
     """Those of one part, in their order."""
     if part == "all":
         return list(cases)
     return [c for c in cases if part_of(c.question, seed=seed, held_out=held_out) == part]
 
 
-def read_cases(path: Path) -> list[Case]:
+def read_cases(path: Path) -> list[TrainingCase]:
     """Raises `BadQuestion` naming file and line, and for a file without a case."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadQuestion(f"{path} cannot be read: {error}") from error
-    found = [_case(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
+    found = [_read_case(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
     if not found:
         raise BadQuestion(f"{path} holds no question")
     seen: set[str] = set()
@@ -88,12 +88,12 @@ def read_cases(path: Path) -> list[Case]:
     return found
 
 
-def _case(line: str, where: str) -> Case:
+def _read_case(line: str, where: str) -> TrainingCase:
     try:
         record: dict[str, Any] = json.loads(line)
         question = parse_question(record["question"], options=tuple(record.get("options") or ()))
         question = replace(question, id=str(record.get("id") or question.id))
-        gold, kind = _gold(str(record.get("answer") or ""), question)
+        gold, kind = _read_gold(str(record.get("answer") or ""), question)
         documents = tuple(map(str, record.get("documents") or ()))
         task = str(record.get("task") or "mine")
     except (ValueError, KeyError, TypeError, AttributeError, OslerError) as error:
@@ -101,10 +101,10 @@ def _case(line: str, where: str) -> Case:
             f"{where} is no case: {error}",
             fix='write {"question", "answer"}, with "options" and "documents" where there are any',
         ) from error
-    return Case(Sample(task, kind, question, gold), documents)
+    return TrainingCase(Sample(task, kind, question, gold), documents)
 
 
-def _gold(answer: str, question: Question) -> tuple[Gold, Kind]:
+def _read_gold(answer: str, question: Question) -> tuple[Gold, Kind]:
     if not question.options:
         return Gold((), (answer,) if answer else ()), "long"
     if answer and answer not in question.letters:
@@ -112,7 +112,7 @@ def _gold(answer: str, question: Question) -> tuple[Gold, Kind]:
     return Gold((answer,) if answer else ()), "choice"
 
 
-def to_line(case: Case) -> str:
+def to_line(case: TrainingCase) -> str:
     """As `read_cases` reads it."""
     question, gold = case.question, case.sample.gold
     record = {
@@ -126,6 +126,6 @@ def to_line(case: Case) -> str:
     return json.dumps({key: value for key, value in record.items() if value}, ensure_ascii=False)
 
 
-def cases_of(samples: Sequence[Sample]) -> list[Case]:
+def cases_of(samples: Sequence[Sample]) -> list[TrainingCase]:
     """Samples of a data set as cases; what they rest on is not named by documents of ours."""
-    return [Case(sample) for sample in samples]
+    return [TrainingCase(sample) for sample in samples]

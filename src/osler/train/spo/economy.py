@@ -9,49 +9,49 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from osler.extract.base import tokens
-from osler.prompts import Rendered
-from osler.train.spo.explore import Explored
+from osler.extract.base import estimate_tokens
+from osler.prompts import RenderedPrompt
+from osler.train.spo.explore import ExploredCase
 from osler.train.spo.judge import judging_prompt, listing_prompt
-from osler.train.spo.units import LIST, Unit, half
+from osler.train.spo.units import LIST, Unit, better_half
 
 Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class JudgeLoad:
     """Prompts of a judge."""
 
     calls: int = 0
     tokens: int = 0
     """Of whole prompts; an engine with a prefix cache reads fewer."""
 
-    def __add__(self, other: Load) -> Load:
-        return Load(self.calls + other.calls, self.tokens + other.tokens)
+    def __add__(self, other: JudgeLoad) -> JudgeLoad:
+        return JudgeLoad(self.calls + other.calls, self.tokens + other.tokens)
 
 
-def plain(explored: Explored, count: Count = tokens) -> Load:
+def plain_load(explored: ExploredCase, count: Count = estimate_tokens) -> JudgeLoad:
     """Every query that found something, in a call of its own."""
-    return _load(explored, [half(query.found) for query in explored.queries], count)
+    return _sum_load(explored, [better_half(query.found) for query in explored.queries], count)
 
 
-def at_most(explored: Explored, unit: Unit, count: Count = tokens) -> Load:
+def at_most(explored: ExploredCase, unit: Unit, count: Count = estimate_tokens) -> JudgeLoad:
     """What a judge by `unit` reads where no query is decided early."""
-    read = [half(query.found) for query in explored.queries]
+    read = [better_half(query.found) for query in explored.queries]
     if unit == "set":
-        return _load(explored, {frozenset(found): found for found in read}.values(), count)
+        return _sum_load(explored, {frozenset(found): found for found in read}.values(), count)
     every = list(dict.fromkeys(id for found in read for id in found))
     if unit == "document":
-        return _load(explored, [(id,) for id in every], count)
+        return _sum_load(explored, [(id,) for id in every], count)
     lists = [every[start : start + LIST] for start in range(0, len(every), LIST)]
-    return _load(explored, lists, count, listing_prompt)
+    return _sum_load(explored, lists, count, listing_prompt)
 
 
-def _load(
-    explored: Explored,
+def _sum_load(
+    explored: ExploredCase,
     groups: Iterable[Sequence[str]],
     count: Count,
-    prompt: Callable[[Explored, Sequence[str]], Rendered] = judging_prompt,
-) -> Load:
+    prompt: Callable[[ExploredCase, Sequence[str]], RenderedPrompt] = judging_prompt,
+) -> JudgeLoad:
     prompts = [prompt(explored, read).text for read in groups if read]
-    return Load(len(prompts), sum(map(count, prompts)))
+    return JudgeLoad(len(prompts), sum(map(count, prompts)))

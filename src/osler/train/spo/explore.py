@@ -13,15 +13,15 @@ from typing import Protocol
 
 from osler.errors import MalformedOutput, SourceUnavailable
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import Offer, told
-from osler.methods.omni.plan import Query, SourcePlan, expect, grammar
-from osler.methods.omni.planners.base import lettered
+from osler.methods.omni.describe import SourceDescription, source_variables
+from osler.methods.omni.plan import Query, SourcePlan, expect_source_plan, source_plan_grammar
+from osler.methods.omni.planners.base import list_options
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.prompts import render
-from osler.retrieve.lookup import Found
-from osler.retrieve.rerank import shown
+from osler.prompts import render_prompt
+from osler.retrieve.lookup import LookupResult
+from osler.retrieve.rerank import reranker_text
 from osler.trace import Noted, Run
-from osler.train.spo.case import Case
+from osler.train.spo.case import TrainingCase
 from osler.types import Hit, Question, Usage
 
 QUERIES = 6
@@ -29,7 +29,7 @@ QUERIES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchedQuery:
     """A query, and what it found."""
 
     source: str
@@ -42,15 +42,15 @@ class Searched:
 
     @property
     def query(self) -> Query:
-        return Query.read(self.source, self.wire)
+        return Query.read_wire(self.source, self.wire)
 
 
 @dataclass(frozen=True, slots=True)
-class Explored:
+class ExploredCase:
     """One case, its queries and the passages that they found."""
 
-    case: Case
-    queries: tuple[Searched, ...]
+    case: TrainingCase
+    queries: tuple[SearchedQuery, ...]
     """By source, in the order of the sources; none twice."""
     passages: dict[str, str]
     """Id to what a judge reads: headings and text."""
@@ -73,13 +73,15 @@ class Explorer(Protocol):
         """Method, model and number of queries: explorations of two names do not mix."""
         ...
 
-    async def queries(self, question: Question, offers: tuple[Offer, ...], run: Run) -> list[Query]:
+    async def queries(
+        self, question: Question, offers: tuple[SourceDescription, ...], run: Run
+    ) -> list[Query]:
         """At most so many a source. Raises `MalformedOutput` where nothing can be read."""
         ...
 
 
 @dataclass(frozen=True)
-class Expert:
+class ExpertExplorer:
     """A model with the prompt E.3; the paper's is Qwen2.5-72B-Instruct-AWQ."""
 
     speaker: Speaker
@@ -89,21 +91,23 @@ class Expert:
     def name(self) -> str:
         return f"expert {self.speaker.model.name} x{self.count}"
 
-    async def queries(self, question: Question, offers: tuple[Offer, ...], run: Run) -> list[Query]:
-        prompt = render(
+    async def queries(
+        self, question: Question, offers: tuple[SourceDescription, ...], run: Run
+    ) -> list[Query]:
+        prompt = render_prompt(
             "spo/explore",
             question.language,
             question=question.text,
-            options=lettered(question),
-            sources=told(offers, question.language),
+            options=list_options(question),
+            sources=source_variables(offers, question.language),
             queries=self.count,
         )
         names = tuple(offer.name for offer in offers)
         reading = await self.speaker.ask(
             prompt,
-            lambda reply: expect(reply.text, sources=names, at_most=self.count),
+            lambda reply: expect_source_plan(reply.text, sources=names, at_most=self.count),
             run,
-            grammar=grammar(names, at_most=self.count),
+            grammar=source_plan_grammar(names, at_most=self.count),
         )
         if reading.missing:
             run.emit(Noted(f"no queries for {', '.join(reading.missing)}"))
@@ -115,10 +119,10 @@ class Exploration:
     """Proposes and searches."""
 
     explorer: Explorer
-    offers: tuple[Offer, ...]
+    offers: tuple[SourceDescription, ...]
     retriever: PlannedRetriever
 
-    async def explore(self, case: Case, seed: int = 0) -> Explored:
+    async def explore(self, case: TrainingCase, seed: int = 0) -> ExploredCase:
         """Raises `MalformedOutput` where the explorer says nothing that can be read, and
         `SourceUnavailable`: what a source that is down would have found is not known."""
         run = Run(f"explore.{case.key}", seed)
@@ -127,27 +131,27 @@ class Exploration:
         if not plan.queries:
             raise MalformedOutput("", expected="at least one query")
         began = time.perf_counter()
-        found = await self.retriever.gather(plan, run)
+        found = await self.retriever.gather_results(plan, run)
         seconds = time.perf_counter() - began
         down = [result.failed for result in found.values() if result.failed]
         if down:
             raise SourceUnavailable(down[0])
         notes = tuple(event.text for event in run.events if isinstance(event, Noted))
         hits = [hit for result in found.values() for hit in result.hits]
-        return Explored(
+        return ExploredCase(
             case,
-            tuple(_searched(query, result) for query, result in found.items()),
-            _passages(hits),
+            tuple(_pair_with_hits(query, result) for query, result in found.items()),
+            _passage_texts(hits),
             run.usage,
             notes,
             round(seconds, 3),
         )
 
 
-def _searched(query: Query, result: Found) -> Searched:
+def _pair_with_hits(query: Query, result: LookupResult) -> SearchedQuery:
     ids = tuple(hit.passage.id for hit in result.hits)
-    return Searched(query.source, query.wire, ids, tuple(hit.score for hit in result.hits))
+    return SearchedQuery(query.source, query.wire, ids, tuple(hit.score for hit in result.hits))
 
 
-def _passages(hits: Iterable[Hit]) -> dict[str, str]:
-    return {hit.passage.id: shown(hit.passage) for hit in hits}
+def _passage_texts(hits: Iterable[Hit]) -> dict[str, str]:
+    return {hit.passage.id: reranker_text(hit.passage) for hit in hits}

@@ -16,32 +16,39 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadRun
-from osler.methods.omni.describe import Offer
-from osler.text import slug
-from osler.train.journal import Job, Place, Progress, Stage, agreed, facts_of
-from osler.train.spo.case import Case
-from osler.train.spo.explore import Exploration, Explored
-from osler.train.spo.judge import Judged, Signal, judged
+from osler.methods.omni.describe import SourceDescription
+from osler.text import make_slug
+from osler.train.journal import (
+    JobStage,
+    Progress,
+    ResultPlace,
+    StageJob,
+    facts_of,
+    require_agreement,
+)
+from osler.train.spo.case import TrainingCase
+from osler.train.spo.explore import Exploration, ExploredCase
+from osler.train.spo.judge import JudgedCase, JudgingSignal, judge_case
 
 EXPLORED, JUDGED = "explored", "judged."
 
 
-def explored_in(folder: Path) -> Stage[Explored]:
-    return Stage(folder, EXPLORED, Explored, lambda one: one.key)
+def explored_in(folder: Path) -> JobStage[ExploredCase]:
+    return JobStage(folder, EXPLORED, ExploredCase, lambda one: one.key)
 
 
-def judged_in(folder: Path, name: str) -> Stage[Judged]:
+def judged_in(folder: Path, name: str) -> JobStage[JudgedCase]:
     """`name`: of the signal."""
-    return Stage(folder, _slug(name), Judged, lambda one: one.key)
+    return JobStage(folder, _file_name(name), JudgedCase, lambda one: one.key)
 
 
-def _slug(name: str) -> str:
+def _file_name(name: str) -> str:
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{JUDGED}{slug(name)[:40]}.{digest}"
+    return f"{JUDGED}{make_slug(name)[:40]}.{digest}"
 
 
 @dataclass(frozen=True)
-class Working:
+class SharedFolder:
     """How one process works on a folder."""
 
     folder: Path
@@ -51,12 +58,15 @@ class Working:
     progress: Progress | None = None
 
 
-async def explore(
-    working: Working, exploration: Exploration, cases: Sequence[Case], snapshot: str = ""
+async def explore_cases(
+    working: SharedFolder,
+    exploration: Exploration,
+    cases: Sequence[TrainingCase],
+    snapshot: str = "",
 ) -> None:
-    """Returns when every case was tried by somebody. Raises `BadRun` as `Job` does, and where
+    """Returns when every case was tried by somebody. Raises `BadRun` as `StageJob` does, and where
     the folder was made otherwise."""
-    agreed(
+    require_agreement(
         working.folder,
         EXPLORED,
         {
@@ -67,7 +77,7 @@ async def explore(
             "seed": working.seed,
         },
     )
-    job = Job[Case, Explored](
+    job = StageJob[TrainingCase, ExploredCase](
         explored_in(working.folder),
         lambda case: exploration.explore(case, working.seed),
         lambda case: case.key,
@@ -77,18 +87,18 @@ async def explore(
     await job.run(cases)
 
 
-async def judge(working: Working, signal: Signal) -> None:
-    """Judges all that is explored. Raises `BadRun` as `Job` does, and for a folder without."""
+async def judge_cases(working: SharedFolder, signal: JudgingSignal) -> None:
+    """Judges all that is explored. Raises `BadRun` as `StageJob` does, and for a folder without."""
     found = explored_in(working.folder)
     places = found.places()
     if not places:
         raise BadRun(
             f"nothing is explored in {working.folder}", fix="`osler train explore` comes first"
         )
-    agreed(working.folder, _slug(signal.name), {"judge": signal.name})
-    job = Job[tuple[str, Place], Judged](
+    require_agreement(working.folder, _file_name(signal.name), {"judge": signal.name})
+    job = StageJob[tuple[str, ResultPlace], JudgedCase](
         judged_in(working.folder, signal.name),
-        lambda item: judged(signal, found.at(item[1]), working.seed),
+        lambda item: judge_case(signal, found.read_at(item[1]), working.seed),
         lambda item: item[0],
         working.jobs,
         working.progress,
@@ -96,7 +106,7 @@ async def judge(working: Working, signal: Signal) -> None:
     await job.run(list(places.items()))
 
 
-def judges(folder: Path) -> dict[str, Stage[Judged]]:
+def stored_judges(folder: Path) -> dict[str, JobStage[JudgedCase]]:
     """The judges of a folder by name."""
     names = [
         str(facts_of(folder, path.stem)["judge"]) for path in sorted(folder.glob(f"{JUDGED}*.json"))
@@ -104,9 +114,9 @@ def judges(folder: Path) -> dict[str, Stage[Judged]]:
     return {name: judged_in(folder, name) for name in names}
 
 
-def chosen_judge(folder: Path, name: str = "") -> tuple[str, Stage[Judged]]:
+def chosen_judge(folder: Path, name: str = "") -> tuple[str, JobStage[JudgedCase]]:
     """The judge whose name begins so, or the only one. Raises `BadRun` for none or several."""
-    every = judges(folder)
+    every = stored_judges(folder)
     found = [(held, stage) for held, stage in every.items() if held.startswith(name)]
     if len(found) == 1:
         return found[0]
@@ -122,10 +132,12 @@ def exploration_of(folder: Path) -> dict[str, Any]:
     return facts_of(folder, EXPLORED)
 
 
-def offers_of(folder: Path) -> tuple[Offer, ...]:
+def offers_of(folder: Path) -> tuple[SourceDescription, ...]:
     """The sources that were on offer, in their order."""
-    return tuple(Offer(name, tuple(titles)) for name, titles in exploration_of(folder)["offers"])
+    return tuple(
+        SourceDescription(name, tuple(titles)) for name, titles in exploration_of(folder)["offers"]
+    )
 
 
-def explorations(folder: Path) -> Iterator[Explored]:
+def read_explorations(folder: Path) -> Iterator[ExploredCase]:
     yield from explored_in(folder).results()

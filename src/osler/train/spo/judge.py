@@ -17,11 +17,11 @@ from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.llm.core.speaker import Speaker
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
-from osler.methods.omni.planners.base import lettered
-from osler.prompts import Rendered, render
+from osler.methods.omni.planners.base import list_options
+from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import Run
-from osler.train.spo.case import Case
-from osler.train.spo.explore import Explored, Searched
+from osler.train.spo.case import TrainingCase
+from osler.train.spo.explore import ExploredCase, SearchedQuery
 from osler.train.spo.units import (
     Said,
     Unit,
@@ -34,12 +34,12 @@ from osler.train.spo.units import (
 from osler.types import Usage
 
 
-class NoGold(OslerError):
+class GoldMissing(OslerError):
     """A case without what this judge compares with."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class QueryVerdict:
     """What a judge says of one query."""
 
     source: str
@@ -51,11 +51,11 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedCase:
     """The verdicts of one judge on one case."""
 
-    case: Case
-    verdicts: tuple[Verdict, ...]
+    case: TrainingCase
+    verdicts: tuple[QueryVerdict, ...]
     """One a query, in the order of the exploration."""
     usage: Usage = field(default_factory=Usage)
     asked: int = 0
@@ -66,7 +66,7 @@ class Judged:
         return self.case.key
 
 
-class Signal(Protocol):
+class JudgingSignal(Protocol):
     """Who judges."""
 
     @property
@@ -74,23 +74,23 @@ class Signal(Protocol):
         """Method and model: verdicts of two names do not mix."""
         ...
 
-    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         """A verdict a query, in order, and how often it was asked.
 
-        Raises `NoGold` for a case without what it compares with.
+        Raises `GoldMissing` for a case without what it compares with.
         """
         ...
 
 
-async def judged(signal: Signal, explored: Explored, seed: int = 0) -> Judged:
+async def judge_case(signal: JudgingSignal, explored: ExploredCase, seed: int = 0) -> JudgedCase:
     """The verdicts, with what they cost."""
     run = Run(f"judge.{explored.key}", seed)
     verdicts, asked = await signal.judge(explored, run)
-    return Judged(explored.case, tuple(verdicts), run.usage, asked)
+    return JudgedCase(explored.case, tuple(verdicts), run.usage, asked)
 
 
 @dataclass(frozen=True)
-class SaysSo:
+class LLMJudge:
     """A model with the prompt E.4; the paper's is Qwen2.5-72B-Instruct-AWQ, by set."""
 
     speaker: Speaker
@@ -100,21 +100,27 @@ class SaysSo:
     def name(self) -> str:
         return f"model {self.speaker.model.name} by {self.unit}"
 
-    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         match self.unit:
             case "set":
-                said, asked = await by_set(explored.queries, partial(self._together, explored, run))
+                said, asked = await by_set(
+                    explored.queries, partial(self._judge_together, explored, run)
+                )
             case "document":
                 said, asked = await by_document(
-                    explored.queries, partial(self._together, explored, run)
+                    explored.queries, partial(self._judge_together, explored, run)
                 )
             case "list":
-                said, asked = await by_list(explored.queries, partial(self._each, explored, run))
+                said, asked = await by_list(
+                    explored.queries, partial(self._judge_each, explored, run)
+                )
             case _ as never:
                 assert_never(never)
         return verdicts_of(explored.queries, said), asked
 
-    async def _together(self, explored: Explored, run: Run, read: tuple[str, ...]) -> Said:
+    async def _judge_together(
+        self, explored: ExploredCase, run: Run, read: tuple[str, ...]
+    ) -> Said:
         grammar = verdict_grammar(reason=self.speaker.reasoning)
         try:
             return await self.speaker.ask(
@@ -126,7 +132,9 @@ class SaysSo:
         except MalformedOutput:
             return None
 
-    async def _each(self, explored: Explored, run: Run, read: tuple[str, ...]) -> Sequence[Said]:
+    async def _judge_each(
+        self, explored: ExploredCase, run: Run, read: tuple[str, ...]
+    ) -> Sequence[Said]:
         try:
             return await self.speaker.ask(
                 listing_prompt(explored, read),
@@ -138,16 +146,16 @@ class SaysSo:
             return [None] * len(read)
 
 
-def verdicts_of(queries: Sequence[Searched], said: Sequence[Said]) -> list[Verdict]:
+def verdicts_of(queries: Sequence[SearchedQuery], said: Sequence[Said]) -> list[QueryVerdict]:
     pairs = zip(queries, said, strict=True)
-    return [Verdict(query.source, query.wire, found) for query, found in pairs]
+    return [QueryVerdict(query.source, query.wire, found) for query, found in pairs]
 
 
 @dataclass(frozen=True)
-class Likely:
+class LikelihoodJudge:
     """The probability of one word, "yes" or "no", right after the prompt: no word is written.
 
-    Cheaper than `SaysSo` by the whole reply; ours (PAPERS.md).
+    Cheaper than `LLMJudge` by the whole reply; ours (PAPERS.md).
     """
 
     speaker: Speaker
@@ -159,7 +167,7 @@ class Likely:
     def name(self) -> str:
         return f"likelihood {self.speaker.model.name} by {self.unit} from {self.least:g}"
 
-    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         model = self.speaker.model
         if not isinstance(model, Likelihood):
             raise CapabilityMissing(
@@ -167,7 +175,7 @@ class Likely:
             )
         shares: dict[tuple[str, ...], float] = {}
 
-        async def decide(read: tuple[str, ...]) -> bool:
+        async def decide_set(read: tuple[str, ...]) -> bool:
             prompt = judging_prompt(explored, read)
             begun = [Message("user", prompt.text), Message("assistant", "<answer>")]
             scored = await score_all(
@@ -178,9 +186,9 @@ class Likely:
             return shares[read] >= self.least
 
         walk = by_set if self.unit == "set" else by_document
-        said, asked = await walk(explored.queries, decide)
+        said, asked = await walk(explored.queries, decide_set)
         told = [
-            replace(verdict, score=_best(shares, query.found))
+            replace(verdict, score=_best_share(shares, query.found))
             for verdict, query in zip(
                 verdicts_of(explored.queries, said), explored.queries, strict=True
             )
@@ -188,32 +196,38 @@ class Likely:
         return told, asked
 
 
-def _best(shares: Mapping[tuple[str, ...], float], found: Sequence[str]) -> float:
+def _best_share(shares: Mapping[tuple[str, ...], float], found: Sequence[str]) -> float:
     """The highest share of what was read out of what was found; 0 where nothing was."""
     return max((share for read, share in shares.items() if {*read} <= {*found}), default=0.0)
 
 
-def judging_prompt(explored: Explored, read: Sequence[str]) -> Rendered:
-    """E.4 over these passages. Raises `NoGold`.
+def judging_prompt(explored: ExploredCase, read: Sequence[str]) -> RenderedPrompt:
+    """E.4 over these passages. Raises `GoldMissing`.
 
     The documents stand last but for one line, so all prompts of a case begin alike, and an
     engine with a prefix cache reads instruction, question and gold answer once.
     """
-    return render("spo/judge", explored.case.question.language, **_values(explored, read))
+    return render_prompt(
+        "spo/judge", explored.case.question.language, **_prompt_values(explored, read)
+    )
 
 
-def listing_prompt(explored: Explored, read: Sequence[str]) -> Rendered:
-    """The same, asking which of the passages support the answer. Raises `NoGold`."""
-    return render("spo/judge_list", explored.case.question.language, **_values(explored, read))
+def listing_prompt(explored: ExploredCase, read: Sequence[str]) -> RenderedPrompt:
+    """The same, asking which of the passages support the answer. Raises `GoldMissing`."""
+    return render_prompt(
+        "spo/judge_list", explored.case.question.language, **_prompt_values(explored, read)
+    )
 
 
-def _values(explored: Explored, read: Sequence[str]) -> dict[str, object]:
+def _prompt_values(explored: ExploredCase, read: Sequence[str]) -> dict[str, object]:
     case = explored.case
     if not case.gold:
-        raise NoGold(f"{case.key} has no gold answer", fix="judge by documents, or leave it out")
+        raise GoldMissing(
+            f"{case.key} has no gold answer", fix="judge by documents, or leave it out"
+        )
     return {
         "question": case.question.text,
-        "options": lettered(case.question),
+        "options": list_options(case.question),
         "gold": case.gold,
         "documents": [explored.passages[id] for id in read],
     }

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from osler.methods.omni.plan import MOST, Query, SourcePlan
-from osler.train.spo.judge import Judged, Verdict
+from osler.train.spo.judge import JudgedCase, QueryVerdict
 
 Choice = Literal["random", "best"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
@@ -22,7 +22,7 @@ those of the best score (for negatives: of the worst), which is ours."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PlanPair:
     """P⁺ and P⁻ of one case; either may be empty, and is then no plan."""
 
     positive: SourcePlan
@@ -35,41 +35,43 @@ class Pair:
 
 
 def plan_pair(
-    judged: Judged,
+    judged: JudgedCase,
     rng: random.Random,
     *,
     sources: Sequence[str],
     at_most: int = MOST,
     choice: Choice = "random",
-) -> Pair:
+) -> PlanPair:
     """The plans of one case over these sources; what was judged of others is left out.
 
     Same verdicts and same chance, same pair.
     """
     held = [verdict for verdict in judged.verdicts if verdict.source in sources]
-    return Pair(*(_plan(held, way, rng, at_most, choice) for way in (True, False)))
+    return PlanPair(*(_sample_plan(held, way, rng, at_most, choice) for way in (True, False)))
 
 
-def _plan(
-    verdicts: Sequence[Verdict], way: bool, rng: random.Random, at_most: int, choice: Choice
+def _sample_plan(
+    verdicts: Sequence[QueryVerdict], way: bool, rng: random.Random, at_most: int, choice: Choice
 ) -> SourcePlan:
-    by_source: dict[str, list[Verdict]] = {}
+    by_source: dict[str, list[QueryVerdict]] = {}
     for verdict in verdicts:
         if verdict.positive is way:
             by_source.setdefault(verdict.source, []).append(verdict)
-    chosen = [v for held in by_source.values() for v in _some(held, way, rng, at_most, choice)]
-    return SourcePlan.of(Query.read(verdict.source, verdict.wire) for verdict in chosen)
+    chosen = [
+        v for held in by_source.values() for v in _sample_queries(held, way, rng, at_most, choice)
+    ]
+    return SourcePlan.of(Query.read_wire(verdict.source, verdict.wire) for verdict in chosen)
 
 
-def _some(
-    held: list[Verdict], way: bool, rng: random.Random, at_most: int, choice: Choice
-) -> list[Verdict]:
+def _sample_queries(
+    held: list[QueryVerdict], way: bool, rng: random.Random, at_most: int, choice: Choice
+) -> list[QueryVerdict]:
     if choice == "random":
         return rng.sample(held, min(at_most, len(held)))
     sign = -1 if way else 1
     return sorted(held, key=lambda verdict: sign * (verdict.score or 0.0))[:at_most]
 
 
-def chance(seed: int, key: str) -> random.Random:
+def case_random(seed: int, key: str) -> random.Random:
     """A case's own chance: it does not depend on which other cases there are."""
     return random.Random(f"{seed}:{key}")

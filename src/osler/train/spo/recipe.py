@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 from osler.errors import OslerError
 from osler.llm.core.base import Message
-from osler.methods.omni.describe import Offer
-from osler.methods.omni.plan import MOST, render
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.plan import MOST, render_source_plan
 from osler.methods.omni.planners.prompting import Form
-from osler.methods.omni.planners.trained import asked
-from osler.train.record import Preferred, Shown, Size, size_of
-from osler.train.spo.case import Case
-from osler.train.spo.judge import Judged
-from osler.train.spo.pairs import Choice, Pair, chance, plan_pair
+from osler.methods.omni.planners.trained import planner_messages
+from osler.train.record import DpoRecord, RecordSize, SftRecord, size_of
+from osler.train.spo.case import TrainingCase
+from osler.train.spo.judge import JudgedCase
+from osler.train.spo.pairs import Choice, PlanPair, case_random, plan_pair
 
 Learns = Literal["positive", "negative"]
 
@@ -27,10 +27,10 @@ class NothingToLearn(OslerError):
 
 
 @dataclass(frozen=True)
-class Recipe:
+class RecordRecipe:
     """How judged cases become records. The defaults are the paper's."""
 
-    offers: tuple[Offer, ...]
+    offers: tuple[SourceDescription, ...]
     """The sources of the prompt, in its order."""
     seed: int = 0
     at_most: int = MOST
@@ -49,35 +49,35 @@ class Recipe:
     """Tokens of prompt and plan together, as they are estimated; longer ones are left out."""
 
     @property
-    def offered(self) -> tuple[Offer, ...]:
+    def offered(self) -> tuple[SourceDescription, ...]:
         return tuple(offer for offer in self.offers if offer.name not in self.without_sources)
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(offer.name for offer in self.offered)
 
-    def uses(self, case: Case) -> bool:
+    def uses_case(self, case: TrainingCase) -> bool:
         """Whether the case is one of those that this recipe takes."""
         digest = hashlib.sha256(f"ratio {self.seed} {case.key}".encode()).digest()
         drawn = int.from_bytes(digest[:8]) / 2**64 < self.ratio
         return drawn and case.sample.task not in self.without_tasks
 
-    def pair(self, judged: Judged) -> Pair:
+    def make_pair(self, judged: JudgedCase) -> PlanPair:
         return plan_pair(
             judged,
-            chance(self.seed, judged.key),
+            case_random(self.seed, judged.key),
             sources=self.names,
             at_most=self.at_most,
             choice=self.choice,
         )
 
-    def prompt(self, case: Case) -> list[Message]:
+    def planner_prompt(self, case: TrainingCase) -> list[Message]:
         """What the planner will be asked, to the letter (`omni.planners.trained`)."""
-        return asked(case.question, self.offered, self.at_most, self.form)
+        return planner_messages(case.question, self.offered, self.at_most, self.form)
 
 
 @dataclass
-class Made:
+class RecordTally:
     """The records, and what became of the cases that make none."""
 
     cases: int = 0
@@ -85,17 +85,17 @@ class Made:
     """Reason to count."""
     first: dict[str, str] = field(default_factory=dict)
     """Reason to the first case of it."""
-    size: Size = field(default_factory=Size)
+    size: RecordSize = field(default_factory=RecordSize)
     tasks: Counter[str] = field(default_factory=Counter)
     queries: Counter[str] = field(default_factory=Counter)
     """Queries by source, in the plans that are learnt."""
 
-    def drop(self, why: str, case: Case) -> None:
+    def drop_case(self, why: str, case: TrainingCase) -> None:
         self.left_out[why] += 1
         self.first.setdefault(why, case.key)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         return "; ".join(
             f"{count} × {why} (first {self.first[why]})" for why, count in self.left_out.items()
         )
@@ -105,62 +105,77 @@ NO_POSITIVE, NO_NEGATIVE = "no query was judged positive", "no query was judged 
 TOO_LONG = "longer than the limit"
 
 
-def sft(recipe: Recipe, judged: Iterable[Judged], made: Made) -> Iterator[Shown]:
+def sft_records(
+    recipe: RecordRecipe, judged: Iterable[JudgedCase], made: RecordTally
+) -> Iterator[SftRecord]:
     """Eq. 2: the plan P⁺ after its prompt. `made` is filled on the way.
 
     Raises `NothingToLearn` at the end where there was no record.
     """
     lacks = NO_POSITIVE if recipe.learns == "positive" else NO_NEGATIVE
-    for one in _used(recipe, judged, made):
-        pair = recipe.pair(one)
+    for one in _used_cases(recipe, judged, made):
+        pair = recipe.make_pair(one)
         plan = pair.positive if recipe.learns == "positive" else pair.negative
         if not plan.queries:
-            made.drop(lacks, one.case)
+            made.drop_case(lacks, one.case)
             continue
         meta = {"task": one.case.sample.task, "learns": recipe.learns}
-        shown = Shown(one.key, tuple(recipe.prompt(one.case)), render(plan, recipe.names), meta)
-        if _fits(recipe, made, one.case, size_of(shown.messages, shown.completion)):
+        shown = SftRecord(
+            one.key,
+            tuple(recipe.planner_prompt(one.case)),
+            render_source_plan(plan, recipe.names),
+            meta,
+        )
+        if _fits_recipe(recipe, made, one.case, size_of(shown.messages, shown.completion)):
             made.queries.update(query.source for query in plan.queries)
             yield shown
-    _some(made, "SFT")
+    _require_some(made, "SFT")
 
 
-def dpo(recipe: Recipe, judged: Iterable[Judged], made: Made) -> Iterator[Preferred]:
+def dpo_records(
+    recipe: RecordRecipe, judged: Iterable[JudgedCase], made: RecordTally
+) -> Iterator[DpoRecord]:
     """Eq. 3-4: P⁺ preferred to P⁻. `made` is filled on the way.
 
     Raises `NothingToLearn` at the end where there was no record.
     """
-    for one in _used(recipe, judged, made):
-        pair = recipe.pair(one)
+    for one in _used_cases(recipe, judged, made):
+        pair = recipe.make_pair(one)
         if not pair.whole:
-            made.drop(NO_NEGATIVE if pair.positive.queries else NO_POSITIVE, one.case)
+            made.drop_case(NO_NEGATIVE if pair.positive.queries else NO_POSITIVE, one.case)
             continue
-        plans = [render(plan, recipe.names) for plan in (pair.positive, pair.negative)]
+        plans = [render_source_plan(plan, recipe.names) for plan in (pair.positive, pair.negative)]
         meta = {"task": one.case.sample.task}
-        preferred = Preferred(one.key, tuple(recipe.prompt(one.case)), plans[0], plans[1], meta)
-        if _fits(recipe, made, one.case, size_of(preferred.messages, *plans)):
+        preferred = DpoRecord(
+            one.key, tuple(recipe.planner_prompt(one.case)), plans[0], plans[1], meta
+        )
+        if _fits_recipe(recipe, made, one.case, size_of(preferred.messages, *plans)):
             made.queries.update(query.source for query in pair.positive.queries)
             yield preferred
-    _some(made, "DPO")
+    _require_some(made, "DPO")
 
 
-def _used(recipe: Recipe, judged: Iterable[Judged], made: Made) -> Iterator[Judged]:
+def _used_cases(
+    recipe: RecordRecipe, judged: Iterable[JudgedCase], made: RecordTally
+) -> Iterator[JudgedCase]:
     for one in judged:
-        if recipe.uses(one.case):
+        if recipe.uses_case(one.case):
             made.cases += 1
             yield one
 
 
-def _fits(recipe: Recipe, made: Made, case: Case, size: Size) -> bool:
+def _fits_recipe(
+    recipe: RecordRecipe, made: RecordTally, case: TrainingCase, size: RecordSize
+) -> bool:
     if size.longest > recipe.longest:
-        made.drop(TOO_LONG, case)
+        made.drop_case(TOO_LONG, case)
         return False
     made.size += size
     made.tasks[case.sample.task] += 1
     return True
 
 
-def _some(made: Made, what: str) -> None:
+def _require_some(made: RecordTally, what: str) -> None:
     if made.size.records:
         return
     if not made.cases:
@@ -174,11 +189,15 @@ def _some(made: Made, what: str) -> None:
         TOO_LONG: "raise --longest",
     }
     worst = made.left_out.most_common(1)[0][0]
-    raise NothingToLearn(f"{what}: none of {made.cases} cases: {made.told}", fix=fixes[worst])
+    raise NothingToLearn(f"{what}: none of {made.cases} cases: {made.summary}", fix=fixes[worst])
 
 
-def facts(
-    recipe: Recipe, made: Made, explored: Mapping[str, Any], judge: str, ablation: str = ""
+def recipe_facts(
+    recipe: RecordRecipe,
+    made: RecordTally,
+    explored: Mapping[str, Any],
+    judge: str,
+    ablation: str = "",
 ) -> dict[str, Any]:
     """What a card says of how the records were made."""
     return {

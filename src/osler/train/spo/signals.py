@@ -3,9 +3,9 @@
 | Signal | A query is positive when |
 |---|---|
 | `GoldDocuments` | the better half of what it found holds a gold document; ours |
-| `Covers` | what it found has enough of the gold answer's telling words; ours |
-| `Improves` | the reader answers better with it than without (Trainable Planning) |
-| `Reranks` | what it found scores over a threshold against the question (RaFe Planning) |
+| `CoverageSignal` | what it found has enough of the gold answer's telling words; ours |
+| `ReaderGain` | the reader answers better with it than without (Trainable Planning) |
+| `RerankSignal` | what it found scores over a threshold against the question (RaFe Planning) |
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 from osler.evaluate.metrics.overlap import rouge_l
 from osler.evaluate.metrics.retrieval import ndcg
-from osler.methods.omni.planners.base import whole
+from osler.methods.omni.planners.base import question_with_options
 from osler.methods.omni.reader import Reader
 from osler.trace import Run
-from osler.train.spo.case import Case
-from osler.train.spo.explore import Explored, Searched
-from osler.train.spo.judge import NoGold, Signal, Verdict
-from osler.train.spo.units import half
+from osler.train.spo.case import TrainingCase
+from osler.train.spo.explore import ExploredCase, SearchedQuery
+from osler.train.spo.judge import GoldMissing, JudgingSignal, QueryVerdict
+from osler.train.spo.units import better_half
 from osler.types import Answer, Hit, Passage, Relevance
 
 THRESHOLD = 2.3
@@ -41,23 +41,23 @@ class GoldDocuments:
 
     name: str = "gold documents"
 
-    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         gold = frozenset(explored.case.documents)
         if not gold:
-            raise NoGold(
+            raise GoldMissing(
                 f"{explored.key} names no gold documents", fix="judge with --judge model instead"
             )
-        return [self._verdict(query, gold) for query in explored.queries], len(explored.queries)
+        return [self._judge_query(query, gold) for query in explored.queries], len(explored.queries)
 
-    def _verdict(self, query: Searched, gold: frozenset[str]) -> Verdict:
+    def _judge_query(self, query: SearchedQuery, gold: frozenset[str]) -> QueryVerdict:
         ranked = list(dict.fromkeys(map(document_of, query.found)))
-        held = gold & set(map(document_of, half(query.found)))
+        held = gold & set(map(document_of, better_half(query.found)))
         score = ndcg(ranked, dict.fromkeys(gold, 1), len(query.found) or 1)
-        return Verdict(query.source, query.wire, bool(held), round(score, 4))
+        return QueryVerdict(query.source, query.wire, bool(held), round(score, 4))
 
 
 @dataclass(frozen=True)
-class Covers:
+class CoverageSignal:
     """How much of the gold answer's telling words one document has: cheap, and without a model.
 
     It asks for an answer in words; an option's text is one. That a document has an answer's words
@@ -65,55 +65,57 @@ class Covers:
     """
 
     coverage: Relevance
-    """Of a text by documents, in [0, 1] (`retrieve.relevance.Coverage`)."""
+    """Of a text by documents, in [0, 1] (`retrieve.relevance.CoverageRelevance`)."""
     least: float = COVERED
 
     @property
     def name(self) -> str:
         return f"answer covered from {self.least:g}"
 
-    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         gold = explored.case.gold
         if not gold:
-            raise NoGold(
+            raise GoldMissing(
                 f"{explored.key} has no gold answer", fix="judge by documents, or leave it out"
             )
-        scored = await _scored(self.coverage, gold, explored)
+        scored = await _score_documents(self.coverage, gold, explored)
         verdicts = [
-            Verdict(query.source, query.wire, score >= self.least, round(score, 4))
+            QueryVerdict(query.source, query.wire, score >= self.least, round(score, 4))
             for query in explored.queries
-            for score in [max((scored[id] for id in half(query.found)), default=0.0)]
+            for score in [max((scored[id] for id in better_half(query.found)), default=0.0)]
         ]
         return verdicts, len(scored)
 
 
-async def _scored(relevance: Relevance, text: str, explored: Explored) -> dict[str, float]:
+async def _score_documents(
+    relevance: Relevance, text: str, explored: ExploredCase
+) -> dict[str, float]:
     """Every document that is read, weighed once."""
-    read = list(dict.fromkeys(id for query in explored.queries for id in half(query.found)))
+    read = list(dict.fromkeys(id for query in explored.queries for id in better_half(query.found)))
     scores = await relevance.relevance(text, [explored.passages[id] for id in read])
     return dict(zip(read, scores, strict=True))
 
 
 @dataclass(frozen=True)
-class Either:
+class FallbackSignal:
     """One signal, and another for the cases that lack what the first compares with."""
 
-    first: Signal
-    otherwise: Signal
+    first: JudgingSignal
+    otherwise: JudgingSignal
 
     @property
     def name(self) -> str:
         return f"{self.first.name}, else {self.otherwise.name}"
 
-    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         try:
             return await self.first.judge(explored, run)
-        except NoGold:
+        except GoldMissing:
             return await self.otherwise.judge(explored, run)
 
 
 @dataclass(frozen=True)
-class Improves:
+class ReaderGain:
     """What a reader gains by a query's documents: accuracy, or Rouge-L where it is open-ended."""
 
     reader: Reader
@@ -122,42 +124,44 @@ class Improves:
     def name(self) -> str:
         return f"improvement of {self.reader.model.name}"
 
-    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
+    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         case = explored.case
-        alone = quality(case, await self.reader.read(case.question, (), run, alone=True))
+        alone = answer_quality(case, await self.reader.read(case.question, (), run, alone=True))
         known: dict[frozenset[str], float] = {}
         for query in explored.queries:
-            read = half(query.found)
+            read = better_half(query.found)
             if read and frozenset(read) not in known:
-                hits = [_hit(explored, query, n, id) for n, id in enumerate(read, 1)]
+                hits = [_as_hit(explored, query, n, id) for n, id in enumerate(read, 1)]
                 answer = await self.reader.read(case.question, hits, run)
-                known[frozenset(read)] = quality(case, answer) - alone
-        gains = [known.get(frozenset(half(query.found)), 0.0) for query in explored.queries]
+                known[frozenset(read)] = answer_quality(case, answer) - alone
+        gains = [known.get(frozenset(better_half(query.found)), 0.0) for query in explored.queries]
         verdicts = [
-            Verdict(query.source, query.wire, gain > 0, round(gain, 4))
+            QueryVerdict(query.source, query.wire, gain > 0, round(gain, 4))
             for query, gain in zip(explored.queries, gains, strict=True)
         ]
         return verdicts, len(known) + 1
 
 
-def quality(case: Case, answer: Answer) -> float:
-    """0 to 1: whether the option is right, or Rouge-L. Raises `NoGold`."""
+def answer_quality(case: TrainingCase, answer: Answer) -> float:
+    """0 to 1: whether the option is right, or Rouge-L. Raises `GoldMissing`."""
     gold = case.sample.gold
     if gold.letters:
         return float(answer.option in gold.letters)
     if not gold.texts:
-        raise NoGold(f"{case.key} has no gold answer", fix="judge by documents, or leave it out")
+        raise GoldMissing(
+            f"{case.key} has no gold answer", fix="judge by documents, or leave it out"
+        )
     return rouge_l(answer.text, gold.texts).f1
 
 
-def _hit(explored: Explored, query: Searched, rank: int, id: str) -> Hit:
+def _as_hit(explored: ExploredCase, query: SearchedQuery, rank: int, id: str) -> Hit:
     """The passage as it was shown; its heading is a part of its text."""
     passage = Passage(id, explored.passages[id], query.source, document_of(id))
     return Hit(passage, 0.0, rank, query.wire, query.source)
 
 
 @dataclass(frozen=True)
-class Reranks:
+class RerankSignal:
     """The best rerank score of what a query found, against the question itself."""
 
     relevance: Relevance
@@ -170,11 +174,13 @@ class Reranks:
     def name(self) -> str:
         return f"rerank {self.model} over {self.least:g}"
 
-    async def judge(self, explored: Explored, run: Run) -> tuple[list[Verdict], int]:
-        scored = await _scored(self.relevance, whole(explored.case.question), explored)
-        return [self._verdict(query, scored) for query in explored.queries], len(scored)
+    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
+        scored = await _score_documents(
+            self.relevance, question_with_options(explored.case.question), explored
+        )
+        return [self._judge_query(query, scored) for query in explored.queries], len(scored)
 
-    def _verdict(self, query: Searched, scored: dict[str, float]) -> Verdict:
-        found: Sequence[float] = [scored[id] for id in half(query.found)]
+    def _judge_query(self, query: SearchedQuery, scored: dict[str, float]) -> QueryVerdict:
+        found: Sequence[float] = [scored[id] for id in better_half(query.found)]
         best = max(found, default=None)
-        return Verdict(query.source, query.wire, best is not None and best > self.least, best)
+        return QueryVerdict(query.source, query.wire, best is not None and best > self.least, best)

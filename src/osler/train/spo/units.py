@@ -20,7 +20,7 @@ from typing import Literal
 from osler.errors import MalformedOutput
 from osler.llm.core.grammar import Grammar, alt, repeat, seq
 from osler.llm.core.verdict import after_reasoning
-from osler.train.spo.explore import Searched
+from osler.train.spo.explore import SearchedQuery
 
 Unit = Literal["set", "document", "list"]
 LIST = 10
@@ -34,47 +34,47 @@ DecideEach = Callable[[tuple[str, ...]], Awaitable[Sequence[Said]]]
 """Of each of these passages, in order."""
 
 
-def half(found: Sequence[str]) -> tuple[str, ...]:
+def better_half(found: Sequence[str]) -> tuple[str, ...]:
     """The better half, rounded up: the latter is left out while judging (§5.1.2)."""
     return tuple(found[: (len(found) + 1) // 2])
 
 
-async def by_set(queries: Sequence[Searched], decide: Decide) -> tuple[list[Said], int]:
+async def by_set(queries: Sequence[SearchedQuery], decide: Decide) -> tuple[list[Said], int]:
     """Each query by all it found, and how often the judge was asked."""
     known: dict[frozenset[str], Said] = {}
     for query in queries:
-        read = half(query.found)
+        read = better_half(query.found)
         if frozenset(read) not in known:
             known[frozenset(read)] = await decide(read) if read else False
     asked = len(known) - (frozenset() in known)
-    return [known[frozenset(half(query.found))] for query in queries], asked
+    return [known[frozenset(better_half(query.found))] for query in queries], asked
 
 
-async def by_document(queries: Sequence[Searched], decide: Decide) -> tuple[list[Said], int]:
+async def by_document(queries: Sequence[SearchedQuery], decide: Decide) -> tuple[list[Said], int]:
     """As `by_list`, one document at a time."""
 
-    async def each(read: tuple[str, ...]) -> list[Said]:
+    async def verdicts_of(read: tuple[str, ...]) -> list[Said]:
         return [await decide(read)]
 
-    return await by_list(queries, each, 1)
+    return await by_list(queries, verdicts_of, 1)
 
 
 async def by_list(
-    queries: Sequence[Searched], decide: DecideEach, size: int = LIST
+    queries: Sequence[SearchedQuery], decide: DecideEach, size: int = LIST
 ) -> tuple[list[Said], int]:
     """Documents, `size` at a time, while they may still decide a query.
 
     A query is positive when one of its documents is, negative when none is, and undecided
     (`None`) when none is and one of them could not be read.
     """
-    read = [half(query.found) for query in queries]
+    read = [better_half(query.found) for query in queries]
     known: dict[str, Said] = {}
     asked = 0
     while True:
         undecided = [found for found in read if not any(known.get(id) for id in found)]
         shown = _most_telling(undecided, known, size)
         if not shown:
-            return [_any([known.get(id, False) for id in found]) for found in read], asked
+            return [_any_yes([known.get(id, False) for id in found]) for found in read], asked
         known.update(zip(shown, await decide(shown), strict=True))
         asked += 1
 
@@ -89,7 +89,7 @@ def _most_telling(
     return tuple(sorted(counts, key=lambda id: (-counts[id], place[id], id))[:size])
 
 
-def _any(said: Sequence[Said]) -> Said:
+def _any_yes(said: Sequence[Said]) -> Said:
     if any(said):
         return True
     return None if None in said else False

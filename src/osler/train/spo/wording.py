@@ -12,36 +12,29 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from osler.methods.omni.describe import Offer
+from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import Query
 from osler.methods.omni.planners.base import queries_of
 from osler.retrieve.names import names_in
-from osler.retrieve.words import STOP_CHARACTERS, terms
-from osler.text import is_cjk, one_line, sentences
+from osler.retrieve.words import STOP_CHARACTERS, content_terms
+from osler.sources.catalogue import find_source
+from osler.text import is_cjk, one_line, split_sentences
 from osler.trace import Run
 from osler.train.spo.explore import QUERIES
-from osler.types import BOOK, GUIDELINE, RESEARCH, WEB, WIKI, Language, Question
+from osler.types import Question
 
 LONGEST = 120
 """Characters of a query: what a planner may write under its grammar."""
 RAREST = (6, 3)
 """Words of the two queries that hold the most telling words."""
 
-_KINDS: dict[str, dict[Language, str]] = {
-    BOOK: {"en": "causes and mechanism", "zh": "病因 机制"},
-    GUIDELINE: {"en": "recommendations", "zh": "指南 推荐"},
-    RESEARCH: {"en": "study", "zh": "研究"},
-    WIKI: {"en": "overview", "zh": "概述"},
-    WEB: {"en": "symptoms and treatment", "zh": "症状 治疗"},
-}
-"""What texts of a source are typically about."""
 _ASKS = re.compile(r"[?？]\s*$")
 
 Rarity = Callable[[Sequence[str]], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
-class Wording:
+class QuestionWords:
     """At most `count` queries a source, the most specific first."""
 
     rarity: Rarity
@@ -52,67 +45,72 @@ class Wording:
     def name(self) -> str:
         return f"wording x{self.count}"
 
-    async def queries(self, question: Question, offers: tuple[Offer, ...], run: Run) -> list[Query]:
+    async def queries(
+        self, question: Question, offers: tuple[SourceDescription, ...], run: Run
+    ) -> list[Query]:
         made: list[Query] = []
         for offer in offers:
-            texts = self._texts(question, offer.name)
-            if offer.graph:
+            texts = self._query_texts(question, offer.name)
+            if offer.is_graph:
                 named = names_in(question.text)[:2] or texts[-1:]
                 asked = (texts[0] if texts else "",)
-                found = [q for name in named for q in queries_of(offer.name, asked, cut(name))]
+                found = [
+                    q for name in named for q in queries_of(offer.name, asked, cut_words(name))
+                ]
             else:
                 found = queries_of(offer.name, texts)
             made += list({query.wire.casefold(): query for query in found}.values())[: self.count]
         return made
 
-    def _texts(self, question: Question, source: str) -> list[str]:
+    def _query_texts(self, question: Question, source: str) -> list[str]:
         said = one_line(question.text)
-        asking = [said[a:b] for a, b in sentences(said) if _ASKS.search(said[a:b])] or [said]
+        asking = [said[a:b] for a, b in split_sentences(said) if _ASKS.search(said[a:b])] or [said]
         named = [name for name in names_in(question.text) if not said.startswith(name)]
-        many, few = (self._telling(said, most) for most in RAREST)
-        kind = _KINDS.get(source, {}).get(question.language, "")
+        many, few = (self._rare_words(said, most) for most in RAREST)
+        known = find_source(source)
+        kind = known.topics.get(question.language, "") if known else ""
         proposed = [
-            cut(asking[-1]),
-            cut(" ".join(terms_in_words(asking[-1]))),
+            cut_words(asking[-1]),
+            cut_words(" ".join(terms_in_words(asking[-1]))),
             many,
             few,
-            cut(named[0]) if named else "",
+            cut_words(named[0]) if named else "",
             f"{few} {kind}" if few and kind else "",
-            cut(said),
+            cut_words(said),
         ]
         return [text for text in dict.fromkeys(proposed) if text]
 
-    def _telling(self, text: str, most: int) -> str:
+    def _rare_words(self, text: str, most: int) -> str:
         """The words that tell most, in the order of the text."""
         said = terms_in_words(text)
-        keyed = {word: terms(word) for word in said}
+        keyed = {word: content_terms(word) for word in said}
         rare = self.rarity(list(dict.fromkeys(t for found in keyed.values() for t in found)))
         weight = {
             word: max((rare.get(term, 0.0) for term in found), default=0.0)
             for word, found in keyed.items()
         }
         best = set(sorted(said, key=lambda word: -weight[word])[:most])
-        return cut(" ".join(word for word in said if word in best))
+        return cut_words(" ".join(word for word in said if word in best))
 
 
 def terms_in_words(text: str) -> list[str]:
     """The text's words of content as they are written there, none twice."""
     found: dict[str, str] = {}
     for word in re.findall(r"[^\W_]+(?:[-'’./][^\W_]+)*", text):
-        for part in _parts(word):
-            if terms(part):
+        for part in _split_han(word):
+            if content_terms(part):
                 found.setdefault(part.casefold(), part)
     return list(found.values())
 
 
-def _parts(word: str) -> list[str]:
+def _split_han(word: str) -> list[str]:
     """A run of Han characters is cut where a function character stands."""
     if not any(map(is_cjk, word)):
         return [word]
     return [part for part in re.split(f"[{''.join(sorted(STOP_CHARACTERS))}]+", word) if part]
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
+def cut_words(text: str, longest: int = LONGEST) -> str:
     """Whole words of the text's beginning, at most `longest` characters."""
     if len(text) <= longest:
         return text.strip()

@@ -12,13 +12,13 @@ from osler.errors import MalformedOutput
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
 from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.kag.speaker import Speaker
-from osler.prompts import render
+from osler.prompts import render_prompt
 from osler.trace import BoundaryChecked, Run
 from osler.types import Language
 
 
 @dataclass(frozen=True)
-class Confirmed:
+class ConfirmedBoundary:
     """A sub-problem is known where the student's answer is confirmed twice."""
 
     student: GenerateThenAssess
@@ -28,12 +28,12 @@ class Confirmed:
         self, n: int, question: str, language: Language, run: Run
     ) -> BoundaryChecked | None:
         """As `Boundary.assess`; the second call is made only where the first confirms."""
-        answer, confidence = await self.student.attempt(question, language, run)
+        answer, confidence = await self.student.attempt_answer(question, language, run)
         surely: bool | None = None
         if answer:
             asked = GenerateThenAssess(self.confirmer, likelihood=False)
             surely = await asked.stands_by(question, answer, language, run)
-            surely = surely and await self._complete(question, answer, language, run)
+            surely = surely and await self._is_complete(question, answer, language, run)
         verdict = BoundaryChecked(
             n,
             question,
@@ -47,8 +47,8 @@ class Confirmed:
         run.emit(verdict)
         return verdict
 
-    async def _complete(self, question: str, answer: str, language: Language, run: Run) -> bool:
-        prompt = render("train/complete", language, question=question, answer=answer)
+    async def _is_complete(self, question: str, answer: str, language: Language, run: Run) -> bool:
+        prompt = render_prompt("train/complete", language, question=question, answer=answer)
         try:
             return await self.confirmer.ask(
                 prompt,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Message
-from osler.llm.core.spans import answer_span, tagged
-from osler.methods.kag.logical_forms import Plan
+from osler.llm.core.spans import answer_span, tagged_span
+from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.parse import read_plan
-from osler.train.thinker.quality import Item
+from osler.train.thinker.quality import QualityItem
 
 THINK = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 TAGS = ("think", "answer", "search", "Python", "references", "result")
@@ -19,7 +19,7 @@ _TAG = {name: re.compile(rf"<(/?){name}>") for name in TAGS}
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class AssistantTurn:
     """A turn of the assistant's with what it answers."""
 
     asked: str
@@ -35,24 +35,24 @@ class Reply:
         return THINK.sub("", self.text).strip()
 
     @property
-    def searches(self) -> bool:
+    def has_search(self) -> bool:
         return "<search>" in self.visible
 
     @property
-    def programs(self) -> bool:
+    def has_program(self) -> bool:
         return "<Python>" in self.visible
 
     @property
     def answer(self) -> str | None:
         r"""Inside `\boxed{}`, else inside `<answer>`; `None` for neither."""
         visible = self.visible
-        span = answer_span(visible) or tagged(visible, "answer")
+        span = answer_span(visible) or tagged_span(visible, "answer")
         return None if span is None else visible[slice(*span)].strip()
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> LogicalPlan | None:
         """`None` for a turn that is no plan."""
-        if "Action" not in self.visible or self.searches:
+        if "Action" not in self.visible or self.has_search:
             return None
         try:
             return read_plan(self.visible)
@@ -61,7 +61,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Dug:
+class SearchedAnswer:
     """A sub-answer and the references that came before it."""
 
     question: str
@@ -69,18 +69,18 @@ class Dug:
     answer: str
 
 
-def replies(item: Item) -> list[Reply]:
+def assistant_turns(item: QualityItem) -> list[AssistantTurn]:
     """The assistant's turns in order."""
     found, asked = [], ""
     for message in item.messages:
         if message.role == "user":
             asked = message.content
         elif message.role == "assistant":
-            found.append(Reply(asked, message.content))
+            found.append(AssistantTurn(asked, message.content))
     return found
 
 
-def alternates(messages: Sequence[Message]) -> bool:
+def roles_alternate(messages: Sequence[Message]) -> bool:
     """At most one system turn, first; then user and assistant in turn, the assistant last."""
     roles = [message.role for message in messages]
     if roles[:1] == ["system"]:
@@ -89,7 +89,7 @@ def alternates(messages: Sequence[Message]) -> bool:
     return bool(roles) and roles == wanted
 
 
-def unbalanced(text: str) -> str:
+def unbalanced_tag(text: str) -> str:
     """The first tag that is not opened and closed in turn; "" for none."""
     for name, pattern in _TAG.items():
         depth = 0
@@ -102,7 +102,7 @@ def unbalanced(text: str) -> str:
     return ""
 
 
-def dug(found: Sequence[Reply]) -> Iterator[Dug]:
+def searched_answers(found: Sequence[AssistantTurn]) -> Iterator[SearchedAnswer]:
     """Each answer that was searched for, with all that the searches brought."""
     question, references = "", ""
     for reply in found:
@@ -110,6 +110,6 @@ def dug(found: Sequence[Reply]) -> Iterator[Dug]:
             references += reply.asked
         else:
             question, references = reply.asked, ""
-        if references and not reply.searches and reply.answer is not None:
-            yield Dug(question, references, reply.answer)
+        if references and not reply.has_search and reply.answer is not None:
+            yield SearchedAnswer(question, references, reply.answer)
             references = ""

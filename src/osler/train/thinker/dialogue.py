@@ -22,8 +22,8 @@ from typing import Literal, get_args
 
 from osler.llm.core.base import Message
 from osler.methods.kag.boundary import REFUSAL, attempt_prompt
-from osler.prompts import render
-from osler.train.thinker.trajectory import Solved, Trajectory
+from osler.prompts import render_prompt
+from osler.train.thinker.trajectory import SolvedStep, Trajectory
 from osler.types import Language
 
 Stage = Literal["logical-form", "deep-search", "thinker"]
@@ -44,81 +44,86 @@ _WRITES: dict[Language, str] = {
 }
 
 
-def messages(made: Trajectory, stage: Stage, language: Language) -> list[Message]:
+def stage_messages(made: Trajectory, stage: Stage, language: Language) -> list[Message]:
     """The whole chat of a stage."""
-    system = Message("system", render("train/system", language).text)
+    system = Message("system", render_prompt("train/system", language).text)
     match stage:
         case "logical-form":
-            return [system, *_plan(made)]
+            return [system, *_plan_turns(made)]
         case "deep-search":
-            return [system, *(m for step in made.retrievals for m in _retrieved(step, language))]
+            return [system, *(m for step in made.retrievals for m in _search_turns(step, language))]
         case "thinker":
-            inner = (m for step in made.steps for m in _step(step, language))
-            return [system, *_plan(made), *inner, *_final(made, language)]
+            inner = (m for step in made.steps for m in _step_turns(step, language))
+            return [system, *_plan_turns(made), *inner, *_final_turns(made, language)]
 
 
-def calls(made: Trajectory, language: Language) -> Iterator[list[Message]]:
+def call_messages(made: Trajectory, language: Language) -> Iterator[list[Message]]:
     """A chat for every call of the solver whose reply could be read."""
     for exchange in made.exchanges:
-        thinking = thought(exchange.thinking) + "\n\n" if exchange.thinking else ""
+        thinking = wrap_thought(exchange.thinking) + "\n\n" if exchange.thinking else ""
         yield [
             Message("user", exchange.asked),
             Message("assistant", f"{thinking}{exchange.reply.strip()}"),
         ]
 
 
-def thought(text: str) -> str:
+def wrap_thought(text: str) -> str:
     return f"<think>{text.strip()}</think>"
 
 
-def box(answer: str) -> str:
+def box_answer(answer: str) -> str:
     return rf"<answer>\boxed{{{answer}}}</answer>"
 
 
-def _plan(made: Trajectory) -> Iterator[Message]:
+def _plan_turns(made: Trajectory) -> Iterator[Message]:
     yield Message("user", made.prompt)
-    yield Message("assistant", f"{thought(made.thought)}\n\n<answer>{made.plan}</answer>")
+    yield Message("assistant", f"{wrap_thought(made.thought)}\n\n<answer>{made.plan}</answer>")
 
 
-def _step(step: Solved, language: Language) -> Iterator[Message]:
+def _step_turns(step: SolvedStep, language: Language) -> Iterator[Message]:
     match step.fn:
         case "Retrieval":
-            yield from _retrieved(step, language)
+            yield from _search_turns(step, language)
         case "Deduce":
             yield Message("user", step.prompt)
-            known = thought(step.thought or _CAN[language])
-            yield Message("assistant", f"{known}\n\n{box(step.answer)}")
+            known = wrap_thought(step.thought or _CAN[language])
+            yield Message("assistant", f"{known}\n\n{box_answer(step.answer)}")
         case "Math":
             yield Message("user", step.prompt)
             program = f"<Python>\n{step.code}\n</Python>"
-            yield Message("assistant", f"{thought(step.thought or _WRITES[language])}\n{program}")
+            yield Message(
+                "assistant", f"{wrap_thought(step.thought or _WRITES[language])}\n{program}"
+            )
             yield Message("user", f"<result>{step.answer}</result>")
-            gives = thought(_GIVES[language].format(value=step.answer))
-            yield Message("assistant", f"{gives}\n\n{box(step.answer)}")
+            gives = wrap_thought(_GIVES[language].format(value=step.answer))
+            yield Message("assistant", f"{gives}\n\n{box_answer(step.answer)}")
         case _:  # an Output is answered by the last turn, as in the paper's sample
             return
 
 
-def _retrieved(step: Solved, language: Language) -> Iterator[Message]:
+def _search_turns(step: SolvedStep, language: Language) -> Iterator[Message]:
     """Boundary, then search after search until the answer (§3.1.2, §3.2)."""
     yield Message("user", attempt_prompt(f"\n{step.words}", language).text)
     if step.known:
-        yield Message("assistant", f"{thought(_assessed(step, language))}\n\n{box(step.answer)}")
+        yield Message(
+            "assistant",
+            f"{wrap_thought(_boundary_thought(step, language))}\n\n{box_answer(step.answer)}",
+        )
         return
-    doubt = thought(_assessed(step, language))
+    doubt = wrap_thought(_boundary_thought(step, language))
     for turn in step.turns:
         yield Message("assistant", f"{doubt}\n<search>{turn.search}</search>")
         references = "\n\n".join(turn.references)
         yield Message("user", f"<references>{references}\n\n</references>")
-        doubt = thought(turn.thought or turn.reason)
-    yield Message("assistant", f"{doubt}\n\n{box(step.answer)}")
+        doubt = wrap_thought(turn.thought or turn.reason)
+    yield Message("assistant", f"{doubt}\n\n{box_answer(step.answer)}")
 
 
-def _assessed(step: Solved, language: Language) -> str:
+def _boundary_thought(step: SolvedStep, language: Language) -> str:
     """What is thought before anything is looked up."""
     if not step.attempt:
         return REFUSAL[language]
-    told = render(
+    told = render_prompt(
         "train/assess",
         language,
         answer=step.attempt,
@@ -128,7 +133,7 @@ def _assessed(step: Solved, language: Language) -> str:
     return told.text
 
 
-def _final(made: Trajectory, language: Language) -> Iterator[Message]:
+def _final_turns(made: Trajectory, language: Language) -> Iterator[Message]:
     yield Message("user", made.final_prompt)
-    known = thought(made.final_thought or _CAN[language])
+    known = wrap_thought(made.final_thought or _CAN[language])
     yield Message("assistant", f"{known}\n\n{made.final.strip()}")

@@ -12,8 +12,8 @@ from typing import Any
 
 from osler.errors import BadRun
 from osler.llm.core.base import Message
-from osler.train.thinker.dialogue import Layout, Stage, calls, messages
-from osler.train.thinker.log import Try, kept, read_tries
+from osler.train.thinker.dialogue import Layout, Stage, call_messages, stage_messages
+from osler.train.thinker.log import TeachingTry, kept_tries, read_tries
 from osler.train.thinker.rounds import golds_of
 from osler.types import Usage
 
@@ -22,7 +22,7 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class StageTally:
     """What a log holds of one stage."""
 
     stage: Stage
@@ -45,35 +45,41 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ExportedData:
     """A data set that was written."""
 
     folder: str
     lines: int
     layout: Layout
-    tallies: tuple[Tally, ...]
+    tallies: tuple[StageTally, ...]
 
 
-def tallies(folder: Path) -> tuple[Tally, ...]:
+def stage_tallies(folder: Path) -> tuple[StageTally, ...]:
     """One a stage, in the order of the paper. Raises `BadRun` where there is no log."""
-    by_stage: dict[Stage, list[Try]] = {"logical-form": [], "deep-search": [], "thinker": []}
+    by_stage: dict[Stage, list[TeachingTry]] = {
+        "logical-form": [],
+        "deep-search": [],
+        "thinker": [],
+    }
     for one in read_tries(folder):
         by_stage[one.stage].append(one)
-    good = kept(folder)
+    good = kept_tries(folder)
     return tuple(
-        _tally(stage, tries, [one for key, one in good.items() if key.stage == stage])
+        _count_stage(stage, tries, [one for key, one in good.items() if key.stage == stage])
         for stage, tries in by_stage.items()
         if tries
     )
 
 
-def _tally(stage: Stage, tries: Sequence[Try], good: Sequence[Try]) -> Tally:
+def _count_stage(
+    stage: Stage, tries: Sequence[TeachingTry], good: Sequence[TeachingTry]
+) -> StageTally:
     dropped = Counter(one.why for one in tries if one.status == "dropped")
     usage = Usage()
     for one in tries:
         usage += one.usage
     steps = [step for one in good if one.trajectory for step in one.trajectory.retrievals]
-    return Tally(
+    return StageTally(
         stage,
         len({one.key for one in tries}),
         len(good),
@@ -90,24 +96,24 @@ def _tally(stage: Stage, tries: Sequence[Try], good: Sequence[Try]) -> Tally:
     )
 
 
-def write(
+def export_data(
     log: Path,
     folder: Path,
     *,
     stages: Sequence[Stage],
     layout: Layout = "dialogue",
     licence: str = "other",
-) -> Made:
+) -> ExportedData:
     """`data.jsonl` and `README.md` of what the log has kept, in the order of the ids.
 
     Raises `BadRun` where nothing of the stages was kept, or the folder cannot be written.
     """
-    told = tuple(tally for tally in tallies(log) if tally.stage in stages)
+    told = tuple(tally for tally in stage_tallies(log) if tally.stage in stages)
     lines = [
         line
-        for key, one in kept(log).items()
+        for key, one in kept_tries(log).items()
         if key.stage in stages
-        for line in _lines(one, layout)
+        for line in _sample_lines(one, layout)
     ]
     if not lines:
         why = "; ".join(f"{n} × {reason}" for t in told for reason, n in t.dropped.items())
@@ -119,39 +125,45 @@ def write(
     card = card_of(told, len(lines), layout, languages, licence)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _whole(folder / DATA, "".join(json.dumps(x, ensure_ascii=False) + "\n" for x in lines))
-        _whole(folder / CARD, card)
+        _write_whole(
+            folder / DATA, "".join(json.dumps(x, ensure_ascii=False) + "\n" for x in lines)
+        )
+        _write_whole(folder / CARD, card)
     except OSError as error:
         raise BadRun(f"{folder} cannot be written: {error.strerror}") from error
-    return Made(str(folder), len(lines), layout, told)
+    return ExportedData(str(folder), len(lines), layout, told)
 
 
-def _whole(path: Path, text: str) -> None:
+def _write_whole(path: Path, text: str) -> None:
     """All of it or nothing: a reader never sees half a file."""
     draft = path.with_name(f".{path.name}.draft")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)
 
 
-def _lines(one: Try, layout: Layout) -> Iterator[dict[str, Any]]:
+def _sample_lines(one: TeachingTry, layout: Layout) -> Iterator[dict[str, Any]]:
     made, question = one.trajectory, one.sample.question
     if made is None:
         return
     id = f"{one.stage}.{one.sample.task}.{question.id}"
     if layout == "dialogue":
-        chat = messages(made, one.stage, question.language)
-        yield {"id": id, "messages": _plain(chat), "meta": _meta(one)}
+        chat = stage_messages(made, one.stage, question.language)
+        yield {"id": id, "messages": _plain_messages(chat), "meta": _sample_meta(one)}
         return
-    for n, call in enumerate(calls(made, question.language), 1):
+    for n, call in enumerate(call_messages(made, question.language), 1):
         prompt = made.exchanges[n - 1].prompt
-        yield {"id": f"{id}.{n}", "messages": _plain(call), "meta": _meta(one, prompt)}
+        yield {
+            "id": f"{id}.{n}",
+            "messages": _plain_messages(call),
+            "meta": _sample_meta(one, prompt),
+        }
 
 
-def _plain(chat: Sequence[Message]) -> list[dict[str, str]]:
+def _plain_messages(chat: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in chat]
 
 
-def _meta(one: Try, prompt: str = "") -> dict[str, Any]:
+def _sample_meta(one: TeachingTry, prompt: str = "") -> dict[str, Any]:
     """What a reader may filter by. The gold answer is told, for inspection; no prompt holds it."""
     made, sample = one.trajectory, one.sample
     retrievals = made.retrievals if made else ()
@@ -175,7 +187,7 @@ def _meta(one: Try, prompt: str = "") -> dict[str, Any]:
 
 
 def card_of(
-    told: Sequence[Tally], lines: int, layout: Layout, languages: Sequence[str], licence: str
+    told: Sequence[StageTally], lines: int, layout: Layout, languages: Sequence[str], licence: str
 ) -> str:
     """The data set's card: front matter for the hub, and how it came about."""
     size = next((name for most, name in _SIZES if lines < most), "n>1M")
@@ -204,12 +216,12 @@ def card_of(
         "The reasoning is a model's. It was held against gold answers, not reviewed by a physician."
         " References are quoted from the knowledge base that the teacher searched: their licences"
         " go with them.",
-        *map(_section, told),
+        *map(_stage_section, told),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _section(tally: Tally) -> str:
+def _stage_section(tally: StageTally) -> str:
     usage = tally.usage
     rows = [
         ("teacher", ", ".join(tally.teachers)),

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from osler.evaluate.judges import Judge
-from osler.evaluate.metrics.choice import chosen_letters, right
+from osler.evaluate.metrics.choice import chosen_letters, is_exact_choice
 from osler.evaluate.metrics.words import exact_match, f1
 from osler.evaluate.sample import Sample
 from osler.llm.core.base import Message
-from osler.llm.core.spans import answer_span, tagged
+from osler.llm.core.spans import answer_span, tagged_span
 from osler.trace import Run
 from osler.train.thinker.dialogue import Stage
-from osler.train.thinker.trajectory import Solved, Trajectory
+from osler.train.thinker.trajectory import SolvedStep, Trajectory
 
 LONGEST = 48_000
 """Characters of a chat: about the 16,384 tokens of the paper's training (Table 14) in English."""
@@ -27,7 +27,7 @@ _RETRIEVAL = re.compile(r"^Action\d+: Retrieval\(", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class FilterBounds:
     """What counts as right and as short enough."""
 
     f1: float = 0.8
@@ -35,12 +35,12 @@ class Bounds:
     longest: int = LONGEST
 
 
-def broken(made: Trajectory, stage: Stage) -> str:
+def find_fault(made: Trajectory, stage: Stage) -> str:
     """The first thing for which the trajectory cannot be a sample of the stage; else ""."""
-    return next(_faults(made, stage), "")
+    return next(_trajectory_faults(made, stage), "")
 
 
-def misplanned(made: Trajectory, stage: Stage) -> str:
+def find_plan_fault(made: Trajectory, stage: Stage) -> str:
     """The same of its plan alone: nothing need be solved to know it."""
     return next(_plan_faults(made, stage), "")
 
@@ -56,19 +56,19 @@ def _plan_faults(made: Trajectory, stage: Stage) -> Iterator[str]:
         yield "not a single-hop question"
 
 
-def _faults(made: Trajectory, stage: Stage) -> Iterator[str]:
+def _trajectory_faults(made: Trajectory, stage: Stage) -> Iterator[str]:
     yield from _plan_faults(made, stage)
     if stage == "logical-form":
         return
     if len(made.steps) < made.plan.count("\nAction"):
         yield "the budget was spent"
     for step in made.steps:
-        yield from _unsolved(step)
-    if stage == "thinker" and answered(made) == "":
+        yield from _step_faults(step)
+    if stage == "thinker" and final_answer(made) == "":
         yield "no answer"
 
 
-def _unsolved(step: Solved) -> Iterator[str]:
+def _step_faults(step: SolvedStep) -> Iterator[str]:
     if not step.answer and step.fn != "Output":
         yield f"a {step.fn} was not solved"
     if step.fn == "Retrieval" and not step.known and not (step.turns and step.turns[-1].enough):
@@ -79,29 +79,34 @@ def _unsolved(step: Solved) -> Iterator[str]:
         yield "a Deduce was not solved"
 
 
-def answered(made: Trajectory) -> str:
+def final_answer(made: Trajectory) -> str:
     r"""The last reply's answer: inside `\boxed{}`, else inside `<answer>`; empty for none."""
-    span = answer_span(made.final) or tagged(made.final, "answer")
+    span = answer_span(made.final) or tagged_span(made.final, "answer")
     return made.final[slice(*span)].strip() if span else ""
 
 
-def told(made: Trajectory, stage: Stage) -> str:
+def stage_answer(made: Trajectory, stage: Stage) -> str:
     """What a stage's samples answer: the sub-answer of a deep search, else the last answer."""
     if stage == "deep-search":
         return made.retrievals[0].answer if made.retrievals else ""
-    return answered(made)
+    return final_answer(made)
 
 
-async def wrong(
-    made: Trajectory, sample: Sample, stage: Stage, bounds: Bounds, judge: Judge | None, run: Run
+async def wrong_reason(
+    made: Trajectory,
+    sample: Sample,
+    stage: Stage,
+    bounds: FilterBounds,
+    judge: Judge | None,
+    run: Run,
 ) -> str:
     """Why the answer does not count as right; "" where it does. A plan alone has no answer."""
     if stage == "logical-form":
         return ""
-    answer, gold = told(made, stage), sample.gold
+    answer, gold = stage_answer(made, stage), sample.gold
     if gold.letters:
         letters = chosen_letters(sample.question, None, f"<answer>{answer}</answer>")
-        return "" if right(letters, gold.letters) else "wrong answer"
+        return "" if is_exact_choice(letters, gold.letters) else "wrong answer"
     if not gold.texts:
         return "no gold answer to check against"
     if sample.kind == "short" and (
@@ -111,7 +116,7 @@ async def wrong(
     if judge is None:
         return "wrong answer" if sample.kind == "short" else "a long answer without a judge"
     said = made.final if sample.kind == "long" and stage == "thinker" else answer
-    verdict = await judge.right(
+    verdict = await judge.is_right(
         sample.question.text, gold.texts, said, run, sample.question.language
     )
     if verdict is None:
@@ -119,5 +124,5 @@ async def wrong(
     return "" if verdict else "wrong answer"
 
 
-def too_long(chat: list[Message], bounds: Bounds) -> str:
+def too_long(chat: list[Message], bounds: FilterBounds) -> str:
     return "too long" if sum(len(m.content) for m in chat) > bounds.longest else ""

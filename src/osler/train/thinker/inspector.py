@@ -10,16 +10,16 @@ from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar, Node, alt, seq
 from osler.llm.core.verdict import after_reasoning
-from osler.prompts import render
+from osler.prompts import render_prompt
 from osler.trace import Run
 from osler.train.thinker.quality import (
     FRAMEWORK,
     Dimension,
     Inspection,
     Inspector,
-    Item,
+    QualityItem,
     Verdict,
-    joined,
+    join_inspections,
 )
 
 REASONING = 400
@@ -32,7 +32,7 @@ _WORD = r"\W*(pass|fail)\b"
 
 
 @dataclass(frozen=True)
-class ByModel:
+class ModelInspector:
     """Greedy, and held to the form where the model takes a grammar."""
 
     model: LanguageModel
@@ -43,41 +43,41 @@ class ByModel:
     def name(self) -> str:
         return self.model.name
 
-    async def inspect(self, item: Item, run: Run) -> Inspection:
+    async def inspect(self, item: QualityItem, run: Run) -> Inspection:
         """Six calls. A dimension whose verdict cannot be read is not decided."""
         aspects: dict[str, dict[str, Verdict]] = {}
         reasons: list[str] = []
         for dimension in FRAMEWORK:
-            verdicts, why = await self._judged(item, dimension, run)
+            verdicts, why = await self._judge_dimension(item, dimension, run)
             aspects[dimension.name] = verdicts
             if False in verdicts.values():
                 reasons.append(f"{_first_bad(dimension.name, verdicts)}: {why}")
         return Inspection(item.id, self.name, aspects, tuple(reasons))
 
-    async def _judged(
-        self, item: Item, dimension: Dimension, run: Run
+    async def _judge_dimension(
+        self, item: QualityItem, dimension: Dimension, run: Run
     ) -> tuple[dict[str, Verdict], str]:
-        prompt = render(
+        prompt = render_prompt(
             "train/inspect",
             item.language,
             dimension=dimension.name,
             about=dimension.about[item.language],
             question=item.question,
             golds=list(item.golds),
-            transcript=shortened(item.transcript),
+            transcript=shorten_text(item.transcript),
             aspects=[(name, told[item.language]) for name, told in dimension.aspects.items()],
         )
         grammar = aspects_grammar(dimension) if self.constrains else None
         sampling = Sampling(0.0, self.max_tokens, top=0, grammar=grammar)
 
-        def parse(reply: Completion) -> tuple[dict[str, Verdict], str]:
-            return parse_aspects(reply.text, dimension), _reason(reply.text)
+        def parse_verdicts(reply: Completion) -> tuple[dict[str, Verdict], str]:
+            return parse_aspects(reply.text, dimension), _read_reason(reply.text)
 
         try:
             return await ask(
                 self.model,
                 [Message("user", prompt.text)],
-                parse,
+                parse_verdicts,
                 sampling,
                 run,
                 role="judge",
@@ -88,7 +88,7 @@ class ByModel:
 
 
 @dataclass(frozen=True)
-class Together:
+class InspectorChain:
     """One judge after the other; those after one who finds something bad are not asked."""
 
     parts: tuple[Inspector, ...]
@@ -97,13 +97,13 @@ class Together:
     def name(self) -> str:
         return "+".join(part.name for part in self.parts)
 
-    async def inspect(self, item: Item, run: Run) -> Inspection:
+    async def inspect(self, item: QualityItem, run: Run) -> Inspection:
         said: list[Inspection] = []
         for part in self.parts:
             said.append(await part.inspect(item, run))
             if said[-1].good is False:
                 break
-        return joined(self.name, said)
+        return join_inspections(self.name, said)
 
 
 def aspects_grammar(dimension: Dimension) -> Grammar:
@@ -128,7 +128,7 @@ def parse_aspects(reply: str, dimension: Dimension) -> dict[str, Verdict]:
     return found
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
+def shorten_text(text: str, longest: int = LONGEST) -> str:
     """Beginning and end of a text that is longer than `longest` characters."""
     if len(text) <= longest:
         return text
@@ -136,7 +136,7 @@ def shortened(text: str, longest: int = LONGEST) -> str:
     return f"{text[:half]}\n[…]\n{text[-half:]}"
 
 
-def _reason(reply: str) -> str:
+def _read_reason(reply: str) -> str:
     return " ".join(reply.partition("<aspects>")[0].split())
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from osler.evaluate.sample import Sample
 from osler.train.thinker.dialogue import Stage
-from osler.train.thinker.log import Key, Seen, read_tries
+from osler.train.thinker.log import SeenTries, TryKey, read_tries
 from osler.types import Usage
 
 GUESS: dict[Stage, int] = {"logical-form": 1, "deep-search": 6, "thinker": 16}
@@ -16,7 +16,7 @@ GUESS: dict[Stage, int] = {"logical-form": 1, "deep-search": 6, "thinker": 16}
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class TeachingLoad:
     questions: int
     kept: int
     left: int
@@ -30,20 +30,20 @@ class Load:
     """0 where nothing was measured."""
 
 
-def load_of(folder: Path, stage: Stage, samples: Sequence[Sample], rounds: int) -> Load:
+def load_of(folder: Path, stage: Stage, samples: Sequence[Sample], rounds: int) -> TeachingLoad:
     """Raises `BadRun` for a damaged log; a folder that is not there holds nothing."""
-    seen, usage, measured = Seen(folder), Usage(), 0
+    seen, usage, measured = SeenTries(folder), Usage(), 0
     if any(folder.glob("tries-*.jsonl")):
         seen.refresh()
         for one in read_tries(folder):
             if one.stage == stage and one.status != "failed":
                 usage, measured = usage + one.usage, measured + 1
-    kept = sum(Key(stage, s.task, s.id) in seen.kept for s in samples)
+    kept = sum(TryKey(stage, s.task, s.id) in seen.kept for s in samples)
     left = len(samples) - kept
     calls = usage.calls / measured if measured else GUESS[stage]
     tokens = (usage.prompt_tokens + usage.completion_tokens) / measured if measured else 0
     tries = left * rounds
-    return Load(
+    return TeachingLoad(
         len(samples),
         kept,
         left,

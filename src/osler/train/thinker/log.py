@@ -28,14 +28,14 @@ Status = Literal["kept", "dropped", "failed"]
 """A sample; none, for a reason; an error of a model or a source."""
 
 
-class Key(NamedTuple):
+class TryKey(NamedTuple):
     stage: Stage
     task: str
     id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class TeachingTry:
     """One question taught once."""
 
     stage: Stage
@@ -60,17 +60,17 @@ class Try:
     """Whose boundary was determined."""
 
     @property
-    def key(self) -> Key:
-        return Key(self.stage, self.sample.task, self.sample.id)
+    def key(self) -> TryKey:
+        return TryKey(self.stage, self.sample.task, self.sample.id)
 
 
 @dataclass
-class Seen:
+class SeenTries:
     """What the log holds, read anew only where it has grown."""
 
     folder: Path
-    kept: set[Key] = field(default_factory=set)
-    tries: Counter[tuple[Key, str]] = field(default_factory=Counter)
+    kept: set[TryKey] = field(default_factory=set)
+    tries: Counter[tuple[TryKey, str]] = field(default_factory=Counter)
     """Tries that were kept or dropped, by question and teacher; a failed one is no try."""
     _read: dict[str, int] = field(default_factory=dict)
 
@@ -79,18 +79,18 @@ class Seen:
         for path in sorted(self.folder.glob(f"{FILES}*.jsonl")):
             start = self._read.get(path.name, 0)
             if path.stat().st_size > start:
-                for at, one in _tries(path, start):
-                    self.note(one)
+                for at, one in _read_tries(path, start):
+                    self.note_try(one)
                     self._read[path.name] = at
 
-    def note(self, one: Try) -> None:
+    def note_try(self, one: TeachingTry) -> None:
         if one.status == "kept":
             self.kept.add(one.key)
         if one.status != "failed":
             self.tries[one.key, one.teacher] += 1
 
 
-def append(path: Path, one: Try) -> int:
+def append_try(path: Path, one: TeachingTry) -> int:
     """The file's length afterwards. Raises `BadRun`."""
     try:
         with path.open("ab") as file:
@@ -100,18 +100,18 @@ def append(path: Path, one: Try) -> int:
         raise BadRun(f"{path} cannot be written: {error.strerror}", fix="make room") from error
 
 
-def read_tries(folder: Path) -> Iterator[Try]:
+def read_tries(folder: Path) -> Iterator[TeachingTry]:
     """Every try of a log. Raises `BadRun` for a folder without one, and for a damaged line."""
     if not any(folder.glob(f"{FILES}*.jsonl")):
         raise BadRun(f"{folder} is no log of training data", fix="`osler train thinker-data`")
     for path in sorted(folder.glob(f"{FILES}*.jsonl")):
-        for _, one in _tries(path, 0):
+        for _, one in _read_tries(path, 0):
             yield one
 
 
-def kept(folder: Path) -> Mapping[Key, Try]:
+def kept_tries(folder: Path) -> Mapping[TryKey, TeachingTry]:
     """Of each question the newest try that was kept."""
-    newest: dict[Key, Try] = {}
+    newest: dict[TryKey, TeachingTry] = {}
     for one in read_tries(folder):
         known = newest.get(one.key)
         if one.status == "kept" and (known is None or known.when <= one.when):
@@ -119,7 +119,7 @@ def kept(folder: Path) -> Mapping[Key, Try]:
     return dict(sorted(newest.items()))
 
 
-def _tries(path: Path, start: int) -> Iterator[tuple[int, Try]]:
+def _read_tries(path: Path, start: int) -> Iterator[tuple[int, TeachingTry]]:
     """Whole lines from a byte on, each with where it ends."""
     with path.open("rb") as file:
         file.seek(start)
@@ -138,5 +138,5 @@ def _tries(path: Path, start: int) -> Iterator[tuple[int, Try]]:
 
 
 @cache
-def _adapter() -> TypeAdapter[Try]:
-    return TypeAdapter(Try)
+def _adapter() -> TypeAdapter[TeachingTry]:
+    return TypeAdapter(TeachingTry)

@@ -28,7 +28,7 @@ class Dimension:
     aspects: Mapping[str, Mapping[Language, str]]
 
 
-def _of(name: str, en: str, zh: str, **aspects: tuple[str, str]) -> Dimension:
+def _make_dimension(name: str, en: str, zh: str, **aspects: tuple[str, str]) -> Dimension:
     told: dict[str, Mapping[Language, str]] = {
         key: {"en": words[0], "zh": words[1]} for key, words in aspects.items()
     }
@@ -36,7 +36,7 @@ def _of(name: str, en: str, zh: str, **aspects: tuple[str, str]) -> Dimension:
 
 
 FRAMEWORK: tuple[Dimension, ...] = (
-    _of(
+    _make_dimension(
         "security",
         "Is it safe to train on?",
         "用它训练是否安全？",
@@ -48,7 +48,7 @@ FRAMEWORK: tuple[Dimension, ...] = (
         risk=("no statement that invites controversy or harm", "没有引发争议或危害的说法"),
         consequences=("acting on it would harm nobody", "照此行事不会伤害任何人"),
     ),
-    _of(
+    _make_dimension(
         "accuracy",
         "Is it right, at every stage?",
         "每一步是否正确？",
@@ -66,7 +66,7 @@ FRAMEWORK: tuple[Dimension, ...] = (
         ),
         process=("no error at any stage of the way to the answer", "得出答案的过程中没有错误"),
     ),
-    _of(
+    _make_dimension(
         "relevance",
         "Does it keep to the question?",
         "是否切题？",
@@ -74,7 +74,7 @@ FRAMEWORK: tuple[Dimension, ...] = (
         core=("the main point is found and answered", "抓住并回答了核心问题"),
         clarity=("not vague, too general or too detailed", "不含糊、不空泛、不过于冗细"),
     ),
-    _of(
+    _make_dimension(
         "logic",
         "Does it hang together?",
         "逻辑是否自洽？",
@@ -82,7 +82,7 @@ FRAMEWORK: tuple[Dimension, ...] = (
         reasoning=("no gap and no wrong inference", "没有推理漏洞或错误推断"),
         world=("in accord with how the world works", "符合客观规律"),
     ),
-    _of(
+    _make_dimension(
         "fluency",
         "Is it well written?",
         "语言是否通顺？",
@@ -90,7 +90,7 @@ FRAMEWORK: tuple[Dimension, ...] = (
         concise=("no repetition and no wordiness", "没有重复和赘述"),
         idiom=("natural wording, in the question's language", "用语自然，与问题语言一致"),
     ),
-    _of(
+    _make_dimension(
         "emotion",
         "Is the tone right?",
         "语气是否得当？",
@@ -105,7 +105,7 @@ Verdict = bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class QualityItem:
     """A sample to be judged."""
 
     id: str
@@ -135,7 +135,7 @@ class Inspection:
     reasons: tuple[str, ...] = ()
     """Why something is unsound, as "logic.flow: …"."""
 
-    def dimension(self, name: str) -> Verdict:
+    def dimension_verdict(self, name: str) -> Verdict:
         """Bad where one aspect is, good where all are, else not decided."""
         verdicts = self.aspects.get(name, {}).values()
         if False in verdicts:
@@ -145,7 +145,7 @@ class Inspection:
     @property
     def good(self) -> Verdict:
         """The same over all dimensions: the tables' "All"."""
-        verdicts = [self.dimension(name) for name in DIMENSIONS]
+        verdicts = [self.dimension_verdict(name) for name in DIMENSIONS]
         if False in verdicts:
             return False
         return None if None in verdicts else True
@@ -153,7 +153,7 @@ class Inspection:
     @property
     def bad(self) -> tuple[str, ...]:
         """The dimensions that are bad."""
-        return tuple(name for name in DIMENSIONS if self.dimension(name) is False)
+        return tuple(name for name in DIMENSIONS if self.dimension_verdict(name) is False)
 
 
 class Inspector(Protocol):
@@ -162,12 +162,12 @@ class Inspector(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def inspect(self, item: Item, run: Run) -> Inspection:
+    async def inspect(self, item: QualityItem, run: Run) -> Inspection:
         """Never raises for a reply that cannot be read: that is "not decided"."""
         ...
 
 
-def joined(name: str, parts: Sequence[Inspection]) -> Inspection:
+def join_inspections(name: str, parts: Sequence[Inspection]) -> Inspection:
     """Several judges' verdicts as one: unsound where one says so, sound where one can say."""
     aspects: dict[str, dict[str, Verdict]] = {}
     for dimension in FRAMEWORK:
@@ -179,7 +179,7 @@ def joined(name: str, parts: Sequence[Inspection]) -> Inspection:
     return Inspection(parts[0].id, name, aspects, reasons)
 
 
-def read_items(path: Path) -> list[Item]:
+def read_items(path: Path) -> list[QualityItem]:
     """Samples of a `data.jsonl`, or of the folder that holds one.
 
     A line has `messages`, and may have `id`, `meta` (question, gold, language, domain) and
@@ -195,7 +195,7 @@ def read_items(path: Path) -> list[Item]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                found.append(_item(json.loads(line), number))
+                found.append(_read_item(json.loads(line), number))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise MalformedSource(f"{file}:{number}: not a sample: {error!r}") from error
     if not found:
@@ -203,25 +203,25 @@ def read_items(path: Path) -> list[Item]:
     return found
 
 
-def _item(line: Mapping[str, Any], number: int) -> Item:
+def _read_item(line: Mapping[str, Any], number: int) -> QualityItem:
     said = [Message(m["role"], m["content"]) for m in line["messages"]]
     if not said or not all(isinstance(m.content, str) for m in said):
         raise ValueError("messages must be turns with text")
     meta = line.get("meta") or {}
     asked = next((m.content for m in said if m.role == "user"), "")
     question = str(meta.get("question") or asked)
-    return Item(
+    return QualityItem(
         str(line.get("id", number)),
         tuple(said),
         question,
         tuple(map(str, meta.get("gold") or ())),
         meta.get("language") or language_of(question),
         str(meta.get("domain") or ""),
-        _labels(line.get("labels")),
+        _read_labels(line.get("labels")),
     )
 
 
-def _labels(given: Any) -> dict[str, bool]:
+def _read_labels(given: Any) -> dict[str, bool]:
     if given is None:
         return {}
     if given == "good":

@@ -21,12 +21,12 @@ from osler.evaluate.judges import Judge
 from osler.evaluate.log import writer_name
 from osler.evaluate.sample import Sample
 from osler.llm.core.base import Message
-from osler.trace import Run, Spent
-from osler.trace.ordered import together
-from osler.train.thinker.dialogue import Stage, messages
-from osler.train.thinker.filters import Bounds, broken, too_long, wrong
-from osler.train.thinker.log import FILES, Key, Seen, Try, append
-from osler.train.thinker.quality import Inspector, Item
+from osler.trace import BudgetExceeded, Run
+from osler.trace.ordered import gather
+from osler.train.thinker.dialogue import Stage, stage_messages
+from osler.train.thinker.filters import FilterBounds, find_fault, too_long, wrong_reason
+from osler.train.thinker.log import FILES, SeenTries, TeachingTry, TryKey, append_try
+from osler.train.thinker.quality import Inspector, QualityItem
 from osler.train.thinker.teacher import Teacher
 from osler.train.thinker.trajectory import Trajectory
 
@@ -40,14 +40,14 @@ Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
-class Course:
+class TeachingConfig:
     """What is taught, and what counts."""
 
     teacher: Teacher
     stage: Stage = "thinker"
     rounds: int = 3
     seed: int = 0
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: FilterBounds = field(default_factory=FilterBounds)
     judge: Judge | None = None
     """Of answers that no formula can grade."""
     inspector: Inspector | None = None
@@ -60,19 +60,19 @@ class Course:
 
 
 @dataclass
-class Class:
+class TeachingJob:
     """One process that works on a log folder; several may share one."""
 
     folder: Path
-    course: Course
+    course: TeachingConfig
     jobs: int = 1
     """Questions at once."""
     progress: Progress | None = None
-    _seen: Seen = field(init=False)
+    _seen: SeenTries = field(init=False)
     _claims: Claims = field(init=False)
     _path: Path = field(init=False)
     _row: int = field(init=False, default=0)
-    _failed: set[Key] = field(init=False, default_factory=set)
+    _failed: set[TryKey] = field(init=False, default_factory=set)
     """By this run: not tried again before the next."""
 
     async def run(self, samples: Sequence[Sample]) -> None:
@@ -85,56 +85,58 @@ class Class:
         except OSError as error:
             raise BadRun(f"{self.folder} cannot be made: {error.strerror}") from error
         writer = writer_name()
-        self._seen, self._path = Seen(self.folder), self.folder / f"{FILES}{writer}.jsonl"
+        self._seen, self._path = SeenTries(self.folder), self.folder / f"{FILES}{writer}.jsonl"
         self._claims = Claims(self.folder / "claims", writer)
         self._seen.refresh()
         for round in range(1, self.course.rounds + 1):
-            while any(self._due(sample, round) for sample in samples):
-                if not await self._pass(samples, round):
+            while any(self._is_due(sample, round) for sample in samples):
+                if not await self._make_pass(samples, round):
                     await asyncio.sleep(_POLL)  # the rest is in other hands
                 self._seen.refresh()
 
-    def _due(self, sample: Sample, round: int) -> bool:
-        key = self._key(sample)
+    def _is_due(self, sample: Sample, round: int) -> bool:
+        key = self._key_of(sample)
         tried = self._seen.tries[key, self.course.teacher.name]
         return key not in self._seen.kept and key not in self._failed and tried < round
 
-    def _key(self, sample: Sample) -> Key:
-        return Key(self.course.stage, sample.task, sample.id)
+    def _key_of(self, sample: Sample) -> TryKey:
+        return TryKey(self.course.stage, sample.task, sample.id)
 
-    async def _pass(self, samples: Sequence[Sample], round: int) -> bool:
+    async def _make_pass(self, samples: Sequence[Sample], round: int) -> bool:
         """Takes every batch that is free; whether there was any."""
         worked = False
         for start in range(0, len(samples), BATCH):
             batch = samples[start : start + BATCH]
             name = f"{self.course.stage}.{batch[0].task}.{batch[0].id}"
-            if not any(self._due(s, round) for s in batch) or not self._claims.take(name):
+            if not any(self._is_due(s, round) for s in batch) or not self._claims.take_batch(name):
                 continue
             worked = True
             try:
                 self._seen.refresh()  # another may have done it before we claimed it
-                await self._batch(name, [s for s in batch if self._due(s, round)], round, samples)
+                await self._run_batch(
+                    name, [s for s in batch if self._is_due(s, round)], round, samples
+                )
             finally:
-                self._claims.release(name)
+                self._claims.release_batch(name)
         return worked
 
-    async def _batch(
+    async def _run_batch(
         self, name: str, due: Sequence[Sample], round: int, samples: Sequence[Sample]
     ) -> None:
         todo = iter(due)
 
-        async def work() -> None:
+        async def work_through() -> None:
             for sample in todo:
-                self._write(await tried(self.course, sample, round))
-                self._claims.touch(name)
+                self._write_try(await teach_once(self.course, sample, round))
+                self._claims.touch_claim(name)
                 if self.progress is not None:
-                    known = sum(self._key(each) in self._seen.kept for each in samples)
+                    known = sum(self._key_of(each) in self._seen.kept for each in samples)
                     told = f"{self.course.stage}, round {round}, kept"
                     self.progress(told, known, len(samples))
 
         alive = asyncio.create_task(self._keep_alive(name))
         try:
-            await together([work() for _ in range(min(self.jobs, len(due)))])
+            await gather([work_through() for _ in range(min(self.jobs, len(due)))])
         finally:
             alive.cancel()
 
@@ -142,10 +144,10 @@ class Class:
         """One slow question may take longer than a claim lasts."""
         while True:
             await asyncio.sleep(self._claims.lease / 4)
-            self._claims.touch(name)
+            self._claims.touch_claim(name)
 
-    def _write(self, one: Try) -> None:
-        append(self._path, one)
+    def _write_try(self, one: TeachingTry) -> None:
+        append_try(self._path, one)
         self._seen.refresh()
         if one.status != "failed":
             self._row = 0
@@ -159,21 +161,21 @@ class Class:
             )
 
 
-async def tried(course: Course, sample: Sample, round: int) -> Try:
+async def teach_once(course: TeachingConfig, sample: Sample, round: int) -> TeachingTry:
     """One question taught and filtered. A failure is a result, with its reason."""
     began, when = time.perf_counter(), datetime.now(UTC).isoformat(timespec="milliseconds")
     seed = course.seed_of(sample, round)
-    blank = Try(
+    blank = TeachingTry(
         course.stage, sample, course.teacher.name, round, seed, "failed", "", when, 0.0,
         inspector=course.inspector.name if course.inspector else "",
         student=course.teacher.student.model.name if course.stage == "thinker" else "",
     )  # fmt: skip
     costs: list[Run] = []
     try:
-        made, why = await _judged(course, sample, seed, costs)
+        made, why = await _teach_and_judge(course, sample, seed, costs)
         done = replace(blank, status="dropped" if why else "kept", why=why)
         done = done if why else replace(done, trajectory=made)
-    except Spent:
+    except BudgetExceeded:
         done = replace(blank, status="dropped", why="the budget was spent")
     except MalformedOutput as error:
         done = replace(blank, status="dropped", why=f"no {error.expected}")
@@ -182,27 +184,27 @@ async def tried(course: Course, sample: Sample, round: int) -> Try:
     usage = blank.usage
     for run in costs:
         usage += run.usage
-    return replace(done, usage=usage, seconds=_rounded(time.perf_counter() - began))
+    return replace(done, usage=usage, seconds=_round_seconds(time.perf_counter() - began))
 
 
-def _rounded(seconds: float) -> float:
+def _round_seconds(seconds: float) -> float:
     return round(seconds, 4)
 
 
-async def _judged(
-    course: Course, sample: Sample, seed: int, costs: list[Run]
+async def _teach_and_judge(
+    course: TeachingConfig, sample: Sample, seed: int, costs: list[Run]
 ) -> tuple[Trajectory, str]:
     """The trajectory, and why it is none to keep; the cheap reasons first."""
-    made, run = await course.teacher.teach(sample.question, course.stage, seed)
+    made, run = await course.teacher.teach_question(sample.question, course.stage, seed)
     costs.append(run)
-    if why := broken(made, course.stage):
+    if why := find_fault(made, course.stage):
         return made, why
-    chat = messages(made, course.stage, sample.question.language)
+    chat = stage_messages(made, course.stage, sample.question.language)
     if why := too_long(chat, course.bounds):
         return made, why
     judging = Run(id=run.id, seed=seed)
     costs.append(judging)
-    if why := await wrong(made, sample, course.stage, course.bounds, course.judge, judging):
+    if why := await wrong_reason(made, sample, course.stage, course.bounds, course.judge, judging):
         return made, why
     if course.inspector is not None:
         found = await course.inspector.inspect(item_of(sample, chat, course.stage), judging)
@@ -211,13 +213,13 @@ async def _judged(
     return made, ""
 
 
-def item_of(sample: Sample, chat: Sequence[Message], stage: Stage) -> Item:
+def item_of(sample: Sample, chat: Sequence[Message], stage: Stage) -> QualityItem:
     """A sample as its quality is judged."""
     question = sample.question
     options = zip(question.letters, question.options, strict=True)
     lettered = " ".join(f"{letter}. {text}" for letter, text in options)
     asked = f"{question.text}\n{lettered}".strip()
-    return Item(question.id, tuple(chat), asked, golds_of(sample, stage), question.language)
+    return QualityItem(question.id, tuple(chat), asked, golds_of(sample, stage), question.language)
 
 
 def golds_of(sample: Sample, stage: Stage) -> tuple[str, ...]:
@@ -226,5 +228,5 @@ def golds_of(sample: Sample, stage: Stage) -> tuple[str, ...]:
     if stage == "logical-form":
         return ()
     if stage == "deep-search" and len(gold.letters) == 1:
-        return (question.option(gold.letters[0]),)
+        return (question.option_text(gold.letters[0]),)
     return gold.letters or gold.texts

@@ -13,14 +13,20 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.evaluate.metrics.words import exact_match, f1
-from osler.methods.kag.dependencies import REFERENCE, dependencies
+from osler.methods.kag.dependencies import REFERENCE, find_dependencies
 from osler.methods.kag.parse import read_plan, read_search
 from osler.methods.kag.speaker import ECHOES, UNKNOWN
-from osler.retrieve.words import terms
-from osler.text import is_cjk, sentences
+from osler.retrieve.words import content_terms
+from osler.text import is_cjk, split_sentences
 from osler.trace import Run
-from osler.train.thinker.chat import Reply, alternates, dug, replies, unbalanced
-from osler.train.thinker.quality import FRAMEWORK, Inspection, Item, Verdict
+from osler.train.thinker.chat import (
+    AssistantTurn,
+    assistant_turns,
+    roles_alternate,
+    searched_answers,
+    unbalanced_tag,
+)
+from osler.train.thinker.quality import FRAMEWORK, Inspection, QualityItem, Verdict
 
 DECIDED = {("fluency", "structure"), ("logic", "flow")}
 """Aspects that are sound where no rule condemns them."""
@@ -49,17 +55,17 @@ _YES_NO = frozenset({"yes", "no", "true", "false", "是", "否", "对", "错"})
 
 
 @dataclass(frozen=True)
-class Rules:
+class RuleInspector:
     """All rules, as a judge."""
 
     name: str = "rules"
 
-    async def inspect(self, item: Item, run: Run) -> Inspection:
+    async def inspect(self, item: QualityItem, run: Run) -> Inspection:
         """No call is made; `run` stays as it is."""
-        return inspected(item)
+        return inspect_by_rules(item)
 
 
-def inspected(item: Item) -> Inspection:
+def inspect_by_rules(item: QualityItem) -> Inspection:
     """What the rules say of a sample."""
     aspects: dict[str, dict[str, Verdict]] = {
         dimension.name: {
@@ -69,27 +75,27 @@ def inspected(item: Item) -> Inspection:
         for dimension in FRAMEWORK
     }
     reasons = []
-    for aspect, why in faults(item):
+    for aspect, why in find_faults(item):
         dimension, _, name = aspect.partition(".")
         aspects[dimension][name] = False
         reasons.append(f"{aspect}: {why}")
     return Inspection(item.id, "rules", aspects, tuple(reasons))
 
 
-def faults(item: Item) -> Iterator[Fault]:
+def find_faults(item: QualityItem) -> Iterator[Fault]:
     """Everything that a rule finds."""
-    found = replies(item)
+    found = assistant_turns(item)
     for rule in RULES:
         yield from rule(item, found)
 
 
-def _structure(item: Item, found: list[Reply]) -> Iterator[Fault]:
+def _structure_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     aspect = "fluency.structure"
-    if not alternates(item.messages):
+    if not roles_alternate(item.messages):
         yield aspect, "the turns of user and assistant do not alternate"
     thinks = any(m.role == "system" and "<think>" in m.content for m in item.messages)
     for n, reply in enumerate(found, 1):
-        if name := unbalanced(reply.text):
+        if name := unbalanced_tag(reply.text):
             yield aspect, f"reply {n}: <{name}> is not closed"
         elif thinks and not reply.thought:
             yield aspect, f"reply {n} has no thought"
@@ -97,7 +103,7 @@ def _structure(item: Item, found: list[Reply]) -> Iterator[Fault]:
             yield aspect, f"reply {n} says nothing"
         if "\N{REPLACEMENT CHARACTER}" in reply.text:
             yield aspect, f"reply {n} has broken characters"
-        if reply.searches:
+        if reply.has_search:
             try:
                 read_search(reply.visible)
             except MalformedOutput as error:
@@ -109,32 +115,32 @@ def _structure(item: Item, found: list[Reply]) -> Iterator[Fault]:
                 yield aspect, f"reply {n}: its plan cannot be read ({error.message[:80]})"
 
 
-def _wants_plan(reply: Reply) -> bool:
+def _wants_plan(reply: AssistantTurn) -> bool:
     return "Function Usage: Output" in reply.asked or "用法：Output" in reply.asked
 
 
-def _flow(item: Item, found: list[Reply]) -> Iterator[Fault]:
+def _flow_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     aspect = "logic.flow"
     for reply in found:
         if plan := reply.plan:
-            for problem in dependencies(plan).problems:
+            for problem in find_dependencies(plan).problems:
                 yield aspect, problem
     for n, reply in enumerate(found):
         told = _STEP.search(reply.asked) if n else None
         if told and (open_ := REFERENCE.search(told[1])):
             yield aspect, f"{open_[0]} was not filled in before it was asked"
         follows = found[n + 1].asked if n + 1 < len(found) else ""
-        if reply.searches and not follows.startswith("<references>"):
+        if reply.has_search and not follows.startswith("<references>"):
             yield aspect, "a search without references"
-        if reply.programs and not follows.startswith("<result>"):
+        if reply.has_program and not follows.startswith("<result>"):
             yield aspect, "a program without a result"
 
 
-def _rejection(item: Item, found: list[Reply]) -> Iterator[Fault]:
+def _rejection_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     aspect = "accuracy.rejection"
     for n, reply in enumerate(found, 1):
         last = n == len(found)
-        if reply.searches or reply.programs or (reply.plan and not last):
+        if reply.has_search or reply.has_program or (reply.plan and not last):
             if last:
                 yield aspect, "it ends without an answer"
             continue
@@ -146,7 +152,7 @@ def _rejection(item: Item, found: list[Reply]) -> Iterator[Fault]:
             yield aspect, f"reply {n} answers {said!r}"
 
 
-def _facts(item: Item, found: list[Reply]) -> Iterator[Fault]:
+def _answer_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     """A letter is right or wrong; of words only what shares nothing with any gold is wrong."""
     said = found[-1].answer if found else None
     if not item.golds or not said or (found and found[-1].plan):
@@ -160,19 +166,19 @@ def _facts(item: Item, found: list[Reply]) -> Iterator[Fault]:
         yield "accuracy.facts", f"the answer {said[:60]!r} shares no word with the gold answer"
 
 
-def _hallucination(item: Item, found: list[Reply]) -> Iterator[Fault]:
-    for one in dug(found):
+def _hallucination_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
+    for one in searched_answers(found):
         told = f"{one.references}\n{one.question}\n{item.question}"
-        words, numbers = set(terms(one.answer)), set(_NUMBER.findall(one.answer))
+        words, numbers = set(content_terms(one.answer)), set(_NUMBER.findall(one.answer))
         if one.answer.casefold().rstrip(".。") in _YES_NO:
             continue
-        if words and not words & set(terms(told)):
+        if words and not words & set(content_terms(told)):
             yield "accuracy.hallucination", f"nothing of {one.answer[:60]!r} is in the references"
         elif numbers and not numbers & set(_NUMBER.findall(told)):
             yield "accuracy.hallucination", f"no number of {one.answer[:60]!r} is in the references"
 
 
-def _process(item: Item, found: list[Reply]) -> Iterator[Fault]:
+def _process_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     aspect = "accuracy.process"
     for reply in found:
         result = _RESULT.fullmatch(reply.asked.strip())
@@ -185,74 +191,74 @@ def _process(item: Item, found: list[Reply]) -> Iterator[Fault]:
             yield aspect, f"[{min(missing)}] cites a document that was not given"
 
 
-def _topic(item: Item, found: list[Reply]) -> Iterator[Fault]:
-    asked = set(terms(item.question))
+def _topic_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
+    asked = set(content_terms(item.question))
     plan = next((plan for reply in found if (plan := reply.plan)), None)
-    if plan and asked and not any(asked & set(terms(step.question)) for step in plan.steps):
+    if plan and asked and not any(asked & set(content_terms(step.question)) for step in plan.steps):
         yield "relevance.topic", "no step shares a word with the question"
 
 
-def _clarity(item: Item, found: list[Reply]) -> Iterator[Fault]:
+def _clarity_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     if found and not found[-1].plan and len(found[-1].visible) > MOST_REPLY:
         yield "relevance.clarity", f"the last answer has {len(found[-1].visible):,} characters"
 
 
-def _repetition(item: Item, found: list[Reply]) -> Iterator[Fault]:
+def _repetition_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     for n, reply in enumerate(found, 1):
-        prose = f"{reply.thought}\n{'' if reply.plan or reply.searches else reply.visible}"
-        said = Counter(" ".join(prose[a:b].split()) for a, b in sentences(prose))
+        prose = f"{reply.thought}\n{'' if reply.plan or reply.has_search else reply.visible}"
+        said = Counter(" ".join(prose[a:b].split()) for a, b in split_sentences(prose))
         again = [text for text, times in said.items() if times > 2 and len(text) > 7]
         if again:
             yield "fluency.concise", f"reply {n} repeats {again[0][:60]!r}"
-        elif _stale(prose):
+        elif _is_repetitive(prose):
             yield "fluency.concise", f"reply {n} goes round in circles"
 
 
-def _stale(prose: str) -> bool:
-    units = re.findall(r"[^\W_]", prose) if _share(prose) > 0.3 else prose.casefold().split()
+def _is_repetitive(prose: str) -> bool:
+    units = re.findall(r"[^\W_]", prose) if _han_share(prose) > 0.3 else prose.casefold().split()
     runs = [tuple(units[i : i + 4]) for i in range(len(units) - 3)]
     return len(runs) > 40 and len(set(runs)) / len(runs) < LEAST_FRESH
 
 
-def _idiom(item: Item, found: list[Reply]) -> Iterator[Fault]:
+def _language_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     prose = "\n".join(reply.thought for reply in found)
     if len(prose) < 20:
         return
-    share = _share(prose)
+    share = _han_share(prose)
     if item.language == "zh" and share < 0.3:
         yield "fluency.idiom", "a Chinese question is thought about in another language"
     if item.language == "en" and share > 0.3:
         yield "fluency.idiom", "an English question is thought about in Chinese"
 
 
-def _share(text: str) -> float:
+def _han_share(text: str) -> float:
     letters = [c for c in text if c.isalpha()]
     return sum(map(is_cjk, letters)) / len(letters) if letters else 0.0
 
 
-def _privacy(item: Item, found: list[Reply]) -> Iterator[Fault]:
+def _privacy_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     whole = "\n".join(message.content for message in item.messages)
     for what, pattern in _PRIVATE.items():
         if pattern.search(whole):
             yield "security.privacy", f"it holds {what}"
 
 
-def _manners(item: Item, found: list[Reply]) -> Iterator[Fault]:
+def _conduct_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     if any(_SHOUTING.search(reply.text) for reply in found):
         yield "emotion.manners", "it shouts"
 
 
-RULES: tuple[Callable[[Item, list[Reply]], Iterator[Fault]], ...] = (
-    _structure,
-    _flow,
-    _rejection,
-    _facts,
-    _hallucination,
-    _process,
-    _topic,
-    _clarity,
-    _repetition,
-    _idiom,
-    _privacy,
-    _manners,
+RULES: tuple[Callable[[QualityItem, list[AssistantTurn]], Iterator[Fault]], ...] = (
+    _structure_faults,
+    _flow_faults,
+    _rejection_faults,
+    _answer_faults,
+    _hallucination_faults,
+    _process_faults,
+    _topic_faults,
+    _clarity_faults,
+    _repetition_faults,
+    _language_faults,
+    _privacy_faults,
+    _conduct_faults,
 )

@@ -14,7 +14,7 @@ from osler.llm.core.base import Completion, Message
 from osler.llm.core.grammar import Grammar
 from osler.methods.kag.focus import Focus, Focuser
 from osler.methods.kag.speaker import Speaker
-from osler.prompts import Rendered
+from osler.prompts import RenderedPrompt
 from osler.trace import BoundaryChecked, Calculated, Event, Focused, FormSolved, FormsPlanned, Run
 from osler.types import Hit, Language
 
@@ -41,7 +41,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FocusedReferences:
     """What a search brought before the focuser."""
 
     question: str
@@ -51,7 +51,7 @@ class Shown:
 
 
 Told = BoundaryChecked | Focused | Calculated | FormSolved | FormsPlanned
-Line = Exchange | Shown | Told
+Line = Exchange | FocusedReferences | Told
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,21 @@ class Script:
 
     lines: list[Line] = field(default_factory=list)
 
-    def tell(self, event: Event) -> None:
+    def note_event(self, event: Event) -> None:
         """The sink of the run: keeps the events that decide something."""
         if isinstance(event, BoundaryChecked | Focused | Calculated | FormSolved | FormsPlanned):
             self.lines.append(event)
 
 
 @dataclass(frozen=True)
-class Heard(Speaker):
+class RecordedSpeaker(Speaker):
     """A speaker whose exchanges are written down."""
 
     script: Script = field(default_factory=Script)
 
     async def ask(
         self,
-        prompt: Rendered,
+        prompt: RenderedPrompt,
         parse: Callable[[Completion], T],
         run: Run,
         *,
@@ -86,13 +86,13 @@ class Heard(Speaker):
         replies: list[Completion] = []
         read = False
 
-        def listening(reply: Completion) -> T:
+        def record_reply(reply: Completion) -> T:
             replies.append(reply)
             return parse(reply)
 
         try:
             value = await Speaker.ask(
-                self, prompt, listening, run, grammar=grammar, top=top, shown=shown
+                self, prompt, record_reply, run, grammar=grammar, top=top, shown=shown
             )
             read = True
             return value
@@ -104,7 +104,7 @@ class Heard(Speaker):
 
 
 @dataclass(frozen=True)
-class Watched(Focuser):
+class RecordedFocuser(Focuser):
     """A focuser whose references are written down, each before the verdict on them."""
 
     script: Script = field(default_factory=Script)
@@ -113,15 +113,15 @@ class Watched(Focuser):
         self, question: str, hits: Sequence[Hit], language: Language, run: Run
     ) -> Focus:
         """As `Focuser.focus`."""
-        references = tuple(self.references(question, hits))
+        references = tuple(self.list_references(question, hits))
         ids = tuple(hit.passage.id for hit in hits)
-        self.script.lines.append(Shown(question, references, ids))
+        self.script.lines.append(FocusedReferences(question, references, ids))
         return await Focuser.focus(self, question, hits, language, run)
 
 
-def heard(speaker: Speaker, script: Script) -> Heard:
+def record_speaker(speaker: Speaker, script: Script) -> RecordedSpeaker:
     """The same speaker, listened to."""
-    return Heard(
+    return RecordedSpeaker(
         speaker.model,
         speaker.role,
         speaker.sampling,

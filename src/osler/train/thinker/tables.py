@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from osler.errors import BadRun
 from osler.evaluate.agreement import weighted_kappa
 from osler.evaluate.metrics.several import Agreement, agreement
-from osler.train.thinker.quality import DIMENSIONS, Inspection, Item
+from osler.train.thinker.quality import DIMENSIONS, Inspection, QualityItem
 
 ALL = "all"
-Pair = tuple[Item, Inspection]
+Pair = tuple[QualityItem, Inspection]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AccuracyLine:
     """A dimension of one domain, over samples that people call good, or bad."""
 
     domain: str
@@ -35,7 +35,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class BadVerdictAgreement:
     """A judge's "bad" against people's, in one dimension, over good and bad samples."""
 
     dimension: str
@@ -48,14 +48,14 @@ class Held:
 @dataclass(frozen=True, slots=True)
 class Validation:
     judge: str
-    good: tuple[Line, ...]
+    good: tuple[AccuracyLine, ...]
     """Table 12."""
-    bad: tuple[Line, ...]
+    bad: tuple[AccuracyLine, ...]
     """Table 13."""
-    held: tuple[Held, ...]
+    held: tuple[BadVerdictAgreement, ...]
 
 
-def validate(items: Sequence[Item], found: Sequence[Inspection]) -> Validation:
+def validate_judge(items: Sequence[QualityItem], found: Sequence[Inspection]) -> Validation:
     """Raises `BadRun` where no sample is labelled."""
     pairs = [pair for pair in zip(items, found, strict=True) if pair[0].labels]
     if not pairs:
@@ -67,22 +67,22 @@ def validate(items: Sequence[Item], found: Sequence[Inspection]) -> Validation:
     names = (*DIMENSIONS, ALL)
     return Validation(
         pairs[0][1].judge,
-        tuple(_line(pairs, domain, name, True) for domain in domains for name in names),
-        tuple(_line(pairs, domain, name, False) for domain in domains for name in names),
-        tuple(held for name in names for held in _held(pairs, name)),
+        tuple(_accuracy_line(pairs, domain, name, True) for domain in domains for name in names),
+        tuple(_accuracy_line(pairs, domain, name, False) for domain in domains for name in names),
+        tuple(held for name in names for held in _bad_agreements(pairs, name)),
     )
 
 
-def _line(pairs: Sequence[Pair], domain: str, dimension: str, good: bool) -> Line:
+def _accuracy_line(pairs: Sequence[Pair], domain: str, dimension: str, good: bool) -> AccuracyLine:
     counted = [
         judged_good(found, dimension) is good
         for item, found in pairs
-        if item.domain == domain and labelled(item, dimension) is good
+        if item.domain == domain and human_label(item, dimension) is good
     ]
-    return Line(domain, dimension, sum(counted), len(counted) - sum(counted))
+    return AccuracyLine(domain, dimension, sum(counted), len(counted) - sum(counted))
 
 
-def labelled(item: Item, dimension: str) -> bool | None:
+def human_label(item: QualityItem, dimension: str) -> bool | None:
     """What people say; over all, bad as soon as one dimension is. `None` = nothing."""
     if dimension != ALL:
         return item.labels.get(dimension)
@@ -92,28 +92,28 @@ def labelled(item: Item, dimension: str) -> bool | None:
 
 
 def judged_good(found: Inspection, dimension: str) -> bool:
-    verdict = found.good if dimension == ALL else found.dimension(dimension)
+    verdict = found.good if dimension == ALL else found.dimension_verdict(dimension)
     return verdict is not False
 
 
-def _held(pairs: Sequence[Pair], dimension: str) -> Iterator[Held]:
+def _bad_agreements(pairs: Sequence[Pair], dimension: str) -> Iterator[BadVerdictAgreement]:
     known = [
-        (said, found) for item, found in pairs if (said := labelled(item, dimension)) is not None
+        (said, found) for item, found in pairs if (said := human_label(item, dimension)) is not None
     ]
     if not known:
         return
     machine = [not judged_good(found, dimension) for _, found in known]
     people = [not said for said, _ in known]
     undecided = sum(
-        (found.good if dimension == ALL else found.dimension(dimension)) is None
+        (found.good if dimension == ALL else found.dimension_verdict(dimension)) is None
         for _, found in known
     )
     kappa = weighted_kappa([(int(m), int(p)) for m, p in zip(machine, people, strict=True)])
-    yield Held(dimension, agreement(machine, people), kappa, undecided)
+    yield BadVerdictAgreement(dimension, agreement(machine, people), kappa, undecided)
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class VerdictShares:
     """What a judge says of samples that nobody has labelled."""
 
     judge: str
@@ -127,7 +127,7 @@ class Shares:
     """Aspect → samples."""
 
 
-def shares(found: Sequence[Inspection]) -> Shares:
+def verdict_shares(found: Sequence[Inspection]) -> VerdictShares:
     """Raises `ValueError` for no samples."""
     if not found:
         raise ValueError("no samples, no shares")
@@ -137,17 +137,17 @@ def shares(found: Sequence[Inspection]) -> Shares:
             for aspect, said in verdicts.items():
                 if said is False:
                     aspects[f"{dimension}.{aspect}"] = aspects.get(f"{dimension}.{aspect}", 0) + 1
-    return Shares(
+    return VerdictShares(
         found[0].judge,
         len(found),
         sum(one.good is not False for one in found),
-        {name: sum(one.dimension(name) is False for one in found) for name in DIMENSIONS},
-        {name: sum(one.dimension(name) is None for one in found) for name in DIMENSIONS},
+        {name: sum(one.dimension_verdict(name) is False for one in found) for name in DIMENSIONS},
+        {name: sum(one.dimension_verdict(name) is None for one in found) for name in DIMENSIONS},
         dict(sorted(aspects.items(), key=lambda pair: (-pair[1], pair[0]))),
     )
 
 
-def report(told: Shares, against: Validation | None) -> str:
+def render_report(told: VerdictShares, against: Validation | None) -> str:
     """Markdown."""
     parts = [f"# Quality of {told.n:,} samples\n\nJudged by {told.judge}.", _shares_table(told)]
     if against is not None:
@@ -161,20 +161,22 @@ def report(told: Shares, against: Validation | None) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _shares_table(told: Shares) -> str:
+def _shares_table(told: VerdictShares) -> str:
     rows = [
         [name.capitalize(), f"{told.bad[name]:,}", f"{told.undecided[name]:,}"]
         for name in DIMENSIONS
     ]
     rows.append(["All", f"{told.n - told.good:,}", ""])
-    table = _table(["Dimension", "bad", "not decided"], rows)
+    table = _render_table(["Dimension", "bad", "not decided"], rows)
     if not told.reasons:
         return table
-    worst = _table(["Aspect", "samples"], [[name, f"{n:,}"] for name, n in told.reasons.items()])
+    worst = _render_table(
+        ["Aspect", "samples"], [[name, f"{n:,}"] for name, n in told.reasons.items()]
+    )
     return f"{table}\n\n{worst}"
 
 
-def _paper_table(lines: Sequence[Line]) -> str:
+def _paper_table(lines: Sequence[AccuracyLine]) -> str:
     """Domains side by side, as the paper prints them."""
     domains = list(dict.fromkeys(line.domain for line in lines))
     head = [""]
@@ -189,31 +191,31 @@ def _paper_table(lines: Sequence[Line]) -> str:
                 accuracy = "–" if line.accuracy is None else f"{line.accuracy:.3f}"
                 row += [str(line.right), str(line.wrong), accuracy]
         rows.append(row)
-    return _table(head, rows)
+    return _render_table(head, rows)
 
 
-def _held_table(held: Sequence[Held]) -> str:
+def _held_table(held: Sequence[BadVerdictAgreement]) -> str:
     rows = [
         [
             one.dimension.capitalize(),
             str(one.agreement.n),
-            _three(one.agreement.accuracy),
-            _three(one.agreement.precision),
-            _three(one.agreement.recall),
-            _three(one.agreement.f1),
-            "–" if one.kappa is None else _three(one.kappa),
+            _format_three(one.agreement.accuracy),
+            _format_three(one.agreement.precision),
+            _format_three(one.agreement.recall),
+            _format_three(one.agreement.f1),
+            "–" if one.kappa is None else _format_three(one.kappa),
             str(one.undecided),
         ]
         for one in held
     ]
     names = ["Dimension", "n", "Accuracy", "Precision", "Recall", "F1", "Kappa", "Not decided"]
-    return _table(names, rows)
+    return _render_table(names, rows)
 
 
-def _three(value: float) -> str:
+def _format_three(value: float) -> str:
     return f"{value:.3f}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] + ["--:"] * (len(head) - 1), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.errors import BadConfig, MalformedOutput
 from osler.llm.core.base import Completion
 from osler.methods.kag.boundary import TAU, Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver, FormRetriever
 from osler.methods.kag.executors import Calculator, Deducer
-from osler.methods.kag.logical_forms import Plan
-from osler.methods.kag.output import Finisher
+from osler.methods.kag.logical_forms import LogicalPlan
+from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.speaker import Speaker
-from osler.prompts import render
+from osler.prompts import render_prompt
 from osler.trace import Budget, Run
-from osler.train.thinker.boundary import Confirmed
+from osler.train.thinker.boundary import ConfirmedBoundary
 from osler.train.thinker.dialogue import Stage
-from osler.train.thinker.filters import broken, misplanned
-from osler.train.thinker.script import Script, Watched, heard
-from osler.train.thinker.trajectory import Solved, Trajectory, Turn, trajectory_of
+from osler.train.thinker.filters import find_fault, find_plan_fault
+from osler.train.thinker.script import RecordedFocuser, Script, record_speaker
+from osler.train.thinker.trajectory import SearchTurn, SolvedStep, Trajectory, trajectory_of
 from osler.types import Language, Question, Retriever
 
 Knows = Literal["both", "twice", "none"]
@@ -68,7 +68,9 @@ class Teacher:
         """Identity of the models whose words are in the data."""
         return "+".join(dict.fromkeys(s.model.name for s in (self.planner, self.solver)))
 
-    async def teach(self, question: Question, stage: Stage, seed: int) -> tuple[Trajectory, Run]:
+    async def teach_question(
+        self, question: Question, stage: Stage, seed: int
+    ) -> tuple[Trajectory, Run]:
         """The trajectory, and the run with what it cost.
 
         Raises `MalformedOutput` where not even a plan was told, `BadConfig` where there is
@@ -80,32 +82,32 @@ class Teacher:
             id=f"{stage}.{question.id}",
             seed=seed,
             budget=Budget(calls=self.most_calls),
-            sink=script.tell,
+            sink=script.note_event,
         )
         if stage == "logical-form":
-            await self._planner(script).decompose(question, run)
+            await self._make_planner(script).decompose(question, run)
             return trajectory_of(script), run
         try:
-            await self._thinker(script, stage).solve(question, run)
-        except _Misplanned:
+            await self._make_thinker(script, stage).solve(question, run)
+        except _FaultyPlan:
             return trajectory_of(script), run
         made = trajectory_of(script)
-        if self.restructure and not broken(made, stage):
-            made = await self._restructured(made, question.language, run)
+        if self.restructure and not find_fault(made, stage):
+            made = await self._restructure_reasons(made, question.language, run)
         return made, run
 
-    def _planner(self, script: Script) -> Decomposer:
-        return Decomposer(heard(self.planner, script))
+    def _make_planner(self, script: Script) -> Decomposer:
+        return Decomposer(record_speaker(self.planner, script))
 
-    def _thinker(self, script: Script, stage: Stage) -> Thinker:
+    def _make_thinker(self, script: Script, stage: Stage) -> Thinker:
         if self.retriever is None:
             raise BadConfig(f"nothing can be searched for the stage {stage}", fix="add texts")
-        solver = heard(self.solver, script)
+        solver = record_speaker(self.solver, script)
         depth = DepthSolver(
             solver,
             self.retriever,
-            NoBoundary() if stage == "deep-search" else self._boundary(script),
-            Watched(solver, script=script),
+            NoBoundary() if stage == "deep-search" else self._make_boundary(script),
+            RecordedFocuser(solver, script=script),
             self.graph,
             sources=self.sources,
             k=self.k,
@@ -113,26 +115,30 @@ class Teacher:
         )
         # Programs only, as the paper's <Python> turns are.
         calculator = Calculator(solver, {})
-        planner = _Careful(self._planner(script), script, stage)
-        return Thinker(planner, depth, calculator, Deducer(solver), Finisher(solver), Written())
+        planner = _CheckedPlanner(self._make_planner(script), script, stage)
+        return Thinker(
+            planner, depth, calculator, Deducer(solver), AnswerFinisher(solver), WrittenComposer()
+        )
 
-    def _boundary(self, script: Script) -> Boundary:
+    def _make_boundary(self, script: Script) -> Boundary:
         if self.knows == "none":
             return NoBoundary()
-        student = GenerateThenAssess(heard(self.student, script), self.tau)
+        student = GenerateThenAssess(record_speaker(self.student, script), self.tau)
         if self.knows == "both":
             return student
-        return Confirmed(student, heard(self.confirmer or self.solver, script))
+        return ConfirmedBoundary(student, record_speaker(self.confirmer or self.solver, script))
 
-    async def _restructured(self, made: Trajectory, language: Language, run: Run) -> Trajectory:
+    async def _restructure_reasons(
+        self, made: Trajectory, language: Language, run: Run
+    ) -> Trajectory:
         """Each reason as a thought of the turn (§3.3); one that cannot be had stays as it is."""
-        steps = [await self._told(step, language, run) for step in made.steps]
+        steps = [await self._restructure_step(step, language, run) for step in made.steps]
         return replace(made, steps=tuple(steps))
 
-    async def _told(self, step: Solved, language: Language, run: Run) -> Solved:
-        turns: list[Turn] = []
-        for turn, following in zip(step.turns, _followings(step), strict=True):
-            prompt = render(
+    async def _restructure_step(self, step: SolvedStep, language: Language, run: Run) -> SolvedStep:
+        turns: list[SearchTurn] = []
+        for turn, following in zip(step.turns, _next_actions(step), strict=True):
+            prompt = render_prompt(
                 "train/restructure",
                 language,
                 question=step.words.partition("\n")[0].partition(": ")[2],
@@ -141,39 +147,39 @@ class Teacher:
                 following=following,
             )
             try:
-                thought = await self.solver.ask(prompt, _thought, run)
+                thought = await self.solver.ask(prompt, _thought_of, run)
             except MalformedOutput:  # the reason itself is a thought, too
                 thought = ""
             turns.append(replace(turn, thought=thought))
         return replace(step, turns=tuple(turns))
 
 
-class _Misplanned(Exception):
+class _FaultyPlan(Exception):
     """The plan can be no sample, so that solving it would be waste."""
 
 
 @dataclass(frozen=True)
-class _Careful:
+class _CheckedPlanner:
     """Stops before anything is solved by a plan that will be dropped."""
 
     planner: Decomposer
     script: Script
     stage: Stage
 
-    async def decompose(self, question: Question, run: Run) -> Plan:
+    async def decompose(self, question: Question, run: Run) -> LogicalPlan:
         plan = await self.planner.decompose(question, run)
-        if misplanned(trajectory_of(self.script), self.stage):
-            raise _Misplanned
+        if find_plan_fault(trajectory_of(self.script), self.stage):
+            raise _FaultyPlan
         return plan
 
 
-def _followings(step: Solved) -> Sequence[str]:
+def _next_actions(step: SolvedStep) -> Sequence[str]:
     """What is done after each turn: the next search, in the end the answer."""
     searches = [turn.search.partition("\n")[0].partition(": ")[2] for turn in step.turns[1:]]
     return [*searches, step.answer] if step.turns else []
 
 
-def _thought(reply: Completion) -> str:
+def _thought_of(reply: Completion) -> str:
     text = " ".join(reply.text.split())
     if not text or _TAG.search(text):
         raise MalformedOutput(reply.text, expected="a thought without tags")

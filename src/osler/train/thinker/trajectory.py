@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from osler.errors import MalformedOutput
-from osler.methods.kag.dependencies import fill
+from osler.methods.kag.dependencies import fill_references
 from osler.methods.kag.notation import render_step
 from osler.methods.kag.parse import read_search
 from osler.trace import BoundaryChecked, Calculated, Focused, FormNode, FormSolved, FormsPlanned
-from osler.train.thinker.script import Exchange, Line, Script, Shown
+from osler.train.thinker.script import Exchange, FocusedReferences, Line, Script
 
 _ANSWER = re.compile(r"<answer>.*", re.DOTALL)
 _PLANNERS = ("decompose", "outline")
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SearchTurn:
     """One search for a sub-problem, and what was made of it."""
 
     search: str
@@ -33,7 +33,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class SolvedStep:
     """A step and how it was solved."""
 
     n: int
@@ -50,7 +50,7 @@ class Solved:
     reasoning: str = ""
     """What the self-check said of the attempt."""
     known: bool = False
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[SearchTurn, ...] = ()
     prompt: str = ""
     """Of a Deduce or a Math, as it was asked."""
     thought: str = ""
@@ -71,7 +71,7 @@ class Trajectory:
     origin: str
     warnings: tuple[str, ...]
     """What is wrong with the plan."""
-    steps: tuple[Solved, ...] = ()
+    steps: tuple[SolvedStep, ...] = ()
     """In the order in which they were solved."""
     final_prompt: str = ""
     final_thought: str = ""
@@ -81,7 +81,7 @@ class Trajectory:
     """Those whose replies could be read, in order: what the solver asks call by call."""
 
     @property
-    def retrievals(self) -> tuple[Solved, ...]:
+    def retrievals(self) -> tuple[SolvedStep, ...]:
         return tuple(step for step in self.steps if step.fn == "Retrieval")
 
 
@@ -91,15 +91,15 @@ def trajectory_of(script: Script) -> Trajectory:
     if plan is None:
         raise MalformedOutput("", expected="a plan")
     exchanges = tuple(line for line in script.lines if isinstance(line, Exchange) and line.read)
-    asked = _last(exchanges, *_PLANNERS)
-    final = _last(exchanges, "answer")
+    asked = _last_exchange(exchanges, *_PLANNERS)
+    final = _last_exchange(exchanges, "answer")
     return Trajectory(
         asked.asked if asked else "",
-        _thought(asked) if asked else "",
-        "\n".join(_words(node, node.step) for node in plan.nodes),
+        _thought_of(asked) if asked else "",
+        "\n".join(_step_words(node, node.step) for node in plan.nodes),
         plan.origin,
         plan.warnings,
-        _solved(script.lines, {node.n: node for node in plan.nodes}),
+        _solve_steps(script.lines, {node.n: node for node in plan.nodes}),
         final.asked if final else "",
         final.thinking if final else "",
         final.reply if final else "",
@@ -107,9 +107,9 @@ def trajectory_of(script: Script) -> Trajectory:
     )
 
 
-def _solved(lines: Sequence[Line], nodes: Mapping[int, FormNode]) -> tuple[Solved, ...]:
+def _solve_steps(lines: Sequence[Line], nodes: Mapping[int, FormNode]) -> tuple[SolvedStep, ...]:
     """Each step from the lines that led to it."""
-    steps: list[Solved] = []
+    steps: list[SolvedStep] = []
     said: dict[int, str] = {}
     buffer: list[Line] = []
     for line in lines:
@@ -117,7 +117,9 @@ def _solved(lines: Sequence[Line], nodes: Mapping[int, FormNode]) -> tuple[Solve
             buffer = []
         elif isinstance(line, FormSolved):
             node = nodes[line.n]
-            steps.append(_step(node, _words(node, fill(node.step, said)), line, buffer))
+            steps.append(
+                _make_step(node, _step_words(node, fill_references(node.step, said)), line, buffer)
+            )
             said |= {line.n: line.answer} if line.answer else {}
             buffer = []
         else:
@@ -125,8 +127,8 @@ def _solved(lines: Sequence[Line], nodes: Mapping[int, FormNode]) -> tuple[Solve
     return tuple(steps)
 
 
-def _step(node: FormNode, words: str, solved: FormSolved, lines: Sequence[Line]) -> Solved:
-    made = Solved(node.n, node.fn, words, solved.answer)
+def _make_step(node: FormNode, words: str, solved: FormSolved, lines: Sequence[Line]) -> SolvedStep:
+    made = SolvedStep(node.n, node.fn, words, solved.answer)
     exchanges = [line for line in lines if isinstance(line, Exchange) and line.read]
     if checked := next((line for line in lines if isinstance(line, BoundaryChecked)), None):
         doubts = [e for e in exchanges if e.kind in ("self_check", "complete")]
@@ -134,42 +136,44 @@ def _step(node: FormNode, words: str, solved: FormSolved, lines: Sequence[Line])
             made,
             assessed=True,
             attempt=checked.answer,
-            reasoning="\n".join(filter(None, map(_thought, doubts))),
+            reasoning="\n".join(filter(None, map(_thought_of, doubts))),
             known=checked.known,
         )
     if node.fn == "Retrieval":
-        return replace(made, turns=_turns(words, lines))
+        return replace(made, turns=_make_turns(words, lines))
     programs = [e for e in lines if isinstance(e, Calculated) and e.value]
-    asked = _last(exchanges, "calculate" if node.fn == "Math" else "deduce")
+    asked = _last_exchange(exchanges, "calculate" if node.fn == "Math" else "deduce")
     if asked is None:
         return made
     code = programs[-1].code if programs and programs[-1].engine == "python" else ""
-    thought = asked.thinking if node.fn == "Math" else _thought(asked)
+    thought = asked.thinking if node.fn == "Math" else _thought_of(asked)
     return replace(made, prompt=asked.asked, thought=thought, code=code)
 
 
-def _turns(words: str, lines: Sequence[Line]) -> tuple[Turn, ...]:
-    turns: list[Turn] = []
+def _make_turns(words: str, lines: Sequence[Line]) -> tuple[SearchTurn, ...]:
+    turns: list[SearchTurn] = []
     search, shown = words, None
     for line in lines:
-        if isinstance(line, Shown):
+        if isinstance(line, FocusedReferences):
             shown = line
         elif isinstance(line, Focused) and shown is not None:
-            turns.append(Turn(search, shown.references, shown.passages, line.enough, line.reason))
+            turns.append(
+                SearchTurn(search, shown.references, shown.passages, line.enough, line.reason)
+            )
         elif isinstance(line, Exchange) and line.kind == "search" and line.read:
             search = render_step(read_search(line.reply))
     return tuple(turns)
 
 
-def _words(node: FormNode, question: str) -> str:
+def _step_words(node: FormNode, question: str) -> str:
     return f"Step{node.n}: {question}\nAction{node.n}: {node.action}"
 
 
-def _thought(exchange: Exchange) -> str:
+def _thought_of(exchange: Exchange) -> str:
     """What was thought before the answer: apart from the reply, or at its beginning."""
     before = _ANSWER.sub("", exchange.reply) if "<answer>" in exchange.reply else ""
     return "\n".join(part.strip() for part in (exchange.thinking, before) if part.strip())
 
 
-def _last(exchanges: Sequence[Exchange], *kinds: str) -> Exchange | None:
+def _last_exchange(exchanges: Sequence[Exchange], *kinds: str) -> Exchange | None:
     return next((e for e in reversed(exchanges) if e.kind in kinds), None)

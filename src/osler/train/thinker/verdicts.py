@@ -11,14 +11,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun
 from osler.trace import Run
-from osler.train.thinker.quality import Inspection, Inspector, Item
+from osler.train.thinker.quality import Inspection, Inspector, QualityItem
 from osler.types import Usage
 
 Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class InspectionRun:
     """The verdicts in the order of the samples, and what the new ones cost."""
 
     found: tuple[Inspection, ...]
@@ -26,12 +26,12 @@ class Judged:
     usage: Usage
 
 
-async def judged(
-    items: Sequence[Item],
+async def inspect_all(
+    items: Sequence[QualityItem],
     inspector: Inspector,
     keep: Path | None = None,
     progress: Progress | None = None,
-) -> Judged:
+) -> InspectionRun:
     """Every sample's verdict; `keep` is the file where they are kept, one a line.
 
     Samples are known by their id, so ids must differ. Raises `BadRun`.
@@ -39,7 +39,11 @@ async def judged(
     ids = [item.id for item in items]
     if twice := {id for id in ids if ids.count(id) > 1} if len(set(ids)) < len(ids) else set():
         raise BadRun(f"several samples have the id {min(twice)!r}", fix="give each its own")
-    known = {one.id: one for one in _read(keep) if one.judge == inspector.name} if keep else {}
+    known = (
+        {one.id: one for one in _read_inspections(keep) if one.judge == inspector.name}
+        if keep
+        else {}
+    )
     new, usage = 0, Usage()
     for n, item in enumerate(items, 1):
         if item.id not in known:
@@ -48,13 +52,13 @@ async def judged(
             usage += run.usage
             new += 1
             if keep is not None:
-                _append(keep, known[item.id])
+                _append_inspection(keep, known[item.id])
         if progress is not None:
             progress(f"inspected by {inspector.name}", n, len(items))
-    return Judged(tuple(known[id] for id in ids), new, usage)
+    return InspectionRun(tuple(known[id] for id in ids), new, usage)
 
 
-def _append(path: Path, one: Inspection) -> None:
+def _append_inspection(path: Path, one: Inspection) -> None:
     try:
         with path.open("ab") as file:
             file.write(_adapter().dump_json(one) + b"\n")
@@ -62,7 +66,7 @@ def _append(path: Path, one: Inspection) -> None:
         raise BadRun(f"{path} cannot be written: {error.strerror}", fix="make room") from error
 
 
-def _read(path: Path) -> list[Inspection]:
+def _read_inspections(path: Path) -> list[Inspection]:
     """Half a line at the end is none. Raises `BadRun` naming file and line."""
     if not path.exists():
         return []

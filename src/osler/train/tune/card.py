@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from osler.llm.core.cache import whole
+from osler.llm.core.cache import write_whole
 
 _TASKS = {
     "sft": "supervised fine-tuning (Omni-RAG, Eq. 2)",
@@ -18,7 +18,7 @@ _TASKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class TunedModelCard:
     """What is known of a tuned model."""
 
     kind: str
@@ -35,15 +35,15 @@ class Card:
     perplexity: tuple[float, float] | None = None
 
 
-def write_card(folder: Path, card: Card) -> Path:
+def write_card(folder: Path, card: TunedModelCard) -> Path:
     """Writes `README.md`; the folder's name is the model's."""
     path = folder / "README.md"
-    with whole(path) as draft:
+    with write_whole(path) as draft:
         draft.write_text(card_text(folder.resolve().name, card), encoding="utf-8")
     return path
 
 
-def card_text(name: str, card: Card) -> str:
+def card_text(name: str, card: TunedModelCard) -> str:
     """Front matter, then how the model was made and what it is not for."""
     tags = ["osler", "medical", card.kind] + (["lora"] if card.adapter else [])
     front = {
@@ -53,7 +53,7 @@ def card_text(name: str, card: Card) -> str:
         "tags": tags,
     }
     head = "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
-    rows = "\n".join(f"| {key} | {value} |" for key, value in _figures(card))
+    rows = "\n".join(f"| {key} | {value} |" for key, value in _card_figures(card))
     return _PAGE.format(
         head=head,
         name=name,
@@ -64,7 +64,7 @@ def card_text(name: str, card: Card) -> str:
     )
 
 
-def _figures(card: Card) -> list[tuple[str, object]]:
+def _card_figures(card: TunedModelCard) -> list[tuple[str, object]]:
     recipe, lora = card.recipe, card.recipe.get("lora")
     found: list[tuple[str, object]] = [
         ("data", f"{card.data}, sha256 {card.data_sha256[:16]}"),

@@ -13,29 +13,31 @@ from hashlib import file_digest
 from pathlib import Path
 
 from osler.errors import ModelMissing
-from osler.llm.core.cache import whole
+from osler.llm.core.cache import write_whole
 
 MARK = "whole.json"
 _NAME = re.compile(r"checkpoint-(\d+)")
 
 
-def seal(checkpoint: Path) -> None:
+def seal_checkpoint(checkpoint: Path) -> None:
     """Marks a checkpoint as whole. Called when all its files are written."""
-    sums = {path.name: _sum(path) for path in sorted(checkpoint.iterdir()) if path.name != MARK}
-    with whole(checkpoint / MARK) as draft:
+    sums = {
+        path.name: _checksum(path) for path in sorted(checkpoint.iterdir()) if path.name != MARK
+    }
+    with write_whole(checkpoint / MARK) as draft:
         draft.write_text(json.dumps(sums, indent=1), encoding="utf-8")
 
 
-def latest(folder: Path) -> Path | None:
+def latest_checkpoint(folder: Path) -> Path | None:
     """The last whole checkpoint. Raises `ModelMissing` where that one is damaged."""
-    for checkpoint in reversed(_found(folder)):
+    for checkpoint in reversed(_find_checkpoints(folder)):
         if (checkpoint / MARK).is_file():
-            check(checkpoint)
+            check_checkpoint(checkpoint)
             return checkpoint
     return None
 
 
-def check(checkpoint: Path) -> None:
+def check_checkpoint(checkpoint: Path) -> None:
     """Raises `ModelMissing` unless the files are those that were written."""
     fix = f"delete {checkpoint}: training goes on from the one before, or from the beginning"
     try:
@@ -44,7 +46,7 @@ def check(checkpoint: Path) -> None:
         raise ModelMissing(f"the checkpoint {checkpoint} is damaged: {MARK}", fix=fix) from error
     for name, told in sums.items():
         path = checkpoint / name
-        if not path.is_file() or _sum(path) != told:
+        if not path.is_file() or _checksum(path) != told:
             raise ModelMissing(f"the checkpoint {checkpoint} is damaged: {name}", fix=fix)
 
 
@@ -54,12 +56,12 @@ def step_of(checkpoint: Path) -> int:
     return int(found[1]) if found else 0
 
 
-def _found(folder: Path) -> list[Path]:
+def _find_checkpoints(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted((p for p in folder.iterdir() if _NAME.fullmatch(p.name)), key=step_of)
 
 
-def _sum(path: Path) -> str:
+def _checksum(path: Path) -> str:
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()

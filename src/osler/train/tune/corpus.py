@@ -24,11 +24,11 @@ from typing import Any
 
 from osler.errors import BadConfig, BadRun, ModelError
 from osler.kb.base import KnowledgeBase
-from osler.llm.transformers.hub import quiet
+from osler.llm.transformers.hub import silence_transformers
 from osler.sources.formats.osler_jsonl import HEADER
-from osler.text import clean, words
-from osler.train.tune.encode import Encoded
-from osler.train.tune.pack import Mixed, Windows, mix, pack
+from osler.text import clean_text, split_words
+from osler.train.tune.encode import EncodedText
+from osler.train.tune.pack import MixedWindows, PackedWindows, mix_windows, pack_windows
 
 PIECE = 20_000
 """Characters above which a text is cut."""
@@ -41,7 +41,7 @@ Told = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CorpusSource:
     """A part of the corpus."""
 
     name: str
@@ -56,7 +56,7 @@ class Source:
 class Corpus:
     """Raises `BadConfig` where names, weights or the held-out share are not as they should be."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[CorpusSource, ...]
     held_out: float = HELD_OUT
     """Share of the texts that is never learnt, 0 to below 1, by a hash of their words."""
 
@@ -92,24 +92,24 @@ class Corpus:
                 with KnowledgeBase.open(source.path) as kb:
                     told.update(kb.snapshot.encode())
                 continue
-            for file in files(source.path):
+            for file in corpus_files(source.path):
                 with file.open("rb") as bytes_:
                     told.update(file_digest(bytes_, "sha256").digest())
         return told.hexdigest()
 
 
-def source(told: str, knowledge: Path, weights: dict[str, float]) -> Source:
+def parse_source(told: str, knowledge: Path, weights: dict[str, float]) -> CorpusSource:
     """`NAME=WHERE` as a source; WHERE alone is named after its file or source."""
     name, split, where = told.partition("=")
     if not split:
         where = told
         name = told[3:] if told.startswith("kb:") else Path(told).stem
     if where.startswith("kb:"):
-        return Source(name, knowledge, where[3:], weights.get(name))
-    return Source(name, Path(where), None, weights.get(name))
+        return CorpusSource(name, knowledge, where[3:], weights.get(name))
+    return CorpusSource(name, Path(where), None, weights.get(name))
 
 
-def files(path: Path) -> list[Path]:
+def corpus_files(path: Path) -> list[Path]:
     """Raises `BadRun` where there are none."""
     if path.is_dir():
         found = sorted(p for p in path.rglob("*") if p.suffix.lower() in _ENDINGS and p.is_file())
@@ -120,14 +120,14 @@ def files(path: Path) -> list[Path]:
     return found
 
 
-def texts(source: Source) -> Iterator[str]:
+def read_texts(source: CorpusSource) -> Iterator[str]:
     """Every text of a source, cleaned, none empty. Raises `BadRun` naming file and line."""
-    for text in _raw(source):
-        if cleaned := clean(text):
-            yield from pieces(cleaned)
+    for text in _raw_texts(source):
+        if cleaned := clean_text(text):
+            yield from split_pieces(cleaned)
 
 
-def pieces(text: str, most: int = PIECE) -> Iterator[str]:
+def split_pieces(text: str, most: int = PIECE) -> Iterator[str]:
     """The text cut at empty lines, else at line ends, else where it must be; joined it is whole."""
     begin = 0
     while len(text) - begin > most:
@@ -138,11 +138,11 @@ def pieces(text: str, most: int = PIECE) -> Iterator[str]:
     yield text[begin:]
 
 
-def _raw(source: Source) -> Iterator[str]:
+def _raw_texts(source: CorpusSource) -> Iterator[str]:
     if source.of is not None:
         yield from _of_knowledge(source)
         return
-    for file in files(source.path):
+    for file in corpus_files(source.path):
         try:
             if file.suffix.lower() == ".jsonl":
                 yield from _of_lines(file)
@@ -152,20 +152,20 @@ def _raw(source: Source) -> Iterator[str]:
             raise BadRun(f"{file} is not UTF-8", fix="write it as UTF-8") from error
 
 
-def _of_knowledge(source: Source) -> Iterator[str]:
+def _of_knowledge(source: CorpusSource) -> Iterator[str]:
     with KnowledgeBase.open(source.path) as kb:
         if source.of not in kb.sources:
             raise BadConfig(
                 f"the knowledge base has no source {source.of!r}",
                 fix=f"it has: {', '.join(kb.sources) or 'none'}",
             )
-        for passages in kb.documents(source.of):
+        for passages in kb.read_documents(source.of):
             yield "\n\n".join([passages[0].title, *(passage.text for passage in passages)])
 
 
 def _of_lines(file: Path) -> Iterator[str]:
     """An export's passages that stand together are one text."""
-    for document, lines in groupby(_lines(file), key=lambda line: line[0]):
+    for document, lines in groupby(_read_lines(file), key=lambda line: line[0]):
         read = [line for _, line in lines]
         if document is None:
             yield from (line["text"] for line in read)
@@ -173,7 +173,7 @@ def _of_lines(file: Path) -> Iterator[str]:
             yield "\n\n".join([str(read[0].get("title", "")), *(line["text"] for line in read)])
 
 
-def _lines(file: Path) -> Iterator[tuple[str | None, dict[str, Any]]]:
+def _read_lines(file: Path) -> Iterator[tuple[str | None, dict[str, Any]]]:
     with file.open(encoding="utf-8-sig") as told:
         for number, line in enumerate(told, 1):
             if not line.strip():
@@ -190,7 +190,7 @@ def _lines(file: Path) -> Iterator[tuple[str | None, dict[str, Any]]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class SourceCount:
     """What a source came to."""
 
     name: str
@@ -206,28 +206,28 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedCorpus:
     """A corpus that is ready to be learnt."""
 
-    rows: Mixed
-    held: dict[str, tuple[Encoded, ...]]
+    rows: MixedWindows
+    held: dict[str, tuple[EncodedText, ...]]
     """Windows by source that perplexity is told of; sources without any are not in it."""
-    counts: tuple[Count, ...]
+    counts: tuple[SourceCount, ...]
 
 
 @dataclass(slots=True)
-class _Read:
+class _SourceReading:
     """A source while it is read."""
 
-    source: Source
+    source: CorpusSource
     learnt: list[array[int]] = field(default_factory=list)
     held: list[array[int]] = field(default_factory=list)
     doubles: int = 0
 
 
-def packed(
+def pack_corpus(
     corpus: Corpus, tokenizer: Any, *, size: int, seed: int, told: Told | None = None
-) -> Packed:
+) -> PackedCorpus:
     """Reads, tokenises, packs and mixes. Same corpus, seed and size: the same windows.
 
     Raises `BadRun` for a source from which nothing is learnt, `BadConfig` where nothing is held
@@ -237,17 +237,17 @@ def packed(
     if end is None:
         raise ModelError("the tokenizer names no end of a text", fix="set its eos_token")
     seen: set[bytes] = set()
-    read = [_read(s, corpus.held_out, tokenizer, seen, told) for s in corpus.sources]
+    read = [_read_source(s, corpus.held_out, tokenizer, seen, told) for s in corpus.sources]
     if corpus.held_out and not any(one.held for one in read):
         raise BadConfig(
             f"of {sum(len(one.learnt) for one in read)} texts none was held out to tell perplexity",
             fix="give a larger --held-out, or 0 to go without",
         )
-    windows = tuple(_windows(one, end, size, seed) for one in read)
-    places = mix([len(one) for one in windows], corpus.weights, seed)
-    held = {one.source.name: _probe(one, end, size) for one in read if one.held}
+    windows = tuple(_make_windows(one, end, size, seed) for one in read)
+    places = mix_windows([len(one) for one in windows], corpus.weights, seed)
+    held = {one.source.name: _held_out_windows(one, end, size) for one in read if one.held}
     counts = tuple(
-        Count(
+        SourceCount(
             one.source.name,
             len(one.learnt) + len(one.held),
             one.doubles,
@@ -257,25 +257,25 @@ def packed(
         )
         for place, (one, packed_) in enumerate(zip(read, windows, strict=True))
     )
-    return Packed(Mixed(windows, tuple(places)), held, counts)
+    return PackedCorpus(MixedWindows(windows, tuple(places)), held, counts)
 
 
 def is_held_out(text: str, share: float) -> bool:
     """By a hash of its words alone, whatever source it stands in."""
-    digest = hashlib.sha256(" ".join(words(text)).encode()).digest()
+    digest = hashlib.sha256(" ".join(split_words(text)).encode()).digest()
     return int.from_bytes(digest[:8]) / 2**64 < share
 
 
-def _read(
-    source: Source, share: float, tokenizer: Any, seen: set[bytes], told: Told | None
-) -> _Read:
-    found = _Read(source)
+def _read_source(
+    source: CorpusSource, share: float, tokenizer: Any, seen: set[bytes], told: Told | None
+) -> _SourceReading:
+    found = _SourceReading(source)
     done = 0
-    every = texts(source)
+    every = read_texts(source)
     while batch := list(islice(every, _BATCH)):
         fresh = [text for text in batch if _is_new(text, seen)]
         found.doubles += len(batch) - len(fresh)
-        for text, ids in zip(fresh, _tokens(tokenizer, fresh), strict=True):
+        for text, ids in zip(fresh, _tokenize_batch(tokenizer, fresh), strict=True):
             (found.held if is_held_out(text, share) else found.learnt).append(array("I", ids))
         done += len(batch)
         if told:
@@ -296,24 +296,24 @@ def _is_new(text: str, seen: set[bytes]) -> bool:
     return new
 
 
-def _tokens(tokenizer: Any, batch: Sequence[str]) -> list[list[int]]:
+def _tokenize_batch(tokenizer: Any, batch: Sequence[str]) -> list[list[int]]:
     """A mark of the chat template that stands in a text is letters there."""
     if not batch:
         return []
-    with quiet():
+    with silence_transformers():
         found: list[list[int]] = tokenizer(
             list(batch), add_special_tokens=False, split_special_tokens=True
         )["input_ids"]
     return found
 
 
-def _windows(read: _Read, end: int, size: int, seed: int) -> Windows:
+def _make_windows(read: _SourceReading, end: int, size: int, seed: int) -> PackedWindows:
     order = list(range(len(read.learnt)))
     random.Random(f"{seed}/{read.source.name}").shuffle(order)
-    return pack(read.source.name, (read.learnt[n] for n in order), end=end, size=size)
+    return pack_windows(read.source.name, (read.learnt[n] for n in order), end=end, size=size)
 
 
-def _probe(read: _Read, end: int, size: int) -> tuple[Encoded, ...]:
-    held = pack(read.source.name, read.held, end=end, size=size)
+def _held_out_windows(read: _SourceReading, end: int, size: int) -> tuple[EncodedText, ...]:
+    held = pack_windows(read.source.name, read.held, end=end, size=size)
     step = max(1, -(-len(held) // PROBED))
     return tuple(held[n] for n in range(0, len(held), step))

@@ -15,11 +15,11 @@ from jinja2 import TemplateError
 
 from osler.errors import BadConfig, BadRun, ModelError
 from osler.llm.core.base import Message
-from osler.train.tune.lines import Dialogue, Preference, Sample
+from osler.train.tune.lines import Dialogue, Preference, PromptReply
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedText:
     """One text: `learns[i]` says whether token i is learnt. The first token never is."""
 
     id: str
@@ -35,23 +35,23 @@ class Encoded:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class EncodedPair:
     """Two replies to one prompt."""
 
     id: str
-    chosen: Encoded
-    rejected: Encoded
+    chosen: EncodedText
+    rejected: EncodedText
 
     def __len__(self) -> int:
         return max(len(self.chosen), len(self.rejected))
 
 
-E = TypeVar("E", Encoded, Contrast)
+E = TypeVar("E", EncodedText, EncodedPair)
 _Part = tuple[str, bool]
 """A piece of text, and whether it is learnt."""
 
 
-class Encoder:
+class ChatEncoder:
     """A tokenizer and its chat template. Raises `ModelError` where it has none."""
 
     def __init__(self, tokenizer: Any, *, name: str) -> None:
@@ -63,25 +63,25 @@ class Encoder:
         self._tokenizer = tokenizer
         self._name = name
 
-    def sample(self, sample: Sample) -> Encoded:
-        return self._reply(sample.id, sample.messages, sample.completion)
+    def encode_sample(self, sample: PromptReply) -> EncodedText:
+        return self._encode_reply(sample.id, sample.messages, sample.completion)
 
-    def contrast(self, pair: Preference) -> Contrast:
-        chosen = self._reply(pair.id, pair.messages, pair.chosen)
-        rejected = self._reply(pair.id, pair.messages, pair.rejected)
+    def encode_pair(self, pair: Preference) -> EncodedPair:
+        chosen = self._encode_reply(pair.id, pair.messages, pair.chosen)
+        rejected = self._encode_reply(pair.id, pair.messages, pair.rejected)
         if chosen.tokens == rejected.tokens:
             raise BadRun(f"sample {pair.id}: chosen and rejected are the same tokens")
-        return Contrast(pair.id, chosen, rejected)
+        return EncodedPair(pair.id, chosen, rejected)
 
-    def dialogue(self, dialogue: Dialogue) -> Encoded:
+    def encode_dialogue(self, dialogue: Dialogue) -> EncodedText:
         """Raises `ModelError` for a template that rewrites earlier turns."""
         parts: list[_Part] = []
         done = ""
         for place, message in enumerate(dialogue.messages):
             if message.role != "assistant":
                 continue
-            opened = self._template(dialogue.messages[:place], opens=True)
-            closed = self._template(dialogue.messages[: place + 1])
+            opened = self._apply_template(dialogue.messages[:place], opens=True)
+            closed = self._apply_template(dialogue.messages[: place + 1])
             if not (opened.startswith(done) and closed.startswith(opened)):
                 raise ModelError(
                     f"sample {dialogue.id}: the chat template of {self._name} rewrites earlier"
@@ -90,30 +90,30 @@ class Encoder:
                 )
             parts += [(opened[len(done) :], False), (closed[len(opened) :], True)]
             done = closed
-        return self._joined(dialogue.id, parts)
+        return self._join_parts(dialogue.id, parts)
 
-    def _reply(self, id: str, messages: Sequence[Message], text: str) -> Encoded:
-        opened = self._template(messages, opens=True)
-        closed = self._template((*messages, Message("assistant", text)))
+    def _encode_reply(self, id: str, messages: Sequence[Message], text: str) -> EncodedText:
+        opened = self._apply_template(messages, opens=True)
+        closed = self._apply_template((*messages, Message("assistant", text)))
         reply = closed[len(opened) :] if closed.startswith(opened) else text
-        return self._joined(id, [(opened, False), (reply, True)])
+        return self._join_parts(id, [(opened, False), (reply, True)])
 
-    def _joined(self, id: str, parts: Iterable[_Part]) -> Encoded:
+    def _join_parts(self, id: str, parts: Iterable[_Part]) -> EncodedText:
         tokens: list[int] = []
         learns: list[bool] = []
         for text, learnt in parts:
-            ids = self._ids(text)
+            ids = self._token_ids(text)
             if learnt:
-                ids, kept = self._ended(ids)
+                ids, kept = self._end_reply(ids)
             else:
                 kept = 0
             tokens += ids
             learns += [place < kept for place in range(len(ids))]
         if not learns or learns[0]:
             raise ModelError(f"sample {id}: there is no token before the reply")
-        return Encoded(id, tuple(tokens), tuple(learns))
+        return EncodedText(id, tuple(tokens), tuple(learns))
 
-    def _ended(self, ids: list[int]) -> tuple[list[int], int]:
+    def _end_reply(self, ids: list[int]) -> tuple[list[int], int]:
         """A reply that says where it ends, and how many of its tokens are its own."""
         end: int | None = self._tokenizer.eos_token_id
         if end is None:
@@ -122,11 +122,11 @@ class Encoder:
             return [*ids, end], len(ids) + 1
         return ids, ids.index(end) + 1
 
-    def _ids(self, text: str) -> list[int]:
+    def _token_ids(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         return ids
 
-    def _template(self, messages: Sequence[Message], *, opens: bool = False) -> str:
+    def _apply_template(self, messages: Sequence[Message], *, opens: bool = False) -> str:
         listed = [{"role": message.role, "content": message.content} for message in messages]
         try:
             text: str = self._tokenizer.apply_chat_template(
@@ -138,7 +138,7 @@ class Encoder:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedRows:
     """What can be trained on, and what was left out for its length."""
 
     rows: tuple[Any, ...]
@@ -146,7 +146,7 @@ class Fitted:
     """Ids."""
 
 
-def fit(rows: Sequence[E], most: int, *, skip_long: bool = False) -> Fitted:
+def fit_rows(rows: Sequence[E], most: int, *, skip_long: bool = False) -> FittedRows:
     """The rows of at most `most` tokens; with `skip_long` longer ones are left out.
 
     A sample is never cut: its end is its answer. Raises `BadConfig` for longer ones without
@@ -163,13 +163,13 @@ def fit(rows: Sequence[E], most: int, *, skip_long: bool = False) -> Fitted:
     if len(long) == len(rows):
         raise BadConfig(f"no sample fits into {most} tokens", fix="give more --max-tokens")
     kept = tuple(row for row in rows if len(row) <= most)
-    return Fitted(kept, tuple(row.id for row in long))
+    return FittedRows(kept, tuple(row.id for row in long))
 
 
 D = TypeVar("D")
 
 
-def encoded(
+def encode_all(
     data: Sequence[D], encode: Callable[[D], E], told: Callable[[str, int, int | None], None] | None
 ) -> list[E]:
     """Every item encoded, with progress."""

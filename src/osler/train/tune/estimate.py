@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from osler.llm.transformers.hub import Pair
-from osler.train.tune.corpus import Count
+from osler.llm.transformers.hub import ModelPair
+from osler.train.tune.corpus import SourceCount
 from osler.train.tune.loop import steps_of
-from osler.train.tune.model import products, sizes
+from osler.train.tune.model import count_parameters, matrix_products
 from osler.train.tune.objective import Objective
-from osler.train.tune.recipe import Recipe
+from osler.train.tune.recipe import TuningRecipe
 
 _KEPT = 20
 """Numbers kept for the way back, a token, a layer and a number of its width. Counted, as what
@@ -22,7 +22,7 @@ models whose inner layer is not 8/3 of their width."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrainingEstimate:
     """Sizes of a training, its memory and its time."""
 
     samples: int
@@ -39,31 +39,31 @@ class Plan:
     seconds: float
     """Estimated from one micro-batch that was really worked on."""
     tensorboard: bool
-    sources: tuple[Count, ...] = ()
+    sources: tuple[SourceCount, ...] = ()
     """Of a corpus for pre-training."""
 
 
-def plan(
-    pair: Pair,
+def estimate_training(
+    pair: ModelPair,
     rows: Sequence[Any],
     objective: Objective,
-    recipe: Recipe,
+    recipe: TuningRecipe,
     *,
     long: int = 0,
     threads: int | None = None,
-) -> Plan:
+) -> TrainingEstimate:
     """Works on one micro-batch of middling length, forth and back, and changes nothing.
 
     Raises `ModelError` when that one does not fit into memory.
     """
-    from osler.train.tune.loop import memory, tensorboard
+    from osler.train.tune.loop import clear_memory_errors, writes_tensorboard
 
     by_length = sorted(rows, key=len)
     middle = max(0, (len(rows) - recipe.row) // 2)
-    with memory(recipe, rows), products(recipe.precision, threads):
-        seconds = _timed(pair.model, by_length[middle : middle + recipe.row], objective)
-    total, trained = sizes(pair.model)
-    return Plan(
+    with clear_memory_errors(recipe, rows), matrix_products(recipe.precision, threads):
+        seconds = _time_step(pair.model, by_length[middle : middle + recipe.row], objective)
+    total, trained = count_parameters(pair.model)
+    return TrainingEstimate(
         samples=len(rows),
         long=long,
         tokens=sum(len(row) for row in rows),
@@ -71,13 +71,13 @@ def plan(
         steps=steps_of(len(rows), recipe),
         parameters=total,
         trained=trained,
-        memory=_memory(pair.model, by_length[-recipe.row :], objective, recipe, trained),
+        memory=_estimate_memory(pair.model, by_length[-recipe.row :], objective, recipe, trained),
         seconds=round(seconds / min(recipe.row, len(rows)) * len(rows) * recipe.epochs, 1),
-        tensorboard=tensorboard(),
+        tensorboard=writes_tensorboard(),
     )
 
 
-def _timed(model: Any, rows: Sequence[Any], objective: Objective) -> float:
+def _time_step(model: Any, rows: Sequence[Any], objective: Objective) -> float:
     device = next(model.parameters()).device
     inputs = {
         name: value.to(device) if hasattr(value, "to") else value
@@ -90,8 +90,8 @@ def _timed(model: Any, rows: Sequence[Any], objective: Objective) -> float:
     return time.perf_counter() - began
 
 
-def _memory(
-    model: Any, rows: Sequence[Any], objective: Objective, recipe: Recipe, trained: int
+def _estimate_memory(
+    model: Any, rows: Sequence[Any], objective: Objective, recipe: TuningRecipe, trained: int
 ) -> int:
     config = model.config.get_text_config()
     number = next(model.parameters()).element_size()

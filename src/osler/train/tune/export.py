@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from osler.errors import BadConfig, ModelMissing
-from osler.llm.core.cache import whole
+from osler.llm.core.cache import write_whole
 from osler.llm.local.quantise import copy_metadata
-from osler.llm.transformers.hub import Pair, Weights, load_pair
-from osler.train.tune.jobs import save
+from osler.llm.transformers.hub import ModelPair, Weights, load_pair
+from osler.train.tune.jobs import save_model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,22 +27,22 @@ ARCHITECTURES = ("llama",)
 """Those whose tensors are known to be laid out as written here."""
 
 
-def merge(base: Weights, adapter: Path, folder: Path) -> Path:
+def merge_adapter(base: Weights, adapter: Path, folder: Path) -> Path:
     """Base and adapter as one model in the hub's form, float32, with its tokenizer.
 
     Raises as `osler.llm.transformers.hub.load_pair`.
     """
-    pair = _merged(base, adapter)
+    pair = _load_merged(base, adapter)
     folder.mkdir(parents=True, exist_ok=True)
-    save(pair, folder)
+    save_model(pair, folder)
     return folder
 
 
-def _merged(base: Weights, adapter: Path | None) -> Pair:
+def _load_merged(base: Weights, adapter: Path | None) -> ModelPair:
     pair = load_pair(base, dtype="float32", device="cpu", adapter=adapter)
     if adapter is None:
         return pair
-    return Pair(pair.model.merge_and_unload(), pair.tokenizer)
+    return ModelPair(pair.model.merge_and_unload(), pair.tokenizer)
 
 
 def write_gguf(
@@ -75,21 +75,21 @@ def write_gguf(
             f"GGUF files are written for {', '.join(ARCHITECTURES)}, not for {architecture}",
             fix="merge with `osler train merge` and convert with llama.cpp's convert_hf_to_gguf.py",
         )
-    model = _merged(base, adapter).model
-    numbers = dict(_numbers(model))
-    _fits(reader, numbers, like)
-    with whole(target) as draft:
+    model = _load_merged(base, adapter).model
+    numbers = dict(_named_tensors(model))
+    _check_fit(reader, numbers, like)
+    with write_whole(target) as draft:
         writer = gguf.GGUFWriter(draft, architecture, endianess=reader.endianess)
         try:
             copy_metadata(reader, writer)
             writer.add_file_type(_file_type(storage))
-            _write(writer, reader, numbers, storage)
+            _write_tensors(writer, reader, numbers, storage)
         finally:
             writer.close()
     return target
 
 
-def _numbers(model: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+def _named_tensors(model: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
     """Tensors by llama.cpp's names; a head tied to the embeddings is not written twice."""
     import gguf
 
@@ -104,17 +104,17 @@ def _numbers(model: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
             raise BadConfig(f"llama.cpp knows no tensor {name}", fix="convert it with llama.cpp")
         values = tensor.float().numpy()
         if heads := _TURNED.get(stem.rsplit(".", 1)[-1]):
-            values = _interleaved(values, getattr(config, heads))
+            values = _interleave_heads(values, getattr(config, heads))
         yield f"{found}.{suffix}", values
 
 
-def _interleaved(values: np.ndarray[Any, Any], heads: int) -> np.ndarray[Any, Any]:
+def _interleave_heads(values: np.ndarray[Any, Any], heads: int) -> np.ndarray[Any, Any]:
     rows = values.shape[0] // heads // 2
     halves = values.reshape(heads, 2, rows, *values.shape[1:])
     return halves.swapaxes(1, 2).reshape(values.shape).copy()
 
 
-def _fits(reader: Any, numbers: dict[str, Any], like: Path) -> None:
+def _check_fit(reader: Any, numbers: dict[str, Any], like: Path) -> None:
     there = {
         tensor.name: tuple(int(n) for n in reversed(tensor.shape)) for tensor in reader.tensors
     }
@@ -134,7 +134,7 @@ def _file_type(storage: Storage) -> Any:
     return {"f32": kinds.ALL_F32, "f16": kinds.MOSTLY_F16, "q8_0": kinds.MOSTLY_Q8_0}[storage]
 
 
-def _write(writer: Any, reader: Any, numbers: dict[str, Any], storage: Storage) -> None:
+def _write_tensors(writer: Any, reader: Any, numbers: dict[str, Any], storage: Storage) -> None:
     """Names, shapes and types first, as the format has it, then the numbers one by one."""
     import gguf
     import numpy as np

@@ -1,4 +1,4 @@
-"""Tuning from files to files: what `osler train sft|dpo|thinker|pretrain` do.
+"""Tuning from files to files: what `osler train_model sft|dpo|thinker|pretrain` do.
 
 FOLDER/run.json         what is trained on what, and how: another training is refused here
 FOLDER/log.jsonl        a line a step
@@ -19,18 +19,32 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from osler.errors import BadConfig, BadRun
-from osler.llm.core.cache import whole
-from osler.llm.transformers.hub import Device, Pair, Pinned, Weights, fingerprint, named, quiet
-from osler.train.tune.card import Card, write_card
-from osler.train.tune.corpus import Corpus, Packed, packed, texts
-from osler.train.tune.encode import Contrast, Encoder, Fitted, encoded, fit
-from osler.train.tune.estimate import Plan, plan
+from osler.llm.core.cache import write_whole
+from osler.llm.transformers.hub import (
+    Device,
+    ModelPair,
+    PinnedModel,
+    Weights,
+    silence_transformers,
+    weights_fingerprint,
+    weights_name,
+)
+from osler.train.tune.card import TunedModelCard, write_card
+from osler.train.tune.corpus import Corpus, PackedCorpus, pack_corpus, read_texts
+from osler.train.tune.encode import ChatEncoder, EncodedPair, FittedRows, encode_all, fit_rows
+from osler.train.tune.estimate import TrainingEstimate, estimate_training
 from osler.train.tune.lines import data_file, read_dialogues, read_preferences, read_samples
-from osler.train.tune.loop import Progress, Tuned, train
+from osler.train.tune.loop import Progress, TuningResult, train_model
 from osler.train.tune.loss import perplexity
-from osler.train.tune.model import prepare, products
-from osler.train.tune.objective import Likely, Objective, Preferred, Referred, reference
-from osler.train.tune.recipe import Recipe
+from osler.train.tune.model import matrix_products, prepare_model
+from osler.train.tune.objective import (
+    Objective,
+    PreferenceGain,
+    ReferencedPair,
+    ReplyLikelihood,
+    reference_logprobs,
+)
+from osler.train.tune.recipe import TuningRecipe
 
 Kind: TypeAlias = Literal["sft", "dpo", "thinker", "pretrain"]
 RUN, RESULT, REFERENCE = "run.json", "result.json", "reference.json"
@@ -40,7 +54,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Job:
+class TuningJob:
     """One training."""
 
     kind: Kind
@@ -48,7 +62,7 @@ class Job:
     data: Path | Corpus
     """A corpus for pre-training, else the folder or file of the samples."""
     folder: Path
-    recipe: Recipe
+    recipe: TuningRecipe
     adapter: Path | None = None
     """The SFT adapter that DPO goes on from, and refers to."""
     skip_long: bool = False
@@ -59,7 +73,9 @@ class Job:
 
     @property
     def base_name(self) -> str:
-        return self.name or (self.base.name if isinstance(self.base, Pinned) else named(self.base))
+        return self.name or (
+            self.base.name if isinstance(self.base, PinnedModel) else weights_name(self.base)
+        )
 
     def data_sha256(self) -> str:
         if isinstance(self.data, Corpus):
@@ -68,51 +84,54 @@ class Job:
             return file_digest(file, "sha256").hexdigest()
 
 
-def dry_run(job: Job, told: Progress | None = None) -> Plan:
+def dry_run(job: TuningJob, told: Progress | None = None) -> TrainingEstimate:
     """Sizes, steps, memory and time, all data read and encoded. Nothing is written."""
-    made = _make(job, told)
-    rows = [Referred(row, (0.0, 0.0)) if isinstance(row, Contrast) else row for row in made.rows]
-    found = plan(
+    made = _make_parts(job, told)
+    rows = [
+        ReferencedPair(row, (0.0, 0.0)) if isinstance(row, EncodedPair) else row
+        for row in made.rows
+    ]
+    found = estimate_training(
         made.pair, rows, made.objective, job.recipe, long=len(made.long), threads=job.threads
     )
     return replace(found, sources=made.packed.counts) if made.packed else found
 
 
-def run(job: Job, told: Progress | None = None) -> Tuned:
+def run_tuning(job: TuningJob, told: Progress | None = None) -> TuningResult:
     """Trains, or goes on, or finds it done. Raises as its parts, and `BadConfig` where the
     folder holds another training."""
     job.folder.mkdir(parents=True, exist_ok=True)
-    said = _said(job)
-    _same(job.folder / RUN, said)
-    if (done := _done(job.folder / RESULT)) is not None:
+    said = _job_facts(job)
+    _require_same(job.folder / RUN, said)
+    if (done := _finished_result(job.folder / RESULT)) is not None:
         return done
-    made = _make(job, told)
+    made = _make_parts(job, told)
     rows: Sequence[Any] = made.rows
     if job.kind == "dpo":
-        with products(job.recipe.precision, job.threads):
-            rows = _referred(job, made, told)
-    before = _before(job, made)
-    tuned = train(
+        with matrix_products(job.recipe.precision, job.threads):
+            rows = _reference_pairs(job, made, told)
+    before = _perplexity_before(job, made)
+    tuned = train_model(
         made.pair, rows, made.objective, job.recipe, job.folder, threads=job.threads, told=told
     )
     if before:
         tuned = replace(tuned, perplexity=(before, _perplexity(job, made)))
-    _finish(job, made, tuned, said)
+    _finish_job(job, made, tuned, said)
     return tuned
 
 
 @dataclass(frozen=True)
-class _Made:
+class _TuningParts:
     """All that is ready before the first step."""
 
-    pair: Pair
+    pair: ModelPair
     rows: Sequence[Any]
     long: tuple[str, ...]
     objective: Objective
-    packed: Packed | None = None
+    packed: PackedCorpus | None = None
 
 
-def _make(job: Job, told: Progress | None) -> _Made:
+def _make_parts(job: TuningJob, told: Progress | None) -> _TuningParts:
     """Data first: what is wrong with it is said before weights are loaded."""
     if isinstance(job.data, Corpus):
         return _make_windows(job, job.data, told)
@@ -122,30 +141,34 @@ def _make(job: Job, told: Progress | None) -> _Made:
         "thinker": read_dialogues,
     }
     data = read[job.kind](job.data)
-    pair = prepare(job.base, job.recipe, adapter=job.adapter, device=job.device)
-    encoder = Encoder(pair.tokenizer, name=job.base_name)
+    pair = prepare_model(job.base, job.recipe, adapter=job.adapter, device=job.device)
+    encoder = ChatEncoder(pair.tokenizer, name=job.base_name)
     encode: dict[Kind, Callable[[Any], Any]] = {
-        "sft": encoder.sample,
-        "dpo": encoder.contrast,
-        "thinker": encoder.dialogue,
+        "sft": encoder.encode_sample,
+        "dpo": encoder.encode_pair,
+        "thinker": encoder.encode_dialogue,
     }
-    most = _most(pair.model, job.recipe)
-    fitted: Fitted = fit(encoded(data, encode[job.kind], told), most, skip_long=job.skip_long)
+    most = _longest_row(pair.model, job.recipe)
+    fitted: FittedRows = fit_rows(
+        encode_all(data, encode[job.kind], told), most, skip_long=job.skip_long
+    )
     share = not job.recipe.recompute
-    objective: Objective = Preferred(job.recipe.beta, share) if job.kind == "dpo" else Likely(share)
-    return _Made(pair, fitted.rows, fitted.long, objective)
+    objective: Objective = (
+        PreferenceGain(job.recipe.beta, share) if job.kind == "dpo" else ReplyLikelihood(share)
+    )
+    return _TuningParts(pair, fitted.rows, fitted.long, objective)
 
 
-def _make_windows(job: Job, corpus: Corpus, told: Progress | None) -> _Made:
+def _make_windows(job: TuningJob, corpus: Corpus, told: Progress | None) -> _TuningParts:
     for part in corpus.sources:
-        next(texts(part), None)
-    pair = prepare(job.base, job.recipe, adapter=job.adapter, device=job.device)
-    size = _most(pair.model, job.recipe)
-    made = packed(corpus, pair.tokenizer, size=size, seed=job.recipe.seed, told=told)
-    return _Made(pair, made.rows, (), Likely(share=False), made)
+        next(read_texts(part), None)
+    pair = prepare_model(job.base, job.recipe, adapter=job.adapter, device=job.device)
+    size = _longest_row(pair.model, job.recipe)
+    made = pack_corpus(corpus, pair.tokenizer, size=size, seed=job.recipe.seed, told=told)
+    return _TuningParts(pair, made.rows, (), ReplyLikelihood(share=False), made)
 
 
-def _before(job: Job, made: _Made) -> dict[str, float]:
+def _perplexity_before(job: TuningJob, made: _TuningParts) -> dict[str, float]:
     """Perplexity before the first step, worked out once and kept; empty where none is told."""
     if made.packed is None or not made.packed.held:
         return {}
@@ -153,46 +176,46 @@ def _before(job: Job, made: _Made) -> dict[str, float]:
     if path.is_file():
         return dict(json.loads(path.read_text(encoding="utf-8")))
     found = _perplexity(job, made)
-    with whole(path) as draft:
+    with write_whole(path) as draft:
         draft.write_text(json.dumps(found, indent=2), encoding="utf-8")
     return found
 
 
-def _perplexity(job: Job, made: _Made) -> dict[str, float]:
+def _perplexity(job: TuningJob, made: _TuningParts) -> dict[str, float]:
     """Of every source's held-out windows, and of all of them."""
     held = made.packed.held if made.packed else {}
     every = {**held, ALL: tuple(row for rows in held.values() for row in rows)}
-    with products(job.recipe.precision, job.threads):
+    with matrix_products(job.recipe.precision, job.threads):
         return {name: round(perplexity(made.pair.model, rows), 4) for name, rows in every.items()}
 
 
-def _most(model: Any, recipe: Recipe) -> int:
+def _longest_row(model: Any, recipe: TuningRecipe) -> int:
     own: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     return min(recipe.max_tokens, own or recipe.max_tokens)
 
 
-def _name_base(model: Any, job: Job) -> None:
+def _name_base(model: Any, job: TuningJob) -> None:
     """An adapter names its base, not the folder of this machine where that lies."""
     for config in getattr(model, "peft_config", {}).values():
         config.base_model_name_or_path = job.base_name
-        config.revision = job.base.revision if isinstance(job.base, Pinned) else None
+        config.revision = job.base.revision if isinstance(job.base, PinnedModel) else None
 
 
-def _said(job: Job) -> dict[str, Any]:
+def _job_facts(job: TuningJob) -> dict[str, Any]:
     return {
         "kind": job.kind,
         "base": job.base_name,
-        "weights": fingerprint(job.base),
-        "adapter": fingerprint(job.adapter) if job.adapter else None,
+        "weights": weights_fingerprint(job.base),
+        "adapter": weights_fingerprint(job.adapter) if job.adapter else None,
         "data_sha256": job.data_sha256(),
         "skip_long": job.skip_long,
         "recipe": asdict(job.recipe),
     }
 
 
-def _same(path: Path, said: dict[str, Any]) -> None:
+def _require_same(path: Path, said: dict[str, Any]) -> None:
     if not path.is_file():
-        with whole(path) as draft:
+        with write_whole(path) as draft:
             draft.write_text(json.dumps(said, indent=2), encoding="utf-8")
         return
     fix = "give another folder, or the settings that it was begun with"
@@ -205,14 +228,16 @@ def _same(path: Path, said: dict[str, Any]) -> None:
         raise BadConfig(f"{path.parent} holds another training: {', '.join(other)}", fix=fix)
 
 
-def _done(path: Path) -> Tuned | None:
+def _finished_result(path: Path) -> TuningResult | None:
     if not path.is_file():
         return None
     told = json.loads(path.read_text(encoding="utf-8"))["tuned"]
-    return Tuned(**told)
+    return TuningResult(**told)
 
 
-def _referred(job: Job, made: _Made, told: Progress | None) -> list[Referred]:
+def _reference_pairs(
+    job: TuningJob, made: _TuningParts, told: Progress | None
+) -> list[ReferencedPair]:
     """Kept in the folder, so that it is worked out once."""
     path = job.folder / REFERENCE
     kept: dict[str, list[float]] = {}
@@ -220,22 +245,24 @@ def _referred(job: Job, made: _Made, told: Progress | None) -> list[Referred]:
         kept = json.loads(path.read_text(encoding="utf-8"))
     if set(kept) != {row.id for row in made.rows}:
         share = not job.recipe.recompute
-        found = reference(made.pair.model, made.rows, share=share, told=told)
+        found = reference_logprobs(made.pair.model, made.rows, share=share, told=told)
         kept = {row.id: list(two) for row, two in zip(made.rows, found, strict=True)}
-        with whole(path) as draft:
+        with write_whole(path) as draft:
             draft.write_text(json.dumps(kept), encoding="utf-8")
-    return [Referred(row, (kept[row.id][0], kept[row.id][1])) for row in made.rows]
+    return [ReferencedPair(row, (kept[row.id][0], kept[row.id][1])) for row in made.rows]
 
 
-def _finish(job: Job, made: _Made, tuned: Tuned, said: dict[str, Any]) -> None:
+def _finish_job(
+    job: TuningJob, made: _TuningParts, tuned: TuningResult, said: dict[str, Any]
+) -> None:
     _name_base(made.pair.model, job)
-    save(made.pair, job.folder)
+    save_model(made.pair, job.folder)
     write_card(
         job.folder,
-        Card(
+        TunedModelCard(
             kind=job.kind,
             base=job.base_name,
-            revision=job.base.revision if isinstance(job.base, Pinned) else None,
+            revision=job.base.revision if isinstance(job.base, PinnedModel) else None,
             adapter=job.recipe.lora is not None,
             data=job.data.name,
             data_sha256=said["data_sha256"],
@@ -244,27 +271,27 @@ def _finish(job: Job, made: _Made, tuned: Tuned, said: dict[str, Any]) -> None:
             recipe=asdict(job.recipe),
             steps=tuned.steps,
             loss=(tuned.first, tuned.last),
-            perplexity=_overall(tuned),
+            perplexity=_overall_perplexity(tuned),
         ),
     )
     result = {**said, "samples": len(made.rows), "long": list(made.long), "tuned": asdict(tuned)}
     if made.packed is not None:
         result["sources"] = [asdict(count) for count in made.packed.counts]
-    with whole(job.folder / RESULT) as draft:
+    with write_whole(job.folder / RESULT) as draft:
         draft.write_text(json.dumps(result, indent=2), encoding="utf-8")
 
 
-def _overall(tuned: Tuned) -> tuple[float, float] | None:
+def _overall_perplexity(tuned: TuningResult) -> tuple[float, float] | None:
     if tuned.perplexity is None:
         return None
     before, after = tuned.perplexity
     return before[ALL], after[ALL]
 
 
-def save(pair: Pair, folder: Path) -> None:
+def save_model(pair: ModelPair, folder: Path) -> None:
     """An adapter as PEFT writes it; whole weights with their tokenizer, in the hub's form."""
     adapter = hasattr(pair.model, "peft_config")
-    with quiet():
+    with silence_transformers():
         pair.model.config.use_cache = True
         if adapter:
             # Told so, it does not ask the hub whether the vocabulary grew.

@@ -31,7 +31,7 @@ _SHAREGPT: Mapping[str, Role] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class PromptReply:
     """A conversation and the reply that is learnt."""
 
     id: str
@@ -57,23 +57,23 @@ class Dialogue:
     messages: tuple[Message, ...]
 
 
-class _Said(BaseModel):
+class _MessageLine(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
     role: Role
     content: str
 
 
-class _Line(BaseModel):
+class _ConversationLine(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
     id: str = Field(min_length=1)
-    messages: tuple[_Said, ...] = Field(min_length=1)
+    messages: tuple[_MessageLine, ...] = Field(min_length=1)
 
     @property
     def said(self) -> tuple[Message, ...]:
         return tuple(Message(turn.role, turn.content) for turn in self.messages)
 
 
-class _Prompted(_Line):
+class _Prompted(_ConversationLine):
     @model_validator(mode="after")
     def _ends_with_a_question(self) -> _Prompted:
         if self.messages[-1].role != "user":
@@ -84,8 +84,8 @@ class _Prompted(_Line):
 class _SftLine(_Prompted):
     completion: str = Field(min_length=1)
 
-    def made(self) -> Sample:
-        return Sample(self.id, self.said, self.completion)
+    def to_sample(self) -> PromptReply:
+        return PromptReply(self.id, self.said, self.completion)
 
 
 class _DpoLine(_Prompted):
@@ -93,16 +93,16 @@ class _DpoLine(_Prompted):
     rejected: str = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _apart(self) -> _DpoLine:
+    def _must_differ(self) -> _DpoLine:
         if self.chosen == self.rejected:
             raise ValueError("chosen and rejected are the same")
         return self
 
-    def made(self) -> Preference:
+    def to_preference(self) -> Preference:
         return Preference(self.id, self.said, self.chosen, self.rejected)
 
 
-class _TurnsLine(_Line):
+class _TurnsLine(_ConversationLine):
     @model_validator(mode="before")
     @classmethod
     def _from_sharegpt(cls, given: Any) -> Any:
@@ -123,26 +123,26 @@ class _TurnsLine(_Line):
             raise ValueError("the last message is not the assistant's")
         return self
 
-    def made(self) -> Dialogue:
+    def to_dialogue(self) -> Dialogue:
         return Dialogue(self.id, self.said)
 
 
 L = TypeVar("L", bound=BaseModel)
 
 
-def read_samples(path: Path) -> tuple[Sample, ...]:
+def read_samples(path: Path) -> tuple[PromptReply, ...]:
     """Raises `BadRun` for a file that is not there, is empty, or has a line that is no sample."""
-    return tuple(line.made() for line in _lines(path, _SftLine))
+    return tuple(line.to_sample() for line in _read_lines(path, _SftLine))
 
 
 def read_preferences(path: Path) -> tuple[Preference, ...]:
     """Raises as `read_samples`."""
-    return tuple(line.made() for line in _lines(path, _DpoLine))
+    return tuple(line.to_preference() for line in _read_lines(path, _DpoLine))
 
 
 def read_dialogues(path: Path) -> tuple[Dialogue, ...]:
     """Raises as `read_samples`. A line with a completion is a dialogue that ends with it."""
-    return tuple(line.made() for line in _lines(path, _TurnsLine))
+    return tuple(line.to_dialogue() for line in _read_lines(path, _TurnsLine))
 
 
 def data_file(path: Path) -> Path:
@@ -153,15 +153,17 @@ def data_file(path: Path) -> Path:
     return file
 
 
-def _lines(path: Path, kind: type[L]) -> Iterator[L]:
+def _read_lines(path: Path, kind: type[L]) -> Iterator[L]:
     file = data_file(path)
     seen: dict[str, int] = {}
-    for number, told in _numbered(file):
+    for number, told in _numbered_objects(file):
         where = f"{file}:{number}"
         try:
-            line = kind.model_validate(_whole(told) if kind is _TurnsLine else told)
+            line = kind.model_validate(_check_whole(told) if kind is _TurnsLine else told)
         except (ValidationError, KeyError, TypeError, AttributeError) as error:
-            raise BadRun(f"{where}: {_why(error)}", fix="mend the line or take it out") from error
+            raise BadRun(
+                f"{where}: {_error_reason(error)}", fix="mend the line or take it out"
+            ) from error
         name = str(getattr(line, "id", ""))
         if name in seen:
             raise BadRun(
@@ -177,7 +179,7 @@ def _lines(path: Path, kind: type[L]) -> Iterator[L]:
         )
 
 
-def _numbered(file: Path) -> Iterator[tuple[int, Any]]:
+def _numbered_objects(file: Path) -> Iterator[tuple[int, Any]]:
     try:
         with file.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -189,14 +191,14 @@ def _numbered(file: Path) -> Iterator[tuple[int, Any]]:
         raise BadRun(f"{file} is not UTF-8", fix="write it as UTF-8") from error
 
 
-def _whole(told: Any) -> Any:
+def _check_whole(told: Any) -> Any:
     if isinstance(told, dict) and isinstance(told.get("completion"), str):
         last = {"role": "assistant", "content": told["completion"]}
         return {**told, "messages": [*told.get("messages", ()), last]}
     return told
 
 
-def _why(error: Exception) -> str:
+def _error_reason(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return f"no sample: {error!r}"
     first = error.errors()[0]

@@ -19,18 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import ModelError
-from osler.llm.transformers.hub import Pair, extra, quiet
-from osler.train.tune.checkpoints import latest, seal, step_of
-from osler.train.tune.model import products
+from osler.llm.transformers.hub import ModelPair, import_extra, silence_transformers
+from osler.train.tune.checkpoints import latest_checkpoint, seal_checkpoint, step_of
+from osler.train.tune.model import matrix_products
 from osler.train.tune.objective import Inputs, Objective
-from osler.train.tune.recipe import Recipe
+from osler.train.tune.recipe import TuningRecipe
 
 Progress = Callable[[str, int, int | None], None]
 LOG = "log.jsonl"
 CHECKPOINTS = "checkpoints"
 
 
-def order(lengths: Sequence[int], recipe: Recipe) -> list[int]:
+def learning_order(lengths: Sequence[int], recipe: TuningRecipe) -> list[int]:
     """Places of the samples in the order in which they are learnt, over all epochs.
 
     Each epoch is shuffled by the seed and its number. Within a step samples stand by length, so
@@ -47,13 +47,13 @@ def order(lengths: Sequence[int], recipe: Recipe) -> list[int]:
     return [place for step in steps for place in sorted(step, key=lambda p: (lengths[p], p))]
 
 
-def steps_of(samples: int, recipe: Recipe) -> int:
+def steps_of(samples: int, recipe: TuningRecipe) -> int:
     """Optimizer's steps; the last may be smaller."""
     return math.ceil(max(1, round(samples * recipe.epochs)) / (recipe.row * recipe.accumulate))
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TuningResult:
     """What a training came to."""
 
     steps: int
@@ -68,7 +68,7 @@ class Tuned:
 
 
 @dataclass
-class Course:
+class OrderedRows:
     """Rows in the order of learning, as the Trainer wants a data set."""
 
     rows: Sequence[Any]
@@ -82,7 +82,7 @@ class Course:
 
 
 @dataclass
-class Log:
+class StepLog:
     """Figures of the steps: JSON Lines in the folder, and progress for whoever watches."""
 
     path: Path
@@ -123,37 +123,41 @@ class Log:
             self.told("training", number, self.total)
 
 
-def train(
-    pair: Pair,
+def train_model(
+    pair: ModelPair,
     rows: Sequence[Any],
     objective: Objective,
-    recipe: Recipe,
+    recipe: TuningRecipe,
     folder: Path,
     *,
     threads: int | None = None,
     told: Progress | None = None,
-) -> Tuned:
+) -> TuningResult:
     """Trains the pair's model in place, from the folder's last whole checkpoint if there is one.
 
     Raises `ModelMissing` for a damaged checkpoint and `ModelError` when memory runs out or the
     loss is no number.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    start = latest(folder / CHECKPOINTS)
+    start = latest_checkpoint(folder / CHECKPOINTS)
     done = step_of(start) if start else 0
-    _shorten(folder / LOG, done)
-    log = Log(folder / LOG, steps_of(len(rows), recipe), told)
-    places = order([len(row) for row in rows], recipe)
+    _shorten_log(folder / LOG, done)
+    log = StepLog(folder / LOG, steps_of(len(rows), recipe), told)
+    places = learning_order([len(row) for row in rows], recipe)
     began = time.perf_counter()
-    with quiet(), products(recipe.precision, threads), memory(recipe, rows):
-        trainer = _trainer(pair, Course(rows, places), objective, recipe, folder, log)
+    with (
+        silence_transformers(),
+        matrix_products(recipe.precision, threads),
+        clear_memory_errors(recipe, rows),
+    ):
+        trainer = _make_trainer(pair, OrderedRows(rows, places), objective, recipe, folder, log)
         trainer.train(resume_from_checkpoint=str(start) if start else None)
     seconds = round(time.perf_counter() - began, 3)
     losses = log.losses or [math.nan]
-    return Tuned(log.total, done, losses[0], losses[-1], seconds)
+    return TuningResult(log.total, done, losses[0], losses[-1], seconds)
 
 
-def _shorten(path: Path, done: int) -> None:
+def _shorten_log(path: Path, done: int) -> None:
     """Takes out what was logged after the checkpoint: those steps are made again."""
     if not path.is_file():
         return
@@ -167,10 +171,10 @@ def _shorten(path: Path, done: int) -> None:
     path.write_text("".join(kept), encoding="utf-8")
 
 
-class memory:  # noqa: N801  a context manager, named as what it guards
+class clear_memory_errors:  # noqa: N801  a context manager, named as what it guards
     """Turns the library's ways of saying that memory ran out into one line."""
 
-    def __init__(self, recipe: Recipe, rows: Sequence[Any]) -> None:
+    def __init__(self, recipe: TuningRecipe, rows: Sequence[Any]) -> None:
         self._recipe, self._longest = recipe, max((len(row) for row in rows), default=0)
 
     def __enter__(self) -> None:
@@ -188,13 +192,13 @@ class memory:  # noqa: N801  a context manager, named as what it guards
 
 
 def _is_memory(error: BaseException) -> bool:
-    out = extra("torch").OutOfMemoryError
+    out = import_extra("torch").OutOfMemoryError
     told = "can't allocate memory" in str(error) or "out of memory" in str(error).lower()
     return isinstance(error, (MemoryError, out)) or (isinstance(error, RuntimeError) and told)
 
 
-def _arguments(recipe: Recipe, folder: Path, device: str) -> Any:
-    return extra("transformers").TrainingArguments(
+def _trainer_arguments(recipe: TuningRecipe, folder: Path, device: str) -> Any:
+    return import_extra("transformers").TrainingArguments(
         output_dir=str(folder / CHECKPOINTS),
         per_device_train_batch_size=recipe.row,
         gradient_accumulation_steps=recipe.accumulate,
@@ -213,19 +217,24 @@ def _arguments(recipe: Recipe, folder: Path, device: str) -> Any:
         dataloader_pin_memory=False,
         use_cpu=device == "cpu",
         disable_tqdm=True,
-        report_to=["tensorboard"] if tensorboard() else [],
+        report_to=["tensorboard"] if writes_tensorboard() else [],
     )
 
 
-def tensorboard() -> bool:
+def writes_tensorboard() -> bool:
     """Whether event files for TensorBoard are written beside `log.jsonl`."""
     return any(find_spec(name) for name in ("tensorboard", "tensorboardX"))
 
 
-def _trainer(
-    pair: Pair, course: Course, objective: Objective, recipe: Recipe, folder: Path, log: Log
+def _make_trainer(
+    pair: ModelPair,
+    course: OrderedRows,
+    objective: Objective,
+    recipe: TuningRecipe,
+    folder: Path,
+    log: StepLog,
 ) -> Any:
-    transformers = extra("transformers")
+    transformers = import_extra("transformers")
     trainer: Any = transformers.Trainer
     callback: Any = transformers.TrainerCallback
 
@@ -245,7 +254,7 @@ def _trainer(
 
         def _get_num_items_in_batch(self, batches: list[Inputs], device: Any) -> Any:
             count = sum(objective.items(batch) for batch in batches)
-            told = extra("torch").tensor(count, device=device)
+            told = import_extra("torch").tensor(count, device=device)
             return self.accelerator.gather(told).sum()
 
     class Watcher(callback):  # type: ignore[misc]
@@ -260,11 +269,11 @@ def _trainer(
 
         def on_save(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
             if state.is_world_process_zero:
-                seal(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+                seal_checkpoint(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
     tuner = Tuner(
         model=pair.model,
-        args=_arguments(recipe, folder, next(pair.model.parameters()).device.type),
+        args=_trainer_arguments(recipe, folder, next(pair.model.parameters()).device.type),
         train_dataset=course,
         data_collator=objective.inputs,
         callbacks=[Watcher()],

@@ -15,14 +15,14 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from osler.llm.transformers.hub import extra
-from osler.train.tune.encode import Encoded
+from osler.llm.transformers.hub import import_extra
+from osler.train.tune.encode import EncodedText
 
 SHARED_AT_LEAST = 16
 """Tokens below which a common beginning is not worth a pass of its own."""
 
 
-class Batch(NamedTuple):
+class PrefixBatch(NamedTuple):
     """Rows that are read together: what they share, and what follows, padded on the right."""
 
     shared: Any
@@ -38,10 +38,12 @@ class Batch(NamedTuple):
         return int(self.rest.numel()) + (0 if self.shared is None else int(self.shared.shape[1]))
 
 
-def batch_of(rows: Sequence[Encoded], *, device: Any = "cpu", share: bool = True) -> Batch:
+def batch_of(
+    rows: Sequence[EncodedText], *, device: Any = "cpu", share: bool = True
+) -> PrefixBatch:
     """The rows as tensors. With one row nothing is shared."""
-    torch = extra("torch")
-    common = _common(rows) if share and len(rows) > 1 else 0
+    torch = import_extra("torch")
+    common = _common_prefix(rows) if share and len(rows) > 1 else 0
     common = common if common >= SHARED_AT_LEAST else 0
     width = max(len(row) for row in rows) - common
     rest = torch.zeros(len(rows), width, dtype=torch.long)
@@ -51,10 +53,10 @@ def batch_of(rows: Sequence[Encoded], *, device: Any = "cpu", share: bool = True
         rest[place, :size] = torch.tensor(row.tokens[common:])
         learns[place, :size] = torch.tensor(row.learns[common:])
     shared = torch.tensor([rows[0].tokens[:common]], device=device) if common else None
-    return Batch(shared, rest.to(device), learns.to(device))
+    return PrefixBatch(shared, rest.to(device), learns.to(device))
 
 
-def _common(rows: Sequence[Encoded]) -> int:
+def _common_prefix(rows: Sequence[EncodedText]) -> int:
     """Tokens that all rows begin with; what is learnt, and the token before it, is not shared."""
     most = min(row.learns.index(True) - 1 if True in row.learns else len(row) - 1 for row in rows)
     first = rows[0].tokens
@@ -64,15 +66,15 @@ def _common(rows: Sequence[Encoded]) -> int:
     return max(0, most)
 
 
-def token_logprobs(model: Any, batch: Batch) -> tuple[Any, Any]:
+def token_logprobs(model: Any, batch: PrefixBatch) -> tuple[Any, Any]:
     """Log-probability (natural, float32) of every learnt token, and the row that it is of.
 
     Padding stands on the right, behind all that is read, so no mask is needed.
     """
-    torch = extra("torch")
+    torch = import_extra("torch")
     columns = batch.learns.any(0).nonzero()[:, 0]
     kept = torch.arange(int(columns[0]) - 1, int(columns[-1]), device=batch.rest.device)
-    logits = _logits(model, batch, kept)
+    logits = _compute_logits(model, batch, kept)
     learnt = batch.learns[:, kept + 1]
     words = batch.rest[:, kept + 1][learnt]
     logprobs = -torch.nn.functional.cross_entropy(logits[learnt].float(), words, reduction="none")
@@ -80,10 +82,10 @@ def token_logprobs(model: Any, batch: Batch) -> tuple[Any, Any]:
     return logprobs, rows
 
 
-def _logits(model: Any, batch: Batch, kept: Any) -> Any:
+def _compute_logits(model: Any, batch: PrefixBatch, kept: Any) -> Any:
     if batch.shared is None:
         return model(input_ids=batch.rest, use_cache=False, logits_to_keep=kept).logits
-    cache = extra("transformers").DynamicCache(config=model.config)
+    cache = import_extra("transformers").DynamicCache(config=model.config)
     model(input_ids=batch.shared, past_key_values=cache, use_cache=True, logits_to_keep=1)
     for layer in cache.layers:
         layer.keys = layer.keys.expand(len(batch.rest), -1, -1, -1)
@@ -93,13 +95,13 @@ def _logits(model: Any, batch: Batch, kept: Any) -> Any:
     ).logits
 
 
-def row_logprobs(model: Any, batch: Batch) -> Any:
+def row_logprobs(model: Any, batch: PrefixBatch) -> Any:
     """log M(reply | prompt) of every row: (rows,)."""
     logprobs, rows = token_logprobs(model, batch)
     return logprobs.new_zeros(len(batch.rest)).index_add(0, rows, logprobs)
 
 
-def sft_sum(model: Any, batch: Batch) -> Any:
+def sft_sum(model: Any, batch: PrefixBatch) -> Any:
     """The negative log-likelihood of all learnt tokens of the batch, in nats."""
     return -token_logprobs(model, batch)[0].sum()
 
@@ -110,12 +112,12 @@ def dpo_losses(chosen: Any, rejected: Any, before: Any, *, beta: float) -> tuple
     `chosen`, `rejected` are log M of the two replies, `before` (pairs, 2) those of the reference.
     """
     margin = beta * ((chosen - before[:, 0]) - (rejected - before[:, 1]))
-    return -extra("torch").nn.functional.logsigmoid(margin), margin
+    return -import_extra("torch").nn.functional.logsigmoid(margin), margin
 
 
-def perplexity(model: Any, rows: Sequence[Encoded]) -> float:
+def perplexity(model: Any, rows: Sequence[EncodedText]) -> float:
     """e to the mean negative log-likelihood of all learnt tokens, each row read by itself."""
-    torch = extra("torch")
+    torch = import_extra("torch")
     device, training = next(model.parameters()).device, model.training
     model.eval()
     nats = 0.0

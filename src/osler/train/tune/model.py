@@ -15,13 +15,21 @@ from typing import Any
 
 from osler.errors import BadConfig, ModelError
 from osler.llm.transformers.dense import dense_folder
-from osler.llm.transformers.hub import Device, Dtype, Pair, Weights, extra, load_pair, quiet
-from osler.train.tune.recipe import Lora, Precision, Recipe
+from osler.llm.transformers.hub import (
+    Device,
+    Dtype,
+    ModelPair,
+    Weights,
+    import_extra,
+    load_pair,
+    silence_transformers,
+)
+from osler.train.tune.recipe import LoraSettings, Precision, TuningRecipe
 
 
-def prepare(
-    weights: Weights, recipe: Recipe, *, adapter: Path | None = None, device: Device = "auto"
-) -> Pair:
+def prepare_model(
+    weights: Weights, recipe: TuningRecipe, *, adapter: Path | None = None, device: Device = "auto"
+) -> ModelPair:
     """The model in training mode, with what is trained marked so.
 
     `adapter` is trained on (DPO after SFT); without it a fresh one of `recipe.lora`, which
@@ -34,14 +42,14 @@ def prepare(
             fix="merge it first with `osler train merge`, or tune with LoRA",
         )
     found = dense_folder(weights) if isinstance(weights, Path) and weights.is_file() else weights
-    pair = load_pair(found, dtype=_dtype(recipe.precision, device), device=device)
+    pair = load_pair(found, dtype=_weight_dtype(recipe.precision, device), device=device)
     model = pair.model
     model.config.use_cache = False
-    with quiet():
+    with silence_transformers():
         if adapter is not None:
-            model = _continued(model, adapter)
+            model = _load_adapter(model, adapter)
         elif recipe.lora is not None:
-            model = _adapted(model, recipe.lora, recipe.seed)
+            model = _add_adapter(model, recipe.lora, recipe.seed)
         else:
             model.requires_grad_(True)
         if recipe.recompute:
@@ -50,18 +58,18 @@ def prepare(
                 model.enable_input_require_grads()
     if pair.tokenizer.pad_token_id is None:
         pair.tokenizer.pad_token = pair.tokenizer.eos_token
-    return Pair(model.train(), pair.tokenizer)
+    return ModelPair(model.train(), pair.tokenizer)
 
 
-def _dtype(precision: Precision, device: Device) -> Dtype:
+def _weight_dtype(precision: Precision, device: Device) -> Dtype:
     if precision == "bfloat16":
         return "bfloat16"
-    torch = extra("torch")
+    torch = import_extra("torch")
     on_card = device != "cpu" and torch.cuda.is_available()
     return "bfloat16" if precision == "auto" and on_card else "float32"
 
 
-def _continued(model: Any, adapter: Path) -> Any:
+def _load_adapter(model: Any, adapter: Path) -> Any:
     if not (adapter / "adapter_config.json").is_file():
         raise BadConfig(
             f"{adapter} is no adapter: it has no adapter_config.json",
@@ -70,7 +78,9 @@ def _continued(model: Any, adapter: Path) -> Any:
     from safetensors import SafetensorError
 
     try:
-        found = extra("peft").PeftModel.from_pretrained(model, str(adapter), is_trainable=True)
+        found = import_extra("peft").PeftModel.from_pretrained(
+            model, str(adapter), is_trainable=True
+        )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         told = " ".join(str(error).split())[:200]
         raise ModelError(
@@ -82,8 +92,8 @@ def _continued(model: Any, adapter: Path) -> Any:
     return found
 
 
-def _adapted(model: Any, lora: Lora, seed: int) -> Any:
-    torch, peft = extra("torch"), extra("peft")
+def _add_adapter(model: Any, lora: LoraSettings, seed: int) -> Any:
+    torch, peft = import_extra("torch"), import_extra("peft")
     count: int = model.config.get_text_config().num_hidden_layers
     if lora.top is not None and not 1 <= lora.top <= count:
         raise BadConfig(f"the model has {count} layers, not {lora.top}", fix="give fewer --layers")
@@ -91,7 +101,7 @@ def _adapted(model: Any, lora: Lora, seed: int) -> Any:
         r=lora.rank,
         lora_alpha=lora.alpha,
         lora_dropout=lora.dropout,
-        target_modules=sorted(_linears(model)),
+        target_modules=sorted(_linear_names(model)),
         layers_to_transform=None if lora.top is None else list(range(count - lora.top, count)),
         task_type="CAUSAL_LM",
     )
@@ -100,9 +110,9 @@ def _adapted(model: Any, lora: Lora, seed: int) -> Any:
         return peft.get_peft_model(model, config)
 
 
-def _linears(model: Any) -> set[str]:
+def _linear_names(model: Any) -> set[str]:
     """Last names of the layers' linear maps; the one to the vocabulary is not among them."""
-    linear, head = extra("torch").nn.Linear, model.get_output_embeddings()
+    linear, head = import_extra("torch").nn.Linear, model.get_output_embeddings()
     return {
         name.rsplit(".", 1)[-1]
         for name, module in model.named_modules()
@@ -111,13 +121,13 @@ def _linears(model: Any) -> set[str]:
 
 
 @contextmanager
-def products(precision: Precision, threads: int | None = None) -> Iterator[None]:
+def matrix_products(precision: Precision, threads: int | None = None) -> Iterator[None]:
     """How matrices are multiplied while a training runs, and by how many threads."""
-    torch = extra("torch")
+    torch = import_extra("torch")
     before, count = torch.get_float32_matmul_precision(), torch.get_num_threads()
     if precision in ("auto", "mixed"):
         torch.set_float32_matmul_precision("medium")
-    torch.set_num_threads(threads or _free())
+    torch.set_num_threads(threads or _free_threads())
     try:
         yield
     finally:
@@ -125,13 +135,13 @@ def products(precision: Precision, threads: int | None = None) -> Iterator[None]
         torch.set_num_threads(count)
 
 
-def _free() -> int:
+def _free_threads() -> int:
     """Threads that have a processor to themselves: two that share one wait for each other."""
     count = os.cpu_count() or 1
     return max(1, count - round(os.getloadavg()[0])) if hasattr(os, "getloadavg") else count
 
 
-def sizes(model: Any) -> tuple[int, int]:
+def count_parameters(model: Any) -> tuple[int, int]:
     """Numbers of the model, and how many of them are trained."""
     counts = [(p.numel(), p.requires_grad) for p in model.parameters()]
     return sum(n for n, _ in counts), sum(n for n, trained in counts if trained)

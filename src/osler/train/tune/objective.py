@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from osler.llm.transformers.hub import extra
-from osler.train.tune.encode import Contrast, Encoded
-from osler.train.tune.loss import Batch, batch_of, dpo_losses, row_logprobs, sft_sum
+from osler.llm.transformers.hub import import_extra
+from osler.train.tune.encode import EncodedPair, EncodedText
+from osler.train.tune.loss import PrefixBatch, batch_of, dpo_losses, row_logprobs, sft_sum
 
 Inputs: TypeAlias = dict[str, Any]
 """A micro-batch as tensors; what a loop may move to another device."""
@@ -25,7 +25,7 @@ class Objective(Protocol):
 
 
 @dataclass(frozen=True)
-class Likely:
+class ReplyLikelihood:
     """Eq. 2: replies become likely. A step's loss is the mean over its learnt tokens.
 
     Eq. 2 has the mean over samples; with AdamW a constant factor changes nothing.
@@ -33,22 +33,22 @@ class Likely:
 
     share: bool = True
 
-    def inputs(self, rows: Sequence[Encoded]) -> Inputs:
+    def inputs(self, rows: Sequence[EncodedText]) -> Inputs:
         return {**batch_of(rows, share=self.share)._asdict(), "samples": len(rows)}
 
     def items(self, inputs: Inputs) -> int:
         return int(inputs["learns"].sum())
 
     def total(self, model: Any, inputs: Inputs) -> tuple[Any, dict[str, float]]:
-        loss = sft_sum(model, _batch(inputs))
+        loss = sft_sum(model, _as_batch(inputs))
         return loss, {"nats_a_sample": float(loss.detach()) / inputs["samples"]}
 
 
 @dataclass(frozen=True, slots=True)
-class Referred:
+class ReferencedPair:
     """A pair of replies with their log-probabilities under the reference."""
 
-    pair: Contrast
+    pair: EncodedPair
     before: tuple[float, float]
 
     def __len__(self) -> int:
@@ -56,40 +56,40 @@ class Referred:
 
 
 @dataclass(frozen=True)
-class Preferred:
+class PreferenceGain:
     """Eq. 3-4: the better reply gains on the worse. A step's loss is the mean over its pairs."""
 
     beta: float
     share: bool = True
 
-    def inputs(self, rows: Sequence[Referred]) -> Inputs:
+    def inputs(self, rows: Sequence[ReferencedPair]) -> Inputs:
         both = [text for row in rows for text in (row.pair.chosen, row.pair.rejected)]
-        before = extra("torch").tensor([row.before for row in rows])
+        before = import_extra("torch").tensor([row.before for row in rows])
         return {**batch_of(both, share=self.share)._asdict(), "before": before}
 
     def items(self, inputs: Inputs) -> int:
         return len(inputs["before"])
 
     def total(self, model: Any, inputs: Inputs) -> tuple[Any, dict[str, float]]:
-        now = row_logprobs(model, _batch(inputs)).view(-1, 2)
+        now = row_logprobs(model, _as_batch(inputs)).view(-1, 2)
         losses, margin = dpo_losses(now[:, 0], now[:, 1], inputs["before"], beta=self.beta)
         told = {"margin": margin.detach().mean(), "accuracy": (margin > 0).float().mean()}
         return losses.sum(), {name: float(value) for name, value in told.items()}
 
 
-def _batch(inputs: Inputs) -> Batch:
-    return Batch(inputs["shared"], inputs["rest"], inputs["learns"])
+def _as_batch(inputs: Inputs) -> PrefixBatch:
+    return PrefixBatch(inputs["shared"], inputs["rest"], inputs["learns"])
 
 
-def reference(
-    model: Any, pairs: Sequence[Contrast], *, share: bool = True, told: Any = None
+def reference_logprobs(
+    model: Any, pairs: Sequence[EncodedPair], *, share: bool = True, told: Any = None
 ) -> list[tuple[float, float]]:
     """log M of both replies of every pair, by the model as it is now.
 
     Before the first step the policy is the reference (Eq. 4), so this is all that is ever
     needed of it: no second copy of the weights and no second pass a step.
     """
-    torch = extra("torch")
+    torch = import_extra("torch")
     device = next(model.parameters()).device
     found, training = [], model.training
     model.eval()

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from osler.train.tune.encode import Encoded
+from osler.train.tune.encode import EncodedText
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class PackedWindows:
     """Of one source. Its tokens take four bytes each; a window is made when it is asked for."""
 
     name: str
@@ -30,24 +30,28 @@ class Windows:
     def __len__(self) -> int:
         return math.ceil((len(self.row) - 1) / (self.size - 1))
 
-    def __getitem__(self, place: int) -> Encoded:
+    def __getitem__(self, place: int) -> EncodedText:
         if not 0 <= place < len(self):
             raise IndexError(place)
         begin = place * (self.size - 1)
         tokens = tuple(self.row[begin : begin + self.size])
-        return Encoded(f"{self.name}.{place}", tokens, (False, *[True] * (len(tokens) - 1)))
+        return EncodedText(f"{self.name}.{place}", tokens, (False, *[True] * (len(tokens) - 1)))
 
 
-def pack(name: str, texts: Iterable[Sequence[int]], *, end: int, size: int) -> Windows:
+def pack_windows(
+    name: str, texts: Iterable[Sequence[int]], *, end: int, size: int
+) -> PackedWindows:
     """The texts, as tokens and in this order, as windows of `size`; only the last is shorter."""
     row = array("I", [end])
     for text in texts:
         row.extend(text)
         row.append(end)
-    return Windows(name, row, size)
+    return PackedWindows(name, row, size)
 
 
-def mix(counts: Sequence[int], weights: Sequence[float] | None, seed: int) -> list[tuple[int, int]]:
+def mix_windows(
+    counts: Sequence[int], weights: Sequence[float] | None, seed: int
+) -> list[tuple[int, int]]:
     """Which windows an epoch has: (source, window) pairs, as many as there are windows.
 
     Without weights every window once. With them each source has its weight's share of the
@@ -57,7 +61,9 @@ def mix(counts: Sequence[int], weights: Sequence[float] | None, seed: int) -> li
     if weights is None:
         return [(source, n) for source, count in enumerate(counts) for n in range(count)]
     found: list[tuple[int, int]] = []
-    for source, (count, wanted) in enumerate(zip(counts, quotas(counts, weights), strict=True)):
+    for source, (count, wanted) in enumerate(
+        zip(counts, deal_quotas(counts, weights), strict=True)
+    ):
         rounds, rest = divmod(wanted, count)
         drawn = random.Random(f"{seed}/{source}").sample(range(count), rest)
         found += [(source, n) for n in range(count) for _ in range(rounds)]
@@ -65,7 +71,7 @@ def mix(counts: Sequence[int], weights: Sequence[float] | None, seed: int) -> li
     return found
 
 
-def quotas(counts: Sequence[int], weights: Sequence[float]) -> list[int]:
+def deal_quotas(counts: Sequence[int], weights: Sequence[float]) -> list[int]:
     """The sum of the counts, dealt out by the weights: the largest remainders get the rest."""
     total = sum(counts)
     exact = [total * weight / sum(weights) for weight in weights]
@@ -77,21 +83,21 @@ def quotas(counts: Sequence[int], weights: Sequence[float]) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Mixed(Sequence[Encoded]):
+class MixedWindows(Sequence[EncodedText]):
     """Windows of all sources as one sequence of samples."""
 
-    sources: tuple[Windows, ...]
+    sources: tuple[PackedWindows, ...]
     places: tuple[tuple[int, int], ...]
 
     def __len__(self) -> int:
         return len(self.places)
 
     @overload
-    def __getitem__(self, place: int) -> Encoded: ...
+    def __getitem__(self, place: int) -> EncodedText: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Encoded]: ...
-    def __getitem__(self, place: int | slice) -> Encoded | Sequence[Encoded]:
+    def __getitem__(self, place: slice) -> Sequence[EncodedText]: ...
+    def __getitem__(self, place: int | slice) -> EncodedText | Sequence[EncodedText]:
         if isinstance(place, slice):
-            return Mixed(self.sources, self.places[place])
+            return MixedWindows(self.sources, self.places[place])
         source, window = self.places[place]
         return self.sources[source][window]

@@ -17,7 +17,7 @@ Precision = Literal["auto", "float32", "mixed", "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True)
-class Lora:
+class LoraSettings:
     """Low-rank adapters beside every linear layer. The papers give neither rank nor scale."""
 
     rank: int = 16
@@ -28,7 +28,7 @@ class Lora:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TuningRecipe:
     """Raises `BadConfig` for a number out of its range."""
 
     learning_rate: float
@@ -47,7 +47,7 @@ class Recipe:
     clip: float = 1.0
     """Norm above which a gradient is shortened."""
     seed: int = 0
-    lora: Lora | None = Lora()
+    lora: LoraSettings | None = LoraSettings()
     """`None` trains all weights."""
     beta: float = 0.1
     """Of DPO (Eq. 4); the paper does not give it."""
@@ -79,16 +79,16 @@ class Recipe:
         """Samples of a micro-batch."""
         return min(self.micro, self.batch)
 
-    def but(self, **changes: Any) -> Recipe:
+    def with_changes(self, **changes: Any) -> TuningRecipe:
         """This recipe with what is given; `None` leaves a number as it is."""
         return replace(self, **{name: v for name, v in changes.items() if v is not None})
 
 
-OMNI_SFT = Recipe(learning_rate=2.5e-4, epochs=5)
+OMNI_SFT = TuningRecipe(learning_rate=2.5e-4, epochs=5)
 """Omni-RAG, App. D.4."""
-OMNI_DPO = Recipe(learning_rate=5e-6, epochs=3)
+OMNI_DPO = TuningRecipe(learning_rate=5e-6, epochs=3)
 """Omni-RAG, App. D.4."""
-THINKER = Recipe(
+THINKER = TuningRecipe(
     learning_rate=5e-6,
     epochs=5,
     micro=1,
@@ -100,5 +100,5 @@ THINKER = Recipe(
     recompute=True,
 )
 """KAG-Thinker, App. 11, Table 14."""
-PRETRAIN = Recipe(learning_rate=1e-4, epochs=1, micro=4, max_tokens=1024, lora=None)
+PRETRAIN = TuningRecipe(learning_rate=1e-4, epochs=1, micro=4, max_tokens=1024, lora=None)
 """TC-RAG, App. 8.3: one epoch at 1e-4; the rest is not given."""

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from osler.app import runs, wiring
-from osler.app.config import Kb, Model, Runs, Settings
-from osler.app.wiring import live
+from osler.app.config import KbSettings, ModelSettings, RunsSettings, Settings
+from osler.app.wiring import live_parts
 from osler.graph.items import Name, Relation
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
@@ -39,18 +39,18 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
             Relation("D:s", "treated_by", "D:a"),
         ]
     )
-    graph.build()
+    graph.build_arrays()
 
     async def cast(settings: Settings, roles: Any) -> Any:
-        return dict.fromkeys(roles, wiring.Ready(KeyedModel(MODEL)))
+        return dict.fromkeys(roles, wiring.LoadedModel(KeyedModel(MODEL)))
 
-    monkeypatch.setattr(live, "cast", cast)
+    monkeypatch.setattr(live_parts, "cast", cast)
     monkeypatch.setattr(KnowledgeBase, "require_built", lambda self, identity: None)
     return Settings(
         home=tmp_path,
-        kb=Kb(path=tmp_path / "kb"),
-        runs=Runs(path=tmp_path / "runs"),
-        model=Model(writes="yes"),
+        kb=KbSettings(path=tmp_path / "kb"),
+        runs=RunsSettings(path=tmp_path / "runs"),
+        model=ModelSettings(writes="yes"),
     )
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import Kb, Settings
-from osler.app.wiring.knowledge import retriever
+from osler.app.config import KbSettings, Settings
+from osler.app.wiring.knowledge import make_retriever
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.extract import job, publish
 from osler.extract.derived import EXTRACTED_FACTS
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import job as indexing
 from osler.kb.base import KnowledgeBase
-from osler.retrieve.hybrid import Hybrid
-from osler.retrieve.indexed import Indexed
+from osler.retrieve.hybrid import HybridRetriever
+from osler.retrieve.indexed import IndexedRetriever
 from osler.testing.encoders import HashingEncoder
 
 
@@ -30,22 +30,24 @@ def folder(tmp_path: Path) -> Path:
     with KnowledgeBase.create(tmp_path / "kb", derived=EXTRACTED_FACTS) as kb:
         kb.add([tmp_path / "a.md"], source="book")
         with DictionaryExtractor() as extractor:
-            asyncio.run(job.run(kb.path, extractor))
-        publish.publish(kb.path)
-        indexing.make(kb.path, ["summary"], HashingEncoder())
+            asyncio.run(job.run_extraction(kb.path, extractor))
+        publish.publish_items(kb.path)
+        indexing.make_indexes(kb.path, ["summary"], HashingEncoder())
         kb.build(HashingEncoder())
     return tmp_path
 
 
 def settings(folder: Path, *indexes: str) -> Settings:
     kb = {"path": folder / "kb", **({"indexes": indexes} if indexes else {})}
-    return Settings(home=folder, kb=Kb.model_validate(kb))
+    return Settings(home=folder, kb=KbSettings.model_validate(kb))
 
 
 async def test_the_chunks_alone_are_the_default(folder: Path) -> None:
     with KnowledgeBase.open(folder / "kb", derived=EXTRACTED_FACTS) as kb:
         for chosen in (settings(folder), settings(folder, "chunk")):
-            assert isinstance(retriever(chosen, kb, HashingEncoder(), ("book",)), Hybrid)
+            assert isinstance(
+                make_retriever(chosen, kb, HashingEncoder(), ("book",)), HybridRetriever
+            )
 
 
 @pytest.mark.parametrize(
@@ -61,8 +63,8 @@ async def test_each_index_is_switched_on_by_its_name(
     folder: Path, on: tuple[str, ...], finders: set[str]
 ) -> None:
     with KnowledgeBase.open(folder / "kb", derived=EXTRACTED_FACTS) as kb:
-        found = retriever(settings(folder, *on), kb, HashingEncoder(), ("book",))
-        assert isinstance(found, Indexed)
+        found = make_retriever(settings(folder, *on), kb, HashingEncoder(), ("book",))
+        assert isinstance(found, IndexedRetriever)
         hits = await found.search("What is scurvy?", k=3)
         assert [hit.passage.title for hit in hits] == ["Scurvy"]
         assert {hit.source for hit in hits} <= finders
@@ -71,13 +73,13 @@ async def test_each_index_is_switched_on_by_its_name(
 def test_what_is_not_made_or_of_another_encoder_is_told_before_a_search(folder: Path) -> None:
     with KnowledgeBase.open(folder / "kb", derived=EXTRACTED_FACTS) as kb:
         with pytest.raises(KnowledgeBaseUnbuilt, match="outline"):
-            retriever(settings(folder, "outline"), kb, HashingEncoder(), ("book",))
+            make_retriever(settings(folder, "outline"), kb, HashingEncoder(), ("book",))
         kb.build(Other(), rebuild=True)
         with pytest.raises(KnowledgeBaseMismatch, match="another encoder"):
-            retriever(settings(folder, "summary"), kb, Other(), ("book",))
+            make_retriever(settings(folder, "summary"), kb, Other(), ("book",))
 
 
 def test_a_list_without_a_name_is_refused(folder: Path) -> None:
     for wrong in ([], ["chunks"]):
         with pytest.raises(ValueError, match="indexes"):
-            Kb.model_validate({"path": folder, "indexes": wrong})
+            KbSettings.model_validate({"path": folder, "indexes": wrong})

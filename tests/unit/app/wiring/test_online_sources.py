@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from osler.app.config import Settings
-from osler.app.wiring import online_sources, retriever, searched
+from osler.app.wiring import make_retriever, online_sources, searched_sources
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
-from osler.retrieve.hybrid import Hybrid
+from osler.retrieve.hybrid import HybridRetriever
 from osler.retrieve.patients import SimilarPatients
-from osler.retrieve.web import Online, Together
-from osler.sources.online.eutils import EUtils
-from osler.sources.online.mediawiki import MediaWiki
-from osler.sources.online.web_search import Bing, SearXNG
-from osler.sources.patients.codes import System
+from osler.retrieve.web import FusedRetriever, OnlineRetriever
+from osler.sources.catalogue import BOOK, EMR, RESEARCH, WEB, WIKI
+from osler.sources.online.eutils import PubMedService
+from osler.sources.online.mediawiki import MediaWikiService
+from osler.sources.online.web_search import BingService, SearxngService
+from osler.sources.patients.codes import CodeSystem
 from osler.testing.encoders import HashingEncoder
-from osler.types import BOOK, EMR, RESEARCH, WEB, WIKI
 
 SAMPLE = Path(__file__).parents[4] / "src" / "osler" / "sample"
 
@@ -41,15 +41,15 @@ def settings(home: Path, **sections: Any) -> Settings:
 
 
 def made(home: Path, kb: KnowledgeBase, *sources: str, **sections: Any) -> Any:
-    return retriever(settings(home, **sections), kb, HashingEncoder(), sources)
+    return make_retriever(settings(home, **sections), kb, HashingEncoder(), sources)
 
 
 def test_patients_are_searched_by_likeness_and_everything_else_by_words_and_meaning(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:
     assert isinstance(made(tmp_path, kb, EMR), SimilarPatients)
-    assert isinstance(made(tmp_path, kb, BOOK), Hybrid)
-    assert searched(settings(tmp_path), kb) == (BOOK,)
+    assert isinstance(made(tmp_path, kb, BOOK), HybridRetriever)
+    assert searched_sources(settings(tmp_path), kb) == (BOOK,)
 
 
 def test_by_default_nothing_outside_is_searched_and_no_socket_is_opened(
@@ -59,8 +59,8 @@ def test_by_default_nothing_outside_is_searched_and_no_socket_is_opened(
         raise AssertionError("a socket was opened")
 
     every = (BOOK, WIKI, RESEARCH, WEB)
-    assert online_sources.sources(settings(tmp_path)) == ()
-    assert online_sources.online(settings(tmp_path), every) == []
+    assert online_sources.online_names(settings(tmp_path)) == ()
+    assert online_sources.online_retrievers(settings(tmp_path), every) == []
     monkeypatch.setattr(socket.socket, "connect", refuse)
     hits = asyncio.run(made(tmp_path, kb, BOOK).search("heart failure", k=2))
     assert len(hits) == 2
@@ -76,35 +76,40 @@ def test_what_is_set_is_a_source_like_those_that_are_held(
         pubmed={"kind": "eutils", "email": "me@example.org"},
     )
 
-    assert searched(chosen, kb) == (BOOK, RESEARCH, WIKI, WEB)
-    engines = [each.engine for each in online_sources.online(chosen, (BOOK, RESEARCH, WIKI, WEB))]
-    assert [type(engine) for engine in engines] == [MediaWiki, EUtils, SearXNG]
-    alone = retriever(chosen, kb, HashingEncoder(), (WEB,))
-    both = retriever(chosen, kb, HashingEncoder(), (BOOK, RESEARCH))
-    assert isinstance(alone, Online)
-    assert isinstance(both, Together)
-    assert [type(each) for each in both.several] == [Hybrid, Online]
+    assert searched_sources(chosen, kb) == (BOOK, RESEARCH, WIKI, WEB)
+    engines = [
+        each.engine
+        for each in online_sources.online_retrievers(chosen, (BOOK, RESEARCH, WIKI, WEB))
+    ]
+    assert [type(engine) for engine in engines] == [MediaWikiService, PubMedService, SearxngService]
+    alone = make_retriever(chosen, kb, HashingEncoder(), (WEB,))
+    both = make_retriever(chosen, kb, HashingEncoder(), (BOOK, RESEARCH))
+    assert isinstance(alone, OnlineRetriever)
+    assert isinstance(both, FusedRetriever)
+    assert [type(each) for each in both.several] == [HybridRetriever, OnlineRetriever]
 
 
 def test_keys_come_from_files_and_are_not_in_what_is_made(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("s3cret\n", encoding="utf-8")
     bing = {"kind": "bing", "url": "https://b.example/v7.0/search", "key_file": tmp_path / "key"}
 
-    (web,) = online_sources.online(settings(tmp_path, web=bing), (WEB,))
+    (web,) = online_sources.online_retrievers(settings(tmp_path, web=bing), (WEB,))
 
-    assert isinstance(web.engine, Bing)
+    assert isinstance(web.engine, BingService)
     assert web.engine.api_key == "s3cret"
     assert "s3cret" not in repr(web)
     missing = {**bing, "key_file": tmp_path / "none"}
     with pytest.raises(BadConfig, match="cannot be read"):
-        online_sources.online(settings(tmp_path, web=missing), (WEB,))
+        online_sources.online_retrievers(settings(tmp_path, web=missing), (WEB,))
 
 
 def test_ncbi_s_own_variables_are_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCBI_API_KEY", "k3y")
     monkeypatch.setenv("NCBI_EMAIL", "me@example.org")
-    (online,) = online_sources.online(settings(tmp_path, pubmed={"kind": "eutils"}), (RESEARCH,))
-    assert isinstance(online.engine, EUtils)
+    (online,) = online_sources.online_retrievers(
+        settings(tmp_path, pubmed={"kind": "eutils"}), (RESEARCH,)
+    )
+    assert isinstance(online.engine, PubMedService)
     assert (online.engine.api_key, online.engine.email) == ("k3y", "me@example.org")
 
 
@@ -126,4 +131,4 @@ def test_half_a_setting_is_refused(wrong: dict[str, Any], tmp_path: Path) -> Non
 
 def test_the_vocabulary_of_comparison_is_a_setting(kb: KnowledgeBase, tmp_path: Path) -> None:
     chosen = settings(tmp_path, emr={"target": "ICD-10-CM"})
-    assert online_sources.patients(chosen, kb).target is System.ICD10
+    assert online_sources.open_patients(chosen, kb).target is CodeSystem.ICD10

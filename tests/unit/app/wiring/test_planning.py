@@ -7,16 +7,23 @@ from typing import Any
 import pytest
 
 from osler.app import runs, wiring
-from osler.app.config import KagThinker, OmniRag, Rag, Settings, Strategy, TcRag
-from osler.app.config.baselines import IrCot
-from osler.app.plans import report
-from osler.app.wiring.models import Ready
+from osler.app.config import (
+    KagThinkerSettings,
+    OmniRagSettings,
+    RagSettings,
+    Settings,
+    Strategy,
+    TcRagSettings,
+)
+from osler.app.config.baselines import IrCotSettings
+from osler.app.plans import study_plans
+from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.parts import Parts, roles_of
 from osler.errors import BadConfig, BadQuestion, SourceUnavailable
 from osler.evaluate.labeled_questions import read_posed
 from osler.kb.base import KnowledgeBase
-from osler.methods.omni.describe import Offer
-from osler.methods.omni.dossier import written
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.dossier import parse_saved_plan
 from osler.methods.omni.planners.given import GivenPlan
 from osler.methods.omni.planners.original import OriginalQuestion
 from osler.methods.omni.planners.prompting import Prompting
@@ -25,7 +32,7 @@ from osler.methods.omni.planners.reflexion import Reflexion
 from osler.methods.omni.planners.serts import SeRTS
 from osler.methods.omni.planners.trained import SYSTEM
 from osler.methods.omni.solver import OmniRag as Solver
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Retrieved, SourcesPlanned
@@ -42,22 +49,22 @@ def settings(home: Path, strategy: Strategy, **model: object) -> Settings:
 
 
 def parts(model: KeyedModel) -> Parts:
-    ready = Ready(model)
+    ready = LoadedModel(model)
     found = ScriptedRetriever({"": [FACT]})
     return Parts(
         {"planner": ready, "judge": ready, "reader": ready},
         lambda name, sources: found,
-        Overlap(),
-        Overlap(),
+        OverlapRelevance(),
+        OverlapRelevance(),
         ("book", "notes"),
         "snapshot",
-        offers=(Offer("book"), Offer("notes", ("Ward rules",))),
+        offers=(SourceDescription("book"), SourceDescription("notes", ("Ward rules",))),
     )
 
 
 def built(home: Path, **options: Any) -> Solver:
-    chosen = settings(home, OmniRag.model_validate(options))
-    solver = wiring.solver(chosen, parts(KeyedModel({})))
+    chosen = settings(home, OmniRagSettings.model_validate(options))
+    solver = wiring.build_solver(chosen, parts(KeyedModel({})))
     assert isinstance(solver, Solver)
     return solver
 
@@ -79,11 +86,11 @@ def test_each_planner_is_a_setting(name: str, kind: type, tmp_path: Path) -> Non
 
 
 def test_a_model_that_may_not_word_medicine_does_not_plan_by_default(tmp_path: Path) -> None:
-    chosen = settings(tmp_path, OmniRag(), writes="no")
-    solver = wiring.solver(chosen, parts(KeyedModel({})))
+    chosen = settings(tmp_path, OmniRagSettings(), writes="no")
+    solver = wiring.build_solver(chosen, parts(KeyedModel({})))
     assert isinstance(solver, Solver)
     assert isinstance(solver.planner, OriginalQuestion)
-    assert wiring.planned_by(chosen, parts(KeyedModel({}))) == "original, keyed"
+    assert wiring.planner_name(chosen, parts(KeyedModel({}))) == "original, keyed"
 
 
 def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
@@ -98,12 +105,12 @@ def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
 
 
 def test_a_trained_planner_is_held_only_by_an_engine_that_can(tmp_path: Path) -> None:
-    chosen = OmniRag(planner="trained", prompt="brief", hold="query")
+    chosen = OmniRagSettings(planner="trained", prompt="brief", hold="query")
     for able in (True, False):
         made = parts(KeyedModel({}))
         ready = replace(made.models["planner"], constrains=able)
         made = replace(made, models={**made.models, "planner": ready})
-        solver = wiring.solver(settings(tmp_path, chosen), made)
+        solver = wiring.build_solver(settings(tmp_path, chosen), made)
         assert isinstance(solver, Solver)
         assert isinstance(solver.planner, Prompting)
         proposer = solver.planner.proposer
@@ -112,17 +119,23 @@ def test_a_trained_planner_is_held_only_by_an_engine_that_can(tmp_path: Path) ->
 
 
 def test_only_planners_that_are_judged_have_a_judge(tmp_path: Path) -> None:
-    assert roles_of(settings(tmp_path, OmniRag(planner="serts"))) == ("planner", "judge", "reader")
-    assert roles_of(settings(tmp_path, OmniRag())) == ("planner", "reader")
+    assert roles_of(settings(tmp_path, OmniRagSettings(planner="serts"))) == (
+        "planner",
+        "judge",
+        "reader",
+    )
+    assert roles_of(settings(tmp_path, OmniRagSettings())) == ("planner", "reader")
 
 
 def test_a_given_plan_is_run_by_omni_rag_alone(tmp_path: Path) -> None:
-    given = written("<book> x </book>")
-    solver = wiring.solver(settings(tmp_path, OmniRag()), parts(KeyedModel({})), given)
+    given = parse_saved_plan("<book> x </book>")
+    solver = wiring.build_solver(
+        settings(tmp_path, OmniRagSettings()), parts(KeyedModel({})), given
+    )
     assert isinstance(solver, Solver)
     assert solver.planner == GivenPlan(given)
     with pytest.raises(BadConfig, match="tc-rag runs no source plan"):
-        wiring.solver(settings(tmp_path, TcRag()), parts(KeyedModel({})), given)
+        wiring.build_solver(settings(tmp_path, TcRagSettings()), parts(KeyedModel({})), given)
 
 
 @pytest.fixture
@@ -140,13 +153,13 @@ def model(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
         every = parts(scripted)
         return replace(every, models={role: every.models[role] for role in roles_of(chosen)})
 
-    monkeypatch.setattr(wiring, "live", live)
-    monkeypatch.setattr(wiring, "encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr(wiring, "live_parts", live)
+    monkeypatch.setattr(wiring, "load_encoder", lambda _: HashingEncoder())
     return scripted
 
 
 async def test_a_planned_run_replays_byte_for_byte(tmp_path: Path, model: KeyedModel) -> None:
-    done = await runs.ask(settings(tmp_path, OmniRag()), QUESTION)
+    done = await runs.ask(settings(tmp_path, OmniRagSettings()), QUESTION)
     assert done.folder
     again = await runs.replay(done.folder)
     assert again.events == done.events
@@ -154,8 +167,8 @@ async def test_a_planned_run_replays_byte_for_byte(tmp_path: Path, model: KeyedM
 
 
 async def test_a_run_of_a_given_plan_replays_too(tmp_path: Path, model: KeyedModel) -> None:
-    given = written("<book> INR </book><wiki> INR </wiki>")
-    done = await runs.ask(settings(tmp_path, OmniRag()), QUESTION, plan=given)
+    given = parse_saved_plan("<book> INR </book><wiki> INR </wiki>")
+    done = await runs.ask(settings(tmp_path, OmniRagSettings()), QUESTION, plan=given)
     assert done.solution
     assert "Not searched: wiki: there is no source wiki" in done.solution.answer.note
     assert [e.origin for e in done.events if isinstance(e, SourcesPlanned)] == ["user"]
@@ -168,7 +181,10 @@ class Down:
         raise SourceUnavailable(f"no answer to {query!r}", fix="start it")
 
 
-@pytest.mark.parametrize("strategy", [OmniRag(), Rag(), IrCot(), KagThinker(boundary="none")])
+@pytest.mark.parametrize(
+    "strategy",
+    [OmniRagSettings(), RagSettings(), IrCotSettings(), KagThinkerSettings(boundary="none")],
+)
 async def test_a_run_whose_source_was_down_replays_too(strategy: Strategy, tmp_path: Path) -> None:
     model = KeyedModel({"construct appropriate queries": [PLAN], "": ["<answer>A</answer>"]})
     chosen, every = settings(tmp_path, strategy), parts(model)
@@ -184,7 +200,7 @@ async def test_a_run_whose_source_was_down_replays_too(strategy: Strategy, tmp_p
 
 
 async def test_plan_only_plans_and_searches_nothing(tmp_path: Path, model: KeyedModel) -> None:
-    done = await runs.ask(settings(tmp_path, OmniRag()), QUESTION, plan_only=True)
+    done = await runs.ask(settings(tmp_path, OmniRagSettings()), QUESTION, plan_only=True)
     assert done.solution is None
     (planned,) = [event for event in done.events if isinstance(event, SourcesPlanned)]
     assert [query.query for query in planned.queries] == ["amiodarone INR"]
@@ -194,8 +210,8 @@ async def test_plan_only_plans_and_searches_nothing(tmp_path: Path, model: Keyed
 async def test_a_stored_plan_with_its_documents_is_read_without_a_search(
     tmp_path: Path, model: KeyedModel
 ) -> None:
-    chosen = settings(tmp_path, OmniRag())
-    made = await runs.plan(chosen, QUESTION, search=True)
+    chosen = settings(tmp_path, OmniRagSettings())
+    made = await runs.plan_question(chosen, QUESTION, search=True)
     assert (made.plan, made.planner, made.snapshot) == (
         "<book> amiodarone INR </book>\n\n<notes></notes>",
         "prompting, keyed",
@@ -206,7 +222,7 @@ async def test_a_stored_plan_with_its_documents_is_read_without_a_search(
     assert done.solution.answer.evidence[0].passage == FACT
     assert done.solution.usage.searches == 0
     with pytest.raises(BadConfig, match="makes no source plan"):
-        await runs.plan(settings(tmp_path, TcRag(metric="off")), QUESTION)
+        await runs.plan_question(settings(tmp_path, TcRagSettings(metric="off")), QUESTION)
 
 
 async def test_one_command_measures_what_each_source_is_worth(
@@ -215,7 +231,7 @@ async def test_one_command_measures_what_each_source_is_worth(
     file = tmp_path / "questions.jsonl"
     line = '{"question": "What happens to the INR?", "options": {"A": "rises", "B": "falls"}, '
     file.write_text(f'{line}"answer": "A"}}\n{{"question": "Open?", "answer": "x"}}\n')
-    found = await report(settings(tmp_path, OmniRag()), read_posed(file, marked=True))
+    found = await study_plans(settings(tmp_path, OmniRagSettings()), read_posed(file, marked=True))
     assert [(row.sources, row.accuracy.value, row.drop) for row in found.rows] == [
         ("all", 1.0, None),
         ("book", 0.0, -1.0),
@@ -247,6 +263,8 @@ def test_a_source_of_ones_own_is_described_by_its_titles(tmp_path: Path) -> None
     (tmp_path / "rules.md").write_text("# Ward rules\n\nWash your hands.\n", encoding="utf-8")
     with KnowledgeBase.create(tmp_path / "kb") as kb:
         kb.add([tmp_path / "rules.md"], source="notes")
-        offers = wiring.offers(kb, ("book", "notes"))
-    assert offers == (Offer("book"), Offer("notes", ("Ward rules",)))
-    assert replace(offers[1], titles=()).described("en").endswith('collection "notes" of the user.')
+        offers = wiring.describe_sources(kb, ("book", "notes"))
+    assert offers == (SourceDescription("book"), SourceDescription("notes", ("Ward rules",)))
+    assert (
+        replace(offers[1], titles=()).describe_in("en").endswith('collection "notes" of the user.')
+    )

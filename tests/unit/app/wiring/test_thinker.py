@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from osler.app import wiring
-from osler.app.config import KagThinker, Model, Settings
-from osler.app.wiring.models import Ready
+from osler.app.config import KagThinkerSettings, ModelSettings, Settings
+from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.parts import Parts, roles_of
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.outline import Outliner
-from osler.methods.kag.planner import Decomposer, GivenPlan
+from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.speaker import Speaker
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Asked, Run
 from osler.types import Halt, Passage, Question
@@ -25,25 +25,25 @@ QUESTION = Question("q", "What does amiodarone do to the INR of patients on warf
 
 
 def settings(tmp_path: Path, **options: object) -> Settings:
-    strategy = KagThinker.model_validate(options)
+    strategy = KagThinkerSettings.model_validate(options)
     return Settings(home=tmp_path, strategy=strategy)
 
 
 def parts(model: KeyedModel) -> Parts:
-    ready = Ready(model)
+    ready = LoadedModel(model)
     found = ScriptedRetriever({"": [FACT]})
     return Parts(
         {"planner": ready, "reader": ready},
         lambda name, sources: found,
-        Overlap(),
-        Overlap(),
+        OverlapRelevance(),
+        OverlapRelevance(),
         ("book",),
     )
 
 
 def built(tmp_path: Path, **options: object) -> Thinker:
-    chosen = settings(tmp_path, **options).model_copy(update={"model": Model(writes="yes")})
-    solver = wiring.solver(chosen, parts(KeyedModel({})))
+    chosen = settings(tmp_path, **options).model_copy(update={"model": ModelSettings(writes="yes")})
+    solver = wiring.build_solver(chosen, parts(KeyedModel({})))
     assert isinstance(solver, Thinker)
     return solver
 
@@ -64,7 +64,7 @@ def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
 
 
 def test_a_small_model_outlines_and_is_shown_what_is_asked_for(tmp_path: Path) -> None:
-    solver = wiring.solver(settings(tmp_path), parts(KeyedModel({})))
+    solver = wiring.build_solver(settings(tmp_path), parts(KeyedModel({})))
     assert isinstance(solver, Thinker)
     assert isinstance(solver.planner, Outliner)
     boundary = depth_of(solver).boundary
@@ -87,7 +87,7 @@ def test_each_signal_can_stand_alone(
 def test_ablations_are_settings(tmp_path: Path) -> None:
     solver = built(tmp_path, boundary="none", decompose=False, formulas=False)
     assert isinstance(depth_of(solver).boundary, NoBoundary)
-    assert isinstance(solver.planner, GivenPlan)
+    assert isinstance(solver.planner, GivenForms)
     assert solver.calculator.formulas == {}
 
 
@@ -99,7 +99,7 @@ async def test_a_question_is_answered_through_the_wiring(tmp_path: Path) -> None
         }
     )
     chosen = settings(tmp_path, boundary="none", decompose=False)
-    solution = await wiring.solver(chosen, parts(model)).solve(QUESTION, Run())
+    solution = await wiring.build_solver(chosen, parts(model)).solve(QUESTION, Run())
     assert solution.halt is Halt.CONVERGED
     assert solution.answer.evidence[0].passage == FACT
 
@@ -126,13 +126,15 @@ async def test_a_planner_stands_in_front_of_another_reader(tmp_path: Path) -> No
         },
         name="reader",
     )
-    apart = replace(parts(reader), models={"planner": Ready(planner), "reader": Ready(reader)})
+    apart = replace(
+        parts(reader), models={"planner": LoadedModel(planner), "reader": LoadedModel(reader)}
+    )
     run = Run()
-    solution = await wiring.solver(chosen, apart).solve(QUESTION, run)
+    solution = await wiring.build_solver(chosen, apart).solve(QUESTION, run)
     assert solution.answer.evidence[0].passage == FACT
     assert planner.asked == ["decompose the user question"]
     asked = {event.role for event in run.events if isinstance(event, Asked)}
     assert asked == {"planner", "reader"}
-    assert isinstance(solver := wiring.solver(chosen, apart), Thinker)
+    assert isinstance(solver := wiring.build_solver(chosen, apart), Thinker)
     assert (solver.deducer.speaker.reasoning, depth_of(solver).boundary) == (80, NoBoundary())
     assert isinstance(solver.planner, Decomposer)

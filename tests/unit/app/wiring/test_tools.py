@@ -9,20 +9,21 @@ from typing import get_args
 import pytest
 
 from osler.app import wiring
-from osler.app.config import Kb, Role, Settings, TcRag
+from osler.app.config import KbSettings, Role, Settings, TcRagSettings
 from osler.app.config.strategies import ToolName
-from osler.app.wiring.tools import carrier, over_graph
+from osler.app.wiring.tools import carrier_for, graph_carriers
 from osler.errors import BadConfig
 from osler.graph import communities
-from osler.graph.formats import read
+from osler.graph.formats import read_graph_files
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.llm.recording.tape import Tape
 from osler.methods.tcrag.tools import KG_CHAINS, KG_COMMUNITIES, KG_NEAR, MEDICAL_NER, TOLD, UNIFIED
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
+from osler.sources.catalogue import GRAPH
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Noted, Pushed, Run
-from osler.types import GRAPH, Question, Retriever
+from osler.types import Question, Retriever
 
 TRIPLES = "subject,predicate,object\nscurvy,treated_by,ascorbic acid\nscurvy,causes,gum bleeding\n"
 QUESTION = Question("q", "How do ascorbic acid and gum bleeding hang together?")
@@ -42,7 +43,7 @@ def settings(home: Path, **strategy: object) -> Settings:
     return Settings.model_validate(
         {
             "home": home,
-            "kb": Kb(path=home / "kb"),
+            "kb": KbSettings(path=home / "kb"),
             "model": server,
             "strategy": {"kind": "tc-rag", "metric": "off", **strategy},
         }
@@ -55,8 +56,8 @@ def with_graph(tmp_path: Path) -> Path:
     KnowledgeBase.create(tmp_path / "kb").close()
     (tmp_path / "triples.csv").write_text(TRIPLES)
     graph = Graph.create(tmp_path / "kb")
-    graph.add(read([tmp_path / "triples.csv"]))
-    graph.build()
+    graph.add(read_graph_files([tmp_path / "triples.csv"]))
+    graph.build_arrays()
     graph.close()
     return tmp_path
 
@@ -64,20 +65,29 @@ def with_graph(tmp_path: Path) -> Path:
 def parts(
     given: Settings, sources: tuple[str, ...], replies: list[str] | None = None
 ) -> wiring.Parts:
-    ready = wiring.Ready(ScriptedModel(replies or [], name="m"), constrains=False)
-    models: Mapping[Role, wiring.Ready] = {"planner": ready, "summariser": ready, "reader": ready}
+    ready = wiring.LoadedModel(ScriptedModel(replies or [], name="m"), constrains=False)
+    models: Mapping[Role, wiring.LoadedModel] = {
+        "planner": ready,
+        "summariser": ready,
+        "reader": ready,
+    }
 
     def retriever(name: str, _: tuple[str, ...]) -> Retriever:
-        return carrier(given, name) or ScriptedRetriever({})
+        return carrier_for(given, name) or ScriptedRetriever({})
 
     return wiring.Parts(
-        models, retriever, Overlap(), Overlap(), sources, carriers=over_graph(given)
+        models,
+        retriever,
+        OverlapRelevance(),
+        OverlapRelevance(),
+        sources,
+        carriers=graph_carriers(given),
     )
 
 
 def names(given: Settings, sources: tuple[str, ...]) -> list[str]:
-    assert isinstance(given.strategy, TcRag)
-    machine = wiring.machine(given, given.strategy, parts(given, sources))
+    assert isinstance(given.strategy, TcRagSettings)
+    machine = wiring.build_machine(given, given.strategy, parts(given, sources))
     return [tool.name for tool in machine.tools]
 
 
@@ -94,19 +104,19 @@ def test_by_default_there_is_a_search_for_each_kind_of_source(tmp_path: Path) ->
 
 def test_a_concept_graph_brings_its_chains(with_graph: Path) -> None:
     given = settings(with_graph)
-    assert over_graph(given) == (KG_CHAINS, KG_NEAR, MEDICAL_NER)
+    assert graph_carriers(given) == (KG_CHAINS, KG_NEAR, MEDICAL_NER)
     assert names(given, ("book", GRAPH)) == ["DOC_RAG", "KG_RAG", "KG_CHAINS"]
     assert names(given, ("book",)) == ["DOC_RAG"], "kb.sources leaves the graph out"
-    assert carrier(given, "DOC_RAG") is None
+    assert carrier_for(given, "DOC_RAG") is None
 
 
 async def test_communities_are_a_tool_once_they_have_been_found(with_graph: Path) -> None:
     given = settings(with_graph)
-    assert KG_COMMUNITIES not in over_graph(given)
+    assert KG_COMMUNITIES not in graph_carriers(given)
     with Graph.open(with_graph / "kb") as graph:
-        communities.build(graph)
+        communities.build_communities(graph)
     assert names(given, (GRAPH,)) == ["KG_RAG", "KG_CHAINS", "KG_COMMUNITIES"]
-    retriever = carrier(given, KG_COMMUNITIES)
+    retriever = carrier_for(given, KG_COMMUNITIES)
     assert retriever is not None
     (hit, *_) = await retriever.search("What helps in scurvy?", k=3)
     assert "ascorbic acid" in hit.passage.text
@@ -137,15 +147,15 @@ async def test_a_run_with_these_tools_replays_from_its_tape_without_the_graph(
 ) -> None:
     helpers = ("KG_CHAINS", "KG_NEAR", "MEDICAL_NER", "FILTER", "HYPOTHESIS_OUTPUT")
     given = settings(with_graph, tools=helpers)
-    assert isinstance(given.strategy, TcRag)
+    assert isinstance(given.strategy, TcRagSettings)
     tape, live = Tape(), parts(given, (GRAPH,), list(REPLIES))
     first = Run(seed=3)
-    machine = wiring.machine(given, given.strategy, wiring.recorded(live, tape))
+    machine = wiring.build_machine(given, given.strategy, wiring.record_parts(live, tape))
     solution = await machine.solve(QUESTION, first)
     (with_graph / "kb" / "graph.sqlite").unlink()
     again = Run(seed=3)
-    played = wiring.replayed(tape, live.names, (GRAPH,), "", live.carriers)
-    replayed = await wiring.machine(given, given.strategy, played).solve(QUESTION, again)
+    played = wiring.replay_parts(tape, live.names, (GRAPH,), "", live.carriers)
+    replayed = await wiring.build_machine(given, given.strategy, played).solve(QUESTION, again)
     assert (replayed, again.events) == (solution, first.events)
     observed = [e.text for e in first.events if isinstance(e, Pushed) and "Tool" in e.kind]
     assert observed[0] == "MEDICAL_NER: Medical terms: ascorbic acid; gum bleeding"

@@ -5,26 +5,26 @@ from pathlib import Path
 import pytest
 
 from osler.app import wiring
-from osler.app.config import Model, Settings, Unified, load, presets
-from osler.app.wiring.models import Ready
+from osler.app.config import ModelSettings, Settings, UnifiedSettings, load, read_presets
+from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.parts import Parts, roles_of
 from osler.errors import CapabilityMissing
-from osler.evaluate.experiments import experiment
+from osler.evaluate.experiments import read_experiment
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.outline import Outliner
-from osler.methods.kag.planner import Decomposer, GivenPlan
+from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
-from osler.methods.omni.describe import Offer
+from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.planners.original import OriginalQuestion
 from osler.methods.omni.planners.prompting import Prompting
 from osler.methods.omni.planners.reflexion import Reflexion
 from osler.methods.tcrag.monitor import Unmonitored
-from osler.methods.tcrag.moves import Guided
+from osler.methods.tcrag.moves import GuidedMoves
 from osler.methods.tcrag.tools import DOC_RAG, KG_FORM, KG_RAG, PLANNED_RAG
 from osler.methods.unified.depth import MachineDepth
 from osler.methods.unified.search import PlannedSearch, PlannedTool
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import KeyedModel, ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Run
 from osler.types import Grounding, Passage, Question
@@ -34,26 +34,26 @@ QUESTION = Question("q", "What does amiodarone do to the INR of patients on warf
 
 
 def parts(model: object | None = None, sources: tuple[str, ...] = ("book", "graph")) -> Parts:
-    ready = Ready(model or ScriptedModel([]))  # type: ignore[arg-type]
+    ready = LoadedModel(model or ScriptedModel([]))  # type: ignore[arg-type]
     found = ScriptedRetriever({"": [FACT]})
     return Parts(
         {"planner": ready, "reader": ready, "summariser": ready, "judge": ready},
         lambda name, sources: found,
-        Overlap(),
-        Overlap(),
+        OverlapRelevance(),
+        OverlapRelevance(),
         sources,
-        offers=tuple(Offer(source) for source in sources),
+        offers=tuple(SourceDescription(source) for source in sources),
     )
 
 
 def settings(tmp_path: Path, *, writes: bool = True, **options: object) -> Settings:
-    strategy = Unified.model_validate(options)
-    model = Model(writes="yes" if writes else "no")
+    strategy = UnifiedSettings.model_validate(options)
+    model = ModelSettings(writes="yes" if writes else "no")
     return Settings(home=tmp_path, strategy=strategy, model=model)
 
 
 def built(tmp_path: Path, *, writes: bool = True, **options: object) -> Thinker:
-    solver = wiring.solver(settings(tmp_path, writes=writes, **options), parts())
+    solver = wiring.build_solver(settings(tmp_path, writes=writes, **options), parts())
     assert isinstance(solver, Thinker)
     return solver
 
@@ -84,7 +84,7 @@ def test_all_parts_are_on_by_default(tmp_path: Path) -> None:
 
 def test_without_decomposition_the_question_is_one_step(tmp_path: Path) -> None:
     solver = built(tmp_path, decompose=False)
-    assert isinstance(solver.planner, GivenPlan)
+    assert isinstance(solver.planner, GivenForms)
     assert names(solver) == [PLANNED_RAG]  # a whole question has no form
     assert machine_of(solver).short is None  # and no later step
 
@@ -130,7 +130,7 @@ def test_there_may_be_no_boundary_no_monitor_and_no_graph(tmp_path: Path) -> Non
     assert isinstance(depth.boundary, NoBoundary)
     assert isinstance(depth.machine.monitor, Unmonitored)
     assert names(solver) == [PLANNED_RAG]
-    assert "Backtrack" not in depth.machine.moves.taught
+    assert "Backtrack" not in depth.machine.moves.taught_moves
     only = machine_of(built(tmp_path, boundary="state", metric="off"))
     assert isinstance(only.boundary, NoBoundary)
 
@@ -140,21 +140,21 @@ def test_a_reader_that_scores_nothing_leaves_the_paper_its_two_signals(tmp_path:
     hides = TextOnly(ScriptedModel([]))
     apart = parts()
     apart = Parts(
-        {**apart.models, "reader": Ready(hides)},
+        {**apart.models, "reader": LoadedModel(hides)},
         apart.retriever,
         apart.relevance,
         apart.coverage,
         apart.sources,
         offers=apart.offers,
     )
-    solver = wiring.solver(settings(tmp_path), apart)
+    solver = wiring.build_solver(settings(tmp_path), apart)
     assert isinstance(solver, Thinker)
     found = machine_of(solver).boundary
     assert isinstance(found, GenerateThenAssess)
     assert found.state is None
     assert "scores no given text" in solver.note
     with pytest.raises(CapabilityMissing):
-        wiring.solver(settings(tmp_path), parts(hides))
+        wiring.build_solver(settings(tmp_path), parts(hides))
 
 
 def test_a_planner_of_rounds_needs_a_judge(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_small_model_outlines_acts_by_guided_moves_and_is_quoted(tmp_path: Pat
     solver = built(tmp_path, writes=False)
     assert isinstance(solver.planner, Outliner)
     depth = machine_of(solver)
-    assert isinstance(depth.machine.moves, Guided)
+    assert isinstance(depth.machine.moves, GuidedMoves)
     assert depth.short is None
     planned = depth.machine.tools[0]
     assert isinstance(planned, PlannedTool)
@@ -188,16 +188,16 @@ async def test_a_question_is_answered_through_the_wiring(tmp_path: Path) -> None
         }
     )
     chosen = settings(tmp_path, machine=False, boundary="none", decompose=False)
-    solution = await wiring.solver(chosen, parts(model, ("book",))).solve(QUESTION, Run())
+    solution = await wiring.build_solver(chosen, parts(model, ("book",))).solve(QUESTION, Run())
     assert solution.answer.grounding is Grounding.GROUNDED
     assert solution.answer.evidence[0].passage == FACT
 
 
-@pytest.mark.parametrize("name", sorted(n for n in presets() if n.startswith("unified")))
+@pytest.mark.parametrize("name", sorted(n for n in read_presets() if n.startswith("unified")))
 def test_the_presets_are_the_natural_combinations(name: str, tmp_path: Path) -> None:
     loaded = load({}, cwd=tmp_path, env={}, preset=name).settings
     strategy = loaded.strategy
-    assert isinstance(strategy, Unified)
+    assert isinstance(strategy, UnifiedSettings)
     on = {
         "unified": (True, True, True),
         "unified-kag-tc": (True, True, False),
@@ -208,9 +208,9 @@ def test_the_presets_are_the_natural_combinations(name: str, tmp_path: Path) -> 
 
 
 def test_the_experiment_takes_every_part_away_once() -> None:
-    labels = experiment("unified-parts").labels
+    labels = read_experiment("unified-parts").labels
     taken = {label.partition(":")[2] for label in labels if label.startswith("unified")}
     wanted = {"decompose=false", "machine=false", "planner=off", "boundary=none", "metric=off"}
     assert wanted | {""} <= taken
     assert {"tc-rag", "kag-thinker", "omni-rag"} <= set(labels)
-    assert experiment("unified-parts").limit == 100
+    assert read_experiment("unified-parts").limit == 100

@@ -50,8 +50,8 @@ def extract() -> Extract:
 
     def run(kb: KnowledgeBase) -> None:
         with DictionaryExtractor() as chosen:
-            asyncio.run(job.run(kb.path, chosen))
-        publish.publish(kb.path)
+            asyncio.run(job.run_extraction(kb.path, chosen))
+        publish.publish_items(kb.path)
 
     return run
 

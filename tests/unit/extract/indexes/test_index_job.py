@@ -14,9 +14,9 @@ from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt, ModelError
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.indexes import job
 from osler.extract.indexes.kinds import KINDS
-from osler.extract.indexes.search import Entries
+from osler.extract.indexes.search import IndexEntries
 from osler.kb.base import KnowledgeBase
-from osler.kb.search.base import EVERYTHING, Filter
+from osler.kb.search.base import EVERYTHING, PassageFilter
 from osler.testing.encoders import HashingEncoder
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Put = Callable[[dict[str, str]], None]
 
 
-def entries_of(kb: KnowledgeBase) -> Entries:
+def entries_of(kb: KnowledgeBase) -> IndexEntries:
     return Extractions.of(kb).entries
 
 
@@ -55,10 +55,10 @@ def problems(kb: KnowledgeBase) -> list[str]:
 
 def test_an_index_is_made_once_and_then_costs_nothing(kb: KnowledgeBase) -> None:
     encoder = Counting()
-    (first,) = job.make(kb.path, ["summary"], encoder)
+    (first,) = job.make_indexes(kb.path, ["summary"], encoder)
     assert (first.chunks, first.items) == (6, 6)
     assert len(encoder.texts) == 6
-    (again,) = job.make(kb.path, ["summary"], encoder)
+    (again,) = job.make_indexes(kb.path, ["summary"], encoder)
     assert (again.chunks, again.items) == (0, 0)
     assert len(encoder.texts) == 6
     assert problems(kb) == []
@@ -68,32 +68,32 @@ def test_a_changed_text_alone_is_encoded_anew(
     kb: KnowledgeBase, put: Put, extract: Callable[[KnowledgeBase], None]
 ) -> None:
     encoder = Counting()
-    job.make(kb.path, ["summary"], encoder)
+    job.make_indexes(kb.path, ["summary"], encoder)
     put({"gout": "Gout comes with age."})
     kb.update()
     assert problems(kb) == []
-    assert [c.pending for c in job.costs(kb.path) if c.kind == "summary"] == [0]
+    assert [c.pending for c in job.index_costs(kb.path) if c.kind == "summary"] == [0]
     extract(kb)
-    assert [c.pending for c in job.costs(kb.path) if c.kind == "summary"] == [1]
+    assert [c.pending for c in job.index_costs(kb.path) if c.kind == "summary"] == [1]
     encoder.texts.clear()
-    (followed,) = job.follow(kb.path, encoder)
+    (followed,) = job.follow_indexes(kb.path, encoder)
     assert (followed.chunks, encoder.texts) == (1, ["Gout: Gout comes with age."])
     assert problems(kb) == []
 
 
 def test_what_leaves_the_knowledge_base_leaves_every_index(kb: KnowledgeBase) -> None:
-    job.make(kb.path, KINDS, HashingEncoder())
+    job.make_indexes(kb.path, KINDS, HashingEncoder())
     kb.remove(source="book")
     assert problems(kb) == []
     with closing(sqlite3.connect(kb.path / "kb.sqlite")) as db:
         for table in ("index_of", "index_entry", "index_vector", "index_words_docsize"):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)  # noqa: S608
-    assert job.kept(kb.path) == KINDS
+    assert job.kept_kinds(kb.path) == KINDS
 
 
 def test_orphans_are_told(kb: KnowledgeBase) -> None:
     """As damage from outside would leave them: no command does."""
-    job.make(kb.path, ["summary"], HashingEncoder())
+    job.make_indexes(kb.path, ["summary"], HashingEncoder())
     with closing(sqlite3.connect(kb.path / "kb.sqlite")) as db:  # without foreign keys
         db.execute("DELETE FROM index_of WHERE passage = 1")
         db.execute("INSERT INTO index_vector VALUES (4711, x'00')")
@@ -106,36 +106,36 @@ def test_orphans_are_told(kb: KnowledgeBase) -> None:
 
 
 def test_an_index_of_another_encoder_is_refused_and_made_anew(kb: KnowledgeBase) -> None:
-    job.make(kb.path, ["summary"], HashingEncoder())
-    entries_of(kb).require(["summary"], HashingEncoder.identity)
+    job.make_indexes(kb.path, ["summary"], HashingEncoder())
+    entries_of(kb).require_kinds(["summary"], HashingEncoder.identity)
     with pytest.raises(KnowledgeBaseMismatch, match="another encoder"):
-        entries_of(kb).require(["summary"], "other")
+        entries_of(kb).require_kinds(["summary"], "other")
     with pytest.raises(KnowledgeBaseUnbuilt, match="outline is not made"):
-        entries_of(kb).require(["outline"], "other")
-    (made,) = job.make(kb.path, ["summary"], Other())
+        entries_of(kb).require_kinds(["outline"], "other")
+    (made,) = job.make_indexes(kb.path, ["summary"], Other())
     assert made.items == 6
-    entries_of(kb).require(["summary"], "other")
+    entries_of(kb).require_kinds(["summary"], "other")
     assert problems(kb) == []
 
 
 def test_vectors_that_cannot_be_used_stop_the_run(kb: KnowledgeBase) -> None:
     with pytest.raises(ModelError, match="gave vectors"):
-        job.make(kb.path, ["summary"], Broken())
+        job.make_indexes(kb.path, ["summary"], Broken())
     assert problems(kb) == []
-    assert [c.pending for c in job.costs(kb.path) if c.kind == "summary"] == [6]
+    assert [c.pending for c in job.index_costs(kb.path) if c.kind == "summary"] == [6]
 
 
 def test_without_an_encoder_an_index_holds_words_alone(kb: KnowledgeBase) -> None:
-    job.make(kb.path, ["summary"], None)
-    (cost,) = [cost for cost in job.costs(kb.path) if cost.kind == "summary"]
+    job.make_indexes(kb.path, ["summary"], None)
+    (cost,) = [cost for cost in job.index_costs(kb.path) if cost.kind == "summary"]
     assert (cost.items, cost.vectors) == (6, 0)
-    entries_of(kb).require(["summary"], "any")
+    entries_of(kb).require_kinds(["summary"], "any")
     assert entries_of(kb).by_words("summary", ["gout"], k=3, within=EVERYTHING)
 
 
 def test_the_cost_of_each_index_is_told(kb: KnowledgeBase) -> None:
-    job.make(kb.path, ["outline", "summary"], HashingEncoder())
-    costs = {cost.kind: cost for cost in job.costs(kb.path)}
+    job.make_indexes(kb.path, ["outline", "summary"], HashingEncoder())
+    costs = {cost.kind: cost for cost in job.index_costs(kb.path)}
     assert list(costs) == ["chunk", "outline", "summary", "graph"]
     assert costs["chunk"].items == costs["outline"].items == 6
     with closing(sqlite3.connect(kb.path / "kb.sqlite")) as db:
@@ -155,34 +155,34 @@ def test_the_cost_of_each_index_is_told(kb: KnowledgeBase) -> None:
 
 
 def test_a_dropped_index_is_gone_and_does_not_come_back(kb: KnowledgeBase) -> None:
-    job.make(kb.path, ["outline", "summary"], HashingEncoder())
-    assert job.drop(kb.path, ["outline"]) == 6
-    assert job.drop(kb.path, ["outline"]) == 0
-    assert job.kept(kb.path) == ("summary",)
-    assert [report.kind for report in job.follow(kb.path, HashingEncoder())] == ["summary"]
+    job.make_indexes(kb.path, ["outline", "summary"], HashingEncoder())
+    assert job.drop_indexes(kb.path, ["outline"]) == 6
+    assert job.drop_indexes(kb.path, ["outline"]) == 0
+    assert job.kept_kinds(kb.path) == ("summary",)
+    assert [report.kind for report in job.follow_indexes(kb.path, HashingEncoder())] == ["summary"]
     assert problems(kb) == []
 
 
 def test_a_filter_holds_in_every_index(kb: KnowledgeBase) -> None:
-    job.make(kb.path, ["summary"], HashingEncoder())
+    job.make_indexes(kb.path, ["summary"], HashingEncoder())
     (vector,) = HashingEncoder().encode(["a lung disease"], kind="query")
     for within in (
-        Filter(("wiki",)),
-        Filter(trust=5),
-        Filter(languages=("zh",)),
-        Filter(years=(2000, None)),
+        PassageFilter(("wiki",)),
+        PassageFilter(trust=5),
+        PassageFilter(languages=("zh",)),
+        PassageFilter(years=(2000, None)),
     ):
         found = [
             *entries_of(kb).by_vector("summary", vector, k=9, within=within),
             *entries_of(kb).by_words("summary", ["disease", "sign"], k=9, within=within),
         ]
-        assert {p.language for p in kb.passages(n for n, _ in found).values()} <= {"zh"}
+        assert {p.language for p in kb.get_passages(n for n, _ in found).values()} <= {"zh"}
         assert not found or within.languages
     assert entries_of(kb).by_vector("summary", vector, k=1, within=EVERYTHING)
 
 
 def test_a_snapshot_holds_the_indexes_and_gives_them_back(kb: KnowledgeBase) -> None:
-    job.make(kb.path, ["summary"], HashingEncoder())
+    job.make_indexes(kb.path, ["summary"], HashingEncoder())
     before = entries_of(kb).by_words("summary", ["gout"], k=3, within=EVERYTHING)
     kb.take_snapshot("before")
     kb.remove(source="book")
@@ -193,4 +193,4 @@ def test_a_snapshot_holds_the_indexes_and_gives_them_back(kb: KnowledgeBase) -> 
 
 
 def _ids(kb: KnowledgeBase) -> list[str]:
-    return [passage.id for document in kb.documents("book") for passage in document]
+    return [passage.id for document in kb.read_documents("book") for passage in document]

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from osler.extract.indexes.kinds import Kind, entries, written
-from osler.extract.items import Entity, Heading, Item, Point, Relation, Summary, Table
+from osler.extract.indexes.kinds import Kind, entry_texts, written_tables
+from osler.extract.items import (
+    ChunkSummary,
+    Entity,
+    EntityRelation,
+    Item,
+    KnowledgePoint,
+    OutlineHeading,
+    TextTable,
+)
 from osler.types import Locator, Passage
 
 TEXT = "Anaemia is common. Iron is used to treat anaemia. It is taken with water."
 PASSAGE = Passage("book:a#0", TEXT, "book", "Anaemia", Locator("Care > Iron"))
 IRON, ANAEMIA = Entity("Iron", "Drug", 19, 23), Entity("anaemia", "Disease", 41, 48)
-STATED = Relation("Iron", "is used to treat", "anaemia", 19, 48, constraint="orally")
-TOGETHER = Relation("Iron", "is mentioned with", "water", 19, 72)
-POINT = Point(
+STATED = EntityRelation("Iron", "is used to treat", "anaemia", 19, 48, constraint="orally")
+TOGETHER = EntityRelation("Iron", "is mentioned with", "water", 19, 72)
+POINT = KnowledgePoint(
     "Iron in anaemia",
     "Factual",
     "Iron is used to treat it.",
@@ -29,9 +37,9 @@ FROM_A_MODEL: list[Item] = [
     STATED,
     TOGETHER,
     POINT,
-    Heading("Doses", 49, 51),
-    Summary("Iron treats anaemia.", ("Iron",), 19, 23),
-    Table("Doses", ("drug", "dose"), (("iron", "60 mg"),), 0, 5),
+    OutlineHeading("Doses", 49, 51),
+    ChunkSummary("Iron treats anaemia.", ("Iron",), 19, 23),
+    TextTable("Doses", ("drug", "dose"), (("iron", "60 mg"),), 0, 5),
 ]
 
 
@@ -52,7 +60,7 @@ FROM_A_MODEL: list[Item] = [
     ],
 )
 def test_what_a_model_wrote_is_what_an_index_holds(kind: Kind, wanted: list[str]) -> None:
-    assert entries(kind, PASSAGE, FROM_A_MODEL) == wanted
+    assert entry_texts(kind, PASSAGE, FROM_A_MODEL) == wanted
 
 
 @pytest.mark.parametrize(
@@ -75,32 +83,32 @@ def test_what_a_model_wrote_is_what_an_index_holds(kind: Kind, wanted: list[str]
     ],
 )
 def test_without_a_model_the_text_says_what_it_can(kind: Kind, wanted: list[str]) -> None:
-    found = entries(kind, PASSAGE, [IRON, ANAEMIA, STATED, TOGETHER])
+    found = entry_texts(kind, PASSAGE, [IRON, ANAEMIA, STATED, TOGETHER])
     assert [entry.strip() for entry in found] == wanted
 
 
 def test_chinese_questions_have_no_blanks() -> None:
     passage = Passage("book:b#0", "吸烟可导致哮喘。", "book", "哮喘", language="zh")
-    stated = Relation("吸烟", "可以导致", "哮喘", 0, 7)
-    assert entries("atomic_query", passage, [stated]) == [
+    stated = EntityRelation("吸烟", "可以导致", "哮喘", 0, 7)
+    assert entry_texts("atomic_query", passage, [stated]) == [
         "吸烟可以导致什么？",
         "什么可以导致哮喘？",
     ]
-    assert entries("knowledge_unit", passage, [stated]) == ["吸烟可以导致哮喘"]
-    assert entries("summary", passage, []) == ["哮喘: 吸烟可导致哮喘。"]
+    assert entry_texts("knowledge_unit", passage, [stated]) == ["吸烟可以导致哮喘"]
+    assert entry_texts("summary", passage, []) == ["哮喘: 吸烟可导致哮喘。"]
 
 
 def test_a_table_in_the_text_is_read_with_its_headings() -> None:
     text = "Doses:\n| drug | dose |\n|---|---|\n| iron | 60 mg |\n| zinc | 15 mg |\nEnd."
-    (table,) = written(text)
+    (table,) = written_tables(text)
     assert table.header == ("drug", "dose")
     assert table.rows == (("iron", "60 mg"), ("zinc", "15 mg"))
     assert text[table.start : table.end].startswith("| drug")
     assert text[table.start : table.end].endswith("15 mg |")
     passage = Passage("book:c#0", text, "book", "Doses")
-    assert entries("table", passage, []) == ["drug: iron, dose: 60 mg; drug: zinc, dose: 15 mg"]
+    assert entry_texts("table", passage, []) == ["drug: iron, dose: 60 mg; drug: zinc, dose: 15 mg"]
 
 
 def test_one_line_with_a_bar_is_no_table() -> None:
-    assert written("either | or") == []
-    assert written("a | b\n\nc | d") == []
+    assert written_tables("either | or") == []
+    assert written_tables("a | b\n\nc | d") == []

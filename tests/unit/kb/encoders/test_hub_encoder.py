@@ -12,8 +12,8 @@ import pytest
 
 from osler.errors import ModelError, ModelMissing
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.hub import HubEncoder, Pooling, Side
-from osler.kb.encoders.medcpt import LONGEST_QUERY, medcpt
+from osler.kb.encoders.hub import EncoderSide, HubEncoder, Pooling
+from osler.kb.encoders.medcpt import LONGEST_QUERY, medcpt_encoder
 from osler.kb.search.vectors import unit_problem
 from osler.testing.tiny import save_tiny_bert, tiny_word_pieces
 
@@ -39,7 +39,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def encoder(folder: Path, pooling: Pooling = "mean", **more: Any) -> HubEncoder:
-    side = Side(folder, **{"longest": 128, **more})
+    side = EncoderSide(folder, **{"longest": 128, **more})
     return HubEncoder(
         side, side, pooling=pooling, languages=frozenset({"en"}), device="cpu", batch=2
     )
@@ -82,7 +82,7 @@ def test_medcpt_s_shape_reads_questions_and_articles_each_in_its_own_way(
     folder: Path, other: Path
 ) -> None:
     """The first token's vector; an article is the pair of title and abstract."""
-    both = medcpt(folder, other, device="cpu")
+    both = medcpt_encoder(folder, other, device="cpu")
     question, article = "What treats anaemia?", "Anaemia > Treatment\nOral iron.\nOnce a day."
     asked = both.encode([question], kind="query")[0]
     read = both.encode([article, "Oral iron."], kind="passage")
@@ -95,7 +95,7 @@ def test_medcpt_s_shape_reads_questions_and_articles_each_in_its_own_way(
 
 def test_a_long_question_is_cut_at_its_length(folder: Path, other: Path) -> None:
     long = "anaemia " * 100
-    asked = medcpt(folder, other, device="cpu").encode([long], kind="query")[0]
+    asked = medcpt_encoder(folder, other, device="cpu").encode([long], kind="query")[0]
     states = by_hand(folder, long, longest=LONGEST_QUERY)
     assert len(states) == LONGEST_QUERY
     assert asked == pytest.approx(unit(states[0]), abs=1e-5)
@@ -108,8 +108,8 @@ def test_the_identity_tells_all_that_the_vectors_depend_on(folder: Path, other: 
         encoder(folder, "cls"),
         encoder(folder, prefix="query: "),
         encoder(folder, longest=64),
-        medcpt(folder, other, device="cpu"),
-        medcpt(folder, other, device="cpu", dtype="bfloat16"),
+        medcpt_encoder(folder, other, device="cpu"),
+        medcpt_encoder(folder, other, device="cpu", dtype="bfloat16"),
     ]
     assert len({one.identity for one in kinds}) == len(kinds)
     assert encoder(folder).identity == kinds[0].identity
@@ -149,7 +149,7 @@ def test_a_knowledge_base_is_built_and_searched_with_it(folder: Path, tmp_path: 
 def test_two_models_of_other_widths_are_no_pair(folder: Path, tmp_path: Path) -> None:
     wide = save_tiny_bert(tmp_path / "wide", dimension=32)
     with pytest.raises(ModelError, match="they are no pair"):
-        medcpt(folder, wide, device="cpu")
+        medcpt_encoder(folder, wide, device="cpu")
 
 
 def test_a_checkpoint_that_lacks_weights_is_refused(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from osler.errors import ModelError, ModelMissing, ModelUnreachable
 from osler.kb.encoders.served import OpenAIEncoder
 from osler.kb.search.vectors import unit_problem
 from osler.llm.local.quantise import default_gguf
-from osler.llm.server.connection import Clock, Door, Endpoint, KeyRefused
-from osler.testing.post_server import Asked, Said, serving
+from osler.llm.server.connection import Clock, Endpoint, KeyRefused, ServerClient
+from osler.testing.post_server import PostReply, PostRequest, serve_posts
 
 KEY = "sk-do-not-tell"
 
@@ -36,22 +36,22 @@ def encoder(url: str, naps: Naps | None = None, **more: Any) -> OpenAIEncoder:
     limits = {name: more.pop(name) for name in ("retries", "timeout_s") if name in more}
     bounds = {"timeout_s": 30.0, **limits}
     endpoint = Endpoint(base_url=url, model="e5", api_key=KEY, section="embedder", **bounds)
-    door = Door(endpoint, clock=Clock(sleep=naps or Naps()), rng=Random(0))
+    door = ServerClient(endpoint, clock=Clock(sleep=naps or Naps()), rng=Random(0))
     return OpenAIEncoder(door, languages=frozenset({"en", "zh"}), **more)
 
 
-def counted(asked: Asked) -> Said:
+def counted(asked: PostRequest) -> PostReply:
     """A vector of the number of letters and of words, in a shuffled order."""
     data = [
         {"index": i, "embedding": [len(text), len(text.split()), 1.0]}
         for i, text in enumerate(asked.body["input"])
     ]
-    return Said({"data": data[::-1]})
+    return PostReply({"data": data[::-1]})
 
 
 def test_vectors_come_in_the_order_of_the_texts_and_of_length_1() -> None:
     texts = [f"{'iron ' * i}treats" for i in range(10)]
-    with serving(counted) as place:
+    with serve_posts(counted) as place:
         vectors = encoder(place.url, batch=3).encode(texts, kind="passage")
     assert unit_problem(vectors, (10, 3)) == ""
     raw = np.array([[len(t), len(t.split()), 1.0] for t in texts], np.float32)
@@ -61,7 +61,7 @@ def test_vectors_come_in_the_order_of_the_texts_and_of_length_1() -> None:
 
 
 def test_questions_and_passages_get_their_own_words_in_front() -> None:
-    with serving(counted) as place:
+    with serve_posts(counted) as place:
         chosen = encoder(place.url, query_prefix="query: ", passage_prefix="passage: ")
         chosen.encode(["iron"], kind="query")
         chosen.encode(["iron", "  "], kind="passage")
@@ -78,7 +78,7 @@ def test_the_identity_tells_model_and_prefixes() -> None:
 
 
 def test_no_texts_no_request_once_the_dimension_is_known() -> None:
-    with serving(counted) as place:
+    with serve_posts(counted) as place:
         chosen = encoder(place.url)
         assert chosen.dimension == 3
         assert chosen.encode([], kind="query").shape == (0, 3)
@@ -86,7 +86,7 @@ def test_no_texts_no_request_once_the_dimension_is_known() -> None:
 
 
 async def test_it_can_be_called_from_a_coroutine_and_from_a_thread() -> None:
-    with serving(counted) as place:
+    with serve_posts(counted) as place:
         chosen = encoder(place.url)
         here = chosen.encode(["iron"], kind="query")
         there = await asyncio.to_thread(chosen.encode, ["iron"], kind="query")
@@ -118,46 +118,49 @@ def data(*embeddings: Any) -> dict[str, Any]:
     ],
 )
 def test_what_is_no_vectors_is_an_error_not_an_index(body: Any, words: str) -> None:
-    with serving(lambda asked: Said(body)) as place, pytest.raises(ModelError, match=words):
+    with (
+        serve_posts(lambda asked: PostReply(body)) as place,
+        pytest.raises(ModelError, match=words),
+    ):
         encoder(place.url).encode(["iron", "zinc"], kind="passage")
 
 
 def test_another_length_than_before_or_than_wanted_is_an_error() -> None:
-    with serving(counted) as place, pytest.raises(ModelError, match="3 numbers, not 384"):
+    with serve_posts(counted) as place, pytest.raises(ModelError, match="3 numbers, not 384"):
         encoder(place.url, dimension=384).encode(["iron"], kind="query")
 
 
 @pytest.mark.parametrize(
     ("said", "kind", "words"),
     [
-        (Said({"error": f"bad key {KEY}"}, 401), KeyRefused, "key refused"),
-        (Said({"error": f"no such model; key {KEY}"}, 404), ModelError, "no such model"),
-        (Said({}, 503), ModelUnreachable, "answers 503: .*3 of 3 tries"),
+        (PostReply({"error": f"bad key {KEY}"}, 401), KeyRefused, "key refused"),
+        (PostReply({"error": f"no such model; key {KEY}"}, 404), ModelError, "no such model"),
+        (PostReply({}, 503), ModelUnreachable, "answers 503: .*3 of 3 tries"),
         (None, ModelUnreachable, "hung up"),
-        (Said({}, 429, {"Retry-After": "3600"}), ModelUnreachable, "1 of 3 tries"),
+        (PostReply({}, 429, {"Retry-After": "3600"}), ModelUnreachable, "1 of 3 tries"),
     ],
 )
 def test_a_server_s_faults_are_told_without_the_key(
-    said: Said | None, kind: type[ModelError], words: str
+    said: PostReply | None, kind: type[ModelError], words: str
 ) -> None:
-    with serving(lambda asked: said) as place, pytest.raises(kind, match=words) as caught:
+    with serve_posts(lambda asked: said) as place, pytest.raises(kind, match=words) as caught:
         encoder(place.url, retries=2).encode(["iron"], kind="query")
     assert KEY not in f"{caught.value!r} {caught.value}"
     assert caught.value.fix
 
 
 def test_a_busy_server_is_asked_again_when_it_says() -> None:
-    replies: list[Callable[[Asked], Said]] = [
-        lambda asked: Said({}, 429, {"Retry-After": "7"}),
-        lambda asked: Said({}, 500),
+    replies: list[Callable[[PostRequest], PostReply]] = [
+        lambda asked: PostReply({}, 429, {"Retry-After": "7"}),
+        lambda asked: PostReply({}, 500),
         counted,
     ]
     naps = Naps()
 
-    def answer(asked: Asked) -> Said:
+    def answer(asked: PostRequest) -> PostReply:
         return replies.pop(0)(asked)
 
-    with serving(answer) as place:
+    with serve_posts(answer) as place:
         vectors = encoder(place.url, naps).encode(["iron"], kind="query")
     assert vectors.shape == (1, 3)
     assert naps.taken[0] == 7
@@ -167,18 +170,18 @@ def test_a_busy_server_is_asked_again_when_it_says() -> None:
 def test_a_server_that_does_not_answer_is_unreachable_in_time() -> None:
     free = threading.Event()
 
-    def wait(asked: Asked) -> Said:
+    def wait(asked: PostRequest) -> PostReply:
         free.wait(5)
-        return Said({})
+        return PostReply({})
 
-    with serving(wait) as place:
+    with serve_posts(wait) as place:
         with pytest.raises(ModelUnreachable, match=r"no reply within 0\.2 s"):
             encoder(place.url, timeout_s=0.2).encode(["iron"], kind="query")
         free.set()
 
 
 def test_a_server_that_is_not_there_says_where_to_look() -> None:
-    with serving(counted) as place:
+    with serve_posts(counted) as place:
         pass
     with pytest.raises(ModelUnreachable, match="no connection") as caught:
         encoder(place.url).encode(["iron"], kind="query")

@@ -15,16 +15,16 @@ import pytest
 from osler.errors import BadConfig, KnowledgeBaseError, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.kb.ingest import bulk
-from osler.kb.ingest.bulk import OnRay, Processes, Runner
+from osler.kb.ingest.bulk import ProcessWorkerPool, RayWorkerPool, WorkerPool
 from osler.kb.store import access
 from osler.testing.encoders import HashingEncoder
 from osler.types import Passage
 
 has_ray = importlib.util.find_spec("ray") is not None
 RUNNERS = [
-    pytest.param(Processes(2), id="processes"),
+    pytest.param(ProcessWorkerPool(2), id="processes"),
     pytest.param(
-        OnRay(1),
+        RayWorkerPool(1),
         id="ray",
         marks=[
             pytest.mark.ray,
@@ -93,7 +93,7 @@ def plain(tmp_path: Path, files: Path) -> Iterator[KnowledgeBase]:
 
 
 def contents(kb: KnowledgeBase) -> list[tuple[str, str, bytes]]:
-    with access.writing(kb.path) as db:
+    with access.open_for_writing(kb.path) as db:
         return db.execute(
             "SELECT id, text, value FROM passage JOIN vector ON vector.passage = number ORDER BY id"
         ).fetchall()
@@ -102,13 +102,13 @@ def contents(kb: KnowledgeBase) -> list[tuple[str, str, bytes]]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several shards of a few passages."""
-    monkeypatch.setattr(bulk, "encode", partial(bulk.encode, size=4))
+    monkeypatch.setattr(bulk, "encode_pending", partial(bulk.encode_pending, size=4))
 
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_a_killed_worker_changes_nothing_in_the_result(
-    runner: Runner, plain: KnowledgeBase, files: Path, tmp_path: Path, dying: Any
+    runner: WorkerPool, plain: KnowledgeBase, files: Path, tmp_path: Path, dying: Any
 ) -> None:
     with KnowledgeBase.create(tmp_path / "bulk") as kb:
         added = kb.add([files], source="book", runner=runner)
@@ -122,8 +122,8 @@ def test_a_killed_worker_changes_nothing_in_the_result(
 
 
 def test_doing_it_again_does_nothing(plain: KnowledgeBase, files: Path) -> None:
-    assert plain.build_on(Processes(1), HashingEncoder).encoded == 0
-    assert plain.add([files], source="book", runner=Processes(1)).documents == 0
+    assert plain.build_on(ProcessWorkerPool(1), HashingEncoder).encoded == 0
+    assert plain.add([files], source="book", runner=ProcessWorkerPool(1)).documents == 0
 
 
 @pytest.mark.usefixtures("small")
@@ -138,9 +138,9 @@ def test_shards_that_a_killed_job_had_done_are_not_done_again(
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            kb.build_on(Processes(1), HashingEncoder, progress=killed)
+            kb.build_on(ProcessWorkerPool(1), HashingEncoder, progress=killed)
         left = list((kb.path / "bulk").glob("*.npy"))
-        with access.writing(kb.path) as db:
+        with access.open_for_writing(kb.path) as db:
             (held,) = db.execute("SELECT count(*) FROM vector").fetchone()
         assert 0 < held < 18
         built = kb.build_on(_Counting(left), HashingEncoder)
@@ -181,11 +181,11 @@ def test_a_shard_that_kills_every_worker_is_one_clear_error(
     plain: KnowledgeBase, dying: Any
 ) -> None:
     with pytest.raises(KnowledgeBaseError, match="died 4 times of the same shard"):
-        plain.build_on(Processes(1), dying.Always, rebuild=True)
+        plain.build_on(ProcessWorkerPool(1), dying.Always, rebuild=True)
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_what_a_stage_raises_arrives(runner: Runner, plain: KnowledgeBase, dying: Any) -> None:
+def test_what_a_stage_raises_arrives(runner: WorkerPool, plain: KnowledgeBase, dying: Any) -> None:
     with pytest.raises(ModelError, match="gave vectors not of length 1"):
         plain.build_on(runner, dying.Flat, rebuild=True)
 
@@ -195,17 +195,17 @@ def test_without_its_package_ray_is_refused_with_the_command(
 ) -> None:
     monkeypatch.setattr(bulk, "find_spec", lambda name: None)
     with pytest.raises(BadConfig) as caught:
-        plain.build_on(OnRay(1), HashingEncoder, rebuild=True)
+        plain.build_on(RayWorkerPool(1), HashingEncoder, rebuild=True)
     assert 'pip install "osler[ray]"' in caught.value.fix
 
 
 def test_a_shard_s_key_tells_its_passages_and_its_encoder(
     plain: KnowledgeBase, tmp_path: Path
 ) -> None:
-    found = list(plain.passages(range(1, 5)).items())
+    found = list(plain.get_passages(range(1, 5)).items())
 
     def key(identity: str, passages: list[tuple[int, Passage]]) -> str:
-        return bulk.shard(identity, passages, tmp_path).key
+        return bulk.make_shard(identity, passages, tmp_path).key
 
     assert key("one", found) == key("one", list(found))
     assert len({key("one", found), key("two", found), key("one", found[:-1])}) == 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osler.kb.ingest.chunk import Chunk, chunk, passages
+from osler.kb.ingest.chunk import Chunk, chunk_document, document_passages
 from osler.sources.records import Document, Section
 
 SENTENCE = "Blood pressure is measured twice. "
@@ -11,13 +11,13 @@ SENTENCE = "Blood pressure is measured twice. "
 def test_a_section_that_fits_is_one_chunk() -> None:
     section = Section("Short text.")
 
-    assert list(chunk(Document("d", "t", (section,)))) == [Chunk(section, 0, 11)]
+    assert list(chunk_document(Document("d", "t", (section,)))) == [Chunk(section, 0, 11)]
 
 
 def test_a_cut_falls_between_sentences_when_it_can() -> None:
     document = Document("d", "t", (Section(SENTENCE * 60),))
 
-    pieces = [piece.text for piece in chunk(document)]
+    pieces = [piece.text for piece in chunk_document(document)]
 
     assert all(len(piece) <= 1000 for piece in pieces)
     assert all(piece.strip().endswith("twice.") for piece in pieces)
@@ -26,13 +26,16 @@ def test_a_cut_falls_between_sentences_when_it_can() -> None:
 def test_chinese_is_cut_after_a_full_stop() -> None:
     document = Document("d", "t", (Section("患者血压升高，应当复查两次。" * 100),))
 
-    assert all(piece.text.endswith("。") for piece in chunk(document))
+    assert all(piece.text.endswith("。") for piece in chunk_document(document))
 
 
 def test_a_chunk_never_crosses_a_heading() -> None:
     first, second = Section("One.", ("A",)), Section("Two.", ("B",))
 
-    assert [c.section for c in chunk(Document("d", "t", (first, second)))] == [first, second]
+    assert [c.section for c in chunk_document(Document("d", "t", (first, second)))] == [
+        first,
+        second,
+    ]
 
 
 def test_a_passage_knows_where_it_stands() -> None:
@@ -47,7 +50,7 @@ def test_a_passage_knows_where_it_stands() -> None:
         licence="CC BY 4.0",
     )
 
-    (passage,) = passages(document, "guideline", "CC0")
+    (passage,) = document_passages(document, "guideline", "CC0")
 
     assert passage.id == "guideline:af#0"
     assert passage.heading == "Atrial fibrillation > Treatment > Drugs"
@@ -57,7 +60,7 @@ def test_a_passage_knows_where_it_stands() -> None:
 
 
 def test_the_licence_of_the_source_holds_where_a_document_has_none() -> None:
-    (passage,) = passages(Document("d", "t", (Section("Text."),)), "book", "CC0")
+    (passage,) = document_passages(Document("d", "t", (Section("Text."),)), "book", "CC0")
 
     assert passage.licence == "CC0"
 
@@ -67,6 +70,6 @@ def test_white_space_makes_no_passage_and_takes_no_number() -> None:
         "d", "t", (Section(" \n "), Section(" One. "), Section(""), Section("Two."))
     )
 
-    found = [(passage.id, passage.text) for passage in passages(document, "book")]
+    found = [(passage.id, passage.text) for passage in document_passages(document, "book")]
 
     assert found == [("book:d#0", "One."), ("book:d#1", "Two.")]

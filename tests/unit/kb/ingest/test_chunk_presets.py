@@ -9,8 +9,16 @@ import pytest
 
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
-from osler.kb.ingest.chunk import KAG, OMNI, TC_RAG, Chunking, chunk, chunking, passages
-from osler.kb.ingest.windows import token_count, windows
+from osler.kb.ingest.chunk import (
+    KAG,
+    OMNI,
+    TC_RAG,
+    Chunking,
+    chunk_document,
+    document_passages,
+    parse_chunking,
+)
+from osler.kb.ingest.windows import cut_windows, token_count
 from osler.sources.records import Document, Section
 
 SENTENCE = "Blood pressure is measured twice. "
@@ -19,7 +27,7 @@ CHINESE = "患者血压升高，应当复查两次。"
 
 def texts(text: str, how: Chunking, source: str = "book") -> list[str]:
     document = Document("d", "t", (Section(text),))
-    return [piece.text for piece in chunk(document, how=how, source=source)]
+    return [piece.text for piece in chunk_document(document, how=how, source=source)]
 
 
 def test_the_presets_are_the_papers_numbers() -> None:
@@ -39,7 +47,7 @@ def test_the_presets_are_the_papers_numbers() -> None:
     ],
 )
 def test_the_user_s_numbers(name: str, size: int, overlap: int, unit: str) -> None:
-    how = chunking(name)
+    how = parse_chunking(name)
 
     assert (how.name, how.size, how.overlap, how.unit) == (name, size, overlap, unit)
 
@@ -47,7 +55,7 @@ def test_the_user_s_numbers(name: str, size: int, overlap: int, unit: str) -> No
 @pytest.mark.parametrize("name", ["", "big", "12", "800+400", "800+", "+5", "800t+900", "８００"])
 def test_a_way_that_is_none_is_refused_with_the_ways_there_are(name: str) -> None:
     with pytest.raises(BadConfig, match=r"cut texts|cannot overlap"):
-        chunking(name)
+        parse_chunking(name)
 
 
 def test_a_word_a_han_character_and_a_mark_are_a_token_each() -> None:
@@ -56,7 +64,7 @@ def test_a_word_a_han_character_and_a_mark_are_a_token_each() -> None:
 
 def test_128_tokens_with_50_overlap_as_tc_rag_has_them() -> None:
     text = "word " * 300
-    spans = list(windows(text, 128, 50, "tokens"))
+    spans = list(cut_windows(text, 128, 50, "tokens"))
 
     # 0-128, then each begins 78 further: 78-206, 156-284, 234-300.
     assert spans == [(5 * a, 5 * b) for a, b in [(0, 128), (78, 206), (156, 284), (234, 300)]]
@@ -71,14 +79,14 @@ def test_a_chinese_window_ends_after_a_full_stop() -> None:
 
 
 def test_an_english_window_ends_after_a_sentence() -> None:
-    pieces = texts(SENTENCE * 60, chunking("300+80"))
+    pieces = texts(SENTENCE * 60, parse_chunking("300+80"))
 
     assert all(piece.rstrip().endswith("twice.") for piece in pieces)
     assert all(len(piece) <= 300 for piece in pieces)
 
 
 def test_a_text_without_sentences_is_cut_between_words() -> None:
-    pieces = texts("fibrillation " * 60, chunking("100+20"))
+    pieces = texts("fibrillation " * 60, parse_chunking("100+20"))
 
     assert {word for piece in pieces for word in piece.split()} == {"fibrillation"}
 
@@ -92,7 +100,7 @@ def test_a_paragraph_of_a_web_page_is_a_chunk_of_its_own_with_kag() -> None:
 
 def test_the_chapter_path_stays_with_each_chunk() -> None:
     section = Section(SENTENCE * 60, ("Part I", "Heart"))
-    found = list(passages(Document("d", "Book", (section,)), "book", how=KAG))
+    found = list(document_passages(Document("d", "Book", (section,)), "book", how=KAG))
 
     assert len(found) > 1
     assert {passage.heading for passage in found} == {"Book > Part I > Heart"}

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.search.base import Choice
+from osler.kb.search.base import BackendChoice
 from osler.kb.store import access
 from osler.kb.store.passages import set_meta
 from osler.testing.encoders import HashingEncoder
@@ -47,7 +47,7 @@ def add(kb: KnowledgeBase, folder: Path, source: str, texts: dict[str, str]) -> 
 
 def describe(kb: KnowledgeBase, id: str, **columns: object) -> None:
     """What a parser of a richer format would have set."""
-    with access.writing(kb.path) as db:
+    with access.open_for_writing(kb.path) as db:
         for name, value in columns.items():
             db.execute(f"UPDATE document SET {name} = ? WHERE id = ?", (value, id))  # noqa: S608
         set_meta(db, built="")
@@ -57,7 +57,7 @@ def described(at: Path) -> Path:
     """A knowledge base of the texts with their columns, not built."""
     files = at / "files"
     files.mkdir()
-    with KnowledgeBase.create(at / "kb", Choice("sqlite")) as kb:
+    with KnowledgeBase.create(at / "kb", BackendChoice("sqlite")) as kb:
         for source, texts in TEXTS.items():
             add(kb, files, source, texts)
         for id, columns in COLUMNS.items():
@@ -89,6 +89,6 @@ def folder(tmp_path: Path) -> Path:
 def edge(folder: Path) -> Iterator[KnowledgeBase]:
     """Built, and searched by the embedded engine."""
     pytest.importorskip("qdrant_edge", reason="the extra edge is not installed")
-    with KnowledgeBase.open(folder, Choice("edge")) as kb:
+    with KnowledgeBase.open(folder, BackendChoice("edge")) as kb:
         kb.build(HashingEncoder())
         yield kb

@@ -25,10 +25,10 @@ from osler.kb import search
 from osler.kb.base import KnowledgeBase
 from osler.kb.search import edge as edge_module
 from osler.kb.search import edge_sync, generation
-from osler.kb.search.base import Choice
-from osler.retrieve.hybrid import Hybrid
-from osler.retrieve.lexical import Lexical
-from osler.retrieve.sources import over
+from osler.kb.search.base import BackendChoice
+from osler.retrieve.hybrid import HybridRetriever
+from osler.retrieve.lexical import LexicalRetriever
+from osler.retrieve.sources import retriever_over
 from osler.testing.encoders import HashingEncoder
 
 from .conftest import add, describe
@@ -61,7 +61,9 @@ def workers() -> list[int]:
 
 
 async def ids(kb: KnowledgeBase, query: str = QUERY, k: int = 9) -> list[str]:
-    return [hit.passage.id for hit in await Hybrid(kb, HashingEncoder()).search(query, k=k)]
+    return [
+        hit.passage.id for hit in await HybridRetriever(kb, HashingEncoder()).search(query, k=k)
+    ]
 
 
 def prints(folder: Path) -> dict[str, str]:
@@ -72,8 +74,8 @@ def prints(folder: Path) -> dict[str, str]:
     }
 
 
-def current(kb: KnowledgeBase) -> generation.Current:
-    found = generation.read(kb.path)
+def current(kb: KnowledgeBase) -> generation.CurrentGeneration:
+    found = generation.read_current(kb.path)
     assert found is not None
     return found
 
@@ -144,7 +146,7 @@ async def test_processes_share_the_files_and_change_none(edge: KnowledgeBase) ->
     folder = edge.path / "edge" / current(edge).name
     before = prints(folder)
     found = await ids(edge)
-    with KnowledgeBase.open(edge.path, Choice("edge")) as second:
+    with KnowledgeBase.open(edge.path, BackendChoice("edge")) as second:
         assert await ids(second) == found
         assert len(workers()) == 2
         assert prints(folder) == before
@@ -154,10 +156,10 @@ async def test_processes_share_the_files_and_change_none(edge: KnowledgeBase) ->
 async def test_many_threads_share_the_workers(edge: KnowledgeBase) -> None:
     alone = await ids(edge)
     seen: list[list[str]] = []
-    retriever = Hybrid(edge, HashingEncoder())
+    retriever = HybridRetriever(edge, HashingEncoder())
 
     def ask() -> None:
-        hits = [retriever._search(QUERY, 9) for _ in range(5)]
+        hits = [retriever._search_index(QUERY, 9) for _ in range(5)]
         seen.extend([hit.passage.id for hit in found] for found in hits)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
@@ -206,7 +208,7 @@ async def test_a_build_without_a_change_makes_no_generation(edge: KnowledgeBase)
 
 
 async def test_readers_go_on_while_it_is_rebuilt(edge: KnowledgeBase, tmp_path: Path) -> None:
-    retriever, stop = Hybrid(edge, HashingEncoder()), threading.Event()
+    retriever, stop = HybridRetriever(edge, HashingEncoder()), threading.Event()
     failures: list[Exception] = []
     searches = 0
 
@@ -214,14 +216,14 @@ async def test_readers_go_on_while_it_is_rebuilt(edge: KnowledgeBase, tmp_path: 
         nonlocal searches
         while not stop.is_set():
             try:
-                assert retriever._search(QUERY, 3)
+                assert retriever._search_index(QUERY, 3)
                 searches += 1
             except Exception as error:
                 failures.append(error)
 
     thread = threading.Thread(target=read)
     thread.start()
-    with KnowledgeBase.open(edge.path, Choice("edge")) as writer:
+    with KnowledgeBase.open(edge.path, BackendChoice("edge")) as writer:
         for n in range(3):
             add(writer, tmp_path / "files", "wiki", {f"new{n}": f"Number {n} is new."})
             writer.build(HashingEncoder())
@@ -276,7 +278,7 @@ async def test_another_encoder_begins_anew(edge: KnowledgeBase) -> None:
 
 def test_a_retriever_wants_the_encoder_that_built_the_vectors(edge: KnowledgeBase) -> None:
     with pytest.raises(KnowledgeBaseMismatch) as caught:
-        over(edge, Other())
+        retriever_over(edge, Other())
     assert "kb build --rebuild" in caught.value.fix
 
 
@@ -316,8 +318,8 @@ def test_verify_tells_where_the_index_does_not_hold_what_was_built(edge: Knowled
 def test_without_its_package_the_engine_is_refused_with_the_command(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edge_module, "installed", lambda: False)
-    with KnowledgeBase.open(folder, Choice("edge")) as kb:
+    monkeypatch.setattr(edge_module, "is_installed", lambda: False)
+    with KnowledgeBase.open(folder, BackendChoice("edge")) as kb:
         with pytest.raises(BadConfig) as caught:
             kb.build(HashingEncoder())
         assert 'pip install "osler[edge]"' in caught.value.fix
@@ -344,23 +346,23 @@ async def test_auto_makes_the_index_from_a_size_on_and_takes_it_away_below(
 async def test_auto_without_the_package_searches_the_file(
     edge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edge_module, "installed", lambda: False)
+    monkeypatch.setattr(edge_module, "is_installed", lambda: False)
     with KnowledgeBase.open(edge.path) as kb:
         assert await ids(kb)
         assert workers() == []
 
 
 async def test_before_the_first_build_there_is_nothing_to_search(folder: Path) -> None:
-    with KnowledgeBase.open(folder, Choice("edge")) as kb:
+    with KnowledgeBase.open(folder, BackendChoice("edge")) as kb:
         with pytest.raises(SourceUnavailable):
-            await Lexical(kb).search("iron", k=1)
+            await LexicalRetriever(kb).search("iron", k=1)
         with pytest.raises(KnowledgeBaseUnbuilt):
-            over(kb, HashingEncoder())
+            retriever_over(kb, HashingEncoder())
 
 
 def test_a_sync_of_the_same_build_does_nothing(edge: KnowledgeBase) -> None:
     now = current(edge)
-    assert not edge_sync.sync(
+    assert not edge_sync.sync_generation(
         edge.path,
         build=now.build,
         encoder=now.encoder,

@@ -47,7 +47,7 @@ def test_what_is_exported_and_added_again_has_the_same_ids_and_texts(
 
 
 def _document(kb: KnowledgeBase, source: str) -> str:
-    with closing(access.connect(kb.path)) as db:
+    with closing(access.open_connection(kb.path)) as db:
         row = db.execute("SELECT id FROM document WHERE source = ?", (source,)).fetchone()
     return str(row[0])
 
@@ -81,7 +81,7 @@ def test_each_line_names_all_that_is_known(kb: KnowledgeBase, tmp_path: Path) ->
 
 
 def test_only_what_came_in_since_is_exported(kb: KnowledgeBase, tmp_path: Path) -> None:
-    with access.writing(kb.path) as db:
+    with access.open_for_writing(kb.path) as db:
         db.execute("UPDATE document SET added = 1000 WHERE source = 'book'")
     since = datetime(2020, 1, 1, tzinfo=UTC)
     assert kb.export(tmp_path / "new.jsonl", since=since).documents == 1

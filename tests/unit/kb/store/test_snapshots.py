@@ -15,13 +15,13 @@ from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 from osler.testing.encoders import HashingEncoder
-from osler.testing.stores import corpus
+from osler.testing.stores import write_corpus
 
 
 @pytest.fixture
 def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.create(tmp_path / "kb") as made:
-        made.add([corpus(tmp_path / "iron.jsonl", 20)], source="book")
+        made.add([write_corpus(tmp_path / "iron.jsonl", 20)], source="book")
         made.build(HashingEncoder())
         yield made
 
@@ -31,7 +31,7 @@ def test_a_rollback_brings_back_what_was_there(kb: KnowledgeBase, tmp_path: Path
     taken = kb.take_snapshot("monday")
     assert (taken.name, taken.snapshot, taken.passages) == ("monday", before, 20)
     kb.remove(source="book", document="iron3")
-    kb.add([corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="wiki")
+    kb.add([write_corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="wiki")
     kb.build(HashingEncoder())
     KnowledgeBase.restore(kb.path, "monday")
     assert kb.snapshot == before
@@ -42,17 +42,17 @@ def test_a_rollback_brings_back_what_was_there(kb: KnowledgeBase, tmp_path: Path
     assert sorted(path.name for path in kb.path.iterdir() if "draft" in path.name) == []
 
 
-def test_who_held_the_vectors_of_a_later_state_reads_the_earlier_ones(
+def test_vectors_of_a_later_state_are_not_found_after_a_rollback(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:
     kb.take_snapshot("monday")
-    kb.add([corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="wiki")
+    kb.add([write_corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="wiki")
     kb.build(HashingEncoder())
     (query,) = HashingEncoder().encode(["Title 1 Text 1 on zinc."], kind="query")
     found = kb.by_vector(query, encoder="hashing-64", k=1)
     assert found[0][0].id == "wiki:zinc1#0"
     KnowledgeBase.restore(kb.path, "monday")
-    kb.add([corpus(tmp_path / "gold.jsonl", 5, "gold")], source="wiki")
+    kb.add([write_corpus(tmp_path / "gold.jsonl", 5, "gold")], source="wiki")
     kb.build(HashingEncoder())
     for passage, _ in kb.by_vector(query, encoder="hashing-64", k=30):
         assert "zinc" not in passage.id
@@ -61,17 +61,19 @@ def test_who_held_the_vectors_of_a_later_state_reads_the_earlier_ones(
 
 def test_numbers_of_passages_are_not_given_out_again(kb: KnowledgeBase, tmp_path: Path) -> None:
     kb.take_snapshot("monday")
-    kb.add([corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="wiki")
+    kb.add([write_corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="wiki")
     KnowledgeBase.restore(kb.path, "monday")
-    kb.add([corpus(tmp_path / "gold.jsonl", 1, "gold")], source="wiki")
-    with closing(access.connect(kb.path)) as db:
+    kb.add([write_corpus(tmp_path / "gold.jsonl", 1, "gold")], source="wiki")
+    with closing(access.open_connection(kb.path)) as db:
         (number,) = db.execute("SELECT number FROM passage WHERE source = 'wiki'").fetchone()
     assert number == 26, "20 of iron, 5 of zinc that are gone"
 
 
-def test_a_reader_sees_the_one_or_the_other(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_reader_sees_the_state_before_or_after_a_rollback_and_none_between(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
     kb.take_snapshot("monday")
-    kb.add([corpus(tmp_path / "zinc.jsonl", 3000, "zinc")], source="wiki")
+    kb.add([write_corpus(tmp_path / "zinc.jsonl", 3000, "zinc")], source="wiki")
     seen: set[int] = set()
 
     def look(what: str, done: int, total: int | None) -> None:
@@ -91,18 +93,18 @@ def test_snapshots_are_listed_the_oldest_first(
             "osler.kb.store.snapshots.time.time", lambda moment=moment: 1000.0 + moment
         )
         kb.take_snapshot(name)
-    assert [(one.name, one.taken) for one in kb.snapshots()] == [
+    assert [(one.name, one.taken) for one in kb.list_snapshots()] == [
         ("b", 1000),
         ("a", 1001),
         ("c", 1002),
     ]
     kb.drop_snapshot("a")
-    assert [one.name for one in kb.snapshots()] == ["b", "c"]
+    assert [one.name for one in kb.list_snapshots()] == ["b", "c"]
     assert kb.info().snapshots == 2
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a b", ".hidden", "x" * 65])
-def test_a_name_that_could_leave_the_folder_is_refused(kb: KnowledgeBase, name: str) -> None:
+def test_snapshot_name_with_path_traversal_is_refused(kb: KnowledgeBase, name: str) -> None:
     with pytest.raises(KnowledgeBaseError, match="cannot name a snapshot"):
         kb.take_snapshot(name)
 
@@ -113,7 +115,7 @@ def test_a_name_is_used_once(kb: KnowledgeBase) -> None:
         kb.take_snapshot("monday")
 
 
-def test_what_was_never_taken_cannot_be_gone_back_to(kb: KnowledgeBase) -> None:
+def test_rollback_to_an_unknown_snapshot_is_refused(kb: KnowledgeBase) -> None:
     with pytest.raises(KnowledgeBaseError, match="there is no snapshot tuesday") as caught:
         KnowledgeBase.restore(kb.path, "tuesday")
     assert "osler kb snapshot" in caught.value.fix
@@ -126,7 +128,7 @@ def test_while_somebody_writes_nothing_is_taken_and_nothing_rolled_back(
     kb: KnowledgeBase,
 ) -> None:
     kb.take_snapshot("monday")
-    with access.locked(kb.path):
+    with access.hold_lock(kb.path):
         with pytest.raises(KnowledgeBaseBusy):
             kb.take_snapshot("tuesday")
         with pytest.raises(KnowledgeBaseBusy):
@@ -189,13 +191,15 @@ else:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @pytest.mark.parametrize("at", [1, 20])
 @pytest.mark.parametrize("what", ["take", "restore"])
-def test_a_kill_leaves_no_half_copy(kb: KnowledgeBase, tmp_path: Path, what: str, at: int) -> None:
+def test_killed_snapshot_or_rollback_leaves_no_partial_copy(
+    kb: KnowledgeBase, tmp_path: Path, what: str, at: int
+) -> None:
     kb.take_snapshot("monday")
-    kb.add([corpus(tmp_path / "zinc.jsonl", 40, "zinc")], source="wiki")
+    kb.add([write_corpus(tmp_path / "zinc.jsonl", 40, "zinc")], source="wiki")
     command = [sys.executable, "-c", KILLED, str(at), what, str(kb.path)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL  # noqa: S603
     assert kb.info().documents == 60
-    assert [one.name for one in kb.snapshots()] == ["monday"]
+    assert [one.name for one in kb.list_snapshots()] == ["monday"]
     kb.take_snapshot("tuesday")
     KnowledgeBase.restore(kb.path, "monday")
     assert kb.info().documents == 20

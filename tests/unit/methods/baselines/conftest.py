@@ -9,16 +9,16 @@ import pytest
 
 from osler.app import wiring
 from osler.app.config import Role, Settings
-from osler.app.wiring.models import Ready
+from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.parts import Parts
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.recording.tape import Tape
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Noted, Run, to_line
 from osler.types import Answer, Passage, Question, Relevance, Solution
 
-OVERLAP = Overlap()
+OVERLAP = OverlapRelevance()
 
 
 @dataclass
@@ -93,14 +93,16 @@ def play(tmp_path: Path) -> Play:
         retriever = ScriptedRetriever(dict(found))
         parts = parts_of(model, retriever, relevance)
         tape, run = Tape(), Run()
-        solution = await wiring.solver(settings, wiring.recorded(parts, tape)).solve(question, run)
+        solution = await wiring.build_solver(settings, wiring.record_parts(parts, tape)).solve(
+            question, run
+        )
         model.finish()
         path = tmp_path / "tape.jsonl"
-        path.write_text("".join(f"{line}\n" for line in tape.lines()), encoding="utf-8")
+        path.write_text("".join(f"{line}\n" for line in tape.to_lines()), encoding="utf-8")
         again = Run()
         names: dict[Role, str] = {"reader": model.name}
-        kept = wiring.replayed(Tape.read(path), names, parts.sources, "")
-        assert await wiring.solver(settings, kept).solve(question, again) == solution
+        kept = wiring.replay_parts(Tape.read(path), names, parts.sources, "")
+        assert await wiring.build_solver(settings, kept).solve(question, again) == solution
         assert list(map(to_line, again.events)) == list(map(to_line, run.events))
         return Played(solution, run, model, retriever.asked)
 
@@ -111,5 +113,9 @@ def parts_of(
     model: LanguageModel, retriever: ScriptedRetriever, relevance: Relevance = OVERLAP
 ) -> Parts:
     return Parts(
-        {"reader": Ready(model)}, lambda name, sources: retriever, relevance, Overlap(), ("wiki",)
+        {"reader": LoadedModel(model)},
+        lambda name, sources: retriever,
+        relevance,
+        OverlapRelevance(),
+        ("wiki",),
     )

@@ -2,8 +2,8 @@
 
 import pytest
 
-from osler.methods.baselines.adaptive import complexity
-from osler.methods.baselines.protocols import action
+from osler.methods.baselines.adaptive import classify_complexity
+from osler.methods.baselines.protocols import last_action
 from osler.testing.scripted import ScriptedModel
 from osler.types import Grounding, Halt, Question
 
@@ -207,8 +207,8 @@ async def test_r1_gen_reasons_without_a_search(play: Play) -> None:
 
 
 def test_an_example_in_the_thoughts_is_no_action() -> None:
-    assert action("<search>a</search><information>b</information>") == ("", "")
-    assert action("<search>a</search> <answer> b ") == ("answer", "b")
+    assert last_action("<search>a</search><information>b</information>") == ("", "")
+    assert last_action("<search>a</search> <answer> b ") == ("answer", "b")
 
 
 MALAKOFF = Question(
@@ -249,7 +249,7 @@ async def test_the_form_without_several_steps_reads_once_instead(play: Play) -> 
 
 
 def test_an_unreadable_verdict_is_b() -> None:
-    assert [complexity(said) for said in ("A", "(C)", "答案：A", "ABC", "")] == [
+    assert [classify_complexity(said) for said in ("A", "(C)", "答案：A", "ABC", "")] == [
         "A",
         "C",
         "A",

@@ -3,10 +3,10 @@
 import json
 from fractions import Fraction
 
-from osler.methods.baselines.hippo_graph import pagerank, seeds
+from osler.methods.baselines.hippo_graph import pagerank, seed_weights
 from osler.methods.baselines.i_medrag import read_queries
-from osler.methods.baselines.kag_static import Task, filled, ordered, read_plan
-from osler.methods.baselines.replies import json_in, listed
+from osler.methods.baselines.kag_static import PlannedTask, fill_query, order_tasks, read_plan
+from osler.methods.baselines.replies import json_in, read_list
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Noted
 from osler.types import Grounding, Question
@@ -72,7 +72,7 @@ def test_the_walk_by_hand() -> None:
 
 
 def test_seeds_are_mean_scores_of_phrases_and_small_weights_of_passages() -> None:
-    start = seeds([(("A", "r", "B"), 0.8), (("A", "s", "C"), 0.4)], [2.0, 1.0], 0.05)
+    start = seed_weights([(("A", "r", "B"), 0.8), (("A", "s", "C"), 0.4)], [2.0, 1.0], 0.05)
     assert start == {"a": 0.6000000000000001, "b": 0.8, "c": 0.4, 0: 0.05, 1: 0.0}
 
 
@@ -133,9 +133,9 @@ async def test_a_plan_is_made_once_and_filled_in(play: Play) -> None:
 def test_plans_that_cannot_be_read_or_run_are_none_or_run_anyway() -> None:
     assert read_plan("no plan", 6) == []
     assert read_plan('{"1": {"query": 3}, "2": "x"}', 6) == []
-    circle = [Task("1", "a", ("2",)), Task("2", "b", ("1",))]
-    assert [task.name for task in ordered(circle)] == ["1", "2"]
-    assert filled("mother of #1 and {{2.output}}", {"1": "A"}) == "mother of A and {{2.output}}"
+    circle = [PlannedTask("1", "a", ("2",)), PlannedTask("2", "b", ("1",))]
+    assert [task.name for task in order_tasks(circle)] == ["1", "2"]
+    assert fill_query("mother of #1 and {{2.output}}", {"1": "A"}) == "mother of A and {{2.output}}"
 
 
 INR = Question("inr", "What does amiodarone do to the INR of warfarin?", ("lowers", "raises"))
@@ -177,4 +177,4 @@ def test_the_last_value_counts_and_broken_ones_do_not() -> None:
     assert json_in("{oops") is None
     assert json_in(r'{"a": ["\ud800"]}') == {"a": ["\ufffd"]}
     assert json_in("[" * 3_000, "[") is None
-    assert listed("Questions:\n1. a\n2. a\n3) b", 5) == ["a", "b"]
+    assert read_list("Questions:\n1. a\n2. a\n3) b", 5) == ["a", "b"]

@@ -189,7 +189,7 @@ async def test_dragin_without_attention_is_refused_and_says_what_to_do(tmp_path:
     settings = Settings.model_validate({"home": tmp_path, "strategy": {"kind": "dragin"}})
     parts = parts_of(ScriptedModel([]), ScriptedRetriever({}))
     with pytest.raises(CapabilityMissing, match="attention") as caught:
-        wiring.solver(settings, parts)
+        wiring.build_solver(settings, parts)
     assert "dragin-entropy" in caught.value.fix
 
 

@@ -1,12 +1,12 @@
 """Methods of one pass: the model alone, with a chain of thought, with one search."""
 
-from osler.answer.extractive import Extractive, Gate, Least
-from osler.answer.written import Written
+from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
+from osler.answer.written import WrittenComposer
 from osler.errors import SourceUnavailable
 from osler.methods.baselines.cot import ChainOfThought
 from osler.methods.baselines.direct import Direct
 from osler.methods.baselines.rag import RetrieveAndRead, fixed_plan
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Asked, PlannedQuery, Retrieved, Run, SourcesPlanned
 from osler.types import Grounding, Halt, Hit, Passage, Question
@@ -16,13 +16,17 @@ CHOICE = Question("q", OPEN.text, ("aspirin", "adrenaline"))
 PASSAGE = Passage(
     "book:a#0", "Adrenaline is the drug that treats anaphylaxis first.", "book", "Help"
 )
-GATE = Gate(Overlap(), Overlap(), {"en": Least(0.3, 0.9), "zh": Least(0.3, 0.9)})
-QUOTING = Extractive(GATE)
+GATE = EvidenceGate(
+    OverlapRelevance(),
+    OverlapRelevance(),
+    {"en": QuoteThresholds(0.3, 0.9), "zh": QuoteThresholds(0.3, 0.9)},
+)
+QUOTING = ExtractiveComposer(GATE)
 
 
 async def test_the_model_alone_is_never_grounded() -> None:
     model = ScriptedModel(["Adrenaline comes first. <answer>B</answer>"])
-    solution = await Direct(model, Written()).solve(CHOICE, Run())
+    solution = await Direct(model, WrittenComposer()).solve(CHOICE, Run())
     assert solution.answer.option == "B"
     assert solution.answer.grounding is Grounding.UNGROUNDED
     assert solution.halt is Halt.CONVERGED
@@ -38,7 +42,7 @@ async def test_a_model_that_must_not_word_medicine_refuses_an_open_question() ->
 
 async def test_an_option_is_weighed_after_the_chain_of_thought() -> None:
     model = ScriptedModel(["It constricts vessels."], scores={"adrenaline": 0.9})
-    composer = Extractive(GATE, model, reasoned=True)
+    composer = ExtractiveComposer(GATE, model, reasoned=True)
     run = Run()
     solution = await ChainOfThought(model, composer).solve(CHOICE, run)
     assert solution.answer.option == "B"
@@ -50,7 +54,7 @@ async def test_one_search_feeds_one_reading() -> None:
     model = ScriptedModel(["Adrenaline treats anaphylaxis first [1]."])
     found = ScriptedRetriever({"": [PASSAGE]})
     run = Run()
-    rag = RetrieveAndRead(model, found, Written(), ("book",))
+    rag = RetrieveAndRead(model, found, WrittenComposer(), ("book",))
     solution = await rag.solve(OPEN, run)
     assert found.asked == [OPEN.text]
     assert "[1] Help: Adrenaline" in model.seen[0][0].content
@@ -60,7 +64,7 @@ async def test_one_search_feeds_one_reading() -> None:
 
 async def test_finding_nothing_is_an_honest_end_without_a_model_call() -> None:
     model = ScriptedModel([])
-    rag = RetrieveAndRead(model, ScriptedRetriever({}), Written(), ("book",))
+    rag = RetrieveAndRead(model, ScriptedRetriever({}), WrittenComposer(), ("book",))
     solution = await rag.solve(OPEN, Run())
     assert solution.halt is Halt.NO_EVIDENCE
     assert solution.why == "nothing was found"
@@ -68,7 +72,7 @@ async def test_finding_nothing_is_an_honest_end_without_a_model_call() -> None:
 
 async def test_passages_that_do_not_answer_are_not_called_nothing() -> None:
     model = ScriptedModel(["The evidence does not say."])
-    rag = RetrieveAndRead(model, ScriptedRetriever({"": [PASSAGE]}), Written(), ("book",))
+    rag = RetrieveAndRead(model, ScriptedRetriever({"": [PASSAGE]}), WrittenComposer(), ("book",))
     solution = await rag.solve(OPEN, Run())
     assert solution.halt is Halt.NO_EVIDENCE
     assert solution.why == "the passages found do not answer"

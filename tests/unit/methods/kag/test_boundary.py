@@ -112,7 +112,7 @@ async def test_without_log_probabilities_nothing_is_taken_for_known_and_that_is_
     assert any(isinstance(event, Noted) for event in run.events)
 
 
-async def test_a_verdict_that_cannot_be_read_is_a_no() -> None:
+async def test_boundary_verdict_that_cannot_be_read_counts_as_no() -> None:
     model = KeyedModel({"Can you answer": [ANSWER], "Analyze whether": ["perhaps"], "": ["hm"]})
     verdict = await assess(model)
     assert (verdict.known, verdict.self_check) == (False, False)

@@ -5,10 +5,16 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.graph.items import Definition, Item, Name, Relation, Typed
+from osler.graph.items import Definition, Item, Name, Relation, SemanticType
 from osler.graph.store import Graph
-from osler.methods.kag.hybrid import AsWords, FormsAsQueries, HybridGraph, QueriesAsForms, holds
-from osler.methods.kag.logical_forms import Constraint, Node, Retrieval
+from osler.methods.kag.hybrid import (
+    FormsAsQueries,
+    FormsAsWords,
+    HybridGraph,
+    QueriesAsForms,
+    constraint_holds,
+)
+from osler.methods.kag.logical_forms import Constraint, Retrieval, SpoNode
 from osler.testing.scripted import ScriptedRetriever
 from osler.types import Passage
 
@@ -23,8 +29,8 @@ def graph(tmp_path: Path) -> Graph:
         *(Name(id, text) for id, text in names.items()),
         *(Name(id, text) for id, text in {TEA: "tea", GUMS: "gum bleeding"}.items()),
         Definition(SCURVY, "A disease of too little ascorbic acid."),
-        *(Typed(id, "Food") for id in (TEA, CITRUS)),
-        Typed(ACID, "Vitamin"),
+        *(SemanticType(id, "Food") for id in (TEA, CITRUS)),
+        SemanticType(ACID, "Vitamin"),
         Relation(SCURVY, "treated_by", ACID),
         Relation(SCURVY, "treated_by", CITRUS),
         Relation(SCURVY, "causes", GUMS),
@@ -34,18 +40,20 @@ def graph(tmp_path: Path) -> Graph:
         Relation(CITRUS, "dose", "N:20"),
     ]
     made.add(items)
-    made.build()
+    made.build_arrays()
     return made
 
 
 def form(
     s: str, p: str, o: str = "", kind: str = "", *constraints: Constraint, subject: str = "disease"
 ) -> Retrieval:
-    return Retrieval(Node("s1", subject, s), Node("p1", p), Node("o1", kind, o), constraints)
+    return Retrieval(
+        SpoNode("s1", subject, s), SpoNode("p1", p), SpoNode("o1", kind, o), constraints
+    )
 
 
 async def found(graph: Graph, asked: Retrieval) -> list[str]:
-    hits = await HybridGraph(graph).find(asked, k=5)
+    hits = await HybridGraph(graph).find_form(asked, k=5)
     return [hit.passage.text for hit in hits]
 
 
@@ -102,7 +110,7 @@ async def test_texts_that_name_what_is_near_come_first(graph: Graph) -> None:
     far = Passage("book:far#0", "Nothing of the kind.", "book", "Far")
     near = Passage("book:near#0", "Scurvy and gum bleeding end with ascorbic acid.", "book", "N")
     texts = ScriptedRetriever({"": [far, near]})
-    hits = await HybridGraph(graph, texts).find(form("scurvy", "treated by"), k=4)
+    hits = await HybridGraph(graph, texts).find_form(form("scurvy", "treated by"), k=4)
     ids = [hit.passage.id for hit in hits]
     assert ids.index(near.id) < ids.index(far.id)
     assert any(id.startswith("graph:") for id in ids[:2])
@@ -111,8 +119,8 @@ async def test_texts_that_name_what_is_near_come_first(graph: Graph) -> None:
 async def test_a_form_goes_through_a_plain_retriever_s_door(graph: Graph) -> None:
     through = QueriesAsForms(FormsAsQueries(HybridGraph(graph)))
     asked = form("scurvy", "treated by", "", "", Constraint("o", "dose", ">", "50"))
-    direct = await HybridGraph(graph).find(asked, k=5)
-    assert await through.find(asked, k=5) == direct
+    direct = await HybridGraph(graph).find_form(asked, k=5)
+    assert await through.find_form(asked, k=5) == direct
 
 
 async def test_what_is_no_form_is_told_as_a_source_that_failed(graph: Graph) -> None:
@@ -123,7 +131,7 @@ async def test_what_is_no_form_is_told_as_a_source_that_failed(graph: Graph) -> 
 async def test_without_a_graph_the_form_is_asked_in_words() -> None:
     fact = Passage("graph:a#0", "scurvy", "graph", "scurvy")
     texts = ScriptedRetriever({"": [fact]})
-    hits = await AsWords(texts).find(form("scurvy", "treated by", kind="vitamin"), k=3)
+    hits = await FormsAsWords(texts).find_form(form("scurvy", "treated by", kind="vitamin"), k=3)
     assert [hit.passage for hit in hits] == [fact]
     assert texts.asked == ["scurvy , treated by vitamin"]
 
@@ -144,4 +152,4 @@ async def test_without_a_graph_the_form_is_asked_in_words() -> None:
 def test_values_are_compared_as_numbers_or_as_words(
     comparison: str, wanted: str | tuple[str, ...], value: str, true: bool
 ) -> None:
-    assert holds(Constraint("o", "x", comparison, wanted), value) is true  # type: ignore[arg-type]
+    assert constraint_holds(Constraint("o", "x", comparison, wanted), value) is true  # type: ignore[arg-type]

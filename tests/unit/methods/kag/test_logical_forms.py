@@ -3,18 +3,18 @@
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.methods.kag.dependencies import dependencies, fill
+from osler.methods.kag.dependencies import fill_references, find_dependencies
 from osler.methods.kag.logical_forms import (
     Constraint,
     Deduce,
     Form,
+    LogicalPlan,
     Math,
-    Node,
     Operation,
     Output,
-    Plan,
+    PlanStep,
     Retrieval,
-    Step,
+    SpoNode,
 )
 from osler.methods.kag.notation import render_form, render_plan
 from osler.methods.kag.parse import MOST_STEPS, read_plan, read_search
@@ -38,35 +38,41 @@ GOLDEN: list[tuple[str, Form]] = [
     (
         "Retrieval(s=s1:offense[credit card fraud], p=p1: found, o=o1:elements)",
         Retrieval(
-            Node("s1", "offense", "credit card fraud"), Node("p1", "found"), Node("o1", "elements")
+            SpoNode("s1", "offense", "credit card fraud"),
+            SpoNode("p1", "found"),
+            SpoNode("o1", "elements"),
         ),
     ),
     (
         "Retrieval(s=s1:Medical formula['Fluid Requirement Formula'], p=p1, o=o1)",
         Retrieval(
-            Node("s1", "Medical formula", "Fluid Requirement Formula"), Node("p1"), Node("o1")
+            SpoNode("s1", "Medical formula", "Fluid Requirement Formula"),
+            SpoNode("p1"),
+            SpoNode("o1"),
         ),
     ),
     (
         "Retrieval(s=s1, p=p2:time, o=o2:time['The first 24 hours'])",
-        Retrieval(Node("s1"), Node("p2", "time"), Node("o2", "time", "The first 24 hours")),
+        Retrieval(
+            SpoNode("s1"), SpoNode("p2", "time"), SpoNode("o2", "time", "The first 24 hours")
+        ),
     ),
     (
         "Retrieval(s=s2:BodyParts['Both Lower Limbs (Including the Buttocks)'],"
         " p=p3:AreaRatio, o=o3:AreaRatio)",
         Retrieval(
-            Node("s2", "BodyParts", "Both Lower Limbs (Including the Buttocks)"),
-            Node("p3", "AreaRatio"),
-            Node("o3", "AreaRatio"),
+            SpoNode("s2", "BodyParts", "Both Lower Limbs (Including the Buttocks)"),
+            SpoNode("p3", "AreaRatio"),
+            SpoNode("o3", "AreaRatio"),
         ),
     ),
     (
         "Retrieval(s=s3:TreatmentPlan['Burn fluid replacement'], p=p5:Colloidal liquid ratio,"
         " o=o5:Colloidal liquid ratio, p.Degree of burn=II∘)",
         Retrieval(
-            Node("s3", "TreatmentPlan", "Burn fluid replacement"),
-            Node("p5", "Colloidal liquid ratio"),
-            Node("o5", "Colloidal liquid ratio"),
+            SpoNode("s3", "TreatmentPlan", "Burn fluid replacement"),
+            SpoNode("p5", "Colloidal liquid ratio"),
+            SpoNode("o5", "Colloidal liquid ratio"),
             (Constraint("p", "Degree of burn", "=", "II∘"),),
         ),
     ),
@@ -112,15 +118,15 @@ GOLDEN: list[tuple[str, Form]] = [
     ("Output #3.", Output(("#3",))),
     (
         "Retrieval（s=s1:疾病['糖尿病']，p=p1：治疗，o=o1：药物）",
-        Retrieval(Node("s1", "疾病", "糖尿病"), Node("p1", "治疗"), Node("o1", "药物")),
+        Retrieval(SpoNode("s1", "疾病", "糖尿病"), SpoNode("p1", "治疗"), SpoNode("o1", "药物")),
     ),
     (
         "get_spo(s=s1:film[`Men in Black`], p=p1:DirectedBy, o=o1:Person, s.ReleaseYear>=2002,"
         " o.born in ['1950', '1951'])",
         Retrieval(
-            Node("s1", "film", "Men in Black"),
-            Node("p1", "DirectedBy"),
-            Node("o1", "Person"),
+            SpoNode("s1", "film", "Men in Black"),
+            SpoNode("p1", "DirectedBy"),
+            SpoNode("o1", "Person"),
             (
                 Constraint("s", "ReleaseYear", ">=", "2002"),
                 Constraint("o", "born", "in", ("1950", "1951")),
@@ -130,12 +136,14 @@ GOLDEN: list[tuple[str, Form]] = [
     (
         "Retrieval(s=s1:sovereignState[‘Panama’], p=p1, o=o1:city[Colón][Q123])",
         Retrieval(
-            Node("s1", "sovereignState", "Panama"), Node("p1"), Node("o1", "city", "Colón", "Q123")
+            SpoNode("s1", "sovereignState", "Panama"),
+            SpoNode("p1"),
+            SpoNode("o1", "city", "Colón", "Q123"),
         ),
     ),
     (
         "retrieval(s=s1:drug['a, p=b'], p=p1:dose, o=o1",
-        Retrieval(Node("s1", "drug", "a, p=b"), Node("p1", "dose"), Node("o1")),
+        Retrieval(SpoNode("s1", "drug", "a, p=b"), SpoNode("p1", "dose"), SpoNode("o1")),
     ),
 ]
 
@@ -153,8 +161,8 @@ def test_a_golden_form_reads_back_as_it_was_written(form: Form) -> None:
 def test_the_paper_s_plan_of_two_films_is_five_steps_in_three_levels() -> None:
     plan = read_plan(FILMS)
     assert [step.n for step in plan.steps] == [1, 2, 3, 4, 5]
-    assert dependencies(plan).levels() == ((1, 3), (2, 4), (5,))
-    assert dependencies(plan).problems == ()
+    assert find_dependencies(plan).solving_levels() == ((1, 3), (2, 4), (5,))
+    assert find_dependencies(plan).problems == ()
     assert read_plan(render_plan(plan)) == plan
 
 
@@ -171,7 +179,7 @@ def test_the_paper_s_plan_of_two_films_is_five_steps_in_three_levels() -> None:
     ],
 )
 def test_a_plan_is_read_in_any_layout(reply: str) -> None:
-    assert read_plan(reply) == Plan((Step(1, "What is it?", Output(("o1",))),))
+    assert read_plan(reply) == LogicalPlan((PlanStep(1, "What is it?", Output(("o1",))),))
 
 
 def test_several_steps_on_one_line_are_several_steps() -> None:
@@ -186,8 +194,10 @@ def test_a_question_about_a_mechanism_of_action_keeps_its_words() -> None:
 
 
 def test_the_tenth_reference_is_not_the_first_one() -> None:
-    assert fill("Is #10 older than #1?", {1: "Ann", 10: "Bob"}) == "Is Bob older than Ann?"
-    assert fill("Is #2 here?", {1: "Ann"}) == "Is #2 here?"
+    assert (
+        fill_references("Is #10 older than #1?", {1: "Ann", 10: "Bob"}) == "Is Bob older than Ann?"
+    )
+    assert fill_references("Is #2 here?", {1: "Ann"}) == "Is #2 here?"
 
 
 def test_the_search_of_table_9_is_read_without_numbers() -> None:
@@ -197,7 +207,7 @@ def test_the_search_of_table_9_is_read_without_numbers() -> None:
     )
     assert step.question == "What belongs to the lower limbs in Children."
     assert step.action == Retrieval(
-        Node("s2"), Node("p4", "BelongTo"), Node("o4", "Crowd", "Children")
+        SpoNode("s2"), SpoNode("p4", "BelongTo"), SpoNode("o4", "Crowd", "Children")
     )
 
 
@@ -236,7 +246,7 @@ def test_no_search_tag_is_no_search() -> None:
         read_search("<answer>\\boxed{592}</answer>")
 
 
-def plan_of(*actions: tuple[str, str]) -> Plan:
+def plan_of(*actions: tuple[str, str]) -> LogicalPlan:
     lines = [f"Step{n}: {q}\nAction{n}: {a}" for n, (q, a) in enumerate(actions, 1)]
     return read_plan("\n".join(lines))
 
@@ -246,8 +256,8 @@ def test_a_named_entity_used_again_is_no_reason_to_wait() -> None:
         ("Formula?", "Retrieval(s=s1:formula['Fluid'], p=p1, o=o1)"),
         ("When?", "Retrieval(s=s1, p=p2:time, o=o2:time['The first 24 hours'])"),
     )
-    assert dependencies(plan).levels() == ((1, 2),)
-    assert dependencies(plan).given == {"s1": "Fluid", "o2": "The first 24 hours"}
+    assert find_dependencies(plan).solving_levels() == ((1, 2),)
+    assert find_dependencies(plan).given == {"s1": "Fluid", "o2": "The first 24 hours"}
 
 
 def test_a_step_that_waits_for_itself_or_for_nobody_is_reported() -> None:
@@ -257,14 +267,14 @@ def test_a_step_that_waits_for_itself_or_for_nobody_is_reported() -> None:
         ("Sum?", "Math(content=['o1', 'o8', 'weight=16kg'], target='sum')->math3"),
         ("Out?", "Output(o5)"),
     )
-    assert dependencies(plan).problems == (
+    assert find_dependencies(plan).problems == (
         "step 1 waits for itself (#1)",
         "step 2 refers to #7, and there is no such step",
         "step 2 uses o9, and nothing declares it",
         "step 3 uses o8, and nothing declares it",
         "step 4 uses o5, and nothing declares it",
     )
-    assert dependencies(plan).order() == (1, 2, 4, 3)
+    assert find_dependencies(plan).solving_order() == (1, 2, 4, 3)
 
 
 def test_a_cycle_is_named_and_opened_at_its_forward_edge() -> None:
@@ -272,11 +282,11 @@ def test_a_cycle_is_named_and_opened_at_its_forward_edge() -> None:
         ("From #2?", "Retrieval(s=s1:a['x'], p=p1:b, o=o1)"),
         ("From #1?", "Retrieval(s=s2:a['y'], p=p2:b, o=o2)"),
     )
-    found = dependencies(plan)
+    found = find_dependencies(plan)
     assert found.problems == ("the steps 1 → 2 → 1 wait for each other",) or found.problems == (
         "the steps 2 → 1 → 2 wait for each other",
     )
-    assert found.order() == (1, 2)
+    assert found.solving_order() == (1, 2)
 
 
 def test_a_constraint_that_names_a_result_waits_for_it() -> None:
@@ -284,4 +294,4 @@ def test_a_constraint_that_names_a_result_waits_for_it() -> None:
         ("When?", "Retrieval(s=s1:film['x'], p=p1:year, o=o1:year)"),
         ("Which?", "Retrieval(s=s2:award['y'], p=p2:given, o=o2:film, o.year='o1')"),
     )
-    assert dependencies(plan).levels() == ((1,), (2,))
+    assert find_dependencies(plan).solving_levels() == ((1,), (2,))

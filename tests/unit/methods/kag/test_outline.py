@@ -42,7 +42,7 @@ def test_the_names_are_those_of_the_question(question: str, names: tuple[str, ..
 @pytest.mark.parametrize("hostile", ["'x', p=b", "a]b", 'It is "a\nb".', "<b>Bold</b>", "''"])
 def test_a_hostile_name_is_left_out_and_the_grammar_still_stands(hostile: str) -> None:
     grammar = outline_grammar(names_in(hostile))
-    assert grammar.begins("<answer>Step1: ")
+    assert grammar.accepts_prefix("<answer>Step1: ")
 
 
 async def test_a_chain_is_a_plan_in_the_paper_s_notation() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadCalculation
-from osler.methods.kag.sandbox import LONGEST, Calculated, calculate
+from osler.methods.kag.sandbox import LONGEST, SandboxResult, run_calculation
 
 pytest.importorskip("pydantic_monty", reason="written calculations need the extra math")
 
@@ -118,13 +118,13 @@ DENIALS = [
 
 
 @pytest.mark.parametrize(("code", "value"), HONEST)
-async def test_an_honest_program_gives_its_result(code: str, value: object) -> None:
-    found = (await calculate(code, {"sex": "female"})).value
+async def test_sandbox_returns_the_result_of_an_honest_program(code: str, value: object) -> None:
+    found = (await run_calculation(code, {"sex": "female"})).value
     assert found == pytest.approx(value) if isinstance(value, float) else found == value
 
 
 @pytest.mark.parametrize("code", LEAKS)
-async def test_a_program_that_reaches_out_gets_nothing(
+async def test_sandbox_gives_no_access_to_files_network_or_environment(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = tmp_path / "secret"
@@ -136,7 +136,7 @@ async def test_a_program_that_reaches_out_gets_nothing(
 async def said_by(code: str, path: str) -> str:
     """All that comes back: it may list names of its own world, but no data of ours."""
     try:
-        found = await calculate(code, {"path": path})
+        found = await run_calculation(code, {"path": path})
     except BadCalculation as error:
         return str(error)
     assert found.value != os.getpid()
@@ -144,38 +144,38 @@ async def said_by(code: str, path: str) -> str:
 
 
 @pytest.mark.parametrize("code", DENIALS)
-async def test_a_program_without_end_or_measure_is_stopped(code: str) -> None:
+async def test_sandbox_stops_programs_that_exhaust_time_or_memory(code: str) -> None:
     with pytest.raises(BadCalculation):
-        await asyncio.wait_for(calculate(code), 20)
+        await asyncio.wait_for(run_calculation(code), 20)
 
 
-async def test_data_never_becomes_code() -> None:
+async def test_sandbox_inputs_are_never_executed_as_code() -> None:
     name = "'); import os; os.system('id') #"
-    assert await calculate("name", {"name": name}) == Calculated(name)
+    assert await run_calculation("name", {"name": name}) == SandboxResult(name)
 
 
 async def test_a_program_s_own_error_comes_back_for_the_model_to_mend() -> None:
     with pytest.raises(BadCalculation, match="ZeroDivisionError"):
-        await calculate("1 / 0")
+        await run_calculation("1 / 0")
 
 
-async def test_nothing_and_infinity_are_no_results() -> None:
+async def test_sandbox_refuses_none_and_infinity_as_results() -> None:
     with pytest.raises(BadCalculation, match="gave no result"):
-        await calculate("x = 1")
+        await run_calculation("x = 1")
     with pytest.raises(BadCalculation, match="no finite number"):
-        await calculate("float('inf')")
+        await run_calculation("float('inf')")
 
 
-async def test_a_program_too_long_to_read_is_not_run() -> None:
+async def test_sandbox_refuses_a_program_over_its_length_limit() -> None:
     with pytest.raises(BadCalculation, match=f"at most {LONGEST}"):
-        await calculate("1 + " * LONGEST + "1")
+        await run_calculation("1 + " * LONGEST + "1")
 
 
-async def test_time_stands_still_and_chance_is_seeded() -> None:
+async def test_sandbox_has_a_fixed_clock_and_seeded_randomness() -> None:
     code = "import random\nfrom datetime import datetime\nf'{random.random()} {datetime.now()}'"
-    assert await calculate(code) == await calculate(code)
+    assert await run_calculation(code) == await run_calculation(code)
 
 
-async def test_many_calculations_at_once_do_not_mix() -> None:
-    found = await asyncio.gather(*(calculate("n * 2", {"n": n}) for n in range(20)))
+async def test_sandbox_keeps_concurrent_calculations_apart() -> None:
+    found = await asyncio.gather(*(run_calculation("n * 2", {"n": n}) for n in range(20)))
     assert [each.value for each in found] == [2 * n for n in range(20)]

@@ -3,7 +3,13 @@
 import pytest
 
 from osler.methods.kag.boundary import GenerateThenAssess
-from osler.methods.kag.calibration import Attempted, Graded, agrees, attempted, tau_of
+from osler.methods.kag.calibration import (
+    CalibrationAttempt,
+    GoldAnswer,
+    agrees_with_gold,
+    attempt_question,
+    tau_of,
+)
 from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
@@ -12,8 +18,8 @@ from osler.types import Question
 ASKED = Question("q", "Which vitamin is given with isoniazid?")
 
 
-def points(*pairs: tuple[float | None, bool]) -> list[Attempted]:
-    return [Attempted(ASKED, "x" if p is not None else "", p, right) for p, right in pairs]
+def points(*pairs: tuple[float | None, bool]) -> list[CalibrationAttempt]:
+    return [CalibrationAttempt(ASKED, "x" if p is not None else "", p, right) for p, right in pairs]
 
 
 @pytest.mark.parametrize(
@@ -52,19 +58,19 @@ def test_tau_is_the_least_value_at_which_the_share_is_right(
 def test_an_english_answer_is_right_when_it_holds_the_words_and_numbers(
     answer: str, gold: str, holds: bool
 ) -> None:
-    assert agrees(answer, gold, "en") is holds
+    assert agrees_with_gold(answer, gold, "en") is holds
 
 
 def test_a_chinese_answer_is_right_when_it_holds_the_right_one() -> None:
-    assert agrees("首选胃镜检查", "胃镜", "zh")
-    assert not agrees("首选超声检查", "胃镜", "zh")
-    assert not agrees("疗程10天", "14天", "zh")
+    assert agrees_with_gold("首选胃镜检查", "胃镜", "zh")
+    assert not agrees_with_gold("首选超声检查", "胃镜", "zh")
+    assert not agrees_with_gold("疗程10天", "14天", "zh")
 
 
 async def test_an_attempt_is_the_boundary_s_own_first_half() -> None:
     model = ScriptedModel([r"It is <answer>\boxed{pyridoxine}</answer>"], probability=0.7)
     boundary = GenerateThenAssess(Speaker(model, "reader"))
-    found = await attempted(boundary, Graded(ASKED, "Pyridoxine"), Run())
+    found = await attempt_question(boundary, GoldAnswer(ASKED, "Pyridoxine"), Run())
     model.finish()
     assert (found.answer, found.right) == ("pyridoxine", True)
     assert found.probability == pytest.approx(0.7)
@@ -74,5 +80,5 @@ async def test_an_attempt_is_the_boundary_s_own_first_half() -> None:
 async def test_the_prompt_s_own_box_given_back_is_no_answer(box: str) -> None:
     model = ScriptedModel([rf"<answer>\boxed{{{box}}}</answer>"])
     boundary = GenerateThenAssess(Speaker(model, "reader"))
-    found = await attempted(boundary, Graded(ASKED, "Pyridoxine"), Run())
+    found = await attempt_question(boundary, GoldAnswer(ASKED, "Pyridoxine"), Run())
     assert (found.answer, found.probability, found.right) == ("", None, False)

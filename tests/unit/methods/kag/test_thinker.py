@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.errors import ModelUnreachable, SourceUnavailable
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
-from osler.methods.kag.executors import Calculator, Deducer, nearest
-from osler.methods.kag.focus import Focuser, compressed
+from osler.methods.kag.executors import Calculator, Deducer, nearest_formulas
+from osler.methods.kag.focus import Focuser, compress_passage
 from osler.methods.kag.formulas import FORMULAS
-from osler.methods.kag.logical_forms import Plan, Retrieval
-from osler.methods.kag.output import Finisher
-from osler.methods.kag.planner import Decomposer, GivenPlan, Planner
+from osler.methods.kag.logical_forms import LogicalPlan, Retrieval
+from osler.methods.kag.output import AnswerFinisher
+from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
@@ -50,7 +50,7 @@ def thinker(
     retriever: Retriever,
     *,
     boundary: Boundary | None = None,
-    planner: Planner | None = None,
+    planner: FormPlanner | None = None,
     programs_only: bool = False,
     turns: int = 10,
 ) -> Thinker:
@@ -60,8 +60,8 @@ def thinker(
         DepthSolver(speaker, retriever, boundary or NoBoundary(), Focuser(speaker), turns=turns),
         Calculator(speaker, {} if programs_only else None),
         Deducer(speaker),
-        Finisher(speaker),
-        Written(),
+        AnswerFinisher(speaker),
+        WrittenComposer(),
     )
 
 
@@ -148,9 +148,11 @@ async def test_a_program_that_fails_is_shown_its_error_three_times_at_most() -> 
 
 def test_the_formula_of_burns_is_among_those_offered_for_a_burn() -> None:
     text = "The amount of colloid fluid in burns in the first 24 hours weight=16kg"
-    assert "burn-colloid-zh" in [formula.id for formula in nearest(FORMULAS, text)]
-    assert "burn-colloid-zh" in [f.id for f in nearest(FORMULAS, "烧伤第一个 24 小时胶体液量")]
-    assert nearest(FORMULAS, "who wrote it") == []
+    assert "burn-colloid-zh" in [formula.id for formula in nearest_formulas(FORMULAS, text)]
+    assert "burn-colloid-zh" in [
+        f.id for f in nearest_formulas(FORMULAS, "烧伤第一个 24 小时胶体液量")
+    ]
+    assert nearest_formulas(FORMULAS, "who wrote it") == []
 
 
 FILMS = Question("films", "Which film has the director who died first, Hit Parade or Khiladi 420?")
@@ -278,7 +280,7 @@ async def test_what_the_model_knows_is_not_looked_up() -> None:
     assert solution.answer.grounding is Grounding.UNGROUNDED
 
 
-ONE = GivenPlan()
+ONE = GivenForms()
 SUB = Question("sub", "How much of the body are the legs in children?")
 
 
@@ -363,7 +365,7 @@ class Graph:
     forms: list[Retrieval] = field(default_factory=list)
     down: bool = False
 
-    async def find(self, form: Retrieval, *, k: int) -> list[Hit]:
+    async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
         self.forms.append(form)
         if self.down:
             raise SourceUnavailable("the graph is down")
@@ -383,7 +385,7 @@ async def test_the_words_go_to_the_texts_and_the_form_to_the_graph(down: bool) -
     speaker = Speaker(model, "reader")
     texts = ScriptedRetriever({"": [AREA]})
     solver = DepthSolver(speaker, texts, NoBoundary(), Focuser(speaker), graph)
-    (step,) = Plan.single(SUB.text).steps
+    (step,) = LogicalPlan.single_retrieval(SUB.text).steps
     run = Run()
     answer = await solver.solve(step, step.question, (), "en", run)
     assert texts.asked == [SUB.text]
@@ -407,10 +409,10 @@ async def test_the_graph_is_asked_about_what_an_earlier_step_has_found() -> None
 def test_a_long_reference_is_cut_to_whole_sentences_that_bear_on_the_question() -> None:
     filler = "Tea is a drink made from leaves. " * 40
     text = f"{filler}The colloid share is one half in children. {filler}"
-    short = compressed(text, "Which share is colloid in children?", 200)
+    short = compress_passage(text, "Which share is colloid in children?", 200)
     assert "The colloid share is one half in children." in short
     assert len(short) <= 200
-    assert compressed("short", "anything", 200) == "short"
+    assert compress_passage("short", "anything", 200) == "short"
 
 
 async def test_a_cancelled_run_stops_its_steps() -> None:

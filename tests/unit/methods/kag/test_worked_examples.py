@@ -7,13 +7,13 @@ question sum to 4894.30, which is what is asked for here.
 
 import pytest
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.methods.kag.boundary import NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
 from osler.methods.kag.logical_forms import Deduce, Math, Output, Retrieval
-from osler.methods.kag.output import Finisher
+from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
@@ -49,7 +49,7 @@ def box(text: str) -> str:
 def thinker(model: KeyedModel, found: ScriptedRetriever) -> Thinker:
     speaker = Speaker(model, "reader")
     depth = DepthSolver(speaker, found, NoBoundary(), Focuser(speaker))
-    parts = (Calculator(speaker, {}), Deducer(speaker), Finisher(speaker), Written())
+    parts = (Calculator(speaker, {}), Deducer(speaker), AnswerFinisher(speaker), WrittenComposer())
     return Thinker(Decomposer(speaker), depth, *parts)
 
 

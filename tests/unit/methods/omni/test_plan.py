@@ -5,17 +5,17 @@ import pytest
 from osler.errors import MalformedOutput
 from osler.methods.omni.plan import (
     WRITTEN,
-    Dropped,
+    DroppedQuery,
     Query,
     SourcePlan,
-    expect,
-    grammar,
-    parse,
-    render,
+    expect_source_plan,
+    parse_source_plan,
+    render_source_plan,
+    source_plan_grammar,
 )
 from osler.methods.omni.terms import parse_terms
+from osler.sources.catalogue import BOOK, GRAPH, GUIDELINE, RESEARCH, SOURCES, WIKI
 from osler.trace import PlannedQuery
-from osler.types import BOOK, GRAPH, GUIDELINE, RESEARCH, SOURCES, WIKI
 
 GOLDEN = (
     "<book> q0 ; q1 </book>\n\n<guideline></guideline>\n\n<research>q</research>\n\n<wiki></wiki>"
@@ -33,36 +33,36 @@ PLAN = SourcePlan(
 
 
 def queries(reply: str, source: str = BOOK) -> list[str]:
-    return [query.wire for query in parse(reply).plan.of_source(source)]
+    return [query.wire for query in parse_source_plan(reply).plan.of_source(source)]
 
 
 def test_the_golden_string_is_read_whole() -> None:
-    reading = parse(GOLDEN)
+    reading = parse_source_plan(GOLDEN)
     assert reading.plan == PLAN
     assert not reading.dropped
     assert not reading.missing
 
 
 def test_it_is_written_as_the_paper_writes_it() -> None:
-    assert render(PLAN) == GOLDEN.replace("<research>q</", "<research> q </").replace(
+    assert render_source_plan(PLAN) == GOLDEN.replace("<research>q</", "<research> q </").replace(
         "<graph>D", "<graph> D"
     ).replace("contraindications</", "contraindications </")
-    assert grammar().accepts(render(PLAN))
+    assert source_plan_grammar().accepts(render_source_plan(PLAN))
 
 
 def test_the_plan_of_nothing_has_five_empty_tags() -> None:
     empty = "\n\n".join(f"<{source}></{source}>" for source in SOURCES)
-    assert render(SourcePlan()) == empty
-    assert parse(empty).plan == SourcePlan()
+    assert render_source_plan(SourcePlan()) == empty
+    assert parse_source_plan(empty).plan == SourcePlan()
 
 
 def test_the_event_counts_the_queries_of_each_source_from_nought() -> None:
-    assert PLAN.planned[:3] == (
+    assert PLAN.planned_queries[:3] == (
         PlannedQuery(BOOK, 0, "q0"),
         PlannedQuery(BOOK, 1, "q1"),
         PlannedQuery(RESEARCH, 0, "q"),
     )
-    assert PLAN.planned[4] == PlannedQuery(GRAPH, 1, "metformin , contraindications")
+    assert PLAN.planned_queries[4] == PlannedQuery(GRAPH, 1, "metformin , contraindications")
 
 
 @pytest.mark.parametrize(
@@ -101,26 +101,29 @@ def test_what_models_write_is_read(reply: str, read: list[str]) -> None:
     ],
 )
 def test_a_graph_query_is_split_at_its_first_separator(reply: str, term: str, text: str) -> None:
-    (query,) = parse(reply).plan.queries
+    (query,) = parse_source_plan(reply).plan.queries
     assert (query.term, query.text) == (term, text)
 
 
 def test_the_fourth_query_is_dropped_and_said_so() -> None:
-    reading = parse("<wiki> a ; b ; c ; d ; B </wiki>")
+    reading = parse_source_plan("<wiki> a ; b ; c ; d ; B </wiki>")
     assert [q.text for q in reading.plan.of_source(WIKI)] == ["a", "b", "c"]
     assert reading.dropped == (
-        Dropped(WIKI, "d", "more than 3"),
-        Dropped(WIKI, "B", "said before"),
+        DroppedQuery(WIKI, "d", "more than 3"),
+        DroppedQuery(WIKI, "B", "said before"),
     )
 
 
 def test_six_queries_are_read_where_six_are_asked_for() -> None:
     """Exploration asks for six a source (Omni-RAG §4.2.1)."""
-    assert len(parse("<wiki> a ; b ; c ; d ; e ; f ; g </wiki>", at_most=6).plan.queries) == 6
+    assert (
+        len(parse_source_plan("<wiki> a ; b ; c ; d ; e ; f ; g </wiki>", at_most=6).plan.queries)
+        == 6
+    )
 
 
 def test_what_is_no_query_is_dropped_and_said_so() -> None:
-    reading = parse("<book> … ; none </book><graph>none , x</graph>")
+    reading = parse_source_plan("<book> … ; none </book><graph>none , x</graph>")
     assert reading.plan == SourcePlan()
     assert [(d.source, d.text) for d in reading.dropped] == [
         (BOOK, "…"),
@@ -130,27 +133,30 @@ def test_what_is_no_query_is_dropped_and_said_so() -> None:
 
 
 def test_a_query_without_end_is_cut_and_said_so() -> None:
-    reading = expect(f"<book> {'word ' * 100}</book>")
+    reading = expect_source_plan(f"<book> {'word ' * 100}</book>")
     assert len(reading.plan.queries[0].text) <= WRITTEN
     assert reading.dropped[0].why.endswith("cut")
 
 
 def test_a_missing_tag_is_told_from_an_empty_one() -> None:
-    assert parse("<book></book>").missing == (GUIDELINE, RESEARCH, WIKI, GRAPH)
+    assert parse_source_plan("<book></book>").missing == (GUIDELINE, RESEARCH, WIKI, GRAPH)
 
 
 def test_a_reply_without_any_tag_is_asked_for_again() -> None:
     with pytest.raises(MalformedOutput, match="a tag for each source"):
-        expect("Iron deficiency anaemia is a condition where there is a lack of iron.")
-    assert expect("<book></book>").plan == SourcePlan()
+        expect_source_plan("Iron deficiency anaemia is a condition where there is a lack of iron.")
+    assert expect_source_plan("<book></book>").plan == SourcePlan()
 
 
 def test_sources_of_ones_own_have_tags_too() -> None:
     plan = SourcePlan.of([Query.of("notes", "a;b"), Query.of(BOOK, "c")])
     assert [query.source for query in plan.queries] == [BOOK, "notes"]
-    assert parse(render(plan, ["notes", BOOK]), sources=["notes", BOOK]).plan == plan
+    assert (
+        parse_source_plan(render_source_plan(plan, ["notes", BOOK]), sources=["notes", BOOK]).plan
+        == plan
+    )
     with pytest.raises(ValueError, match="the plan asks notes"):
-        render(plan)
+        render_source_plan(plan)
 
 
 @pytest.mark.parametrize(
@@ -210,5 +216,5 @@ def test_no_terms_are_malformed(reply: str) -> None:
     ],
 )
 def test_a_plan_that_must_ask_has_a_query_in_some_source(plan: str, asks: bool) -> None:
-    assert grammar((BOOK, WIKI), asking=True).accepts(plan) == asks
-    assert grammar((BOOK, WIKI)).accepts(plan) == ("book" in plan)
+    assert source_plan_grammar((BOOK, WIKI), asking=True).accepts(plan) == asks
+    assert source_plan_grammar((BOOK, WIKI)).accepts(plan) == ("book" in plan)

@@ -8,20 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from osler.answer.written import Written
+from osler.answer.written import WrittenComposer
 from osler.errors import BadRun, SourceUnavailable
 from osler.llm.core.base import Sampling
-from osler.methods.omni.dossier import Dossier, dossier, read, written
-from osler.methods.omni.plan import Dropped, Query, SourcePlan
-from osler.methods.omni.planners.base import Planner, Proposal
+from osler.methods.omni.dossier import SavedPlan, parse_saved_plan, read_saved_plan, save_plan
+from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
+from osler.methods.omni.planners.base import Proposal, SourcePlanner
 from osler.methods.omni.planners.given import GivenPlan
 from osler.methods.omni.reader import Reader
-from osler.methods.omni.retriever import PlannedRetriever, evidence, missing
+from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, missing_sources
 from osler.methods.omni.solver import OmniRag
-from osler.retrieve.lookup import Found
+from osler.retrieve.lookup import LookupResult
+from osler.sources.catalogue import BOOK, GRAPH, GUIDELINE, WIKI
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Budget, Noted, Retrieved, Run, Searched, SourcesPlanned
-from osler.types import BOOK, GRAPH, GUIDELINE, WIKI, Grounding, Halt, Hit, Passage, Question
+from osler.types import Grounding, Halt, Hit, Passage, Question
 
 QUESTION = Question("q", "Which drug is given first in anaphylaxis?")
 CHOICE = replace(QUESTION, options=("adrenaline", "aspirin"))
@@ -34,8 +35,8 @@ def passage(
     return Passage(f"{source}:d#{n}", text, source, "Anaphylaxis")
 
 
-def hits(*passages: Passage) -> Found:
-    return Found(tuple(Hit(p, 1 / n, n, "q", p.source) for n, p in enumerate(passages, 1)))
+def hits(*passages: Passage) -> LookupResult:
+    return LookupResult(tuple(Hit(p, 1 / n, n, "q", p.source) for n, p in enumerate(passages, 1)))
 
 
 @dataclass
@@ -60,7 +61,7 @@ PLAN = SourcePlan((Query(BOOK, "b1"), Query(BOOK, "b2"), Query(WIKI, "w")))
 
 async def test_all_queries_are_asked_at_once_and_told_in_the_order_of_the_plan() -> None:
     meeting, run = Meeting(asyncio.Barrier(3)), Run()
-    found = await PlannedRetriever({BOOK: meeting, WIKI: meeting}).gather(PLAN, run)
+    found = await PlannedRetriever({BOOK: meeting, WIKI: meeting}).gather_results(PLAN, run)
     assert list(found) == list(PLAN.queries)
     told = [e.query for e in run.events if isinstance(e, Searched)]
     assert told == [e.query for e in run.events if isinstance(e, Retrieved)] == ["b1", "b2", "w"]
@@ -69,22 +70,22 @@ async def test_all_queries_are_asked_at_once_and_told_in_the_order_of_the_plan()
 
 async def test_a_source_that_is_down_is_told_and_the_others_go_on() -> None:
     run, book = Run(), ScriptedRetriever({"": [passage(BOOK, 0)]})
-    found = await PlannedRetriever({BOOK: book, WIKI: Down()}).gather(PLAN, run)
+    found = await PlannedRetriever({BOOK: book, WIKI: Down()}).gather_results(PLAN, run)
     assert [bool(result.hits) for result in found.values()] == [True, True, False]
-    assert missing(found) == ("wiki: the disk is gone",)
+    assert missing_sources(found) == ("wiki: the disk is gone",)
     failed = [event.failed for event in run.events if isinstance(event, Retrieved)]
     assert failed == [(), (), ("the disk is gone",)]
 
 
 async def test_a_source_that_is_not_there_is_as_one_that_is_down() -> None:
-    found = await PlannedRetriever({}).gather(SourcePlan((Query(BOOK, "b"),)), Run())
-    assert missing(found) == ("book: there is no source book (there are: none)",)
+    found = await PlannedRetriever({}).gather_results(SourcePlan((Query(BOOK, "b"),)), Run())
+    assert missing_sources(found) == ("book: there is no source book (there are: none)",)
 
 
 async def test_queries_beyond_the_budget_are_left_out_and_noted() -> None:
     run = Run(budget=Budget(searches=2))
     book = ScriptedRetriever({"": [passage(BOOK, 0)]})
-    found = await PlannedRetriever({BOOK: book, WIKI: book}).gather(PLAN, run)
+    found = await PlannedRetriever({BOOK: book, WIKI: book}).gather_results(PLAN, run)
     assert [query.text for query in found] == ["b1", "b2"]
     assert "1 of 3 queries were not asked" in next(
         event.text for event in run.events if isinstance(event, Noted)
@@ -94,7 +95,7 @@ async def test_queries_beyond_the_budget_are_left_out_and_noted() -> None:
 async def test_the_graph_gives_a_definition_and_ten_relations() -> None:
     graph = ScriptedRetriever({"": [passage(GRAPH, n) for n in range(20)]})
     plan = SourcePlan((Query(GRAPH, "dose", "adrenaline, racemic"),))
-    found = await PlannedRetriever({GRAPH: graph}).gather(plan, Run())
+    found = await PlannedRetriever({GRAPH: graph}).gather_results(plan, Run())
     assert graph.asked == ["adrenaline, racemic , dose"]
     assert len(next(iter(found.values())).hits) == 11
 
@@ -107,9 +108,9 @@ def test_evidence_takes_turns_and_keeps_to_the_budget_of_each_source() -> None:
         Query(BOOK, "b2"): hits(b[1], b[3]),
         Query(WIKI, "w"): hits(*w),
     }
-    ids = [hit.passage.id for hit in evidence(found, 3)]
+    ids = [hit.passage.id for hit in interleave_hits(found, 3)]
     assert ids == ["book:d#0", "book:d#1", "wiki:d#0", "book:d#3", "wiki:d#1", "wiki:d#2"]
-    assert [hit.passage.id for hit in evidence(found, 1)] == ["book:d#0", "wiki:d#0"]
+    assert [hit.passage.id for hit in interleave_hits(found, 1)] == ["book:d#0", "wiki:d#0"]
 
 
 @dataclass(frozen=True)
@@ -120,9 +121,9 @@ class Fixed:
         return self.proposal
 
 
-def omni(model: ScriptedModel, planner: Planner, **sources: object) -> OmniRag:
+def omni(model: ScriptedModel, planner: SourcePlanner, **sources: object) -> OmniRag:
     held = {name: found for name, found in sources.items() if found is not None}
-    reader = Reader(model, Written(), Sampling())
+    reader = Reader(model, WrittenComposer(), Sampling())
     return OmniRag(planner, PlannedRetriever(held), reader)  # type: ignore[arg-type]
 
 
@@ -132,7 +133,9 @@ def book() -> ScriptedRetriever:
 
 async def test_the_answer_rests_on_what_the_plan_found_and_what_was_dropped_is_told() -> None:
     run, model = Run(), ScriptedModel([SAID])
-    proposal = Proposal(SourcePlan((Query(BOOK, "b"),)), dropped=(Dropped(BOOK, "x", "no query"),))
+    proposal = Proposal(
+        SourcePlan((Query(BOOK, "b"),)), dropped=(DroppedQuery(BOOK, "x", "no query"),)
+    )
     solution = await omni(model, Fixed(proposal), book=book()).solve(QUESTION, run)
     assert solution.halt is Halt.CONVERGED
     assert solution.answer.grounding is Grounding.GROUNDED
@@ -189,9 +192,9 @@ async def test_a_budget_without_room_for_a_search_never_reads_without_documents(
     assert not solution.answer.statements
 
 
-def stored() -> Dossier:
-    found = {Query(BOOK, "b1"): hits(passage(BOOK, 0)), Query(WIKI, "w"): Found((), "down")}
-    return dossier(
+def stored() -> SavedPlan:
+    found = {Query(BOOK, "b1"): hits(passage(BOOK, 0)), Query(WIKI, "w"): LookupResult((), "down")}
+    return save_plan(
         PLAN, (BOOK, WIKI, "notes"), found, question=QUESTION, planner="prompting, m", snapshot="s"
     )
 
@@ -201,9 +204,9 @@ async def test_a_plan_and_its_documents_are_stored_once_and_read_by_several_read
 ) -> None:
     file = tmp_path / "plan.json"
     file.write_text(stored().document, encoding="utf-8")
-    again = read(file)
+    again = read_saved_plan(file)
     assert again == stored()
-    assert again.reading.plan == PLAN
+    assert again.plan_reading.plan == PLAN
     for reply in (SAID, "Adrenaline, I think."):
         finder = ScriptedRetriever({})
         solver = omni(ScriptedModel([reply]), GivenPlan(again), book=finder)
@@ -215,13 +218,13 @@ async def test_a_plan_and_its_documents_are_stored_once_and_read_by_several_read
 
 def test_an_edited_plan_keeps_what_it_still_asks() -> None:
     edited = replace(stored(), plan="<book> b1 ; new </book>")
-    assert [query.text for query in edited.reading.plan.queries] == ["b1", "new"]
-    assert [query.text for query in edited.found] == ["b1"]
+    assert [query.text for query in edited.plan_reading.plan.queries] == ["b1", "new"]
+    assert [query.text for query in edited.results_by_query] == ["b1"]
 
 
 def test_a_plan_without_a_source_neither_asks_nor_reads_it() -> None:
-    left = stored().without(BOOK)
-    assert {query.source for query in left.reading.plan.queries} == {WIKI}
+    left = stored().without_source(BOOK)
+    assert {query.source for query in left.plan_reading.plan.queries} == {WIKI}
     assert {each.source for each in left.results} == {WIKI}
     assert left.sources == (WIKI, "notes")
 
@@ -229,8 +232,8 @@ def test_a_plan_without_a_source_neither_asks_nor_reads_it() -> None:
 def test_a_plan_written_by_hand_may_ask_more_and_sources_of_one_s_own(tmp_path: Path) -> None:
     file = tmp_path / "plan.txt"
     file.write_text("<book> a ; b ; c ; d ; … </book>\n<my notes> e </my notes>", encoding="utf-8")
-    made = read(file)
-    assert [query.wire for query in made.reading.plan.queries] == ["a", "b", "c", "d", "e"]
+    made = read_saved_plan(file)
+    assert [query.wire for query in made.plan_reading.plan.queries] == ["a", "b", "c", "d", "e"]
     assert made.sources == (BOOK, "my notes")
     assert made.dropped == ("book: '…' (no query)",)
 
@@ -242,11 +245,11 @@ def test_a_file_without_a_plan_is_refused_with_what_one_looks_like(
     file = tmp_path / "plan"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(BadRun, match="osler plan"):
-        read(file)
+        read_saved_plan(file)
     with pytest.raises(BadRun, match="cannot be read"):
-        read(tmp_path / "absent")
+        read_saved_plan(tmp_path / "absent")
 
 
 def test_an_empty_tag_is_a_plan() -> None:
-    assert written("<book></book>").reading.plan == SourcePlan()
-    assert written(f"<{GUIDELINE}> x </{GUIDELINE}>").sources == (GUIDELINE,)
+    assert parse_saved_plan("<book></book>").plan_reading.plan == SourcePlan()
+    assert parse_saved_plan(f"<{GUIDELINE}> x </{GUIDELINE}>").sources == (GUIDELINE,)

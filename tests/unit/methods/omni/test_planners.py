@@ -10,29 +10,30 @@ import pytest
 
 from osler.errors import MalformedOutput
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import Offer
-from osler.methods.omni.feedback import Feedback, Judge, read_feedback
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.feedback import DocumentJudge, Feedback, read_feedback
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners.original import OriginalQuestion
-from osler.methods.omni.planners.prompting import Attempt, Prompting, Proposer
+from osler.methods.omni.planners.prompting import PlanAttempt, Prompting, Proposer
 from osler.methods.omni.planners.query2doc import Query2Doc, read_passage
 from osler.methods.omni.planners.reflexion import Reflexion
-from osler.methods.omni.planners.serts import EXPLORATION, Node, SeRTS, back_propagate
+from osler.methods.omni.planners.serts import EXPLORATION, PlanNode, SeRTS, back_propagate
 from osler.methods.omni.planners.terms import TermExtractor
-from osler.methods.omni.planners.trained import SYSTEM, Hold, trained
+from osler.methods.omni.planners.trained import SYSTEM, Hold, trained_planner
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.omni.terms import terms_grammar
-from osler.retrieve.lookup import Found
+from osler.retrieve.lookup import LookupResult
 from osler.retrieve.names import names_in
+from osler.sources.catalogue import BOOK, GRAPH, WIKI
 from osler.testing.scripted import KeyedModel, ScriptedModel, ScriptedRetriever
-from osler.trace import Budget, Event, Noted, PlanScored, Run, Searched, Spent
-from osler.types import BOOK, GRAPH, WIKI, Passage, Question
+from osler.trace import Budget, BudgetExceeded, Event, Noted, PlanScored, Run, Searched
+from osler.types import Passage, Question
 
 CHOICE = Question("q", "Which drug is first; in anaphylaxis?", ("adrenaline", "aspirin"))
 ASKED = "Which drug is first, in anaphylaxis? A. adrenaline B. aspirin"
 FACT = Passage("book:a#0", "Adrenaline is given first.", BOOK, "Anaphylaxis")
-TEXTS = (Offer(BOOK), Offer(WIKI))
-ALL = (*TEXTS, Offer(GRAPH))
+TEXTS = (SourceDescription(BOOK), SourceDescription(WIKI))
+ALL = (*TEXTS, SourceDescription(GRAPH))
 
 
 def texts(queries: tuple[Query, ...]) -> list[tuple[str, str]]:
@@ -43,7 +44,9 @@ def notes(events: list[Event]) -> list[str]:
     return [event.text for event in events if isinstance(event, Noted)]
 
 
-def proposer(model: ScriptedModel | KeyedModel, offers: tuple[Offer, ...] = TEXTS) -> Proposer:
+def proposer(
+    model: ScriptedModel | KeyedModel, offers: tuple[SourceDescription, ...] = TEXTS
+) -> Proposer:
     return Proposer(Speaker(model, "planner"), offers)
 
 
@@ -148,7 +151,7 @@ def test_no_passage_is_malformed(reply: str) -> None:
 
 
 async def test_prompting_offers_what_is_there_and_reads_what_is_planned() -> None:
-    offers = (Offer(BOOK), Offer("notes", ("Ward rules", "Night shifts")))
+    offers = (SourceDescription(BOOK), SourceDescription("notes", ("Ward rules", "Night shifts")))
     model = ScriptedModel(["<book></book>\n\n<notes> a ; b ; c ; d </notes>\n\n<wiki>w</wiki>"])
     proposal = await Prompting(proposer(model, offers)).plan(CHOICE, Run())
     assert texts(proposal.plan.queries) == [("notes", "a"), ("notes", "b"), ("notes", "c")]
@@ -174,7 +177,7 @@ async def test_a_plan_that_cannot_be_read_becomes_the_question_itself() -> None:
 
 async def test_a_trained_planner_is_asked_as_it_was_trained() -> None:
     model = ScriptedModel(["<book> q </book>\n\n<wiki></wiki>"])
-    proposal = await trained(model, TEXTS).plan(CHOICE, Run())
+    proposal = await trained_planner(model, TEXTS).plan(CHOICE, Run())
     assert texts(proposal.plan.queries) == [(BOOK, "q")]
     assert [message.role for message in model.seen[0]] == ["system", "user"]
     assert model.seen[0][0].content == SYSTEM
@@ -187,7 +190,7 @@ async def test_a_trained_planner_may_be_held_to_its_form_or_to_a_query(
     hold: Hold, empty: bool
 ) -> None:
     model = ScriptedModel(["<book> q </book>\n\n<wiki></wiki>"])
-    await trained(model, TEXTS, hold=hold).plan(CHOICE, Run())
+    await trained_planner(model, TEXTS, hold=hold).plan(CHOICE, Run())
     held = model.samplings[0].grammar
     assert held is not None
     assert held.accepts("<book> q </book>\n\n<wiki></wiki>")
@@ -201,11 +204,11 @@ class ScriptedEvaluator:
     scores: list[int]
     seen: list[list[str]] = field(default_factory=list)
 
-    async def evaluate(
+    async def evaluate_documents(
         self,
         question: Question,
-        found: Mapping[Query, Found],
-        offers: tuple[Offer, ...],
+        found: Mapping[Query, LookupResult],
+        offers: tuple[SourceDescription, ...],
         run: Run,
     ) -> Feedback:
         self.seen.append([query.wire for query in found])
@@ -248,7 +251,7 @@ async def test_what_was_searched_while_planning_is_not_searched_again() -> None:
     run, found = Run(), library()
     planner = Reflexion(proposer(ScriptedModel(same)), found, ScriptedEvaluator([1, 5]))
     proposal = await planner.plan(CHOICE, run)
-    await found.gather(proposal.plan, run, known=proposal.found)
+    await found.gather_results(proposal.plan, run, known=proposal.found)
     assert sum(isinstance(event, Searched) for event in run.events) == 1
 
 
@@ -265,7 +268,7 @@ async def test_a_spent_budget_ends_reflexion_with_its_best_plan() -> None:
     model = ScriptedModel(plans(2))
     planner = Reflexion(proposer(model), library(), ScriptedEvaluator([1, 2]))
     assert texts((await planner.plan(CHOICE, run)).plan.queries) == [(BOOK, "q2")]
-    with pytest.raises(Spent):
+    with pytest.raises(BudgetExceeded):
         await planner.plan(CHOICE, Run(budget=Budget(calls=1), usage=run.usage))
 
 
@@ -279,9 +282,9 @@ async def test_serts_grows_the_tree_that_was_worked_out_by_hand() -> None:
     """
     model, judge, run = ScriptedModel(plans(5)), ScriptedEvaluator([2, 3, 1, 4, 5]), Run()
     planner = SeRTS(proposer(model), library(), judge, width=2)
-    tree = await planner.grow(BOOK, CHOICE, run)
+    tree = await planner.grow_tree(BOOK, CHOICE, run)
     model.finish()
-    nodes = {node.number: node for node in tree.root.tree}
+    nodes = {node.number: node for node in tree.root.walk_subtree}
     assert {n: node.parent.number for n, node in nodes.items() if node.parent} == {
         1: 0,
         2: 0,
@@ -292,7 +295,7 @@ async def test_serts_grows_the_tree_that_was_worked_out_by_hand() -> None:
     assert {n: node.visits for n, node in nodes.items()} == {0: 5, 1: 3, 2: 2, 3: 1, 4: 1, 5: 1}
     values = {n: round(node.value, 9) for n, node in nodes.items()}
     assert values == {0: 3.0, 1: 2.2, 2: 0.8, 3: 0.2, 4: 0.8, 5: 1.0}
-    assert tree.best is nodes[5]
+    assert tree.best_node is nodes[5]
     scored = [(e.n, e.parent, e.score) for e in run.events if isinstance(e, PlanScored)]
     assert scored == [(1, 0, 2), (2, 0, 3), (3, 2, 1), (4, 1, 4), (5, 1, 5)]
 
@@ -300,7 +303,7 @@ async def test_serts_grows_the_tree_that_was_worked_out_by_hand() -> None:
 async def test_a_child_is_told_of_its_ancestors_and_elder_siblings_alone() -> None:
     model = ScriptedModel(plans(5))
     planner = SeRTS(proposer(model), library(), ScriptedEvaluator([2, 3, 1, 4, 5]), width=2)
-    await planner.grow(BOOK, CHOICE, Run())
+    await planner.grow_tree(BOOK, CHOICE, Run())
     prompts = [messages[-1].content for messages in model.seen]
     advice = [[n for n in range(1, 6) if f"advice {n}" in prompt] for prompt in prompts]
     assert advice == [[], [1], [2], [1], [1, 4]]
@@ -308,8 +311,8 @@ async def test_a_child_is_told_of_its_ancestors_and_elder_siblings_alone() -> No
 
 
 def test_the_bound_of_a_node_is_ucb1() -> None:
-    root = Node()
-    child = Node(1, parent=root)
+    root = PlanNode()
+    child = PlanNode(1, parent=root)
     root.visits, child.visits, child.value = 7, 2, 1.2
     assert child.uct(EXPLORATION) == pytest.approx(0.6 + sqrt(2) * sqrt(log(7) / 2))
     with pytest.raises(ValueError, match="only a visited child"):
@@ -317,8 +320,8 @@ def test_the_bound_of_a_node_is_ucb1() -> None:
 
 
 def test_a_score_counts_for_the_node_and_for_all_above() -> None:
-    root = Node()
-    child = Node(1, Attempt(SourcePlan(), 3, ""), root)
+    root = PlanNode()
+    child = PlanNode(1, PlanAttempt(SourcePlan(), 3, ""), root)
     back_propagate(child)
     assert [(node.visits, node.value) for node in (child, root)] == [(1, 0.6), (1, 0.6)]
 
@@ -332,11 +335,11 @@ async def test_serts_plans_each_source_apart_and_joins_the_best() -> None:
     )
 
     class BySource:
-        async def evaluate(
+        async def evaluate_documents(
             self,
             question: Question,
-            found: Mapping[Query, Found],
-            offers: tuple[Offer, ...],
+            found: Mapping[Query, LookupResult],
+            offers: tuple[SourceDescription, ...],
             run: Run,
         ) -> Feedback:
             (offer,) = offers
@@ -352,11 +355,11 @@ async def test_serts_plans_each_source_apart_and_joins_the_best() -> None:
 
 async def test_serts_makes_at_most_eight_plans_of_a_source() -> None:
     model, judge = ScriptedModel(plans(8)), ScriptedEvaluator([0, 1, 4, 3, 2, 1, 4, 0])
-    tree = await SeRTS(proposer(model), library(), judge).grow(BOOK, CHOICE, Run())
+    tree = await SeRTS(proposer(model), library(), judge).grow_tree(BOOK, CHOICE, Run())
     model.finish()
     assert tree.root.visits == 8
-    assert tree.best
-    assert tree.best.number == 3  # of equals the first
+    assert tree.best_node
+    assert tree.best_node.number == 3  # of equals the first
 
 
 async def test_serts_without_any_plan_asks_the_question_itself() -> None:
@@ -369,7 +372,7 @@ async def test_a_budget_without_room_for_any_plan_is_spent() -> None:
     planner = SeRTS(proposer(ScriptedModel([])), library(), ScriptedEvaluator([]))
     used = Run(budget=Budget(calls=1))
     used.usage = used.usage.__class__(calls=1)
-    with pytest.raises(Spent):
+    with pytest.raises(BudgetExceeded):
         await planner.plan(CHOICE, used)
 
 
@@ -404,23 +407,27 @@ def test_a_score_is_nought_to_five() -> None:
 
 async def test_the_judge_reads_the_documents_of_each_query() -> None:
     model = ScriptedModel(["<suggestion>s</suggestion><score>4</score>"])
-    found = await library().gather((await Prompting(proposer(ScriptedModel(plans(1)))).plan(
+    found = await library().gather_results((await Prompting(proposer(ScriptedModel(plans(1)))).plan(
         CHOICE, Run())).plan, Run())  # fmt: skip
-    assert await Judge(Speaker(model, "judge")).evaluate(CHOICE, found, TEXTS, Run()) == Feedback(
-        4, "s"
-    )
+    assert await DocumentJudge(Speaker(model, "judge")).evaluate_documents(
+        CHOICE, found, TEXTS, Run()
+    ) == Feedback(4, "s")
     asked = model.seen[0][-1].content
     assert "## source: book; query: q1\nAdrenaline is given first." in asked
 
 
 async def test_a_verdict_that_cannot_be_read_is_worth_nothing_and_noted() -> None:
     run = Run()
-    judge = Judge(Speaker(ScriptedModel(["good"] * 3), "judge"))
-    assert await judge.evaluate(CHOICE, {}, TEXTS, run) == Feedback(0)
+    judge = DocumentJudge(Speaker(ScriptedModel(["good"] * 3), "judge"))
+    assert await judge.evaluate_documents(CHOICE, {}, TEXTS, run) == Feedback(0)
     assert "could not be judged" in notes(run.events)[0]
 
 
 def test_the_paper_s_sources_are_described_in_its_words_others_by_what_they_hold() -> None:
-    assert Offer(BOOK).described("en").startswith("The API provides access to medical knowledge")
-    assert "权威" in Offer("guideline").described("zh")
-    assert Offer("notes").described("zh") == "该接口提供用户自建资料集“notes”。"
+    assert (
+        SourceDescription(BOOK)
+        .describe_in("en")
+        .startswith("The API provides access to medical knowledge")
+    )
+    assert "权威" in SourceDescription("guideline").describe_in("zh")
+    assert SourceDescription("notes").describe_in("zh") == "该接口提供用户自建资料集“notes”。"

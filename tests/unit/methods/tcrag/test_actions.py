@@ -10,7 +10,7 @@ from osler.methods.tcrag.actions import (
     Summary,
     Thought,
     ToolUse,
-    grammar,
+    action_grammar,
     parse_action,
 )
 
@@ -83,9 +83,9 @@ def test_half_a_pair_that_json_spells_is_replaced(quoted: str) -> None:
 
 
 def test_the_grammar_names_only_the_moves_and_tools_on_offer() -> None:
-    text = grammar({Move.THOUGHT, Move.TOOL_USE}, {"DOC_RAG"}, argument=False).gbnf
+    text = action_grammar({Move.THOUGHT, Move.TOOL_USE}, {"DOC_RAG"}, argument=False).gbnf
     assert '"Thought: "' in text
     assert '"DOC_RAG"' in text
     assert "Conclusion" not in text
     assert "Tool_Input" not in text
-    assert "tool ::=" not in grammar({Move.THOUGHT}, set(), argument=True).gbnf
+    assert "tool ::=" not in action_grammar({Move.THOUGHT}, set(), argument=True).gbnf

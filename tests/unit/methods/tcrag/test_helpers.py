@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.methods.tcrag.helpers import Entities, Hypothesis, Organise, ReadEntities, Scribe
-from osler.methods.tcrag.tools import Call
+from osler.methods.tcrag.helpers import (
+    EntitiesTool,
+    HypothesisTool,
+    LineWriter,
+    OrganiseTool,
+    ReadEntitiesTool,
+)
+from osler.methods.tcrag.tools import ToolCall
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Asked, Run
 from osler.types import Hit, Passage, Question
@@ -20,7 +26,7 @@ HIT = Hit(PASSAGE, 1.0, 1, "", "book")
 async def test_a_hypothesis_is_marked_as_none_and_brings_no_passage() -> None:
     model = ScriptedModel(["It rises,\n I think."])
     run = Run()
-    seen = await Hypothesis(Scribe(model)).call(Call("INR?", QUESTION), run)
+    seen = await HypothesisTool(LineWriter(model)).call_tool(ToolCall("INR?", QUESTION), run)
     assert (seen.text, seen.hits) == ("Hypothesis, not evidence: It rises, I think.", ())
     assert "INR?" in model.seen[0][0].content
     assert [e.role for e in run.events if isinstance(e, Asked)] == ["helper"]
@@ -28,11 +34,11 @@ async def test_a_hypothesis_is_marked_as_none_and_brings_no_passage() -> None:
 
 async def test_a_chinese_question_is_helped_in_chinese() -> None:
     model = ScriptedModel(["INR升高", "胺碘酮；INR", "INR升高[1]"])
-    scribe = Scribe(model)
-    call = Call("胺碘酮", ZH, (HIT,))
+    scribe = LineWriter(model)
+    call = ToolCall("胺碘酮", ZH, (HIT,))
     told = [
-        (await helper.call(call, Run())).text
-        for helper in (Hypothesis(scribe), ReadEntities(scribe), Organise(scribe))
+        (await helper.call_tool(call, Run())).text
+        for helper in (HypothesisTool(scribe), ReadEntitiesTool(scribe), OrganiseTool(scribe))
     ]
     assert told == ["假设（并非证据）：INR升高", "医学实体：胺碘酮；INR", "INR升高[1]"]
     assert "只写一行" in model.seen[0][0].content
@@ -40,24 +46,28 @@ async def test_a_chinese_question_is_helped_in_chinese() -> None:
 
 async def test_what_is_organised_are_the_passages_in_memory_with_their_numbers() -> None:
     model = ScriptedModel(["It rises [1]."])
-    await Organise(Scribe(model)).call(Call("x", QUESTION, (HIT,)), Run())
+    await OrganiseTool(LineWriter(model)).call_tool(ToolCall("x", QUESTION, (HIT,)), Run())
     assert "[1] INR: Amiodarone raises the INR." in model.seen[0][0].content
 
 
 async def test_with_nothing_in_memory_no_model_is_asked() -> None:
-    seen = await Organise(Scribe(ScriptedModel([]))).call(Call("x", QUESTION), Run())
+    seen = await OrganiseTool(LineWriter(ScriptedModel([]))).call_tool(
+        ToolCall("x", QUESTION), Run()
+    )
     assert seen.text == "No passage is in memory yet."
 
 
 async def test_a_text_without_terms_is_said() -> None:
-    seen = await Entities(ScriptedRetriever({})).call(Call("x", QUESTION), Run())
+    seen = await EntitiesTool(ScriptedRetriever({})).call_tool(ToolCall("x", QUESTION), Run())
     assert seen.text == "No medical term was found."
 
 
 async def test_the_line_is_held_to_a_grammar_where_the_engine_can() -> None:
     model = ScriptedModel(["x", "y"])
-    await Hypothesis(Scribe(model, constrains=True, longest=90)).call(Call("x", ZH), Run())
-    await Hypothesis(Scribe(model)).call(Call("x", ZH), Run())
+    await HypothesisTool(LineWriter(model, constrains=True, longest=90)).call_tool(
+        ToolCall("x", ZH), Run()
+    )
+    await HypothesisTool(LineWriter(model)).call_tool(ToolCall("x", ZH), Run())
     held, free = (sampling.grammar for sampling in model.samplings)
     assert free is None
     assert held is not None
@@ -68,5 +78,5 @@ async def test_the_line_is_held_to_a_grammar_where_the_engine_can() -> None:
 async def test_a_model_that_stays_silent_is_asked_again_and_then_refused() -> None:
     model = ScriptedModel(["", " ", "\n"])
     with pytest.raises(MalformedOutput, match="one line of text"):
-        await Hypothesis(Scribe(model)).call(Call("x", QUESTION), Run())
+        await HypothesisTool(LineWriter(model)).call_tool(ToolCall("x", QUESTION), Run())
     model.finish()

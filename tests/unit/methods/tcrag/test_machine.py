@@ -10,15 +10,15 @@ from itertools import pairwise
 
 import pytest
 
-from osler.answer.extractive import Gate, Least
-from osler.answer.written import Written
+from osler.answer.extractive import EvidenceGate, QuoteThresholds
+from osler.answer.written import WrittenComposer
 from osler.errors import SourceUnavailable
 from osler.methods.tcrag.actions import Move
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
-from osler.methods.tcrag.moves import AnyMove, Guided, Tried
-from osler.methods.tcrag.stack import Kind
-from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, Search
+from osler.methods.tcrag.moves import AnyMove, GuidedMoves, TriedMoves
+from osler.methods.tcrag.stack import FrameKind
+from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Asked, Budget, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Grounding, Halt, Hit, Passage, Question
@@ -50,9 +50,9 @@ def machine(
         monitor = Cppl(model)
     return TuringMachine(
         model,
-        (Search(DOC_RAG, found), Search(KG_RAG, ScriptedRetriever({"": [NOISE]}))),
+        (SearchTool(DOC_RAG, found), SearchTool(KG_RAG, ScriptedRetriever({"": [NOISE]}))),
         monitor,
-        Written(),
+        WrittenComposer(),
         moves or AnyMove(frozenset({DOC_RAG, KG_RAG})),
         sigma=SIGMA[monitor.metric],
         **options,  # type: ignore[arg-type]
@@ -79,7 +79,7 @@ async def test_a_sure_conclusion_halts_and_is_cited() -> None:
     assert solution.why == "cppl 2 < sigma 10"
     assert solution.answer.grounding is Grounding.GROUNDED
     assert solution.answer.evidence[0].passage.id == INTERACTION.id
-    assert pushed(run) == [Kind.QUERY, Kind.OBSERVATION, Kind.CONCLUSION]
+    assert pushed(run) == [FrameKind.QUERY, FrameKind.OBSERVATION, FrameKind.CONCLUSION]
 
 
 async def test_an_unsure_conclusion_becomes_a_thought_and_work_goes_on() -> None:
@@ -90,7 +90,12 @@ async def test_an_unsure_conclusion_becomes_a_thought_and_work_goes_on() -> None
     )
     run = Run()
     solution = await machine(script).solve(QUESTION, run)
-    assert pushed(run) == [Kind.QUERY, Kind.THOUGHT, Kind.OBSERVATION, Kind.CONCLUSION]
+    assert pushed(run) == [
+        FrameKind.QUERY,
+        FrameKind.THOUGHT,
+        FrameKind.OBSERVATION,
+        FrameKind.CONCLUSION,
+    ]
     assert [round(v.value) for v in values(run)] == [50, 2]
     assert [v.halted for v in values(run)] == [False, True]
     assert solution.halt is Halt.CONVERGED
@@ -122,7 +127,7 @@ async def test_backtrack_removes_the_whole_tool_step_and_restores_the_state() ->
     await machine(script).solve(QUESTION, run)
     popped = [event for event in run.events if isinstance(event, Popped)]
     assert [(p.kind, p.depth, round(p.restored or 0)) for p in popped] == [
-        (Kind.OBSERVATION, 2, 50)
+        (FrameKind.OBSERVATION, 2, 50)
     ]
     after = "\n".join(message.content for message in script.seen[3])
     assert "Tea" not in after
@@ -192,7 +197,7 @@ async def test_uct_is_over_the_conclusion_s_own_tokens_not_its_tag() -> None:
 async def test_the_ablations_take_an_action_away() -> None:
     tools = frozenset({DOC_RAG, KG_RAG})
     without = AnyMove(tools, backtrack=False, summary=False)
-    assert without.taught == {Move.THOUGHT, Move.TOOL_USE, Move.CONCLUSION}
+    assert without.taught_moves == {Move.THOUGHT, Move.TOOL_USE, Move.CONCLUSION}
     script = ScriptedModel(
         ["Backtrack: x", "Thought: fine", "Summary: y", "Summary: y", "Summary: y"]
     )
@@ -201,7 +206,7 @@ async def test_the_ablations_take_an_action_away() -> None:
     system = script.seen[0][0].content
     assert "Backtrack" not in system
     assert "Summary" not in system
-    assert pushed(run) == [Kind.QUERY, Kind.THOUGHT]
+    assert pushed(run) == [FrameKind.QUERY, FrameKind.THOUGHT]
     assert any(isinstance(event, Noted) for event in run.events), "the lost step is told"
     assert [
         e.repaired != "" for e in run.events if isinstance(e, Asked) and e.role == "planner"
@@ -225,15 +230,17 @@ async def test_a_tool_that_is_down_is_an_observation_and_an_event() -> None:
     script = ScriptedModel(["Tool_Use: DOC_RAG", "Conclusion: I cannot say."])
     down = TuringMachine(
         script,
-        (Search(DOC_RAG, Down()),),
+        (SearchTool(DOC_RAG, Down()),),
         Unmonitored(),
-        Written(),
+        WrittenComposer(),
         AnyMove(frozenset({DOC_RAG})),
         sigma=1.0,
     )
     run = Run()
     await down.solve(QUESTION, run)
-    observed = [e.text for e in run.events if isinstance(e, Pushed) and e.kind == Kind.OBSERVATION]
+    observed = [
+        e.text for e in run.events if isinstance(e, Pushed) and e.kind == FrameKind.OBSERVATION
+    ]
     assert observed == ["DOC_RAG: The tool is not available: the guideline index cannot be read"]
 
 
@@ -272,40 +279,42 @@ async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
     from osler.methods.tcrag.stack import MemoryStack
 
     tools = frozenset({DOC_RAG, KG_RAG})
-    guided = Guided(AnyMove(tools), Gate(Plain(), Plain(), {"en": Least(0.5, 0.5)}), long=40)
+    guided = GuidedMoves(
+        AnyMove(tools), EvidenceGate(Plain(), Plain(), {"en": QuoteThresholds(0.5, 0.5)}), long=40
+    )
     memory = MemoryStack(QUESTION)
-    start = await guided.offered(memory, Tried(), last=False)
+    start = await guided.offer_moves(memory, TriedMoves(), last=False)
     assert start.moves == {Move.TOOL_USE, Move.THOUGHT}
-    memory.push(Kind.OBSERVATION, "tea", hits=(Hit(NOISE, 1, 1, "", "wiki"),))
-    noisy = await guided.offered(memory, Tried({KG_RAG}), last=False)
+    memory.push(FrameKind.OBSERVATION, "tea", hits=(Hit(NOISE, 1, 1, "", "wiki"),))
+    noisy = await guided.offer_moves(memory, TriedMoves({KG_RAG}), last=False)
     assert noisy.moves == {Move.TOOL_USE, Move.BACKTRACK}
     assert noisy.tools == {DOC_RAG}
     memory.pop()
-    memory.push(Kind.OBSERVATION, "x" * 50, hits=(Hit(INTERACTION, 1, 1, "", "guideline"),))
-    useful = await guided.offered(memory, Tried({KG_RAG, DOC_RAG}), last=False)
+    memory.push(FrameKind.OBSERVATION, "x" * 50, hits=(Hit(INTERACTION, 1, 1, "", "guideline"),))
+    useful = await guided.offer_moves(memory, TriedMoves({KG_RAG, DOC_RAG}), last=False)
     assert useful.moves == {Move.CONCLUSION, Move.THOUGHT, Move.SUMMARY}
-    last = await guided.offered(memory, Tried(), last=True)
+    last = await guided.offer_moves(memory, TriedMoves(), last=True)
     assert last.moves == {Move.CONCLUSION}
-    tried = Tried({KG_RAG, DOC_RAG})
-    tried.refuse(memory)
-    over = await guided.offered(memory, tried, last=False)
+    tried = TriedMoves({KG_RAG, DOC_RAG})
+    tried.refuse_evidence(memory)
+    over = await guided.offer_moves(memory, tried, last=False)
     assert over.moves == {Move.SUMMARY, Move.THOUGHT}
-    memory.push(Kind.THOUGHT, "and now?")
-    assert (await guided.offered(memory, tried, last=False)).moves == frozenset()
+    memory.push(FrameKind.THOUGHT, "and now?")
+    assert (await guided.offer_moves(memory, tried, last=False)).moves == frozenset()
 
 
 async def test_a_run_with_nothing_left_to_try_ends_and_says_so() -> None:
     tools = frozenset({DOC_RAG})
-    never = Gate(Plain(), Plain(), {"en": Least(0.5, 0.5)})
+    never = EvidenceGate(Plain(), Plain(), {"en": QuoteThresholds(0.5, 0.5)})
     script = ScriptedModel(
         ["Tool_Use: DOC_RAG", "Conclusion: unsure", "Thought: hm", "Thought: hm"], scores={}
     )
     guided = TuringMachine(
         script,
-        (Search(DOC_RAG, ScriptedRetriever({"": [INTERACTION]})),),
+        (SearchTool(DOC_RAG, ScriptedRetriever({"": [INTERACTION]})),),
         Cppl(script),
-        Written(),
-        Guided(AnyMove(tools), never),
+        WrittenComposer(),
+        GuidedMoves(AnyMove(tools), never),
         sigma=1.5,
     )
     solution = await guided.solve(QUESTION, Run())

@@ -16,19 +16,25 @@ from typing import Literal
 
 import pytest
 
-from osler.answer.extractive import Gate, Least
-from osler.answer.written import Written
-from osler.cli.film import film
+from osler.answer.extractive import EvidenceGate, QuoteThresholds
+from osler.answer.written import WrittenComposer
+from osler.cli.film import draw_film
 from osler.errors import ModelUnreachable, SourceUnavailable
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag import tools
 from osler.methods.tcrag.actions import parse_action
 from osler.methods.tcrag.dialect import parse_released
-from osler.methods.tcrag.helpers import Entities, Filter, Hypothesis, Organise, Scribe
+from osler.methods.tcrag.helpers import (
+    EntitiesTool,
+    FilterTool,
+    HypothesisTool,
+    LineWriter,
+    OrganiseTool,
+)
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
-from osler.methods.tcrag.moves import AnyMove, Guided
-from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, WEB_RAG, Search, Tool
+from osler.methods.tcrag.moves import AnyMove, GuidedMoves
+from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, WEB_RAG, SearchTool, Tool
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import (
     Answered,
@@ -108,7 +114,9 @@ class Names:
         return tuple(float("arfarin" in text) for text in texts)
 
 
-GATE = Gate(Names(), Names(), {"en": Least(0.5, 0.5), "zh": Least(0.5, 0.5)})
+GATE = EvidenceGate(
+    Names(), Names(), {"en": QuoteThresholds(0.5, 0.5), "zh": QuoteThresholds(0.5, 0.5)}
+)
 
 
 @dataclass(frozen=True)
@@ -168,18 +176,18 @@ class Film:
 
 def machine(told: Scenario, model: ScriptedModel) -> TuringMachine:
     helper = ScriptedModel(list(told.helped), name="helper")
-    scribe = Scribe(Silent() if told.helper_down else helper)
+    scribe = LineWriter(Silent() if told.helper_down else helper)
     offered: tuple[Tool, ...] = (
-        Search(DOC_RAG, Down() if told.docs_down else ScriptedRetriever(dict(told.docs))),
-        Search(WEB_RAG, ScriptedRetriever(dict(told.web))),
+        SearchTool(DOC_RAG, Down() if told.docs_down else ScriptedRetriever(dict(told.docs))),
+        SearchTool(WEB_RAG, ScriptedRetriever(dict(told.web))),
     )
     if told.helped or told.helper_down:
         terms = [Passage("graph:w#mention", "warfarin (drug)", "graph", "warfarin")]
         offered += (
-            Hypothesis(scribe),
-            Entities(ScriptedRetriever({"warfarin": terms})),
-            Organise(scribe),
-            Filter(GATE),
+            HypothesisTool(scribe),
+            EntitiesTool(ScriptedRetriever({"warfarin": terms})),
+            OrganiseTool(scribe),
+            FilterTool(GATE),
         )
     names = frozenset(tool.name for tool in offered)
     widest = AnyMove(names, "backtrack" not in told.without, "summary" not in told.without)
@@ -188,8 +196,8 @@ def machine(told: Scenario, model: ScriptedModel) -> TuringMachine:
         model,
         offered,
         monitors[told.metric],
-        Written(),
-        Guided(widest, GATE) if told.guided else widest,
+        WrittenComposer(),
+        GuidedMoves(widest, GATE) if told.guided else widest,
         sigma=SIGMA[told.metric],
         max_loop=told.max_loop,
         visible=told.visible,
@@ -527,7 +535,7 @@ def test_every_tool_is_told_in_both_languages() -> None:
 
 
 def rendered(played: Film) -> str:
-    return "".join(f"{line.plain}\n" for line in film(played.events))
+    return "".join(f"{line.plain}\n" for line in draw_film(played.events))
 
 
 async def write() -> None:

@@ -8,7 +8,7 @@ from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners.base import Proposal
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.unified.search import PlannedSearch
-from osler.retrieve.relevance import Overlap
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedRetriever
 from osler.trace import Run
 from osler.types import Passage, Question, Relevance
@@ -38,7 +38,7 @@ def search(coverage: Relevance | None) -> PlannedSearch:
 
 
 async def read(coverage: Relevance | None, k: int) -> list[str]:
-    found = await search(coverage).find(WORDS, "en", Run("r"), k=k)
+    found = await search(coverage).find_passages(WORDS, "en", Run("r"), k=k)
     return [hit.passage.id for hit in found.hits]
 
 
@@ -47,10 +47,10 @@ async def test_in_the_plans_order_the_first_sources_are_all_that_is_read() -> No
 
 
 async def test_by_coverage_the_passages_that_hold_what_is_looked_for_are_read() -> None:
-    assert await read(Overlap(), 2) == ["research:0", "book:1"]
+    assert await read(OverlapRelevance(), 2) == ["research:0", "book:1"]
 
 
-@pytest.mark.parametrize("coverage", [None, Overlap()])
+@pytest.mark.parametrize("coverage", [None, OverlapRelevance()])
 async def test_either_order_loses_nothing_where_all_is_read(coverage: Relevance | None) -> None:
     assert len(await read(coverage, 10)) == sum(map(len, TEXTS.values()))
     assert set(await read(coverage, 10)) == set(await read(None, 10))

@@ -16,21 +16,21 @@ from pathlib import Path
 
 import pytest
 
-from osler.answer.written import Written
-from osler.cli.film import film
+from osler.answer.written import WrittenComposer
+from osler.cli.film import draw_film
 from osler.cli.page import render_page
-from osler.cli.render import Report
+from osler.cli.render import RunPage
 from osler.llm.core.base import Message, Scored
 from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
 from osler.methods.kag.logical_forms import Retrieval
-from osler.methods.kag.output import Finisher
+from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.speaker import Speaker
-from osler.methods.omni.describe import Offer
+from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.tcrag.machine import TuringMachine
@@ -78,7 +78,7 @@ class Graph:
     passages: Sequence[Passage] = ()
     forms: list[Retrieval] = field(default_factory=list)
 
-    async def find(self, form: Retrieval, *, k: int) -> list[Hit]:
+    async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
         self.forms.append(form)
         return [Hit(p, 1.0, n, "form", "graph") for n, p in enumerate(self.passages[:k], 1)]
 
@@ -100,11 +100,11 @@ class Case:
         model = model or self.model()
         reader, planner = Speaker(model, "reader"), Speaker(model, "planner")
         sources = {name: ScriptedRetriever(dict(found)) for name, found in self.passages.items()}
-        offers = tuple(Offer(name) for name in sources)
+        offers = tuple(SourceDescription(name) for name in sources)
         search = PlannedSearch(Prompting(Proposer(planner, offers)), PlannedRetriever(sources, 3))
         tools = (PlannedTool(search), FormTool(graph or Graph(self.relations)))
         moves = AnyMove(frozenset({PLANNED_RAG, KG_FORM}))
-        machine = TuringMachine(model, tools, Cppl(model), Written(), moves, sigma=SIGMA)
+        machine = TuringMachine(model, tools, Cppl(model), WrittenComposer(), moves, sigma=SIGMA)
         signal = StateSignal(Cppl(model), SIGMA)
         boundary = GenerateThenAssess(reader, state=signal)
         nobody = ScriptedRetriever({})
@@ -114,8 +114,8 @@ class Case:
             MachineDepth(machine, boundary, short),
             Calculator(reader, {}),
             Deducer(reader),
-            Finisher(reader),
-            Written(),
+            AnswerFinisher(reader),
+            WrittenComposer(),
         )
 
 
@@ -241,7 +241,7 @@ def shown(run: Run) -> str:
     named = (
         replace(e, prompt=e.prompt.split("@")[0]) if isinstance(e, Asked) else e for e in run.events
     )
-    return "".join(f"{line.plain}\n" for line in film(named))
+    return "".join(f"{line.plain}\n" for line in draw_film(named))
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -324,7 +324,7 @@ class Links(HTMLParser):
 
 async def test_plan_state_and_film_stand_on_one_page_and_lead_to_each_other() -> None:
     solution, run = await played(ENGLISH)
-    report = Report("r", "unified", "", {}, solution, run.events, ENGLISH.question)
+    report = RunPage("r", "unified", "", {}, solution, run.events, ENGLISH.question)
     page = render_page(report)
     assert page.count("<svg") == 2  # the plan, and the state value of the one step that has one
     assert "State value (cppl) against sigma, step 2 of the plan" in page

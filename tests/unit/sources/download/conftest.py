@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from osler.sources.download.transfer import Fetcher, Patience
+from osler.sources.download.transfer import Fetcher, RetryPolicy
 
 
 @dataclass
@@ -113,4 +113,4 @@ def naps() -> list[float]:
 @pytest.fixture
 def fetcher(naps: list[float]) -> Iterator[Fetcher]:
     with httpx2.Client() as client:
-        yield Fetcher(client, Patience(retries=3, seconds=5.0), naps.append)
+        yield Fetcher(client, RetryPolicy(retries=3, seconds=5.0), naps.append)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pytest
 
-from osler.sources.download.transfer import Fetcher, FetchFailed, Remote, SumMismatch
+from osler.sources.download.transfer import Fetcher, FetchFailed, RemoteFile, SumMismatch
 
 BODY = bytes(range(256)) * 40
 """10,240 bytes."""
@@ -33,14 +33,14 @@ class Shelf(Protocol):
 
 
 @pytest.fixture
-def remote(shelf: Shelf) -> Remote:
+def remote(shelf: Shelf) -> RemoteFile:
     shelf.files["/f.gz"] = BODY
     shelf.etags["/f.gz"] = '"v1"'
-    return Remote(f"{shelf.url}f.gz", "f.gz", algorithm="md5", sum=MD5)
+    return RemoteFile(f"{shelf.url}f.gz", "f.gz", algorithm="md5", sum=MD5)
 
 
 def test_a_file_comes_whole_and_leaves_nothing_beside_it(
-    fetcher: Fetcher, remote: Remote, tmp_path: Path
+    fetcher: Fetcher, remote: RemoteFile, tmp_path: Path
 ) -> None:
     seen: list[tuple[str, int, int | None]] = []
     path = fetcher.fetch(remote, tmp_path, lambda *step: seen.append(step))
@@ -51,7 +51,7 @@ def test_a_file_comes_whole_and_leaves_nothing_beside_it(
 
 
 def test_what_is_there_is_checked_and_not_fetched_again(
-    fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path
+    fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path
 ) -> None:
     fetcher.fetch(remote, tmp_path)
     fetcher.fetch(remote, tmp_path)
@@ -61,8 +61,8 @@ def test_what_is_there_is_checked_and_not_fetched_again(
     assert fetcher.fetch(remote, tmp_path).read_bytes() == BODY
 
 
-def test_a_cut_line_is_taken_up_where_it_broke(
-    fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path, naps: list[float]
+def test_broken_download_resumes_where_it_stopped(
+    fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path, naps: list[float]
 ) -> None:
     shelf.cut_at = [4_000, 3_000]
 
@@ -73,7 +73,7 @@ def test_a_cut_line_is_taken_up_where_it_broke(
 
 
 def test_an_interrupted_download_goes_on_in_another_process(
-    fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path
+    fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path
 ) -> None:
     def interrupted(name: str, done: int, total: int | None) -> None:
         raise KeyboardInterrupt
@@ -88,7 +88,7 @@ def test_an_interrupted_download_goes_on_in_another_process(
 
 
 def test_a_server_without_ranges_sends_the_whole_again(
-    fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path
+    fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path
 ) -> None:
     shelf.ranges, shelf.cut_at = False, [4_000]
 
@@ -108,13 +108,13 @@ def test_a_file_that_changes_in_mid_download_is_fetched_anew(
     shelf.files["/f.gz"], shelf.etags["/f.gz"] = BODY, '"v1"'
     shelf.cut_at, shelf.change = [4_000], change
 
-    path = fetcher.fetch(Remote(f"{shelf.url}f.gz", "f.gz"), tmp_path)
+    path = fetcher.fetch(RemoteFile(f"{shelf.url}f.gz", "f.gz"), tmp_path)
 
     assert path.read_bytes() == new
 
 
-def test_without_a_tag_nothing_is_pieced_together(
-    fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path
+def test_download_without_an_etag_is_not_resumed(
+    fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path
 ) -> None:
     shelf.etags.clear()
     shelf.cut_at = [4_000]
@@ -122,8 +122,8 @@ def test_without_a_tag_nothing_is_pieced_together(
     assert shelf.ranges_asked == ["", ""]
 
 
-def test_a_weak_tag_promises_nothing(
-    fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path
+def test_download_with_a_weak_etag_is_not_resumed(
+    fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path
 ) -> None:
     shelf.etags["/f.gz"] = 'W/"v1"'
     shelf.cut_at = [4_000]
@@ -132,7 +132,7 @@ def test_a_weak_tag_promises_nothing(
 
 
 def test_a_part_that_is_whole_already_is_only_checked(
-    fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path
+    fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path
 ) -> None:
     (tmp_path / "f.gz.part").write_bytes(BODY)
     (tmp_path / "f.gz.part.json").write_text(f'{{"etag": "\\"v1\\"", "total": {len(BODY)}}}')
@@ -142,15 +142,15 @@ def test_a_part_that_is_whole_already_is_only_checked(
 
 
 def test_a_part_of_which_nothing_is_known_is_thrown_away(
-    fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path
+    fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path
 ) -> None:
     (tmp_path / "f.gz.part").write_bytes(b"of another file")
     assert fetcher.fetch(remote, tmp_path).read_bytes() == BODY
     assert shelf.ranges_asked == [""]
 
 
-def test_a_wrong_sum_is_told_and_the_file_does_not_get_its_name(
-    fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path
+def test_checksum_mismatch_is_reported_and_the_file_not_kept(
+    fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path
 ) -> None:
     shelf.files["/f.gz"] = BODY[:-1] + b"x"
     with pytest.raises(SumMismatch, match="md5 sum is not the publisher's"):
@@ -163,10 +163,10 @@ def test_a_wrong_sum_is_told_and_the_file_does_not_get_its_name(
     [f"MD5(f.gz)= {MD5}\n", f"{MD5}  f.gz\n", f"{'0' * 32}  other\n{MD5.upper()}  f.gz\n"],
 )
 def test_a_sum_that_stands_beside_the_file_is_read(
-    beside: str, fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path
+    beside: str, fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path
 ) -> None:
     shelf.files["/f.gz.md5"] = beside.encode()
-    listed = Remote(remote.url, "f.gz", algorithm="md5", sum_url=f"{remote.url}.md5")
+    listed = RemoteFile(remote.url, "f.gz", algorithm="md5", sum_url=f"{remote.url}.md5")
     assert fetcher.fetch(listed, tmp_path).read_bytes() == BODY
 
     shelf.files["/f.gz"] = b"wrong"
@@ -179,12 +179,12 @@ def test_a_file_that_is_not_there_is_told_without_another_try(
     fetcher: Fetcher, shelf: Shelf, tmp_path: Path
 ) -> None:
     with pytest.raises(FetchFailed, match=r"gone\.gz: the server answers 404; .*--mirror"):
-        fetcher.fetch(Remote(f"{shelf.url}gone.gz", "gone.gz"), tmp_path)
+        fetcher.fetch(RemoteFile(f"{shelf.url}gone.gz", "gone.gz"), tmp_path)
     assert len(shelf.asked) == 1
 
 
 def test_a_busy_server_is_asked_again(
-    fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path, naps: list[float]
+    fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path, naps: list[float]
 ) -> None:
     shelf.busy = [503, 429]
     assert fetcher.fetch(remote, tmp_path).read_bytes() == BODY
@@ -192,7 +192,7 @@ def test_a_busy_server_is_asked_again(
 
 
 def test_a_server_that_stays_busy_is_left_and_the_part_stays(
-    fetcher: Fetcher, remote: Remote, shelf: Shelf, tmp_path: Path
+    fetcher: Fetcher, remote: RemoteFile, shelf: Shelf, tmp_path: Path
 ) -> None:
     shelf.cut_at = [4_000]
     shelf.change = lambda number: shelf.busy.append(503) if number > 1 else None
@@ -201,10 +201,8 @@ def test_a_server_that_stays_busy_is_left_and_the_part_stays(
     assert (tmp_path / "f.gz.part").stat().st_size == 4_000
 
 
-def test_a_key_goes_with_the_request_and_into_no_message(
-    fetcher: Fetcher, shelf: Shelf, tmp_path: Path
-) -> None:
-    remote = Remote(
+def test_api_key_is_sent_and_in_no_message(fetcher: Fetcher, shelf: Shelf, tmp_path: Path) -> None:
+    remote = RemoteFile(
         f"{shelf.url}x.zip?url=http://a/b.zip",
         "x.zip",
         secret={"apiKey": "s3cret"},
@@ -221,4 +219,4 @@ def test_a_key_goes_with_the_request_and_into_no_message(
 
 def test_an_empty_file_is_a_file(fetcher: Fetcher, shelf: Shelf, tmp_path: Path) -> None:
     shelf.files["/empty"] = b""
-    assert fetcher.fetch(Remote(f"{shelf.url}empty", "empty"), tmp_path).read_bytes() == b""
+    assert fetcher.fetch(RemoteFile(f"{shelf.url}empty", "empty"), tmp_path).read_bytes() == b""

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig
-from osler.sources.download.job import Job, LicenceNotAccepted
-from osler.sources.download.recipes import Recipe, recipe, recipes
-from osler.sources.download.transfer import FetchFailed, Patience
-from osler.types import ALL_SOURCES
+from osler.sources.catalogue import ALL_SOURCES
+from osler.sources.download.job import DownloadJob, LicenceNotAccepted
+from osler.sources.download.recipes import DownloadRecipe, find_recipe, load_recipes
+from osler.sources.download.transfer import FetchFailed, RetryPolicy
 
-PATIENT = Patience(retries=2, seconds=5.0)
+PATIENT = RetryPolicy(retries=2, seconds=5.0)
 
 
-def job(name: str, shelf: Any, folder: Path, **more: Any) -> Job:
+def job(name: str, shelf: Any, folder: Path, **more: Any) -> DownloadJob:
     options: dict[str, Any] = {
         "mirror": shelf.url,
         "patience": PATIENT,
@@ -27,7 +27,7 @@ def job(name: str, shelf: Any, folder: Path, **more: Any) -> Job:
         "environment": {},
         "room": lambda folder: 10**15,
     }
-    return Job(recipe(name), folder, **{**options, **more})
+    return DownloadJob(find_recipe(name), folder, **{**options, **more})
 
 
 def put_pubmed(shelf: Any, *numbers: int) -> None:
@@ -168,11 +168,11 @@ def test_a_recipe_of_instructions_says_where_to_go(shelf: Any, tmp_path: Path) -
         job("medrag-statpearls", shelf, tmp_path).run(accepted=True)
 
 
-@pytest.mark.parametrize("name", list(recipes()))
+@pytest.mark.parametrize("name", list(load_recipes()))
 def test_every_recipe_says_what_it_is_under_which_terms_and_when_it_was_confirmed(
     name: str,
 ) -> None:
-    told = recipe(name)
+    told = find_recipe(name)
     assert told.source in ALL_SOURCES
     assert told.licence
     assert told.licence_url.startswith("https://")
@@ -185,7 +185,7 @@ def test_every_recipe_says_what_it_is_under_which_terms_and_when_it_was_confirme
 
 def test_an_unknown_recipe_names_those_that_there_are() -> None:
     with pytest.raises(BadConfig, match="use one of pubmed-baseline"):
-        recipe("everything")
+        find_recipe("everything")
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_an_unknown_recipe_names_those_that_there_are() -> None:
     [{"files": ()}, {"listing": "index"}, {"check": "md5-list"}, {"unknown": 1}, {"bytes": -1}],
 )
 def test_a_recipe_that_cannot_work_is_refused(wrong: dict[str, Any]) -> None:
-    good = recipe("hpo").model_dump()
-    assert Recipe(**good) == recipe("hpo")
+    good = find_recipe("hpo").model_dump()
+    assert DownloadRecipe(**good) == find_recipe("hpo")
     with pytest.raises(ValueError, match="1 validation error"):
-        Recipe(**{**good, **wrong})
+        DownloadRecipe(**{**good, **wrong})

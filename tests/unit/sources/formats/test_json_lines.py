@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.formats import sniff
+from osler.sources.formats import sniff_file
 from osler.sources.formats.guideline_jsonl import GuidelineJsonl
-from osler.sources.formats.json_lines import first_keys, items, objects
+from osler.sources.formats.json_lines import first_keys, read_items, read_objects
 from osler.sources.formats.medrag_jsonl import MedragJsonl
 from osler.sources.formats.wikiextractor import Wikiextractor
 from osler.sources.records import Document, Drop, Parser, Record, Section
@@ -25,7 +25,7 @@ def parse(parser: Parser, *records: dict[str, Any]) -> list[Record]:
 def test_a_bad_line_is_a_drop_with_its_number_and_the_next_is_read() -> None:
     data = b'\xef\xbb\xbf{"a": 1}\n\nnot json\n[1]\n\xff\xfe{}\n{"a": 2}'
 
-    assert list(objects(BytesIO(data), "f")) == [
+    assert list(read_objects(BytesIO(data), "f")) == [
         ("f:1", {"a": 1}),
         Drop("f:3", "not JSON"),
         Drop("f:4", "not a JSON object"),
@@ -35,7 +35,7 @@ def test_a_bad_line_is_a_drop_with_its_number_and_the_next_is_read() -> None:
 
 
 def test_json_nested_beyond_reason_is_a_drop() -> None:
-    assert list(objects(BytesIO(b'{"a":' + b"[" * 100_000), "f")) == [Drop("f:1", "not JSON")]
+    assert list(read_objects(BytesIO(b'{"a":' + b"[" * 100_000), "f")) == [Drop("f:1", "not JSON")]
 
 
 def test_the_keys_of_an_object_are_told_from_its_beginning() -> None:
@@ -164,7 +164,7 @@ def test_a_guideline_that_lacks_something_is_a_drop(record: dict[str, Any], reas
     ],
 )
 def test_each_schema_is_told_by_its_keys(line: str, name: str | None) -> None:
-    parser = sniff("f.json", line.encode()[:4096])
+    parser = sniff_file("f.json", line.encode()[:4096])
 
     assert (parser.name if parser else None) == name
 
@@ -174,7 +174,7 @@ def test_items_of_a_large_array_come_one_by_one() -> None:
     document = {"skip": {"entry": [1]}, "entry": entries, "after": 1.5}
     data = json.dumps(document, ensure_ascii=False).encode()
 
-    assert list(items(BytesIO(data), "entry", "f")) == entries
+    assert list(read_items(BytesIO(data), "entry", "f")) == entries
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_items_of_a_large_array_come_one_by_one() -> None:
 )
 def test_json_that_breaks_off_is_malformed(data: bytes) -> None:
     with pytest.raises(MalformedSource, match="not a JSON document"):
-        list(items(BytesIO(data), "entry", "f"))
+        list(read_items(BytesIO(data), "entry", "f"))
 
 
 def test_an_object_without_the_array_has_no_items() -> None:
-    assert list(items(BytesIO(b'{"a": 1, "entry": "x"}'), "entry", "f")) == []
+    assert list(read_items(BytesIO(b'{"a": 1, "entry": "x"}'), "entry", "f")) == []

@@ -10,14 +10,14 @@ import pytest
 
 from osler.sources.formats import by_name, sniff_folder
 from osler.sources.formats.clif import Clif
-from osler.sources.formats.cohort import TablesOfPatients
+from osler.sources.formats.cohort import PatientTables
 from osler.sources.formats.eicu import Eicu
 from osler.sources.formats.mimic import Mimic
 from osler.sources.formats.mimic_ed import MimicEd
 from osler.sources.formats.omop import Omop
 from osler.sources.formats.synthea import Synthea
-from osler.sources.patients.codes import Code, System, icd
-from osler.sources.patients.patient import OLDEST, Encounter, Kind, Lab, Patient
+from osler.sources.patients.codes import Code, CodeSystem, icd_code
+from osler.sources.patients.patient import OLDEST, Encounter, FactKind, Lab, Patient
 from osler.sources.records import Document, Drop
 
 
@@ -27,8 +27,8 @@ def write(folder: Path, tables: dict[str, str]) -> Path:
     return folder
 
 
-def patients(reader: TablesOfPatients, folder: Path) -> list[Patient]:
-    return [each for each in reader.patients(folder) if isinstance(each, Patient)]
+def patients(reader: PatientTables, folder: Path) -> list[Patient]:
+    return [each for each in reader.read_patients(folder) if isinstance(each, Patient)]
 
 
 EICU = {
@@ -66,9 +66,9 @@ def test_an_eicu_person_has_its_stays_in_order_with_codes_of_both_versions(tmp_p
         ("SICU", "", None),
         ("MICU", "Sepsis", None),
     ]
-    assert woman.diagnoses == {icd("49120", "9"), icd("J449", "10")}
-    assert {f.words for f in woman.facts if f.kind is Kind.MEDICATION} == {"ASPIRIN"}
-    assert {f.words for f in woman.facts if f.kind is Kind.DIAGNOSIS} == {
+    assert woman.diagnoses == {icd_code("49120", "9"), icd_code("J449", "10")}
+    assert {f.words for f in woman.facts if f.kind is FactKind.MEDICATION} == {"ASPIRIN"}
+    assert {f.words for f in woman.facts if f.kind is FactKind.DIAGNOSIS} == {
         "disorders of airways, COPD",
         "renal, failure",
     }
@@ -132,10 +132,10 @@ def test_omop_codes_are_told_apart_by_sight_and_by_their_visit(tmp_path: Path) -
     woman, man = patients(Omop(), write(tmp_path, OMOP))
 
     assert woman.diagnoses == {
-        icd("25000", "9"),
-        icd("E8788", "9"),  # beside 250.00
-        icd("E8788", "10"),  # beside I50.9
-        icd("I509", "10"),
+        icd_code("25000", "9"),
+        icd_code("E8788", "9"),  # beside 250.00
+        icd_code("E8788", "10"),  # beside I50.9
+        icd_code("I509", "10"),
     }
     assert (woman.sex, woman.age, woman.died) == ("female", 59, True)
     assert woman.encounters == (
@@ -143,16 +143,18 @@ def test_omop_codes_are_told_apart_by_sight_and_by_their_visit(tmp_path: Path) -
         Encounter(2, age=59, day=59, days=1),
     )
     assert woman.labs == (Lab("concept 3016723", "mg/dL", 2, 1.1, 1.5, 1.1, 1),)
-    assert [f.code for f in woman.facts if f.kind is Kind.PROCEDURE] == [Code(System.CPT, "36830")]
-    assert {f.code for f in woman.facts if f.kind is Kind.MEDICATION} == {
-        Code(System.NDC, "00002751001"),
-        Code(System.LOCAL, "Aspirin-vial"),
+    assert [f.code for f in woman.facts if f.kind is FactKind.PROCEDURE] == [
+        Code(CodeSystem.CPT, "36830")
+    ]
+    assert {f.code for f in woman.facts if f.kind is FactKind.MEDICATION} == {
+        Code(CodeSystem.NDC, "00002751001"),
+        Code(CodeSystem.LOCAL, "Aspirin-vial"),
     }
     assert (man.sex, man.age) == ("male", 89)
     assert man.diagnoses == {
-        icd("4019", "9"),
-        Code(System.LOCAL, "SR-Sinus"),
-        Code(System.LOCAL, "concept-201826"),
+        icd_code("4019", "9"),
+        Code(CodeSystem.LOCAL, "SR-Sinus"),
+        Code(CodeSystem.LOCAL, "concept-201826"),
     }
 
 
@@ -162,8 +164,8 @@ def test_with_the_vocabulary_omop_codes_have_names(tmp_path: Path) -> None:
     woman, man = patients(Omop(), folder)
 
     assert {(f.code, f.words) for f in man.facts if f.words} == {
-        (Code(System.SNOMED, "44054006"), "Type 2 diabetes mellitus"),
-        (Code(System.ICD9, "401.9"), "Unspecified essential hypertension"),
+        (Code(CodeSystem.SNOMED, "44054006"), "Type 2 diabetes mellitus"),
+        (Code(CodeSystem.ICD9, "401.9"), "Unspecified essential hypertension"),
     }
     assert woman.labs[0].name == "Creatinine"
 
@@ -321,8 +323,12 @@ def test_emergency_stays_have_what_was_found_given_and_taken_before(tmp_path: Pa
         ("emergency", 0, 2, False),
         ("emergency", 59, 0, True),
     ]
-    assert woman.diagnoses == {icd("J449", "10"), icd("49121", "9"), Code(System.LOCAL, "Z9")}
-    told = {(f.words, f.says) for f in woman.facts if f.kind is not Kind.DIAGNOSIS}
+    assert woman.diagnoses == {
+        icd_code("J449", "10"),
+        icd_code("49121", "9"),
+        Code(CodeSystem.LOCAL, "Z9"),
+    }
+    told = {(f.words, f.says) for f in woman.facts if f.kind is not FactKind.DIAGNOSIS}
     assert told == {
         ("chief complaint", "Dyspnea"),
         ("triage acuity", "2"),
@@ -331,7 +337,7 @@ def test_emergency_stays_have_what_was_found_given_and_taken_before(tmp_path: Pa
     }
     assert Lab("heart rate", "/min", 2, 90.0, 110.0, 110.0, 1) in woman.labs
     assert "Ann" not in str(woman)
-    drops = [d for d in parser.patients(folder) if isinstance(d, Drop)]
+    drops = [d for d in parser.read_patients(folder) if isinstance(d, Drop)]
     assert [d.reason for d in drops] == ["malformed row"] * 3
 
 
@@ -377,13 +383,13 @@ def test_clif_s_facts_find_their_patient_through_the_hospitalisation(tmp_path: P
     assert woman.id.startswith("patient-")
     assert "p1" not in woman.id
     assert (woman.age, man.age, woman.died, man.died) == (69, OLDEST, False, True)
-    assert woman.diagnoses == {icd("5723", "9"), icd("J449", "10")}
-    assert [f.words for f in woman.facts if f.kind is Kind.MEDICATION] == ["Cefepime"]
+    assert woman.diagnoses == {icd_code("5723", "9"), icd_code("J449", "10")}
+    assert [f.words for f in woman.facts if f.kind is FactKind.MEDICATION] == ["Cefepime"]
     assert {(lab.name, lab.unit, lab.last) for lab in woman.labs} == {
         ("pCO2", "mmHg", 41.0),
         ("weight_kg", "", 39.4),
     }
     assert "99999" not in str(found)
     assert "Martian" not in str(found)
-    drops = [d for d in parser.patients(folder) if isinstance(d, Drop)]
+    drops = [d for d in parser.read_patients(folder) if isinstance(d, Drop)]
     assert [d.reason for d in drops] == ["malformed row", "hospitalization not in hospitalizations"]

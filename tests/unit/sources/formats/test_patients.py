@@ -14,7 +14,7 @@ import pytest
 from osler.errors import MalformedSource
 from osler.sources.formats.fhir import Fhir
 from osler.sources.formats.mimic import Mimic
-from osler.sources.patients.codes import dotted
+from osler.sources.patients.codes import dotted_code
 from osler.sources.patients.patient import age_between, age_text
 from osler.sources.records import Document, Drop, Record, Section
 
@@ -349,4 +349,4 @@ def test_a_folder_with_other_tables_is_malformed(tmp_path: Path) -> None:
 def test_codes_get_their_dot_back(
     code: str, version: str, is_procedure: bool, written: str
 ) -> None:
-    assert dotted(code, version, is_procedure=is_procedure) == written
+    assert dotted_code(code, version, is_procedure=is_procedure) == written

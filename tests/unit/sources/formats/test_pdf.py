@@ -98,7 +98,7 @@ def test_each_page_is_a_section_with_its_number() -> None:
     ]
 
 
-def test_a_title_that_a_program_wrote_is_none() -> None:
+def test_generated_pdf_title_is_ignored() -> None:
     assert one(pdf([["Text."]], title="Microsoft Word - x.doc")).title == "care"
 
 
@@ -196,7 +196,7 @@ CATALOGUE = b"<</Type/Catalog/Pages 2 0 R>>"
         b"<</Type/Pages/Parent 2 0 R/Kids[1 0 R 2 0 R]/Count 5>>",
     ],
 )
-def test_pages_that_lead_back_to_themselves_come_to_an_end(pages: bytes) -> None:
+def test_cyclic_page_tree_terminates(pages: bytes) -> None:
     records: list[Record] = []
     with suppress(MalformedSource):  # where PDFium finds no page at all
         records = parse(assembled([CATALOGUE, pages]))
@@ -209,7 +209,7 @@ def test_pages_that_lead_back_to_themselves_come_to_an_end(pages: bytes) -> None
     assert not [record for record in records if isinstance(record, Document)]
 
 
-def test_bookmarks_that_lead_back_to_themselves_come_to_an_end() -> None:
+def test_cyclic_bookmarks_terminate() -> None:
     data = pdf([["One."], ["Two."]], outline=[("A", 0), ("B", 1)])
 
     found = one(data.replace(b"/Next 10 0 R", b"/Next  9 0 R"))
@@ -223,7 +223,7 @@ def test_what_is_no_whole_pdf_is_malformed(data: bytes) -> None:
         parse(data)
 
 
-def test_a_page_of_swollen_content_does_not_swell_the_memory() -> None:
+def test_pdf_decompression_bomb_does_not_fill_the_memory() -> None:
     swollen = zlib.compress(b" " * 50_000_000)
     bodies = [
         CATALOGUE,

@@ -218,18 +218,18 @@ EXTERNAL = b"""<!DOCTYPE PubmedArticleSet [<!ENTITY a SYSTEM "file:///etc/passwd
 
 @pytest.mark.parametrize("head", [LAUGHS, EXTERNAL])
 @pytest.mark.parametrize("records", [[article(abstract="&a;")], []])
-def test_a_file_that_declares_entities_is_refused(head: bytes, records: list[str]) -> None:
+def test_xml_entity_declarations_are_refused(head: bytes, records: list[str]) -> None:
     with pytest.raises(MalformedSource, match="entities"):
         parse(*records, head=head)
 
 
-def test_a_character_that_an_unread_dtd_would_name_is_still_read() -> None:
+def test_named_character_of_an_unread_dtd_is_still_read() -> None:
     (document,) = parse(article(abstract="5&nbsp;mg &alpha;"))
 
     assert isinstance(document, Document)
     assert document.sections[0].text == "5 mg α"
 
 
-def test_ten_thousand_levels_of_nesting_are_malformed_not_a_crash() -> None:
+def test_xml_nested_ten_thousand_levels_is_malformed_and_no_crash() -> None:
     with pytest.raises(MalformedSource):
         parse("<a>" * 10_000)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.discover import discover, read
-from osler.sources.formats import sniff
+from osler.sources.discover import discover, read_records
+from osler.sources.formats import sniff_file
 from osler.sources.formats.containers import Unreadable
 from osler.sources.formats.csv_rows import CsvRows
-from osler.sources.formats.extras import require
+from osler.sources.formats.extras import require_package
 from osler.sources.formats.json_records import JsonRecords
 from osler.sources.formats.rows import record_of
 from osler.sources.records import Document, Drop, Record, Section
@@ -151,7 +151,7 @@ def test_instruction_data_is_an_array_or_lines(as_lines: bool) -> None:
 def test_a_table_of_text_is_told_from_a_test_by_its_fields(
     name: str, head: bytes, parser: str | None
 ) -> None:
-    found = sniff(name, head)
+    found = sniff_file(name, head)
 
     assert (found.name if found else None) == parser
 
@@ -162,7 +162,7 @@ def test_a_set_of_test_questions_never_becomes_evidence(tmp_path: Path) -> None:
 
     (found,) = discover([path])
     assert not isinstance(found, Drop)
-    (drop,) = read(found)
+    (drop,) = read_records(found)
 
     assert isinstance(drop, Drop)
     assert drop.reason == "test questions or judgements, not evidence"
@@ -178,7 +178,7 @@ def test_a_parquet_corpus_keeps_wiki_headings(tmp_path: Path) -> None:
 
     (found,) = discover([path])
     assert not isinstance(found, Drop)
-    gout, empty = read(found)
+    gout, empty = read_records(found)
 
     assert gout == Document(
         id="7",
@@ -197,7 +197,7 @@ def test_a_parquet_file_of_numbers_or_cut_short_is_a_drop(tmp_path: Path) -> Non
     whole = (tmp_path / "a.parquet").read_bytes()
     (tmp_path / "b.parquet").write_bytes(whole[:-20])
 
-    found = [read(item) for item in discover([tmp_path]) if not isinstance(item, Drop)]
+    found = [read_records(item) for item in discover([tmp_path]) if not isinstance(item, Drop)]
 
     assert [
         record.reason for records in found for record in records if isinstance(record, Drop)
@@ -209,5 +209,5 @@ def test_a_parquet_file_of_numbers_or_cut_short_is_a_drop(tmp_path: Path) -> Non
 
 def test_a_missing_package_is_named_with_the_command_that_brings_it() -> None:
     with pytest.raises(Unreadable, match=r'pip install "osler\[parquet\]"') as caught:
-        require("no_such_module", "parquet", "a.parquet")
+        require_package("no_such_module", "parquet", "a.parquet")
     assert caught.value.reason == "needs osler[parquet]"

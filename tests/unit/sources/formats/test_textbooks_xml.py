@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.discover import discover, read
+from osler.sources.discover import discover, read_records
 from osler.sources.formats.cnxml import Cnxml
 from osler.sources.formats.ngc_xml import NgcXml
 from osler.sources.records import Document, Drop
@@ -38,7 +38,7 @@ def module(folder: Path, id: str = "m1") -> None:
 
 def documents(path: Path) -> list[Document]:
     found = [item for item in discover([path]) if not isinstance(item, Drop)]
-    return [r for item in found for r in read(item) if isinstance(r, Document)]
+    return [r for item in found for r in read_records(item) if isinstance(r, Document)]
 
 
 def test_a_module_alone_is_a_document_of_its_own_title(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_a_workbook_that_breaks_off_or_is_another_archive_is_named() -> None:
         parse(other.getvalue())
 
 
-def test_a_workbook_that_swells_is_refused_before_it_is_opened(
+def test_workbook_decompression_bomb_is_refused_before_opening(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(xlsx, "_LARGEST", 2**20)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from osler.testing.loopback import Lines
+from osler.testing.loopback import NetworkFactory
 
 
 @pytest.fixture
-def lines(tmp_path: Path) -> Lines:
-    return Lines(tmp_path / "web")
+def lines(tmp_path: Path) -> NetworkFactory:
+    return NetworkFactory(tmp_path / "web")

@@ -6,8 +6,19 @@ import httpx2
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.sources.online.address_guard import Guarded, Refused, is_public, resolved
-from osler.testing.loopback import Asked, Lines, moved, said, serving
+from osler.sources.online.address_guard import (
+    AddressRefused,
+    GuardedTransport,
+    is_public,
+    resolve_host,
+)
+from osler.testing.loopback import (
+    NamedHostRequest,
+    NetworkFactory,
+    redirect_reply,
+    serve_named_hosts,
+    whole_reply,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,29 +45,31 @@ from osler.testing.loopback import Asked, Lines, moved, said, serving
         "not an address",
     ],
 )
-def test_no_address_of_a_private_network_is_public(address: str) -> None:
+def test_ssrf_private_network_addresses_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize(
     "address", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:93.184.216.34", "64:ff9b::5db8:d822"]
 )
-def test_addresses_of_the_internet_are_public(address: str) -> None:
+def test_ssrf_internet_addresses_are_public(address: str) -> None:
     assert is_public(address)
 
 
 async def test_the_system_s_own_names_are_resolved() -> None:
-    assert set(await resolved("localhost", 80)) <= {"127.0.0.1", "::1"}
+    assert set(await resolve_host("localhost", 80)) <= {"127.0.0.1", "::1"}
 
 
-async def test_a_name_in_a_private_network_is_refused_unless_it_is_named(lines: Lines) -> None:
-    async with serving(lambda asked: said({"ok": 1})) as server:
-        call = server.url("searx.test")
-        async with httpx2.AsyncClient(transport=Guarded(resolve=_loop)) as client:
-            with pytest.raises(Refused, match="private network"):
+async def test_ssrf_name_that_resolves_to_a_private_address_is_refused_unless_allowed(
+    lines: NetworkFactory,
+) -> None:
+    async with serve_named_hosts(lambda asked: whole_reply({"ok": 1})) as server:
+        call = server.url_of("searx.test")
+        async with httpx2.AsyncClient(transport=GuardedTransport(resolve=_loop)) as client:
+            with pytest.raises(AddressRefused, match="private network"):
                 await client.get(call)
         assert server.asked == []
-        named = Guarded(frozenset({"SEARX.test"}), resolve=_loop)
+        named = GuardedTransport(frozenset({"SEARX.test"}), resolve=_loop)
         async with httpx2.AsyncClient(transport=named) as client:
             assert (await client.get(call)).json() == {"ok": 1}
 
@@ -65,16 +78,16 @@ async def _loop(host: str, port: int) -> list[str]:
     return ["127.0.0.1"]
 
 
-async def test_one_private_address_among_public_ones_is_enough_to_refuse() -> None:
+async def test_ssrf_one_private_address_among_public_ones_is_refused() -> None:
     async def both(host: str, port: int) -> list[str]:
         return ["93.184.216.34", "10.0.0.1"]
 
-    async with httpx2.AsyncClient(transport=Guarded(resolve=both)) as client:
-        with pytest.raises(Refused):
+    async with httpx2.AsyncClient(transport=GuardedTransport(resolve=both)) as client:
+        with pytest.raises(AddressRefused):
             await client.get("http://two-faced.example/")
 
 
-async def test_what_is_called_is_the_address_that_was_checked(lines: Lines) -> None:
+async def test_ssrf_connection_goes_to_the_address_that_was_checked(lines: NetworkFactory) -> None:
     """A name that would resolve elsewhere a moment later is asked for its address only once."""
     asked_for: list[str] = []
 
@@ -82,13 +95,13 @@ async def test_what_is_called_is_the_address_that_was_checked(lines: Lines) -> N
         asked_for.append(host)
         return ["127.0.0.1"] if len(asked_for) == 1 else ["169.254.169.254"]
 
-    def answer(asked: Asked) -> bytes:
-        return said({"host": asked.headers["host"]})
+    def answer(asked: NamedHostRequest) -> bytes:
+        return whole_reply({"host": asked.headers["host"]})
 
-    async with serving(answer) as server:
-        transport = Guarded(frozenset({"rebound.test"}), resolve=rebinding)
+    async with serve_named_hosts(answer) as server:
+        transport = GuardedTransport(frozenset({"rebound.test"}), resolve=rebinding)
         async with httpx2.AsyncClient(transport=transport) as client:
-            reply = await client.get(server.url("rebound.test"))
+            reply = await client.get(server.url_of("rebound.test"))
 
     assert reply.json() == {"host": f"rebound.test:{server.port}"}
     assert asked_for == ["rebound.test"]
@@ -97,13 +110,13 @@ async def test_what_is_called_is_the_address_that_was_checked(lines: Lines) -> N
 @pytest.mark.parametrize(
     "url", ["ftp://en.wiki.test/x", "http://user:secret@en.wiki.test/", "http://[::1]:1/"]
 )
-async def test_other_schemes_logins_and_literal_private_addresses_are_refused(
-    url: str, lines: Lines
+async def test_ssrf_other_schemes_logins_and_literal_private_addresses_are_refused(
+    url: str, lines: NetworkFactory
 ) -> None:
-    from osler.sources.online.client import Call
+    from osler.sources.online.client import HttpCall
 
     with pytest.raises(SourceUnavailable):
-        await lines().get(Call(url))
+        await lines().get(HttpCall(url))
 
 
 @pytest.mark.parametrize(
@@ -117,10 +130,10 @@ async def test_other_schemes_logins_and_literal_private_addresses_are_refused(
         "gopher://en.wiki.test/",
     ],
 )
-async def test_a_redirect_is_checked_like_a_call(target: str, lines: Lines) -> None:
-    from osler.sources.online.client import Call
+async def test_ssrf_redirect_target_is_checked(target: str, lines: NetworkFactory) -> None:
+    from osler.sources.online.client import HttpCall
 
-    async with serving(lambda asked: moved(target)) as server:
+    async with serve_named_hosts(lambda asked: redirect_reply(target)) as server:
         with pytest.raises(SourceUnavailable):
-            await lines().get(Call(server.url("en.wiki.test", "/start")))
+            await lines().get(HttpCall(server.url_of("en.wiki.test", "/start")))
     assert [asked.path for asked in server.asked] == ["/start"] * len(server.asked)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.patients.codes import Code, System, icd
-from osler.sources.patients.crosswalk import Crosswalk, Translation, common
+from osler.sources.patients.codes import Code, CodeSystem, icd_code
+from osler.sources.patients.crosswalk import CodeTranslation, Crosswalk, translate_all
 
 ICD = Path(__file__).resolve().parents[5] / "shared" / "data" / "C_graphs" / "icd"
 
@@ -39,11 +39,11 @@ TABLE = (
 
 
 def nine(value: str) -> Code:
-    return icd(value, "9")
+    return icd_code(value, "9")
 
 
 def ten(value: str) -> Code:
-    return icd(value, "10")
+    return icd_code(value, "10")
 
 
 def read(folder: Path, *texts: str) -> Crosswalk:
@@ -52,7 +52,7 @@ def read(folder: Path, *texts: str) -> Crosswalk:
         path = folder / f"map{number}.txt"
         path.write_text(text, encoding="utf-8")
         paths.append(path)
-    return Crosswalk.read(paths)
+    return Crosswalk.read_files(paths)
 
 
 def test_a_gem_file_tells_what_is_exact_approximate_a_combination_and_nothing(
@@ -60,33 +60,43 @@ def test_a_gem_file_tells_what_is_exact_approximate_a_combination_and_nothing(
 ) -> None:
     walk = read(tmp_path, I9_TO_10)
 
-    assert walk.direct(nine("0021"), System.ICD10) == Translation((ten("A011"),))
-    assert walk.direct(nine("0020"), System.ICD10) == Translation((ten("A0100"),), True)
-    both = Translation((ten("B394"), ten("G02")), approximate=True, combination=True)
-    assert walk.direct(nine("11501"), System.ICD10) == both
-    assert walk.direct(nine("7806"), System.ICD10) == Translation(())
-    assert walk.direct(nine("9999"), System.ICD10) is None
+    assert walk.translate_directly(nine("0021"), CodeSystem.ICD10) == CodeTranslation(
+        (ten("A011"),)
+    )
+    assert walk.translate_directly(nine("0020"), CodeSystem.ICD10) == CodeTranslation(
+        (ten("A0100"),), True
+    )
+    both = CodeTranslation((ten("B394"), ten("G02")), approximate=True, combination=True)
+    assert walk.translate_directly(nine("11501"), CodeSystem.ICD10) == both
+    assert walk.translate_directly(nine("7806"), CodeSystem.ICD10) == CodeTranslation(())
+    assert walk.translate_directly(nine("9999"), CodeSystem.ICD10) is None
 
 
 def test_the_direction_of_a_gem_file_is_told_by_its_codes(tmp_path: Path) -> None:
     walk = read(tmp_path, I9_TO_10, I10_TO_9)
 
-    assert walk.direct(ten("E1165"), System.ICD9) == Translation((nine("25080"),), True)
-    assert walk.direct(ten("R402131"), System.ICD9) == Translation(())
+    assert walk.translate_directly(ten("E1165"), CodeSystem.ICD9) == CodeTranslation(
+        (nine("25080"),), True
+    )
+    assert walk.translate_directly(ten("R402131"), CodeSystem.ICD9) == CodeTranslation(())
     assert len(walk) == 8
 
 
 def test_of_alternatives_the_exact_one_is_taken_and_the_others_are_counted(tmp_path: Path) -> None:
     walk = read(tmp_path, "0020  A0100   10000\n0020  A0109   00000\n0020  A0102   10000\n")
 
-    assert walk.direct(nine("0020"), System.ICD10) == Translation((ten("A0109"),), alternatives=2)
+    assert walk.translate_directly(nine("0020"), CodeSystem.ICD10) == CodeTranslation(
+        (ten("A0109"),), alternatives=2
+    )
 
 
 def test_the_csv_form_of_the_gems_says_the_same(tmp_path: Path) -> None:
     head = '"icd9cm","icd10cm","flags","approximate","no_map","combination","scenario"\n'
     walk = read(tmp_path, head + '"0021","A011","00000",0,0,0,0\n"","A","1"\n')
 
-    assert walk.direct(nine("0021"), System.ICD10) == Translation((ten("A011"),))
+    assert walk.translate_directly(nine("0021"), CodeSystem.ICD10) == CodeTranslation(
+        (ten("A011"),)
+    )
     assert walk.malformed == 1
 
 
@@ -98,24 +108,26 @@ def test_gems_between_procedures_are_not_taken_for_diagnoses(tmp_path: Path) -> 
 def test_a_snomed_map_gives_what_holds_without_age_and_sex(tmp_path: Path) -> None:
     walk = read(tmp_path, SNOMED)
 
-    diabetes = walk.direct(Code(System.SNOMED, "44054006"), System.ICD10)
-    assert diabetes == Translation((ten("E119"),), alternatives=1)
-    two = walk.direct(Code(System.SNOMED, "127014009"), System.ICD10)
+    diabetes = walk.translate_directly(Code(CodeSystem.SNOMED, "44054006"), CodeSystem.ICD10)
+    assert diabetes == CodeTranslation((ten("E119"),), alternatives=1)
+    two = walk.translate_directly(Code(CodeSystem.SNOMED, "127014009"), CodeSystem.ICD10)
     assert two is not None
     assert set(two.codes) == {ten("E1151"), ten("I792")}
     assert two.combination
-    assert walk.direct(Code(System.SNOMED, "261000"), System.ICD10) == Translation(())
+    assert walk.translate_directly(
+        Code(CodeSystem.SNOMED, "261000"), CodeSystem.ICD10
+    ) == CodeTranslation(())
     assert walk.malformed == 1
 
 
 def test_maps_in_a_row_lead_from_snomed_to_icd_9(tmp_path: Path) -> None:
     walk = read(tmp_path, TABLE, "J45909  49390 10000\n")
 
-    found = walk.translate(Code(System.SNOMED, "195967001"), System.ICD9)
-    assert found == Translation((nine("49390"),), approximate=True)
+    found = walk.translate_code(Code(CodeSystem.SNOMED, "195967001"), CodeSystem.ICD9)
+    assert found == CodeTranslation((nine("49390"),), approximate=True)
     assert walk.malformed == 1
-    assert walk.translate(nine("49390"), System.ICD9) == Translation((nine("49390"),))
-    assert walk.translate(Code(System.SNOMED, "7"), System.ICD9) is None
+    assert walk.translate_code(nine("49390"), CodeSystem.ICD9) == CodeTranslation((nine("49390"),))
+    assert walk.translate_code(Code(CodeSystem.SNOMED, "7"), CodeSystem.ICD9) is None
 
 
 def test_a_circle_of_maps_ends(tmp_path: Path) -> None:
@@ -123,18 +135,20 @@ def test_a_circle_of_maps_ends(tmp_path: Path) -> None:
         tmp_path,
         "source\tcode\ttarget\tto\nSNOMED CT\t1\tRxNorm\t2\nRxNorm\t2\tSNOMED CT\t1\n",
     )
-    assert walk.translate(Code(System.SNOMED, "1"), System.ICD9) is None
+    assert walk.translate_code(Code(CodeSystem.SNOMED, "1"), CodeSystem.ICD9) is None
 
 
 def test_codes_without_a_map_stay_and_are_counted(tmp_path: Path) -> None:
     walk = read(tmp_path, I10_TO_9)
-    snomed, lost = Code(System.SNOMED, "7"), ten("R402131")
+    snomed, lost = Code(CodeSystem.SNOMED, "7"), ten("R402131")
 
-    kept, unmapped = common([ten("E1165"), nine("4019"), snomed, lost], walk, System.ICD9)
+    kept, unmapped = translate_all(
+        [ten("E1165"), nine("4019"), snomed, lost], walk, CodeSystem.ICD9
+    )
 
     assert kept == {nine("25080"), nine("4019"), snomed, lost}
-    assert unmapped == {System.SNOMED: 1, System.ICD10: 1}
-    assert common([snomed], None, System.ICD9)[0] == {snomed}
+    assert unmapped == {CodeSystem.SNOMED: 1, CodeSystem.ICD10: 1}
+    assert translate_all([snomed], None, CodeSystem.ICD9)[0] == {snomed}
 
 
 def test_of_a_folder_what_is_no_map_is_passed_over_and_a_named_file_is_refused(
@@ -143,16 +157,16 @@ def test_of_a_folder_what_is_no_map_is_passed_over_and_a_named_file_is_refused(
     (tmp_path / "2018_I9gem.txt").write_text(I9_TO_10, encoding="utf-8")
     (tmp_path / "guide.txt").write_text("How to use the maps.\n", encoding="utf-8")
 
-    assert len(Crosswalk.read([tmp_path])) == 5
+    assert len(Crosswalk.read_files([tmp_path])) == 5
     with pytest.raises(MalformedSource, match=r"guide\.txt is no map"):
-        Crosswalk.read([tmp_path / "guide.txt"])
+        Crosswalk.read_files([tmp_path / "guide.txt"])
 
 
 def test_the_public_gem_files_are_read_row_for_row() -> None:
     if not ICD.exists():
         pytest.skip(f"the public test data is not here: {ICD}")
-    there = Crosswalk.read([ICD / "icd9toicd10cmgem.csv"])
-    back = Crosswalk.read([ICD / "icd10cmtoicd9gem.csv"])
+    there = Crosswalk.read_files([ICD / "icd9toicd10cmgem.csv"])
+    back = Crosswalk.read_files([ICD / "icd10cmtoicd9gem.csv"])
 
     assert (len(there), there.malformed) == (11_378, 0)
     assert (len(back), back.malformed) == (21_242, 0)

@@ -11,9 +11,14 @@ from osler.errors import BadConfig, ModelMissing
 from osler.graph.items import Name, Relation
 from osler.graph.store import Graph
 from osler.retrieve.mentions import MentionRetriever
-from osler.train.recognise.corpus import Entity, Marked
-from osler.train.recognise.link import FOLDER, Linking, linking
-from osler.train.recognise.loop import Recipe, Trained, prepare, train
+from osler.train.recognise.corpus import MarkedEntity, MarkedText
+from osler.train.recognise.link import FOLDER, RecognisedNames, load_recogniser
+from osler.train.recognise.loop import (
+    RecogniserRecipe,
+    TrainedRecogniser,
+    prepare_texts,
+    train_recogniser,
+)
 from osler.train.recognise.recogniser import SpanRecogniser
 
 pytestmark = pytest.mark.torch
@@ -43,12 +48,12 @@ def invented(kind: str, chance: random.Random) -> str:
     return body + ending + (" gravis" if kind == "disease" and chance.random() < 0.3 else "")
 
 
-def corpus(n: int, seed: int) -> list[Marked]:
+def corpus(n: int, seed: int) -> list[MarkedText]:
     chance = random.Random(seed)
     return [sentence(chance.choice(FRAMES), chance) for _ in range(n)]
 
 
-def sentence(frame: str, chance: random.Random) -> Marked:
+def sentence(frame: str, chance: random.Random) -> MarkedText:
     text, entities = "", []
     rest = frame
     while "{" in rest:
@@ -56,18 +61,18 @@ def sentence(frame: str, chance: random.Random) -> Marked:
         kind, _, rest = rest.partition("}")
         text += before
         name = invented(kind, chance)
-        entities.append(Entity(len(text), len(text) + len(name), KINDS[kind]))
+        entities.append(MarkedEntity(len(text), len(text) + len(name), KINDS[kind]))
         text += name
-    return Marked(text + rest, tuple(entities))
+    return MarkedText(text + rest, tuple(entities))
 
 
 @pytest.fixture(scope="module")
-def trained() -> Trained:
-    recipe = Recipe(epochs=12, width=32, seed=1)
-    return train(prepare(corpus(300, 0), recipe, corpus(80, 1)), recipe)
+def trained() -> TrainedRecogniser:
+    recipe = RecogniserRecipe(epochs=12, width=32, seed=1)
+    return train_recogniser(prepare_texts(corpus(300, 0), recipe, corpus(80, 1)), recipe)
 
 
-def test_it_learns_names_that_it_has_never_seen(trained: Trained) -> None:
+def test_it_learns_names_that_it_has_never_seen(trained: TrainedRecogniser) -> None:
     assert trained.scores.micro.gold > 80
     assert trained.scores.micro.f1 > 0.9
     assert {name: one.f1 > 0.9 for name, one in trained.scores.types.items()} == {
@@ -81,11 +86,12 @@ def test_it_learns_names_that_it_has_never_seen(trained: Trained) -> None:
 
 def found(recogniser: SpanRecogniser, text: str) -> list[tuple[str, str]]:
     return [
-        (text[one.entity.start : one.entity.end], one.entity.type) for one in recogniser.find(text)
+        (text[one.entity.start : one.entity.end], one.entity.type)
+        for one in recogniser.find_entities(text)
     ]
 
 
-def test_names_are_found_in_both_languages_and_at_their_places(trained: Trained) -> None:
+def test_names_are_found_in_both_languages_and_at_their_places(trained: TrainedRecogniser) -> None:
     made = trained.recogniser
     assert found(made, "Patients with bolafitis gravis were given rudexin twice .") == [
         ("bolafitis gravis", "Disease"),
@@ -95,21 +101,21 @@ def test_names_are_found_in_both_languages_and_at_their_places(trained: Trained)
     assert found(made, "") == found(made, "   ") == []
 
 
-def test_a_long_text_is_read_in_windows(trained: Trained) -> None:
+def test_a_long_text_is_read_in_windows(trained: TrainedRecogniser) -> None:
     names = [f"Patients with bolafitis were given rudexin {n} times ." for n in range(60)]
     assert len(found(trained.recogniser, " ".join(names))) == 120
 
 
-def test_several_texts_give_what_each_gives_alone(trained: Trained) -> None:
+def test_several_texts_give_what_each_gives_alone(trained: TrainedRecogniser) -> None:
     texts = [one.text for one in corpus(40, 5)]
     every = trained.recogniser.find_all(texts)
     assert [[f.entity for f in each] for each in every] == [
-        [f.entity for f in trained.recogniser.find(text)] for text in texts
+        [f.entity for f in trained.recogniser.find_entities(text)] for text in texts
     ]
     assert all(0.5 < f.confidence < 1 for each in every for f in each)
 
 
-def test_a_saved_recogniser_finds_the_same(trained: Trained, tmp_path: Path) -> None:
+def test_a_saved_recogniser_finds_the_same(trained: TrainedRecogniser, tmp_path: Path) -> None:
     trained.recogniser.save(tmp_path)
     again = SpanRecogniser.load(tmp_path)
     texts = [one.text for one in corpus(40, 5)]
@@ -118,9 +124,11 @@ def test_a_saved_recogniser_finds_the_same(trained: Trained, tmp_path: Path) -> 
 
 
 def test_the_same_seed_gives_the_same_weights() -> None:
-    recipe = Recipe(epochs=1, width=8, seed=3)
+    recipe = RecogniserRecipe(epochs=1, width=8, seed=3)
     texts = corpus(30, 0)
-    one, other = (train(prepare(texts, recipe), recipe).recogniser for _ in range(2))
+    one, other = (
+        train_recogniser(prepare_texts(texts, recipe), recipe).recogniser for _ in range(2)
+    )
     assert all(
         a.equal(b)
         for a, b in zip(one.net.state_dict().values(), other.net.state_dict().values(), strict=True)
@@ -128,7 +136,7 @@ def test_the_same_seed_gives_the_same_weights() -> None:
 
 
 def test_a_damaged_or_absent_recogniser_says_what_makes_one(
-    trained: Trained, tmp_path: Path
+    trained: TrainedRecogniser, tmp_path: Path
 ) -> None:
     with pytest.raises(ModelMissing, match=r"holds no recogniser.*osler train recogniser"):
         SpanRecogniser.load(tmp_path)
@@ -145,7 +153,7 @@ def test_a_damaged_or_absent_recogniser_says_what_makes_one(
         SpanRecogniser.load(tmp_path)
 
 
-def nested_corpus(n: int, seed: int) -> list[Marked]:
+def nested_corpus(n: int, seed: int) -> list[MarkedText]:
     """ "bolafitis of the left KAMO": the organ lies within the disease."""
     chance, texts = random.Random(seed), []
     for _ in range(n):
@@ -154,14 +162,19 @@ def nested_corpus(n: int, seed: int) -> list[Marked]:
         text = f"There was {name} again ."
         end = 10 + len(name)
         texts.append(
-            Marked(text, (Entity(10, end, "Disease"), Entity(end - len(organ), end, "Organ")))
+            MarkedText(
+                text,
+                (MarkedEntity(10, end, "Disease"), MarkedEntity(end - len(organ), end, "Organ")),
+            )
         )
     return texts
 
 
 def test_names_within_names_are_learnt() -> None:
-    recipe = Recipe(epochs=12, width=32)
-    made = train(prepare(nested_corpus(120, 0), recipe, nested_corpus(30, 1)), recipe)
+    recipe = RecogniserRecipe(epochs=12, width=32)
+    made = train_recogniser(
+        prepare_texts(nested_corpus(120, 0), recipe, nested_corpus(30, 1)), recipe
+    )
     assert made.recogniser.nested
     assert made.scores.micro.f1 > 0.9
     assert made.scores.micro.gold == 60
@@ -170,25 +183,27 @@ def test_names_within_names_are_learnt() -> None:
 @pytest.mark.parametrize(
     ("texts", "test", "message"),
     [
-        ([Marked("nothing here")] * 3, None, "no entity is marked in the texts"),
-        (corpus(20, 0), [Marked("nothing here")], "in the 1 texts held out"),
+        ([MarkedText("nothing here")] * 3, None, "no entity is marked in the texts"),
+        (corpus(20, 0), [MarkedText("nothing here")], "in the 1 texts held out"),
     ],
 )
 def test_data_without_entities_is_refused_before_training(
-    texts: Sequence[Marked], test: Sequence[Marked] | None, message: str
+    texts: Sequence[MarkedText], test: Sequence[MarkedText] | None, message: str
 ) -> None:
     with pytest.raises(BadConfig, match=message):
-        prepare(texts, Recipe(), test)
+        prepare_texts(texts, RecogniserRecipe(), test)
 
 
 def test_what_no_span_of_units_can_be_is_counted() -> None:
     long = " ".join(["word"] * 30)
     ends = "It ends here. Another begins."
     texts = [
-        Marked(f"{long} rudexin", (Entity(0, len(long), "X"), Entity(151, 154, "X"))),
-        Marked(ends, (Entity(8, 21, "X"),)),
+        MarkedText(
+            f"{long} rudexin", (MarkedEntity(0, len(long), "X"), MarkedEntity(151, 154, "X"))
+        ),
+        MarkedText(ends, (MarkedEntity(8, 21, "X"),)),
     ]
-    found = prepare(texts * 2, Recipe(longest=8), corpus(3, 0)).dropped
+    found = prepare_texts(texts * 2, RecogniserRecipe(longest=8), corpus(3, 0)).dropped
     assert found == {
         "longer than 8 units": 2,
         "it begins or ends within a word": 2,
@@ -197,37 +212,37 @@ def test_what_no_span_of_units_can_be_is_counted() -> None:
 
 
 def test_a_name_is_as_long_as_names_were_and_half_as_long_again() -> None:
-    texts = [Marked("a b c d e", (Entity(0, 7, "X"),))] * 9
-    assert prepare(texts, Recipe(), texts).shape.longest == 7
-    assert prepare(texts, Recipe(longest=5), texts).shape.longest == 5
+    texts = [MarkedText("a b c d e", (MarkedEntity(0, 7, "X"),))] * 9
+    assert prepare_texts(texts, RecogniserRecipe(), texts).shape.longest == 7
+    assert prepare_texts(texts, RecogniserRecipe(longest=5), texts).shape.longest == 5
 
 
 def names(*pairs: tuple[str, str]) -> list[Name | Relation]:
     return [*(Name(id, name) for id, name in pairs), Relation(pairs[0][0], "near", pairs[1][0])]
 
 
-def test_what_is_recognised_is_led_to_concepts(trained: Trained, tmp_path: Path) -> None:
+def test_what_is_recognised_is_led_to_concepts(trained: TrainedRecogniser, tmp_path: Path) -> None:
     pytest.importorskip("rapidfuzz", reason="names spelt otherwise need the extra graph")
     text = "Patients with bolafitis were given rudexin twice ."
     with Graph.create(tmp_path) as graph:
         graph.add(names(("T:1", "Bolafittis"), ("T:2", "rudexin"), ("T:3", "Patients")))
-        alone = Linking(graph, trained.recogniser, alone=True).mentions(text)
+        alone = RecognisedNames(graph, trained.recogniser, alone=True).find_mentions(text)
         assert [(text[m.start : m.end], m.concepts) for m in alone] == [
             ("bolafitis", ("T:1",)),
             ("rudexin", ("T:2",)),
         ]
-        both = Linking(graph, trained.recogniser).mentions(text)
+        both = RecognisedNames(graph, trained.recogniser).find_mentions(text)
         assert [m.concepts[0] for m in both] == ["T:3", "T:1", "T:2"]
 
 
 def test_a_recognised_name_stands_for_the_names_within_it_and_gives_way_to_longer_ones(
-    trained: Trained, tmp_path: Path
+    trained: TrainedRecogniser, tmp_path: Path
 ) -> None:
     pytest.importorskip("rapidfuzz", reason="names spelt otherwise need the extra graph")
     text = "Patients with bolafitis gravis were given rudexin twice ."
     with Graph.create(tmp_path) as graph:
         graph.add(names(("T:1", "Bolafittis gravis"), ("T:2", "gravis"), ("T:3", "rudexin twice")))
-        made = Linking(graph, trained.recogniser).mentions(text)
+        made = RecognisedNames(graph, trained.recogniser).find_mentions(text)
         assert [(text[m.start : m.end], m.concepts) for m in made] == [
             ("bolafitis gravis", ("T:1",)),
             ("rudexin twice", ("T:3",)),
@@ -235,13 +250,13 @@ def test_a_recognised_name_stands_for_the_names_within_it_and_gives_way_to_longe
 
 
 async def test_a_knowledge_base_s_recogniser_links_queries(
-    trained: Trained, tmp_path: Path
+    trained: TrainedRecogniser, tmp_path: Path
 ) -> None:
     text = "Patients with bolafitis were given rudexin twice ."
     with Graph.create(tmp_path) as graph:
         graph.add(names(("T:1", "rudexin"), ("T:2", "Bolafittis")))
-        assert linking(tmp_path, graph) is None
+        assert load_recogniser(tmp_path, graph) is None
         trained.recogniser.save(tmp_path / FOLDER)
-        made = linking(tmp_path, graph)
+        made = load_recogniser(tmp_path, graph)
         hits = await MentionRetriever(graph, made).search(text, k=5)
         assert [hit.passage.id for hit in hits] == ["graph:T:2#mention", "graph:T:1#mention"]

@@ -11,15 +11,15 @@ from osler.llm.core.base import Message
 from osler.testing.scripted import KeyedModel
 from osler.trace import Run
 from osler.train.thinker.inspector import (
-    ByModel,
-    Together,
+    InspectorChain,
+    ModelInspector,
     aspects_grammar,
     parse_aspects,
-    shortened,
+    shorten_text,
 )
-from osler.train.thinker.quality import DIMENSIONS, FRAMEWORK, Inspection, Item, read_items
-from osler.train.thinker.rules import Rules, inspected
-from osler.train.thinker.tables import ALL, report, shares, validate
+from osler.train.thinker.quality import DIMENSIONS, FRAMEWORK, Inspection, QualityItem, read_items
+from osler.train.thinker.rules import RuleInspector, inspect_by_rules
+from osler.train.thinker.tables import ALL, render_report, validate_judge, verdict_shares
 
 LABELLED = Path(__file__).parent / "labelled.jsonl"
 """Six good samples and twenty-six with one fault each, English and Chinese; written for this."""
@@ -54,20 +54,20 @@ def test_the_framework_has_the_paper_s_six_dimensions_and_twenty_three_aspects()
 
 @pytest.mark.parametrize("id", [id for id in ITEMS if id.startswith("good-")])
 def test_rules_condemn_no_good_sample(id: str) -> None:
-    assert inspected(ITEMS[id]).reasons == ()
+    assert inspect_by_rules(ITEMS[id]).reasons == ()
 
 
 @pytest.mark.parametrize("id", sorted(set(ITEMS) - NEED_A_READER))
 def test_rules_find_what_is_mechanical(id: str) -> None:
     item = ITEMS[id]
-    found = inspected(item)
+    found = inspect_by_rules(item)
     assert {name for name, good in item.labels.items() if not good} <= set(found.bad)
 
 
 def test_the_rules_against_the_labels_are_told_as_in_tables_12_and_13() -> None:
     items = list(ITEMS.values())
-    found = [inspected(item) for item in items]
-    made = validate(items, found)
+    found = [inspect_by_rules(item) for item in items]
+    made = validate_judge(items, found)
     good = {(line.domain, line.dimension): line for line in made.good}
     bad = {(line.domain, line.dimension): line for line in made.bad}
     assert (good["medical", ALL].right, good["medical", ALL].wrong) == (4, 0)
@@ -76,7 +76,7 @@ def test_the_rules_against_the_labels_are_told_as_in_tables_12_and_13() -> None:
     held = {one.dimension: one for one in made.held}
     assert held["accuracy"].kappa == 1.0
     assert held[ALL].agreement.precision == 1.0
-    page = report(shares(found), made)
+    page = render_report(verdict_shares(found), made)
     assert "| All | 8 | 2 | 0.800 | 14 | 2 | 0.875 |" in page
     assert "General: Good Case | Bad Case | Acc | Medical: Good Case" in page
 
@@ -86,7 +86,7 @@ def test_kappa_and_accuracy_are_those_worked_by_hand() -> None:
     chance (4·4 + 2·2)/36 = 5/9; kappa (2/3 - 5/9)/(1 - 5/9) = 1/4."""
     items = [item(str(n), labels=dict.fromkeys(DIMENSIONS, n < 4)) for n in range(6)]
     found = [verdict(one.id, bad=one.id in ("3", "4")) for one in items]
-    made = validate(items, found)
+    made = validate_judge(items, found)
     (logic,) = [one for one in made.held if one.dimension == "logic"]
     assert logic.kappa == pytest.approx(0.25)
     assert logic.agreement.accuracy == pytest.approx(4 / 6)
@@ -94,8 +94,10 @@ def test_kappa_and_accuracy_are_those_worked_by_hand() -> None:
     assert [(x.right, x.wrong) for x in lines if x.dimension == "logic"] == [(3, 1), (1, 1)]
 
 
-def item(id: str, labels: dict[str, bool] | None = None) -> Item:
-    return Item(id, (Message("user", "?"), Message("assistant", "!")), "?", labels=labels or {})
+def item(id: str, labels: dict[str, bool] | None = None) -> QualityItem:
+    return QualityItem(
+        id, (Message("user", "?"), Message("assistant", "!")), "?", labels=labels or {}
+    )
 
 
 def verdict(id: str, *, bad: bool) -> Inspection:
@@ -111,13 +113,13 @@ def test_a_dimension_is_bad_with_one_bad_aspect_and_good_with_all_good() -> None
     unsound = verdict("2", bad=True)
     assert (unsound.good, unsound.bad) == (False, ("logic",))
     open_ = Inspection("3", "hand", {"logic": {"flow": True, "reasoning": None, "world": True}})
-    assert open_.dimension("logic") is None
+    assert open_.dimension_verdict("logic") is None
     assert open_.good is None
 
 
 async def test_a_model_is_asked_once_for_each_dimension() -> None:
     model, run = KeyedModel(passing("logic.reasoning")), Run()
-    found = await ByModel(model).inspect(ITEMS["bad-contradicts"], run)
+    found = await ModelInspector(model).inspect(ITEMS["bad-contradicts"], run)
     assert found.bad == ("logic",)
     assert found.reasons == ("logic.reasoning: So it is.",)
     assert run.usage.calls == 6
@@ -127,15 +129,15 @@ async def test_a_verdict_that_cannot_be_read_is_not_decided() -> None:
     replies = passing()
     replies["one dimension only: emotion"] = ["A fine sample."]
     replies["could not be read"] = ["Still fine."]
-    found = await ByModel(KeyedModel(replies)).inspect(ITEMS["good-A"], Run())
-    assert found.dimension("emotion") is None
-    assert found.dimension("logic") is True
+    found = await ModelInspector(KeyedModel(replies)).inspect(ITEMS["good-A"], Run())
+    assert found.dimension_verdict("emotion") is None
+    assert found.dimension_verdict("logic") is True
     assert found.good is None
 
 
 async def test_what_the_rules_condemn_costs_no_call() -> None:
     model = KeyedModel(passing())
-    both = Together((Rules(), ByModel(model)))
+    both = InspectorChain((RuleInspector(), ModelInspector(model)))
     assert both.name == "rules+keyed"
     assert (await both.inspect(ITEMS["bad-letter"], Run())).bad == ("accuracy",)
     assert model.asked == []
@@ -154,9 +156,9 @@ async def test_rules_and_a_reader_together_find_every_labelled_fault() -> None:
     found = []
     for one in items:
         faults = [aspect for words, aspect in seen.items() if words in one.transcript]
-        judge = Together((Rules(), ByModel(KeyedModel(passing(*faults)))))
+        judge = InspectorChain((RuleInspector(), ModelInspector(KeyedModel(passing(*faults)))))
         found.append(await judge.inspect(one, Run()))
-    made = validate(items, found)
+    made = validate_judge(items, found)
     assert all(line.accuracy in (1.0, None) for line in made.bad)
 
 
@@ -183,7 +185,7 @@ def test_what_the_grammar_lets_through_is_read(dimension: object) -> None:
 
 
 def test_of_a_long_transcript_beginning_and_end_are_shown() -> None:
-    text = shortened("a" * 50 + "b" * 50, 20)
+    text = shorten_text("a" * 50 + "b" * 50, 20)
     assert text == "a" * 10 + "\n[…]\n" + "b" * 10
 
 
@@ -215,9 +217,9 @@ def test_labels_may_be_an_object_and_a_question_may_be_untold(tmp_path: Path) ->
 
 def test_without_labels_there_is_nothing_to_validate() -> None:
     with pytest.raises(BadRun, match="no sample is labelled"):
-        validate([item("1")], [verdict("1", bad=False)])
+        validate_judge([item("1")], [verdict("1", bad=False)])
     with pytest.raises(ValueError, match="no samples"):
-        shares(empty())
+        verdict_shares(empty())
 
 
 def empty() -> Sequence[Inspection]:

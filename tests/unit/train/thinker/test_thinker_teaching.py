@@ -6,10 +6,10 @@ from osler.errors import MalformedOutput
 from osler.methods.kag.parse import read_plan, read_search
 from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
-from osler.train.thinker.dialogue import calls, messages
-from osler.train.thinker.filters import broken
-from osler.train.thinker.quality import Item
-from osler.train.thinker.rules import faults
+from osler.train.thinker.dialogue import call_messages, stage_messages
+from osler.train.thinker.filters import find_fault
+from osler.train.thinker.quality import QualityItem
+from osler.train.thinker.rules import find_faults
 from osler.train.thinker.teacher import Knows, Teacher
 from osler.types import Passage, Question
 
@@ -63,9 +63,9 @@ def teacher(model: KeyedModel, knows: Knows = "both", *, restructure: bool = Tru
 
 
 async def test_a_question_becomes_the_paper_s_chat() -> None:
-    made, run = await teacher(film_model()).teach(FILM, "thinker", 7)
-    assert broken(made, "thinker") == ""
-    chat = messages(made, "thinker", "en")
+    made, run = await teacher(film_model()).teach_question(FILM, "thinker", 7)
+    assert find_fault(made, "thinker") == ""
+    chat = stage_messages(made, "thinker", "en")
     assert [m.role for m in chat[1:]] == ["user", "assistant"] * ((len(chat) - 1) // 2)
     said = [m.content for m in chat if m.role == "assistant"]
     assert read_plan(said[0]) == read_plan(PLAN)
@@ -87,63 +87,65 @@ async def test_a_question_becomes_the_paper_s_chat() -> None:
 
 
 async def test_the_chat_passes_every_rule() -> None:
-    made, _ = await teacher(film_model()).teach(FILM, "thinker", 7)
-    chat = messages(made, "thinker", "en")
-    assert list(faults(Item("film", tuple(chat), FILM.text, ("1911",)))) == []
+    made, _ = await teacher(film_model()).teach_question(FILM, "thinker", 7)
+    chat = stage_messages(made, "thinker", "en")
+    assert list(find_faults(QualityItem("film", tuple(chat), FILM.text, ("1911",)))) == []
 
 
 async def test_without_a_boundary_every_sub_question_is_looked_up() -> None:
     model = film_model(**{"analyze the relationship": [YES]})
     model.replies["Answer the question from the references"] = [box("Peter Berg"), box("1911")]
-    made, _ = await teacher(model, "none").teach(FILM, "thinker", 0)
+    made, _ = await teacher(model, "none").teach_question(FILM, "thinker", 0)
     assert [len(step.turns) for step in made.retrievals] == [1, 1]
     assert "Can you answer" not in model.asked
-    assert "\n<search>Step1: Who is the director" in messages(made, "thinker", "en")[4].content
+    assert (
+        "\n<search>Step1: Who is the director" in stage_messages(made, "thinker", "en")[4].content
+    )
 
 
 async def test_a_medical_answer_is_known_when_it_is_called_correct_and_complete() -> None:
     model = film_model()
-    made, _ = await teacher(model, "twice").teach(FILM, "thinker", 0)
+    made, _ = await teacher(model, "twice").teach_question(FILM, "thinker", 0)
     assert [step.known for step in made.retrievals] == [True, False]
     assert model.asked.count("Analyze whether the answer") == 1
     assert model.asked.count("is complete, answer True") == 1
     incomplete = film_model(**{"is complete, answer True": [box("False")]})
-    made, _ = await teacher(incomplete, "twice").teach(FILM, "thinker", 0)
+    made, _ = await teacher(incomplete, "twice").teach_question(FILM, "thinker", 0)
     assert [step.known for step in made.retrievals] == [False, False]
 
 
 async def test_a_plan_alone_costs_one_call() -> None:
-    made, run = await teacher(film_model()).teach(FILM, "logical-form", 0)
-    chat = messages(made, "logical-form", "en")
+    made, run = await teacher(film_model()).teach_question(FILM, "logical-form", 0)
+    chat = stage_messages(made, "logical-form", "en")
     assert [m.role for m in chat] == ["system", "user", "assistant"]
-    assert (run.usage.calls, broken(made, "logical-form")) == (1, "")
+    assert (run.usage.calls, find_fault(made, "logical-form")) == (1, "")
 
 
 async def test_a_deep_search_is_of_a_single_hop_question() -> None:
-    made, run = await teacher(film_model()).teach(FILM, "deep-search", 0)
-    assert broken(made, "deep-search") == "not a single-hop question"
+    made, run = await teacher(film_model()).teach_question(FILM, "deep-search", 0)
+    assert find_fault(made, "deep-search") == "not a single-hop question"
     assert run.usage.calls == 1  # what will be dropped is not solved first
     single = "<answer>Step1: Who is the director of Red Kite?\nAction1: "
     single += "Retrieval(s=s1:film['Red Kite'], p=p1:director, o=o1:director)</answer>"
     model = film_model(**{"decompose the user question": [single]})
     model.replies["Answer the question from the references"] = [box("Peter Berg")]
-    made, _ = await teacher(model).teach(FILM, "deep-search", 0)
-    assert broken(made, "deep-search") == ""
-    chat = messages(made, "deep-search", "en")
+    made, _ = await teacher(model).teach_question(FILM, "deep-search", 0)
+    assert find_fault(made, "deep-search") == ""
+    chat = stage_messages(made, "deep-search", "en")
     assert [m.role for m in chat] == ["system", *["user", "assistant"] * 3]
     assert chat[-1].content.endswith(box("Peter Berg"))
 
 
 async def test_a_reason_that_is_not_restructured_stays_as_it_is() -> None:
-    made, _ = await teacher(film_model(), restructure=False).teach(FILM, "thinker", 0)
+    made, _ = await teacher(film_model(), restructure=False).teach_question(FILM, "thinker", 0)
     assert "<think>Reference 0 does not say when.</think>\n<search>" in "".join(
-        m.content for m in messages(made, "thinker", "en")
+        m.content for m in stage_messages(made, "thinker", "en")
     )
 
 
 async def test_calls_are_samples_of_what_the_solver_asks() -> None:
-    made, run = await teacher(film_model()).teach(FILM, "thinker", 0)
-    every = list(calls(made, "en"))
+    made, run = await teacher(film_model()).teach_question(FILM, "thinker", 0)
+    every = list(call_messages(made, "en"))
     # All but the two restructurings, which the solver never asks.
     assert len(every) == run.usage.calls - 2
     assert every[0][1].content.startswith("<think>First the director")
@@ -172,8 +174,8 @@ async def test_what_is_broken_is_dropped_with_its_reason(
     asked: str, replies: list[str], why: str
 ) -> None:
     model = film_model(**{asked: replies})
-    made, _ = await teacher(model, restructure=False).teach(FILM, "thinker", 0)
-    assert broken(made, "thinker") == why
+    made, _ = await teacher(model, restructure=False).teach_question(FILM, "thinker", 0)
+    assert find_fault(made, "thinker") == why
 
 
 async def test_a_calculation_is_a_program_and_its_result() -> None:
@@ -184,8 +186,8 @@ async def test_a_calculation_is_a_program_and_its_result() -> None:
     )
     model = film_model(**{"decompose the user question": [plan]})
     model.replies["Write a short Python program"] = ["<Python>\n1911 - 1\n</Python>"]
-    made, _ = await teacher(model).teach(FILM, "thinker", 0)
-    chat = messages(made, "thinker", "en")
+    made, _ = await teacher(model).teach_question(FILM, "thinker", 0)
+    chat = stage_messages(made, "thinker", "en")
     place = next(n for n, m in enumerate(chat) if m.content == "<result>1910</result>")
     assert "<Python>\n1911 - 1\n</Python>" in chat[place - 1].content
     assert chat[place + 1].content.endswith(box("1910"))
@@ -208,12 +210,12 @@ Action1: Retrieval(s=s1:疾病['缺铁性贫血'], p=p1:首选药物, o=o1:药�
     speaker = Speaker(model, "planner")
     found = ScriptedRetriever({"贫血": [iron]})
     asked = Question("铁", "缺铁性贫血首选什么药物？", language="zh")
-    made, _ = await Teacher(speaker, speaker, speaker, found).teach(asked, "thinker", 0)
-    assert broken(made, "thinker") == ""
-    chat = messages(made, "thinker", "zh")
+    made, _ = await Teacher(speaker, speaker, speaker, found).teach_question(asked, "thinker", 0)
+    assert find_fault(made, "thinker") == ""
+    chat = stage_messages(made, "thinker", "zh")
     assert "思考过程" in chat[0].content
     assert chat[4].content.startswith("<think>我无法回答这个问题")
-    assert list(faults(Item("铁", tuple(chat), asked.text, ("口服铁剂",), "zh"))) == []
+    assert list(find_faults(QualityItem("铁", tuple(chat), asked.text, ("口服铁剂",), "zh"))) == []
 
 
 async def test_a_run_without_a_plan_is_no_trajectory() -> None:

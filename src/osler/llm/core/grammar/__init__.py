@@ -1,7 +1,7 @@
 """The formats that a reply can be held to.
 
 A format is written once, from six parts (`lit`, `chars`, `seq`, `alt`, `repeat`,
-`named`), and what an engine or a reader needs is derived from that: GBNF for
+`named_rule`), and what an engine or a reader needs is derived from that: GBNF for
 llama.cpp and vLLM, a regular expression, the list of choices where it is short, a
 JSON schema where it was made from one, and a matcher in plain Python for replies of
 servers that ignore what they were asked for.
@@ -21,13 +21,13 @@ from osler.llm.core.grammar.nodes import (
     Seq,
     alt,
     chars,
-    free,
+    free_text,
     lit,
     maybe,
-    named,
+    named_rule,
     repeat,
     seq,
-    visible,
+    visible_char,
 )
 from osler.llm.core.grammar.schema import BadSchema, from_schema
 
@@ -43,12 +43,12 @@ __all__ = [
     "Seq",
     "alt",
     "chars",
-    "free",
+    "free_text",
     "from_schema",
     "lit",
     "maybe",
-    "named",
+    "named_rule",
     "repeat",
     "seq",
-    "visible",
+    "visible_char",
 ]

@@ -18,31 +18,31 @@ def one_of(texts: Iterable[str]) -> Node:
     every = sorted(set(texts))
     if not every:
         raise ValueError("a choice of nothing")
-    return _tree(every)
+    return _choice_tree(every)
 
 
-def _tree(texts: list[str]) -> Node:
+def _choice_tree(texts: list[str]) -> Node:
     """Of sorted texts that differ."""
     ends, rest = texts[0] == "", [text for text in texts if text]
-    arms = [_branch(branch) for branch in _branches(rest)]
+    arms = [_branch_node(branch) for branch in _group_branches(rest)]
     if not arms:
         return Lit("")
     return maybe(alt(*arms)) if ends else alt(*arms)
 
 
-def _branches(texts: list[str]) -> Iterator[list[str]]:
+def _group_branches(texts: list[str]) -> Iterator[list[str]]:
     for _, same in groupby(texts, key=lambda text: text[0]):
         yield list(same)
 
 
-def _branch(texts: list[str]) -> Node:
+def _branch_node(texts: list[str]) -> Node:
     """Of texts that begin alike."""
-    size = _shared(texts[0], texts[-1])  # of sorted texts the outermost differ first
+    size = _shared_length(texts[0], texts[-1])  # of sorted texts the outermost differ first
     head, tails = Lit(texts[0][:size]), [text[size:] for text in texts]
-    return head if tails == [""] else seq(head, _tree(tails))
+    return head if tails == [""] else seq(head, _choice_tree(tails))
 
 
-def _shared(one: str, other: str) -> int:
+def _shared_length(one: str, other: str) -> int:
     size = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

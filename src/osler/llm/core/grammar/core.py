@@ -27,17 +27,19 @@ class Grammar:
 
     @property
     def gbnf(self) -> str:
-        return write.gbnf(self.root)
+        return write.write_gbnf(self.root)
 
     @property
     def regex(self) -> str:
         """To be matched whole, without flags."""
-        return write.regex(self.root)
+        return write.write_regex(self.root)
 
     @property
     def choices(self) -> tuple[str, ...]:
         """Every text of the format, when it has no more than 64; else empty."""
-        return tuple(dict.fromkeys(_texts(self.root))) if _count(self.root) <= _MANY else ()
+        return (
+            tuple(dict.fromkeys(_list_texts(self.root))) if _count_texts(self.root) <= _MANY else ()
+        )
 
     @property
     def json_schema(self) -> dict[str, Any] | None:
@@ -46,12 +48,12 @@ class Grammar:
     def accepts(self, text: str) -> bool:
         """Whether the text is of this format. White space between the parts of JSON is free."""
         if self.schema:
-            return _is_json(text) and match.accepts(self.root, _compact(text))
+            return _is_json(text) and match.accepts(self.root, _compact_json(text))
         return match.accepts(self.root, text)
 
-    def begins(self, text: str) -> bool:
+    def accepts_prefix(self, text: str) -> bool:
         """Whether the text is the beginning of one of this format, such as a reply cut short."""
-        return match.begins(self.root, _compact(text) if self.schema else text)
+        return match.accepts_prefix(self.root, _compact_json(text) if self.schema else text)
 
 
 def _is_json(text: str) -> bool:
@@ -62,18 +64,18 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _compact(text: str) -> str:
+def _compact_json(text: str) -> str:
     """JSON as the grammar writes it: without white space, characters as they are."""
-    return _JSON_PART.sub(lambda part: _rewritten(part.group()), text)
+    return _JSON_PART.sub(lambda part: _rewrite_part(part.group()), text)
 
 
-def _rewritten(part: str) -> str:
+def _rewrite_part(part: str) -> str:
     if part[0] != '"':
         return ""
     return json.dumps(json.loads(part), ensure_ascii=False) if _is_json(part) else part
 
 
-def _count(node: Node) -> int:
+def _count_texts(node: Node) -> int:
     """How many texts the part has at most; more than `_MANY` is as good as infinite."""
     match node:
         case Lit():
@@ -83,21 +85,21 @@ def _count(node: Node) -> int:
         case Seq(parts):
             total = 1
             for part in parts:
-                total = min(total * _count(part), _MANY + 1)
+                total = min(total * _count_texts(part), _MANY + 1)
             return total
         case Alt(arms):
-            return min(sum(map(_count, arms)), _MANY + 1)
+            return min(sum(map(_count_texts, arms)), _MANY + 1)
         case Repeat(part, least, most):
-            one = _count(part)
+            one = _count_texts(part)
             powers = (int(one ** min(n, _MANY)) for n in range(least, min(most, least + _MANY) + 1))
             return min(sum(powers), _MANY + 1)
         case Named(_, part):
-            return _count(part)
+            return _count_texts(part)
         case _ as never:
             assert_never(never)
 
 
-def _texts(node: Node) -> Iterator[str]:
+def _list_texts(node: Node) -> Iterator[str]:
     """The part's texts, which are few."""
     match node:
         case Lit(text):
@@ -106,23 +108,23 @@ def _texts(node: Node) -> Iterator[str]:
             for first, last in ranges:
                 yield from map(chr, range(ord(first), ord(last) + 1))
         case Seq(parts):
-            yield from _joined(parts)
+            yield from _join_parts(parts)
         case Alt(arms):
             for arm in arms:
-                yield from _texts(arm)
+                yield from _list_texts(arm)
         case Repeat(part, least, most):
             for count in range(least, most + 1):
-                yield from _joined((part,) * count)
+                yield from _join_parts((part,) * count)
         case Named(_, part):
-            yield from _texts(part)
+            yield from _list_texts(part)
         case _ as never:
             assert_never(never)
 
 
-def _joined(parts: tuple[Node, ...]) -> Iterator[str]:
+def _join_parts(parts: tuple[Node, ...]) -> Iterator[str]:
     if not parts:
         yield ""
         return
-    for head in _texts(parts[0]):
-        for tail in _joined(parts[1:]):
+    for head in _list_texts(parts[0]):
+        for tail in _join_parts(parts[1:]):
             yield head + tail

@@ -12,13 +12,13 @@ _NOWHERE: Places = frozenset()
 
 
 def accepts(node: Node, text: str) -> bool:
-    return len(text) in _Matcher(text).ends(node, frozenset({0}))
+    return len(text) in _Matcher(text).end_places(node, frozenset({0}))
 
 
-def begins(node: Node, text: str) -> bool:
+def accepts_prefix(node: Node, text: str) -> bool:
     """Whether some text of the format begins with this one."""
     matcher = _Matcher(text)
-    return len(text) in matcher.ends(node, frozenset({0})) or matcher.starved
+    return len(text) in matcher.end_places(node, frozenset({0})) or matcher.starved
 
 
 @dataclass
@@ -27,40 +27,40 @@ class _Matcher:
     starved: bool = False
     """Whether a part wanted more text than there is."""
 
-    def ends(self, node: Node, starts: Places) -> Places:
+    def end_places(self, node: Node, starts: Places) -> Places:
         """Where the part can end when it begins at one of `starts`."""
         match node:
             case Lit(text):
-                return self._literal(text, starts)
+                return self._match_literal(text, starts)
             case Chars():
                 self.starved |= len(self.text) in starts
                 return frozenset(
-                    s + 1 for s in starts if s < len(self.text) and node.has(self.text[s])
+                    s + 1 for s in starts if s < len(self.text) and node.contains_char(self.text[s])
                 )
             case Seq(parts):
                 for part in parts:
-                    starts = self.ends(part, starts) if starts else _NOWHERE
+                    starts = self.end_places(part, starts) if starts else _NOWHERE
                 return starts
             case Alt(arms):
-                return frozenset[int]().union(*(self.ends(arm, starts) for arm in arms))
+                return frozenset[int]().union(*(self.end_places(arm, starts) for arm in arms))
             case Repeat(part, least, most):
-                return self._repeated(part, least, most, starts)
+                return self._match_repeat(part, least, most, starts)
             case Named(_, part):
-                return self.ends(part, starts)
+                return self.end_places(part, starts)
             case _ as never:
                 assert_never(never)
 
-    def _literal(self, literal: str, starts: Places) -> Places:
+    def _match_literal(self, literal: str, starts: Places) -> Places:
         rest = {s: self.text[s : s + len(literal)] for s in starts}
         self.starved |= any(
             len(told) < len(literal) and literal.startswith(told) for told in rest.values()
         )
         return frozenset(s + len(literal) for s, told in rest.items() if told == literal)
 
-    def _repeated(self, part: Node, least: int, most: int, starts: Places) -> Places:
+    def _match_repeat(self, part: Node, least: int, most: int, starts: Places) -> Places:
         found = starts if least == 0 else _NOWHERE
         for count in range(1, most + 1):
-            starts = self.ends(part, starts)
+            starts = self.end_places(part, starts)
             # What was found at a smaller count had more repetitions left than now.
             if not starts or (count >= least and starts <= found):
                 break

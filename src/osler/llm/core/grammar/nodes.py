@@ -18,7 +18,7 @@ _HIDDEN = (
     *(("\u202a", "\u202e"), ("\u2060", "\u206f"), ("\ufe00", "\ufe0f"), ("\ufeff", "\ufeff")),
     ("\U000e0000", "\U000e01ef"),
 )
-"""Characters without a glyph: no text of ours has them (`osler.text.clean`)."""
+"""Characters without a glyph: no text of ours has them (`osler.text.clean_text`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Chars:
         if not self.ranges or any(first > last for first, last in self.ranges):
             raise ValueError(f"no characters: {self.ranges}")
 
-    def has(self, char: str) -> bool:
+    def contains_char(self, char: str) -> bool:
         return any(a <= char <= b for a, b in self.ranges) is not self.negated
 
 
@@ -94,24 +94,24 @@ def lit(text: str) -> Lit:
 
 
 def seq(*parts: Node | str) -> Seq:
-    return Seq(tuple(map(_node, parts)))
+    return Seq(tuple(map(_as_node, parts)))
 
 
 def alt(*arms: Node | str) -> Node:
     """One of the arms; a single arm is itself."""
-    return Alt(tuple(map(_node, arms))) if len(arms) != 1 else _node(arms[0])
+    return Alt(tuple(map(_as_node, arms))) if len(arms) != 1 else _as_node(arms[0])
 
 
 def repeat(part: Node | str, least: int, most: int) -> Repeat:
-    return Repeat(_node(part), least, most)
+    return Repeat(_as_node(part), least, most)
 
 
 def maybe(*parts: Node | str) -> Repeat:
-    return Repeat(seq(*parts) if len(parts) != 1 else _node(parts[0]), 0, 1)
+    return Repeat(seq(*parts) if len(parts) != 1 else _as_node(parts[0]), 0, 1)
 
 
-def named(name: str, part: Node | str) -> Named:
-    return Named(name, _node(part))
+def named_rule(name: str, part: Node | str) -> Named:
+    return Named(name, _as_node(part))
 
 
 def chars(members: str, *ranges: tuple[str, str]) -> Chars:
@@ -119,20 +119,20 @@ def chars(members: str, *ranges: tuple[str, str]) -> Chars:
     return Chars((*((c, c) for c in members), *ranges))
 
 
-def free(longest: int, *, without: str = "") -> Node:
+def free_text(longest: int, *, without: str = "") -> Node:
     """One line of free text of 1 to `longest` characters, `without` some characters.
 
     It does not begin with a space, so that a reader who strips it finds something.
     """
-    first = visible(without, spaces=False)
-    return Seq((first, Repeat(visible(without), 0, longest - 1))) if longest > 1 else first
+    first = visible_char(without, spaces=False)
+    return Seq((first, Repeat(visible_char(without), 0, longest - 1))) if longest > 1 else first
 
 
-def visible(without: str = "", *, spaces: bool = True) -> Chars:
+def visible_char(without: str = "", *, spaces: bool = True) -> Chars:
     """One character of a line, with or without spaces, but none of `without`."""
     barred = (*_CONTROL, *_HIDDEN, *(() if spaces else _SPACES), *((c, c) for c in without))
     return Chars(barred, negated=True)
 
 
-def _node(part: Node | str) -> Node:
+def _as_node(part: Node | str) -> Node:
     return Lit(part) if isinstance(part, str) else part

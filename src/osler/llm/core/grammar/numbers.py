@@ -11,14 +11,14 @@ DECIMALS = 4
 _DIGIT = chars("", ("0", "9"))
 
 
-def integers(least: int | None, most: int | None) -> Node:
+def integer_range(least: int | None, most: int | None) -> Node:
     """Whole numbers from `least` to `most`, both included, without leading zeros.
 
     An open end is at nine digits. Raises `ValueError` when there are none.
     """
     huge = 10**DIGITS - 1
-    low = -huge if least is None else _whole(least)
-    high = huge if most is None else _whole(most)
+    low = -huge if least is None else _whole_bound(least)
+    high = huge if most is None else _whole_bound(most)
     if low > high:
         raise ValueError(f"no whole number lies between {low} and {high}")
     arms: list[Node] = []
@@ -29,14 +29,17 @@ def integers(least: int | None, most: int | None) -> Node:
     return alt(*arms)
 
 
-def reals(least: float | None, most: float | None) -> Node:
+def real_range(least: float | None, most: float | None) -> Node:
     """Numbers from `least` to `most` with at most four decimals; bounds are whole, and not below 0.
 
     Without bounds negative ones too. Raises `ValueError` for other bounds.
     """
     fraction = maybe(".", repeat(_DIGIT, 1, DECIMALS))
     huge = 10**DIGITS
-    low, high = (-huge if least is None else _whole(least)), _whole(huge if most is None else most)
+    low, high = (
+        (-huge if least is None else _whole_bound(least)),
+        _whole_bound(huge if most is None else most),
+    )
     if least is None and most is None:
         return seq(maybe("-"), _from_to(0, huge - 1), fraction)
     if low < 0 or low > high:
@@ -46,7 +49,7 @@ def reals(least: float | None, most: float | None) -> Node:
     return alt(seq(_from_to(low, high - 1), fraction), last) if low < high else last
 
 
-def _whole(bound: float) -> int:
+def _whole_bound(bound: float) -> int:
     if bound != int(bound):
         raise ValueError(f"the bound {bound} is not whole")
     return int(bound)
@@ -66,20 +69,20 @@ def _same_length(low: str, high: str) -> Node:
     """Digits from `low` to `high`, which have the same length."""
     rest = len(low) - 1
     if set(low[1:]) <= {"0"} and set(high[1:]) <= {"9"}:
-        return seq(_between(low[0], high[0]), *_any(rest))
+        return seq(_digit_range(low[0], high[0]), *_any_digits(rest))
     if low[0] == high[0]:
         return seq(low[0], _same_length(low[1:], high[1:]))
     arms: list[Node] = [seq(low[0], _same_length(low[1:], "9" * rest))]
     if int(high[0]) - int(low[0]) > 1:
-        middle = _between(str(int(low[0]) + 1), str(int(high[0]) - 1))
-        arms.append(seq(middle, *_any(rest)))
+        middle = _digit_range(str(int(low[0]) + 1), str(int(high[0]) - 1))
+        arms.append(seq(middle, *_any_digits(rest)))
     arms.append(seq(high[0], _same_length("0" * rest, high[1:])))
     return alt(*arms)
 
 
-def _between(low: str, high: str) -> Node:
+def _digit_range(low: str, high: str) -> Node:
     return lit(low) if low == high else chars("", (low, high))
 
 
-def _any(count: int) -> tuple[Node, ...]:
+def _any_digits(count: int) -> tuple[Node, ...]:
     return (repeat(_DIGIT, count, count),) if count else ()

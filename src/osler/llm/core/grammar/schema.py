@@ -26,11 +26,11 @@ from osler.llm.core.grammar.nodes import (
     alt,
     lit,
     maybe,
-    named,
+    named_rule,
     repeat,
     seq,
 )
-from osler.llm.core.grammar.numbers import integers, reals
+from osler.llm.core.grammar.numbers import integer_range, real_range
 
 LONGEST_TEXT = 200
 """Characters of a text whose schema gives no `maxLength`."""
@@ -58,76 +58,84 @@ def from_schema(schema: Mapping[str, Any], *, name: str = "json") -> Grammar:
     """The grammar of a JSON schema. Raises `BadSchema` for what it cannot hold a reply to."""
     defs = schema.get("$defs", {})
     text = json.dumps(schema, ensure_ascii=False)
-    return Grammar(name, _value(schema, defs, ()), text)
+    return Grammar(name, _value_node(schema, defs, ()), text)
 
 
-def _value(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]) -> Node:
+def _value_node(
+    schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]
+) -> Node:
     """`within`: the definitions that this one stands in."""
     if "$ref" in schema:
-        _only(schema, "$ref")
+        _refuse_other_keys(schema, "$ref")
         target = str(schema["$ref"]).removeprefix("#/$defs/")
         if target in within or target not in defs:
             raise BadSchema(f"{schema['$ref']} is unknown or refers to itself")
-        return _value(defs[target], defs, (*within, target))
+        return _value_node(defs[target], defs, (*within, target))
     if "const" in schema or "enum" in schema:
-        _only(schema, "const", "enum", "type")
-        return _choice(schema.get("enum", [schema.get("const")]))
+        _refuse_other_keys(schema, "const", "enum", "type")
+        return _choice_node(schema.get("enum", [schema.get("const")]))
     if "anyOf" in schema:
-        _only(schema, "anyOf")
-        return alt(*(_value(arm, defs, within) for arm in schema["anyOf"]))
-    return _typed(schema, defs, within)
+        _refuse_other_keys(schema, "anyOf")
+        return alt(*(_value_node(arm, defs, within) for arm in schema["anyOf"]))
+    return _typed_node(schema, defs, within)
 
 
-def _choice(values: Sequence[object]) -> Node:
+def _choice_node(values: Sequence[object]) -> Node:
     written = [json.dumps(value, ensure_ascii=False) for value in values]
     if len(written) <= _PLAIN:
         return alt(*map(lit, written))
     digest = hashlib.sha256("\n".join(written).encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return named(f"one-{digest}", one_of(written))
+    return named_rule(f"one-{digest}", one_of(written))
 
 
-def _typed(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]) -> Node:
+def _typed_node(
+    schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]
+) -> Node:
     match schema.get("type"):
         case "object":
-            return _object(schema, defs, within)
+            return _object_node(schema, defs, within)
         case "array":
-            return _array(schema, defs, within)
+            return _array_node(schema, defs, within)
         case "string":
-            return _string(schema)
+            return _string_node(schema)
         case "integer":
-            _only(schema, "type", "minimum", "maximum")
-            return _bounded(integers, schema)
+            _refuse_other_keys(schema, "type", "minimum", "maximum")
+            return _bounded_number(integer_range, schema)
         case "number":
-            _only(schema, "type", "minimum", "maximum")
-            return _bounded(reals, schema)
+            _refuse_other_keys(schema, "type", "minimum", "maximum")
+            return _bounded_number(real_range, schema)
         case "boolean":
-            _only(schema, "type")
+            _refuse_other_keys(schema, "type")
             return alt("true", "false")
         case "null":
-            _only(schema, "type")
+            _refuse_other_keys(schema, "type")
             return lit("null")
         case other:
             raise BadSchema(f"no grammar holds a reply to the type {other!r}")
 
 
-def _object(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]) -> Node:
-    _only(schema, "type", "properties", "required", "additionalProperties")
+def _object_node(
+    schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]
+) -> Node:
+    _refuse_other_keys(schema, "type", "properties", "required", "additionalProperties")
     if schema.get("additionalProperties") or not schema.get("properties"):
         raise BadSchema("an object needs properties, and no others than those")
     parts: list[Node] = []
     for key, value in schema["properties"].items():
         opening = "," if parts else "{"
         parts += [lit(f"{opening}{json.dumps(key, ensure_ascii=False)}:")]
-        parts += [_value(value, defs, within)]
+        parts += [_value_node(value, defs, within)]
     return Seq((*parts, lit("}")))
 
 
-def _array(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]) -> Node:
-    _only(schema, "type", "items", "minItems", "maxItems")
-    least, most = _bounds(schema, "minItems", "maxItems", LONGEST_LIST)
+def _array_node(
+    schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]
+) -> Node:
+    _refuse_other_keys(schema, "type", "items", "minItems", "maxItems")
+    least, most = _length_bounds(schema, "minItems", "maxItems", LONGEST_LIST)
     if "items" not in schema:
         raise BadSchema("a list needs the schema of its items")
-    item = _value(schema["items"], defs, within)
+    item = _value_node(schema["items"], defs, within)
     if most == 0:
         return lit("[]")
     more = [repeat(seq(",", item), max(0, least - 1), most - 1)] if most > 1 else []
@@ -135,16 +143,18 @@ def _array(schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str
     return seq("[", maybe(some) if least == 0 else some, "]")
 
 
-def _string(schema: Mapping[str, Any]) -> Node:
-    _only(schema, "type", "minLength", "maxLength")
-    least, most = _bounds(schema, "minLength", "maxLength", LONGEST_TEXT)
+def _string_node(schema: Mapping[str, Any]) -> Node:
+    _refuse_other_keys(schema, "type", "minLength", "maxLength")
+    least, most = _length_bounds(schema, "minLength", "maxLength", LONGEST_TEXT)
     if not most:
         return lit('""')
     # A rule of its own: llama.cpp refuses a list whose entries repeat too much in place.
-    return named(f"text-{least}-{most}", seq('"', repeat(_CHARACTER, least, most), '"'))
+    return named_rule(f"text-{least}-{most}", seq('"', repeat(_CHARACTER, least, most), '"'))
 
 
-def _bounds(schema: Mapping[str, Any], least: str, most: str, default: int) -> tuple[int, int]:
+def _length_bounds(
+    schema: Mapping[str, Any], least: str, most: str, default: int
+) -> tuple[int, int]:
     low = int(schema.get(least, 0))
     high = int(schema.get(most, max(default, low)))
     if not 0 <= low <= high:
@@ -152,7 +162,7 @@ def _bounds(schema: Mapping[str, Any], least: str, most: str, default: int) -> t
     return low, high
 
 
-def _bounded(make: Any, schema: Mapping[str, Any]) -> Node:
+def _bounded_number(make: Any, schema: Mapping[str, Any]) -> Node:
     try:
         node: Node = make(schema.get("minimum"), schema.get("maximum"))
     except ValueError as error:
@@ -160,6 +170,6 @@ def _bounded(make: Any, schema: Mapping[str, Any]) -> Node:
     return node
 
 
-def _only(schema: Mapping[str, Any], *known: str) -> None:
+def _refuse_other_keys(schema: Mapping[str, Any], *known: str) -> None:
     if unknown := schema.keys() - _SPOKEN - set(known):
         raise BadSchema(f"no grammar holds a reply to {', '.join(sorted(unknown))}")

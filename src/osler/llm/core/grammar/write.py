@@ -10,107 +10,111 @@ from osler.llm.core.grammar.nodes import Alt, Chars, Lit, Named, Node, Repeat, S
 _PLAIN = re.compile(r"[0-9A-Za-z]")
 
 
-def gbnf(root: Node) -> str:
+def write_gbnf(root: Node) -> str:
     """Rules for llama.cpp and vLLM; named parts are rules, in the order of their first use.
 
     Raises `ValueError` when two different parts have one name.
     """
     rules: dict[str, Node] = {}
-    _collect(root, rules)
-    lines = [f"root ::= {_gbnf(root)}"]
-    lines += [f"{name} ::= {_gbnf(part)}" for name, part in rules.items()]
+    _collect_rules(root, rules)
+    lines = [f"root ::= {_gbnf_node(root)}"]
+    lines += [f"{name} ::= {_gbnf_node(part)}" for name, part in rules.items()]
     return "\n".join(lines)
 
 
-def regex(node: Node) -> str:
+def write_regex(node: Node) -> str:
     """For `re.fullmatch`, and for engines that take a regular expression; no flags."""
     match node:
         case Lit(text):
             return re.escape(text)
         case Chars():
-            return _class(node)
+            return _char_class(node)
         case Seq(parts):
-            return "".join(_atom(part) if isinstance(part, Alt) else regex(part) for part in parts)
+            return "".join(
+                _regex_atom(part) if isinstance(part, Alt) else write_regex(part) for part in parts
+            )
         case Alt(arms):
-            return "|".join(map(regex, arms))
+            return "|".join(map(write_regex, arms))
         case Repeat(part, least, most):
-            return _atom(part) + _times(least, most)
+            return _regex_atom(part) + _repeat_suffix(least, most)
         case Named(_, part):
-            return _atom(part)
+            return _regex_atom(part)
         case _ as never:
             assert_never(never)
 
 
-def _atom(node: Node) -> str:
-    return regex(node) if isinstance(node, Chars) else f"(?:{regex(node)})"
+def _regex_atom(node: Node) -> str:
+    return write_regex(node) if isinstance(node, Chars) else f"(?:{write_regex(node)})"
 
 
-def _collect(node: Node, rules: dict[str, Node]) -> None:
+def _collect_rules(node: Node, rules: dict[str, Node]) -> None:
     match node:
         case Named(name, part):
             if rules.setdefault(name, part) != part:
                 raise ValueError(f"two parts are named {name}")
-            _collect(part, rules)
+            _collect_rules(part, rules)
         case Seq(inner) | Alt(inner):
             for one in inner:
-                _collect(one, rules)
+                _collect_rules(one, rules)
         case Repeat(part):
-            _collect(part, rules)
+            _collect_rules(part, rules)
         case Lit() | Chars():
             pass
         case _ as never:
             assert_never(never)
 
 
-def _gbnf(node: Node) -> str:
+def _gbnf_node(node: Node) -> str:
     match node:
         case Lit(text):
-            return '"' + "".join(map(_quoted, text)) + '"'
+            return '"' + "".join(map(_quote_char, text)) + '"'
         case Chars():
-            return _class(node)
+            return _char_class(node)
         case Seq(()):
             return '""'
         case Seq(parts):
-            return " ".join(_grouped(p) if isinstance(p, Alt) else _gbnf(p) for p in parts)
+            return " ".join(_gbnf_group(p) if isinstance(p, Alt) else _gbnf_node(p) for p in parts)
         case Alt(arms):
-            return " | ".join(map(_gbnf, arms))
+            return " | ".join(map(_gbnf_node, arms))
         case Repeat(part, least, most):
-            return _grouped(part) + _times(least, most)
+            return _gbnf_group(part) + _repeat_suffix(least, most)
         case Named(name, _):
             return name
         case _ as never:
             assert_never(never)
 
 
-def _grouped(node: Node) -> str:
-    return f"({_gbnf(node)})" if isinstance(node, Seq | Alt | Repeat) else _gbnf(node)
+def _gbnf_group(node: Node) -> str:
+    return f"({_gbnf_node(node)})" if isinstance(node, Seq | Alt | Repeat) else _gbnf_node(node)
 
 
-def _times(least: int, most: int) -> str:
+def _repeat_suffix(least: int, most: int) -> str:
     if (least, most) == (0, 1):
         return "?"
     return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
-def _quoted(char: str) -> str:
+def _quote_char(char: str) -> str:
     if char in '"\\':
         return f"\\{char}"
-    return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char) or _escaped(char, char.isprintable())
+    return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char) or _escape_char(
+        char, char.isprintable()
+    )
 
 
-def _class(node: Chars) -> str:
+def _char_class(node: Chars) -> str:
     inner = "".join(
-        _member(first) if first == last else f"{_member(first)}-{_member(last)}"
+        _class_member(first) if first == last else f"{_class_member(first)}-{_class_member(last)}"
         for first, last in node.ranges
     )
     return f"[{'^' if node.negated else ''}{inner}]"
 
 
-def _member(char: str) -> str:
-    return _escaped(char, bool(_PLAIN.match(char)))
+def _class_member(char: str) -> str:
+    return _escape_char(char, bool(_PLAIN.match(char)))
 
 
-def _escaped(char: str, plain: bool) -> str:
+def _escape_char(char: str, plain: bool) -> str:
     if plain:
         return char
     code = ord(char)

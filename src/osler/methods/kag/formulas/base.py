@@ -47,7 +47,7 @@ _UNITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class NumberInput:
     """An input with a unit and the range in which the formula holds."""
 
     name: str
@@ -60,20 +60,20 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class FlagInput:
     """A yes or no; absent = no, as clinical scores have it, and it is said."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChoiceInput:
     name: str
     choices: tuple[str, ...]
     default: str | None = None
 
 
-Input = Number | Flag | Choice
+Input = NumberInput | FlagInput | ChoiceInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class FormulaResult:
     formula: Formula
     value: float
     used: Mapping[str, Given]
@@ -104,15 +104,15 @@ class Result:
 
     def text(self) -> str:
         """ "Parkland formula: weight 70 kg, burned 30 %: 8400 ml", for the trace."""
-        units = {i.name: i.unit for i in self.formula.inputs if isinstance(i, Number)}
+        units = {i.name: i.unit for i in self.formula.inputs if isinstance(i, NumberInput)}
         said = ", ".join(
-            f"{name.replace('_', ' ')} {_said(value)} {units.get(name, '')}".rstrip()
+            f"{name.replace('_', ' ')} {_format_value(value)} {units.get(name, '')}".rstrip()
             for name, value in self.used.items()
         )
-        return f"{self.formula.title}: {said}: {_said(self.value)} {self.formula.unit}".rstrip()
+        return f"{self.formula.title}: {said}: {_format_value(self.value)} {self.formula.unit}".rstrip()
 
 
-def evaluate(formula: Formula, given: Mapping[str, Given]) -> Result:
+def evaluate_formula(formula: Formula, given: Mapping[str, Given]) -> FormulaResult:
     """The result for what is given.
 
     Raises `BadCalculation` for an input that is unknown, absent, out of range, of another
@@ -123,7 +123,7 @@ def evaluate(formula: Formula, given: Mapping[str, Given]) -> Result:
         raise BadCalculation(
             f"{formula.id} has no input {unknown[0]!r}", fix=f"it takes {', '.join(sorted(names))}"
         )
-    used = {wanted.name: _taken(formula, wanted, given) for wanted in formula.inputs}
+    used = {wanted.name: _read_input(formula, wanted, given) for wanted in formula.inputs}
     assumed = tuple(name for name in used if name not in given)
     try:
         value = float(formula.compute(**used))
@@ -131,69 +131,71 @@ def evaluate(formula: Formula, given: Mapping[str, Given]) -> Result:
         raise BadCalculation(f"{formula.id} cannot be computed from {used}: {error}") from error
     if not math.isfinite(value):
         raise BadCalculation(f"{formula.id} gives no finite number from {used}")
-    return Result(formula, value, used, assumed)
+    return FormulaResult(formula, value, used, assumed)
 
 
-def _taken(formula: Formula, wanted: Input, given: Mapping[str, Given]) -> Given:
+def _read_input(formula: Formula, wanted: Input, given: Mapping[str, Given]) -> Given:
     match wanted:
-        case Flag(name=name):
-            return _flag(formula, name, given.get(name, False))
-        case Choice(name=name, choices=choices, default=default):
+        case FlagInput(name=name):
+            return _read_flag(formula, name, given.get(name, False))
+        case ChoiceInput(name=name, choices=choices, default=default):
             chosen = given.get(name, default)
             if chosen not in choices:
-                raise _wrong(formula, name, f"one of {', '.join(choices)}", given.get(name))
+                raise _input_error(formula, name, f"one of {', '.join(choices)}", given.get(name))
             return str(chosen)
-        case Number(name=name, default=default):
+        case NumberInput(name=name, default=default):
             value = given.get(name, default)
             if value is None:
-                raise _wrong(formula, name, f"a number of {wanted.unit or 'its kind'}", None)
-            return _number(formula, wanted, value)
+                raise _input_error(formula, name, f"a number of {wanted.unit or 'its kind'}", None)
+            return _read_number(formula, wanted, value)
 
 
-def _flag(formula: Formula, name: str, value: Given) -> bool:
+def _read_flag(formula: Formula, name: str, value: Given) -> bool:
     if not isinstance(value, bool):
-        raise _wrong(formula, name, "yes or no", value)
+        raise _input_error(formula, name, "yes or no", value)
     return value
 
 
-def _number(formula: Formula, wanted: Number, value: Given) -> float:
+def _read_number(formula: Formula, wanted: NumberInput, value: Given) -> float:
     if isinstance(value, bool):
-        raise _wrong(formula, wanted.name, "a number", value)
-    number = _converted(formula, wanted, value) if isinstance(value, str) else float(value)
+        raise _input_error(formula, wanted.name, "a number", value)
+    number = _convert_unit(formula, wanted, value) if isinstance(value, str) else float(value)
     if not wanted.low <= number <= wanted.high:
-        bounds = f"{_said(wanted.low)} to {_said(wanted.high)} {wanted.unit}".rstrip()
-        raise _wrong(formula, wanted.name, f"a value from {bounds}", value)
+        bounds = (
+            f"{_format_value(wanted.low)} to {_format_value(wanted.high)} {wanted.unit}".rstrip()
+        )
+        raise _input_error(formula, wanted.name, f"a value from {bounds}", value)
     return number
 
 
-def _converted(formula: Formula, wanted: Number, text: str) -> float:
+def _convert_unit(formula: Formula, wanted: NumberInput, text: str) -> float:
     """ "1.2 mg/dL" in the input's unit; a bare number is taken to be in it already."""
     found = _QUANTITY.fullmatch(text)
     if found is None:
-        raise _wrong(formula, wanted.name, f"a quantity in {wanted.unit or 'no unit'}", text)
+        raise _input_error(formula, wanted.name, f"a quantity in {wanted.unit or 'no unit'}", text)
     number, unit = float(found["number"]), found["unit"].strip()
-    if not unit or _spelled(unit) == _spelled(wanted.unit):
+    if not unit or _spell_unit(unit) == _spell_unit(wanted.unit):
         return number
-    units = _units()
+    units = _unit_registry()
     import pint
 
     try:
-        quantity = units.Quantity(number, _spelled(unit))
+        quantity = units.Quantity(number, _spell_unit(unit))
         if not wanted.substance:
-            return float(quantity.to(_spelled(wanted.unit)).magnitude)
+            return float(quantity.to(_spell_unit(wanted.unit)).magnitude)
         mass = MOLAR_MASS[wanted.substance] * units.Unit("g/mol")
-        return float(quantity.to(_spelled(wanted.unit), "chemistry", mw=mass).magnitude)
+        return float(quantity.to(_spell_unit(wanted.unit), "chemistry", mw=mass).magnitude)
     except (pint.PintError, ValueError, TypeError, AttributeError, AssertionError) as error:
-        raise _wrong(formula, wanted.name, f"in {wanted.unit or 'no unit'}", text) from error
+        raise _input_error(formula, wanted.name, f"in {wanted.unit or 'no unit'}", text) from error
 
 
-def _spelled(unit: str) -> str:
+def _spell_unit(unit: str) -> str:
     """As pint spells it: cells are counted per nanolitre, and percents are a unit."""
     return _UNITS.get(unit.replace("×", "").replace("⁹", "^9").replace(" ", ""), unit)
 
 
 @cache
-def _units() -> UnitRegistry[Any]:
+def _unit_registry() -> UnitRegistry[Any]:
     try:
         import pint
     except ImportError as error:
@@ -206,12 +208,12 @@ def _units() -> UnitRegistry[Any]:
     return units
 
 
-def _wrong(formula: Formula, name: str, wanted: str, got: Given | None) -> BadCalculation:
+def _input_error(formula: Formula, name: str, wanted: str, got: Given | None) -> BadCalculation:
     have = "nothing was given" if got is None else f"got {got!r}"
     return BadCalculation(f"{formula.id}: {name} should be {wanted}, {have}")
 
 
-def _said(value: Given) -> str:
+def _format_value(value: Given) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return value if isinstance(value, str) else f"{value:.6g}"

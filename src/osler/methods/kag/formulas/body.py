@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from osler.methods.kag.formulas.base import Choice, Formula, Number
+from osler.methods.kag.formulas.base import ChoiceInput, Formula, NumberInput
 
-WEIGHT = Number("weight", "kg", 0.4, 400)
-HEIGHT = Number("height", "cm", 25, 250)
-QT = Number("qt", "ms", 200, 800)
-RATE = Number("heart_rate", "1/min", 25, 250)
+WEIGHT = NumberInput("weight", "kg", 0.4, 400)
+HEIGHT = NumberInput("height", "cm", 25, 250)
+QT = NumberInput("qt", "ms", 200, 800)
+RATE = NumberInput("heart_rate", "1/min", 25, 250)
 
 
-def _ideal(height: float, sex: str) -> float:
+def _ideal_weight(height: float, sex: str) -> float:
     return (50 if sex == "male" else 45.5) + 2.3 * (height / 2.54 - 60)
 
 
@@ -58,7 +58,7 @@ FORMULAS = (
         "mean-arterial-pressure",
         "Mean arterial pressure",
         "平均动脉压",
-        (Number("systolic", "mmHg", 30, 320), Number("diastolic", "mmHg", 10, 220)),
+        (NumberInput("systolic", "mmHg", 30, 320), NumberInput("diastolic", "mmHg", 10, 220)),
         "mmHg",
         lambda systolic, diastolic: diastolic + (systolic - diastolic) / 3,
         "Common definition at resting heart rates",
@@ -94,9 +94,9 @@ FORMULAS = (
         "ideal-body-weight",
         "Ideal body weight (Devine)",
         "理想体重（Devine）",
-        (Number("height", "cm", 152.4, 230), Choice("sex", ("female", "male"))),
+        (NumberInput("height", "cm", 152.4, 230), ChoiceInput("sex", ("female", "male"))),
         "kg",
-        _ideal,
+        _ideal_weight,
         "Devine BJ. Drug Intell Clin Pharm 1974;8:650-5",
         "Adults of at least 5 feet.",
     ),
@@ -104,7 +104,7 @@ FORMULAS = (
         "gestational-age",
         "Gestational age since the last menstrual period",
         "孕周（自末次月经第一天起）",
-        (Number("days", "day", 0, 308), Number("cycle", "day", 21, 45, default=28)),
+        (NumberInput("days", "day", 0, 308), NumberInput("cycle", "day", 21, 45, default=28)),
         "week",
         lambda days, cycle: (days - (cycle - 28)) / 7,
         "Naegele's rule for a cycle of 28 days, shifted by its length",

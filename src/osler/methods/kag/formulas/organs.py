@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from osler.methods.kag.formulas.base import Choice, Formula, Number
+from osler.methods.kag.formulas.base import ChoiceInput, Formula, NumberInput
 from osler.methods.kag.formulas.fluids import SODIUM
 
-SEX = Choice("sex", ("female", "male"))
-ADULT = Number("age", "year", 18, 120)
-CREATININE = Number("creatinine", "mg/dL", 0.1, 30, "creatinine")
-BILIRUBIN = Number("bilirubin", "mg/dL", 0.05, 80, "bilirubin")
-INR = Number("inr", "", 0.5, 20)
+SEX = ChoiceInput("sex", ("female", "male"))
+ADULT = NumberInput("age", "year", 18, 120)
+CREATININE = NumberInput("creatinine", "mg/dL", 0.1, 30, "creatinine")
+BILIRUBIN = NumberInput("bilirubin", "mg/dL", 0.05, 80, "bilirubin")
+INR = NumberInput("inr", "", 0.5, 20)
 
 
 def _cockcroft_gault(age: float, weight: float, creatinine: float, sex: str) -> float:
@@ -57,7 +57,7 @@ def _child_pugh(
     return points + 1 + ("none", "grade 1-2", "grade 3-4").index(encephalopathy)
 
 
-def _gradient(pao2: float, paco2: float, fio2: float, pressure: float) -> float:
+def _alveolar_gradient(pao2: float, paco2: float, fio2: float, pressure: float) -> float:
     return fio2 / 100 * (pressure - 47) - paco2 / 0.8 - pao2
 
 
@@ -66,7 +66,7 @@ FORMULAS = (
         "cockcroft-gault",
         "Creatinine clearance (Cockcroft-Gault)",
         "肌酐清除率（Cockcroft-Gault）",
-        (ADULT, Number("weight", "kg", 20, 400), CREATININE, SEX),
+        (ADULT, NumberInput("weight", "kg", 20, 400), CREATININE, SEX),
         "ml/min",
         _cockcroft_gault,
         "Cockcroft DW, Gault MH. Nephron 1976;16:31-41",
@@ -98,8 +98,8 @@ FORMULAS = (
         (
             SODIUM,
             CREATININE,
-            Number("urine_sodium", "mmol/L", 1, 400),
-            Number("urine_creatinine", "mg/dL", 1, 1000, "creatinine"),
+            NumberInput("urine_sodium", "mmol/L", 1, 400),
+            NumberInput("urine_creatinine", "mg/dL", 1, 1000, "creatinine"),
         ),
         "percent",
         lambda sodium, creatinine, urine_sodium, urine_creatinine: (
@@ -133,10 +133,10 @@ FORMULAS = (
         "Child-Pugh 评分",
         (
             BILIRUBIN,
-            Number("albumin", "g/dL", 0.5, 7),
+            NumberInput("albumin", "g/dL", 0.5, 7),
             INR,
-            Choice("ascites", ("none", "slight", "moderate")),
-            Choice("encephalopathy", ("none", "grade 1-2", "grade 3-4")),
+            ChoiceInput("ascites", ("none", "slight", "moderate")),
+            ChoiceInput("encephalopathy", ("none", "grade 1-2", "grade 3-4")),
         ),
         "",
         _child_pugh,
@@ -149,9 +149,9 @@ FORMULAS = (
         "FIB-4 指数",
         (
             ADULT,
-            Number("ast", "U/L", 1, 20000),
-            Number("alt", "U/L", 1, 20000),
-            Number("platelets", "10^9/L", 1, 3000),
+            NumberInput("ast", "U/L", 1, 20000),
+            NumberInput("alt", "U/L", 1, 20000),
+            NumberInput("platelets", "10^9/L", 1, 3000),
         ),
         "",
         lambda age, ast, alt, platelets: age * ast / (platelets * math.sqrt(alt)),
@@ -163,8 +163,8 @@ FORMULAS = (
         "Maddrey 判别函数",
         (
             BILIRUBIN,
-            Number("prothrombin_time", "s", 5, 150),
-            Number("control_time", "s", 8, 20),
+            NumberInput("prothrombin_time", "s", 5, 150),
+            NumberInput("control_time", "s", 8, 20),
         ),
         "",
         lambda bilirubin, prothrombin_time, control_time: (
@@ -178,20 +178,20 @@ FORMULAS = (
         "Alveolar-arterial oxygen gradient",
         "肺泡-动脉血氧分压差",
         (
-            Number("pao2", "mmHg", 10, 700),
-            Number("paco2", "mmHg", 5, 150),
-            Number("fio2", "percent", 21, 100, default=21),
-            Number("pressure", "mmHg", 400, 800, default=760),
+            NumberInput("pao2", "mmHg", 10, 700),
+            NumberInput("paco2", "mmHg", 5, 150),
+            NumberInput("fio2", "percent", 21, 100, default=21),
+            NumberInput("pressure", "mmHg", 400, 800, default=760),
         ),
         "mmHg",
-        _gradient,
+        _alveolar_gradient,
         "Kanber GJ et al. Am Rev Respir Dis 1968;97:376-81; respiratory quotient 0.8",
     ),
     Formula(
         "oxygenation-index",
         "PaO2/FiO2 ratio",
         "氧合指数（PaO2/FiO2）",
-        (Number("pao2", "mmHg", 10, 700), Number("fio2", "percent", 21, 100)),
+        (NumberInput("pao2", "mmHg", 10, 700), NumberInput("fio2", "percent", 21, 100)),
         "mmHg",
         lambda pao2, fio2: pao2 / (fio2 / 100),
         "ARDS Definition Task Force. JAMA 2012;307:2526-33",
@@ -201,9 +201,9 @@ FORMULAS = (
         "LDL cholesterol (Friedewald)",
         "低密度脂蛋白胆固醇（Friedewald）",
         (
-            Number("cholesterol", "mg/dL", 50, 1000, "cholesterol"),
-            Number("hdl", "mg/dL", 5, 200, "cholesterol"),
-            Number("triglycerides", "mg/dL", 10, 400, "triglycerides"),
+            NumberInput("cholesterol", "mg/dL", 50, 1000, "cholesterol"),
+            NumberInput("hdl", "mg/dL", 5, 200, "cholesterol"),
+            NumberInput("triglycerides", "mg/dL", 10, 400, "triglycerides"),
         ),
         "mg/dL",
         lambda cholesterol, hdl, triglycerides: cholesterol - hdl - triglycerides / 5,
@@ -214,7 +214,7 @@ FORMULAS = (
         "average-glucose",
         "Estimated average glucose from HbA1c",
         "由糖化血红蛋白估算平均血糖",
-        (Number("hba1c", "percent", 3, 20),),
+        (NumberInput("hba1c", "percent", 3, 20),),
         "mg/dL",
         lambda hba1c: 28.7 * hba1c - 46.7,
         "Nathan DM et al. Diabetes Care 2008;31:1473-8",
@@ -224,10 +224,10 @@ FORMULAS = (
         "Total iron deficit (Ganzoni)",
         "铁缺乏总量（Ganzoni）",
         (
-            Number("weight", "kg", 35, 200),
-            Number("haemoglobin", "g/dL", 2, 15),
-            Number("target", "g/dL", 10, 18, default=15),
-            Number("stores", "mg", 0, 1000, default=500),
+            NumberInput("weight", "kg", 35, 200),
+            NumberInput("haemoglobin", "g/dL", 2, 15),
+            NumberInput("target", "g/dL", 10, 18, default=15),
+            NumberInput("stores", "mg", 0, 1000, default=500),
         ),
         "mg",
         lambda weight, haemoglobin, target, stores: weight * (target - haemoglobin) * 2.4 + stores,

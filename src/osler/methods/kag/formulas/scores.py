@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from osler.methods.kag.formulas.base import Choice, Flag, Formula, Number
+from osler.methods.kag.formulas.base import ChoiceInput, FlagInput, Formula, NumberInput
 
-AGE = Number("age", "year", 18, 120)
-SEX = Choice("sex", ("female", "male"))
+AGE = NumberInput("age", "year", 18, 120)
+SEX = ChoiceInput("sex", ("female", "male"))
 
 
-def _flags(*names: str) -> tuple[Flag, ...]:
-    return tuple(Flag(name) for name in names)
+def _flag_inputs(*names: str) -> tuple[FlagInput, ...]:
+    return tuple(FlagInput(name) for name in names)
 
 
 def _cha2ds2_vasc(age: float, sex: str, **found: bool) -> float:
@@ -62,7 +62,9 @@ FORMULAS = (
         (
             AGE,
             SEX,
-            *_flags("heart_failure", "hypertension", "diabetes", "stroke", "vascular_disease"),
+            *_flag_inputs(
+                "heart_failure", "hypertension", "diabetes", "stroke", "vascular_disease"
+            ),
         ),
         "",
         _cha2ds2_vasc,
@@ -74,7 +76,7 @@ FORMULAS = (
         "HAS-BLED 评分",
         (
             AGE,
-            *_flags(
+            *_flag_inputs(
                 "uncontrolled_hypertension",
                 "abnormal_kidney",
                 "abnormal_liver",
@@ -93,7 +95,7 @@ FORMULAS = (
         "wells-dvt",
         "Wells score for deep vein thrombosis",
         "深静脉血栓 Wells 评分",
-        _flags(
+        _flag_inputs(
             "active_cancer",
             "paralysis_or_cast",
             "bedridden_or_surgery",
@@ -114,7 +116,7 @@ FORMULAS = (
         "wells-pe",
         "Wells score for pulmonary embolism",
         "肺栓塞 Wells 评分",
-        _flags(
+        _flag_inputs(
             "signs_of_dvt",
             "pe_most_likely",
             "heart_rate_over_100",
@@ -132,7 +134,11 @@ FORMULAS = (
         "glasgow-coma-scale",
         "Glasgow Coma Scale",
         "格拉斯哥昏迷评分",
-        (Number("eye", "", 1, 4), Number("verbal", "", 1, 5), Number("motor", "", 1, 6)),
+        (
+            NumberInput("eye", "", 1, 4),
+            NumberInput("verbal", "", 1, 5),
+            NumberInput("motor", "", 1, 6),
+        ),
         "",
         lambda eye, verbal, motor: eye + verbal + motor,
         "Teasdale G, Jennett B. Lancet 1974;2:81-4",
@@ -142,11 +148,11 @@ FORMULAS = (
         "CURB-65 score",
         "CURB-65 评分",
         (
-            Flag("confusion"),
-            Number("urea_nitrogen", "mg/dL", 1, 300, "urea nitrogen"),
-            Number("respiratory_rate", "1/min", 4, 80),
-            Number("systolic", "mmHg", 30, 320),
-            Number("diastolic", "mmHg", 10, 220),
+            FlagInput("confusion"),
+            NumberInput("urea_nitrogen", "mg/dL", 1, 300, "urea nitrogen"),
+            NumberInput("respiratory_rate", "1/min", 4, 80),
+            NumberInput("systolic", "mmHg", 30, 320),
+            NumberInput("diastolic", "mmHg", 10, 220),
             AGE,
         ),
         "",
@@ -158,9 +164,9 @@ FORMULAS = (
         "Quick SOFA score",
         "快速 SOFA 评分",
         (
-            Number("respiratory_rate", "1/min", 4, 80),
-            Number("systolic", "mmHg", 30, 320),
-            Flag("altered_mentation"),
+            NumberInput("respiratory_rate", "1/min", 4, 80),
+            NumberInput("systolic", "mmHg", 30, 320),
+            FlagInput("altered_mentation"),
         ),
         "",
         _qsofa,
@@ -171,7 +177,7 @@ FORMULAS = (
         "Apgar score",
         "Apgar 评分",
         tuple(
-            Number(name, "", 0, 2)
+            NumberInput(name, "", 0, 2)
             for name in ("appearance", "pulse", "grimace", "activity", "respiration")
         ),
         "",

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from osler.methods.omni.describe import Offer
-from osler.methods.omni.plan import Dropped, Query, SourcePlan
-from osler.retrieve.lookup import Found
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
+from osler.retrieve.lookup import LookupResult
 from osler.trace import Noted, Run
 from osler.types import Question
 
@@ -21,28 +21,28 @@ class Proposal:
 
     plan: SourcePlan
     origin: Origin = "planner"
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedQuery, ...] = ()
     """What stood in the replies and is not in the plan."""
-    found: Mapping[Query, Found] = field(default_factory=dict)
+    found: Mapping[Query, LookupResult] = field(default_factory=dict)
     """What was searched on the way: it need not be searched again."""
 
 
-class Planner(Protocol):
+class SourcePlanner(Protocol):
     async def plan(self, question: Question, run: Run) -> Proposal:
         """A plan for the sources on offer. Never raises for a reply that is none.
 
-        Raises `Spent` where the run's budget ends before there is any plan.
+        Raises `BudgetExceeded` where the run's budget ends before there is any plan.
         """
         ...
 
 
-def whole(question: Question) -> str:
+def question_with_options(question: Question) -> str:
     """The question with its options, as the paper's records have it (F-OM-50)."""
     options = zip(question.letters, question.options, strict=True)
     return "\n".join([question.text, *(f"{letter}. {text}" for letter, text in options)])
 
 
-def lettered(question: Question) -> list[tuple[str, str]]:
+def list_options(question: Question) -> list[tuple[str, str]]:
     return list(zip(question.letters, question.options, strict=True))
 
 
@@ -57,13 +57,19 @@ def queries_of(source: str, texts: Iterable[str], term: str = "") -> list[Query]
     return made
 
 
-def as_it_stands(question: Question, offers: Iterable[Offer]) -> list[Query]:
+def as_it_stands(question: Question, offers: Iterable[SourceDescription]) -> list[Query]:
     """The question itself to every source of texts."""
-    asked = [offer for offer in offers if not offer.graph]
-    return [query for offer in asked for query in queries_of(offer.name, [whole(question)])]
+    asked = [offer for offer in offers if not offer.is_graph]
+    return [
+        query
+        for offer in asked
+        for query in queries_of(offer.name, [question_with_options(question)])
+    ]
 
 
-def fallback(question: Question, offers: Iterable[Offer], why: str, run: Run) -> Proposal:
+def plan_fallback(
+    question: Question, offers: Iterable[SourceDescription], why: str, run: Run
+) -> Proposal:
     """The question itself, where no plan could be read: an answer from that is better than none."""
     run.emit(Noted(f"no plan could be read, the question itself is searched: {why}"))
     return Proposal(SourcePlan.of(as_it_stands(question, offers)), "fixed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osler.methods.omni.dossier import Dossier
+from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.planners.base import Proposal
 from osler.trace import Run
 from osler.types import Question
@@ -14,8 +14,8 @@ from osler.types import Question
 class GivenPlan:
     """Any number of queries a source; what the dossier holds of them is not searched again."""
 
-    dossier: Dossier
+    dossier: SavedPlan
 
     async def plan(self, question: Question, run: Run) -> Proposal:
-        reading = self.dossier.reading
-        return Proposal(reading.plan, "user", reading.dropped, self.dossier.found)
+        reading = self.dossier.plan_reading
+        return Proposal(reading.plan, "user", reading.dropped, self.dossier.results_by_query)

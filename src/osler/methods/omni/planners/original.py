@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osler.methods.omni.describe import Offer
+from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import SourcePlan
 from osler.methods.omni.planners.base import Proposal, as_it_stands
 from osler.methods.omni.planners.terms import TermExtractor
-from osler.trace import Noted, Run, Spent
+from osler.trace import BudgetExceeded, Noted, Run
 from osler.types import Question
 
 
@@ -17,13 +17,13 @@ class OriginalQuestion:
     """It costs one model call, and only where there is a graph."""
 
     terms: TermExtractor
-    offers: tuple[Offer, ...]
+    offers: tuple[SourceDescription, ...]
 
     async def plan(self, question: Question, run: Run) -> Proposal:
         queries = as_it_stands(question, self.offers)
-        if any(offer.graph for offer in self.offers):
+        if any(offer.is_graph for offer in self.offers):
             try:
-                queries += await self.terms.queries(question, run)
-            except Spent as spent:
+                queries += await self.terms.extract_queries(question, run)
+            except BudgetExceeded as spent:
                 run.emit(Noted(f"the graph is not asked: {spent}"))
         return Proposal(SourcePlan.of(queries), "fixed")

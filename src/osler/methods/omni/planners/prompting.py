@@ -8,11 +8,17 @@ from typing import Literal, get_args
 
 from osler.errors import MalformedOutput
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import Offer, told
-from osler.methods.omni.plan import MOST, Reading, SourcePlan, expect, grammar, render
-from osler.methods.omni.planners.base import Proposal, fallback, lettered
-from osler.prompts import Rendered
-from osler.prompts import render as rendered
+from osler.methods.omni.describe import SourceDescription, source_variables
+from osler.methods.omni.plan import (
+    MOST,
+    PlanReading,
+    SourcePlan,
+    expect_source_plan,
+    render_source_plan,
+    source_plan_grammar,
+)
+from osler.methods.omni.planners.base import Proposal, list_options, plan_fallback
+from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import Run
 from osler.types import Question
 
@@ -23,7 +29,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class PlanAttempt:
     """A plan that was tried, and what was said of it."""
 
     plan: SourcePlan
@@ -33,14 +39,17 @@ class Attempt:
 
 
 def plan_prompt(
-    question: Question, offers: tuple[Offer, ...], at_most: int = MOST, form: Form = "full"
-) -> Rendered:
+    question: Question,
+    offers: tuple[SourceDescription, ...],
+    at_most: int = MOST,
+    form: Form = "full",
+) -> RenderedPrompt:
     """E.7, or its brief form: what a planner is asked, and what it was trained on."""
-    language, sources = question.language, told(offers, question.language)
-    given = {"question": question.text, "options": lettered(question), "sources": sources}
+    language, sources = question.language, source_variables(offers, question.language)
+    given = {"question": question.text, "options": list_options(question), "sources": sources}
     if form == "brief":
-        return rendered("omni/brief", language, **given)
-    return rendered("omni/plan", language, **given, at_most=at_most)
+        return render_prompt("omni/brief", language, **given)
+    return render_prompt("omni/plan", language, **given, at_most=at_most)
 
 
 @dataclass(frozen=True)
@@ -48,40 +57,46 @@ class Proposer:
     """Asks for a plan; with what was said of earlier ones, for a better one."""
 
     speaker: Speaker
-    offers: tuple[Offer, ...]
+    offers: tuple[SourceDescription, ...]
     at_most: int = MOST
     form: Form = "full"
     asking: bool = False
     """Whether a plan under a grammar must have a query; the paper's may have none."""
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def source_names(self) -> tuple[str, ...]:
         return tuple(offer.name for offer in self.offers)
 
-    def only(self, source: str) -> Proposer:
+    def for_source(self, source: str) -> Proposer:
         """The same for one of its sources alone."""
         return replace(self, offers=tuple(o for o in self.offers if o.name == source))
 
-    async def propose(self, question: Question, run: Run, tried: Sequence[Attempt] = ()) -> Reading:
-        """Raises `MalformedOutput` for replies without any source's tag, and `Spent`.
+    async def propose(
+        self, question: Question, run: Run, tried: Sequence[PlanAttempt] = ()
+    ) -> PlanReading:
+        """Raises `MalformedOutput` for replies without any source's tag, and `BudgetExceeded`.
 
         Where nothing is on offer, nobody is asked.
         """
         if not self.offers:
-            return Reading(SourcePlan())
+            return PlanReading(SourcePlan())
         return await self.speaker.ask(
-            self._prompt(question, tried),
-            lambda reply: expect(reply.text, sources=self.names, at_most=self.at_most),
+            self._render_prompt(question, tried),
+            lambda reply: expect_source_plan(
+                reply.text, sources=self.source_names, at_most=self.at_most
+            ),
             run,
-            grammar=grammar(self.names, at_most=self.at_most, asking=self.asking),
+            grammar=source_plan_grammar(
+                self.source_names, at_most=self.at_most, asking=self.asking
+            ),
         )
 
-    def _prompt(self, question: Question, tried: Sequence[Attempt]) -> Rendered:
+    def _render_prompt(self, question: Question, tried: Sequence[PlanAttempt]) -> RenderedPrompt:
         if not tried:
             return plan_prompt(question, self.offers, self.at_most, self.form)
-        language, sources = question.language, told(self.offers, question.language)
-        asked, options = question.text, lettered(question)
-        return rendered(
+        language, sources = question.language, source_variables(self.offers, question.language)
+        asked, options = question.text, list_options(question)
+        return render_prompt(
             "omni/improve",
             language,
             question=asked,
@@ -90,7 +105,7 @@ class Proposer:
             at_most=self.at_most,
             feedback=[
                 {
-                    "plan": render(attempt.plan, self.names),
+                    "plan": render_source_plan(attempt.plan, self.source_names),
                     "score": attempt.score,
                     "suggestion": attempt.suggestion,
                 }
@@ -107,5 +122,5 @@ class Prompting:
         try:
             reading = await self.proposer.propose(question, run)
         except MalformedOutput as error:
-            return fallback(question, self.proposer.offers, error.message, run)
+            return plan_fallback(question, self.proposer.offers, error.message, run)
         return Proposal(reading.plan, dropped=reading.dropped)

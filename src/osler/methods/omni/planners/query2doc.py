@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from functools import partial
 
 from osler.errors import MalformedOutput
-from osler.llm.core.grammar import Grammar, free, seq
+from osler.llm.core.grammar import Grammar, free_text, seq
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import Offer
+from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import Query, SourcePlan
-from osler.methods.omni.planners.base import Proposal, lettered, queries_of, whole
+from osler.methods.omni.planners.base import (
+    Proposal,
+    list_options,
+    queries_of,
+    question_with_options,
+)
 from osler.methods.omni.planners.terms import TermExtractor
-from osler.prompts import render
-from osler.text import clean, one_line
-from osler.trace import Noted, Run, Spent
-from osler.trace.ordered import side_by_side
+from osler.prompts import render_prompt
+from osler.text import clean_text, one_line
+from osler.trace import BudgetExceeded, Noted, Run
+from osler.trace.ordered import gather_ordered
 from osler.types import Question
 
 _PASSAGE = re.compile(r"<\s*passage\s*>(.*?)(?:<\s*/\s*passage\s*>|$)", re.IGNORECASE | re.DOTALL)
@@ -34,34 +39,40 @@ class Query2Doc:
 
     speaker: Speaker
     terms: TermExtractor
-    offers: tuple[Offer, ...]
+    offers: tuple[SourceDescription, ...]
     keep_question: bool = True
     """False: the passage alone is the query."""
 
     async def plan(self, question: Question, run: Run) -> Proposal:
-        works = [partial(self._of, question, offer) for offer in self.offers]
-        made = await side_by_side(run, works)
+        works = [partial(self._queries_for, question, offer) for offer in self.offers]
+        made = await gather_ordered(run, works)
         return Proposal(SourcePlan.of(query for queries in made for query in queries))
 
-    async def _of(self, question: Question, offer: Offer, run: Run) -> list[Query]:
+    async def _queries_for(
+        self, question: Question, offer: SourceDescription, run: Run
+    ) -> list[Query]:
         try:
-            if offer.graph:
-                return await self.terms.queries(question, run)
-            return await self._written(question, offer, run)
-        except Spent as spent:
+            if offer.is_graph:
+                return await self.terms.extract_queries(question, run)
+            return await self._write_queries(question, offer, run)
+        except BudgetExceeded as spent:
             run.emit(Noted(f"{offer.name} is asked as the question stands: {spent}"))
-            return [] if offer.graph else queries_of(offer.name, [whole(question)])
+            return (
+                [] if offer.is_graph else queries_of(offer.name, [question_with_options(question)])
+            )
 
-    async def _written(self, question: Question, offer: Offer, run: Run) -> list[Query]:
-        prompt = render(
+    async def _write_queries(
+        self, question: Question, offer: SourceDescription, run: Run
+    ) -> list[Query]:
+        prompt = render_prompt(
             "omni/passage",
             question.language,
             question=question.text,
-            options=lettered(question),
+            options=list_options(question),
             source=offer.name,
-            description=offer.described(question.language),
+            description=offer.describe_in(question.language),
         )
-        asked = whole(question)
+        asked = question_with_options(question)
         try:
             passage = await self.speaker.ask(
                 prompt, lambda reply: read_passage(reply.text), run, grammar=passage_grammar()
@@ -74,7 +85,7 @@ class Query2Doc:
 
 def read_passage(reply: str) -> str:
     """On one line; the last tag counts, and it may be unclosed. Raises `MalformedOutput`."""
-    for found in reversed(_PASSAGE.findall(clean(reply))):
+    for found in reversed(_PASSAGE.findall(clean_text(reply))):
         passage = one_line(found)
         if passage and passage.casefold() not in _COPIED:
             return passage
@@ -82,4 +93,4 @@ def read_passage(reply: str) -> str:
 
 
 def passage_grammar(longest: int = LONGEST) -> Grammar:
-    return Grammar("passage", seq("<passage>", free(longest, without="<>"), "</passage>"))
+    return Grammar("passage", seq("<passage>", free_text(longest, without="<>"), "</passage>"))

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.methods.omni.feedback import BEST, Evaluator
-from osler.methods.omni.plan import Dropped, Query, SourcePlan
-from osler.methods.omni.planners.base import Proposal, fallback
-from osler.methods.omni.planners.prompting import Attempt, Proposer
+from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
+from osler.methods.omni.planners.base import Proposal, plan_fallback
+from osler.methods.omni.planners.prompting import PlanAttempt, Proposer
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.retrieve.lookup import Found
-from osler.trace import Noted, PlanScored, Run, Spent
+from osler.retrieve.lookup import LookupResult
+from osler.trace import BudgetExceeded, Noted, PlanScored, Run
 from osler.types import Question
 
 ROUNDS = 8
@@ -28,33 +28,38 @@ class Reflexion:
     rounds: int = ROUNDS
 
     async def plan(self, question: Question, run: Run) -> Proposal:
-        tried: list[Attempt] = []
-        found: dict[Query, Found] = {}
-        dropped: dict[SourcePlan, tuple[Dropped, ...]] = {}
+        tried: list[PlanAttempt] = []
+        found: dict[Query, LookupResult] = {}
+        dropped: dict[SourcePlan, tuple[DroppedQuery, ...]] = {}
         try:
             for number in range(1, self.rounds + 1):
                 reading = await self.proposer.propose(
                     question, run, tried
                 )  # 1: all feedback so far
                 dropped[reading.plan] = reading.dropped
-                results = await self.retriever.gather(reading.plan, run, known=found)
+                results = await self.retriever.gather_results(reading.plan, run, known=found)
                 found |= results
-                said = await self.evaluator.evaluate(  # 2
+                said = await self.evaluator.evaluate_documents(  # 2
                     question, results, self.proposer.offers, run
                 )
-                tried.append(Attempt(reading.plan, said.score, said.suggestion))
+                tried.append(PlanAttempt(reading.plan, said.score, said.suggestion))
                 run.emit(
                     PlanScored(
-                        "", number, number - 1, reading.plan.planned, said.score, said.suggestion
+                        "",
+                        number,
+                        number - 1,
+                        reading.plan.planned_queries,
+                        said.score,
+                        said.suggestion,
                     )
                 )
                 if said.score == BEST:
                     break
         except MalformedOutput as error:
             if not tried:
-                return fallback(question, self.proposer.offers, error.message, run)
+                return plan_fallback(question, self.proposer.offers, error.message, run)
             run.emit(Noted(f"no better plan could be read: {error.message}"))
-        except Spent as spent:
+        except BudgetExceeded as spent:
             if not tried:
                 raise
             run.emit(Noted(f"planning was cut short: {spent}"))

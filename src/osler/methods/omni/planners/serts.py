@@ -14,14 +14,14 @@ from math import log, sqrt
 
 from osler.errors import MalformedOutput
 from osler.methods.omni.feedback import BEST, Evaluator
-from osler.methods.omni.plan import Dropped, Query, SourcePlan
-from osler.methods.omni.planners.base import Proposal, fallback
-from osler.methods.omni.planners.prompting import Attempt, Proposer
+from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
+from osler.methods.omni.planners.base import Proposal, plan_fallback
+from osler.methods.omni.planners.prompting import PlanAttempt, Proposer
 from osler.methods.omni.planners.reflexion import ROUNDS
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.retrieve.lookup import Found
-from osler.trace import Noted, PlanScored, Run, Spent
-from osler.trace.ordered import side_by_side
+from osler.retrieve.lookup import LookupResult
+from osler.trace import BudgetExceeded, Noted, PlanScored, Run
+from osler.trace.ordered import gather_ordered
 from osler.types import Question
 
 WIDTH = 3
@@ -29,14 +29,14 @@ EXPLORATION = sqrt(2)
 
 
 @dataclass
-class Node:
+class PlanNode:
     """A plan in the tree; the root has none."""
 
     number: int = 0
     """In the order of their making; the root is 0."""
-    attempt: Attempt | None = None
-    parent: Node | None = field(default=None, repr=False)
-    children: list[Node] = field(default_factory=list)
+    attempt: PlanAttempt | None = None
+    parent: PlanNode | None = field(default=None, repr=False)
+    children: list[PlanNode] = field(default_factory=list)
     visits: int = 0
     value: float = 0.0
     """Sum of the scores, divided by 5, of this node and of all below it."""
@@ -48,39 +48,39 @@ class Node:
         return self.value / self.visits + exploration * sqrt(log(self.parent.visits) / self.visits)
 
     @property
-    def path(self) -> Iterator[Node]:
+    def path(self) -> Iterator[PlanNode]:
         """From here up to the root."""
-        node: Node | None = self
+        node: PlanNode | None = self
         while node is not None:
             yield node
             node = node.parent
 
     @property
-    def known(self) -> list[Attempt]:
+    def known_attempts(self) -> list[PlanAttempt]:
         """What a new child is told: its ancestors and its elder siblings, as they were tried."""
         nodes = sorted([*self.path, *self.children], key=lambda node: node.number)
         return [node.attempt for node in nodes if node.attempt is not None]
 
     @property
-    def tree(self) -> Iterator[Node]:
+    def walk_subtree(self) -> Iterator[PlanNode]:
         yield self
         for child in self.children:
-            yield from child.tree
+            yield from child.walk_subtree
 
 
 @dataclass
-class Tree:
+class PlanTree:
     """The tree of one source, and what its searches found."""
 
-    root: Node = field(default_factory=Node)
-    found: dict[Query, Found] = field(default_factory=dict)
-    dropped: dict[SourcePlan, tuple[Dropped, ...]] = field(default_factory=dict)
+    root: PlanNode = field(default_factory=PlanNode)
+    found: dict[Query, LookupResult] = field(default_factory=dict)
+    dropped: dict[SourcePlan, tuple[DroppedQuery, ...]] = field(default_factory=dict)
 
     @property
-    def best(self) -> Node | None:
+    def best_node(self) -> PlanNode | None:
         """The node of the highest score; of equals the first."""
-        tried = sorted(self.root.tree, key=lambda node: node.number)[1:]
-        return max(tried, key=_score, default=None)
+        tried = sorted(self.root.walk_subtree, key=lambda node: node.number)[1:]
+        return max(tried, key=_node_score, default=None)
 
 
 @dataclass(frozen=True)
@@ -93,73 +93,82 @@ class SeRTS:
     exploration: float = EXPLORATION
 
     async def plan(self, question: Question, run: Run) -> Proposal:
-        names = self.proposer.names
-        trees = await side_by_side(run, [partial(self.grow, name, question) for name in names])
-        best = [(tree, node.attempt.plan) for tree in trees if (node := tree.best) and node.attempt]
+        names = self.proposer.source_names
+        trees = await gather_ordered(
+            run, [partial(self.grow_tree, name, question) for name in names]
+        )
+        best = [
+            (tree, node.attempt.plan) for tree in trees if (node := tree.best_node) and node.attempt
+        ]
         if not best:
             if run.spent:
-                raise Spent(run.spent)
-            return fallback(question, self.proposer.offers, "not for any source", run)
+                raise BudgetExceeded(run.spent)
+            return plan_fallback(question, self.proposer.offers, "not for any source", run)
         return Proposal(
             SourcePlan.of(query for _, plan in best for query in plan.queries),
             dropped=tuple(each for tree, plan in best for each in tree.dropped[plan]),
             found={query: result for tree in trees for query, result in tree.found.items()},
         )
 
-    async def grow(self, source: str, question: Question, run: Run) -> Tree:
+    async def grow_tree(self, source: str, question: Question, run: Run) -> PlanTree:
         """The tree of one source after at most `rounds` plans, or after one of score 5."""
-        tree, proposer = Tree(), self.proposer.only(source)
+        tree, proposer = PlanTree(), self.proposer.for_source(source)
         try:
             for number in range(1, self.rounds + 1):
-                parent = self._select(tree.root)
-                node = await self._expand(tree, parent, number, proposer, question, run)
+                parent = self._select_node(tree.root)
+                node = await self._expand_node(tree, parent, number, proposer, question, run)
                 back_propagate(node)
-                if _score(node) == BEST:
+                if _node_score(node) == BEST:
                     break
         except MalformedOutput as error:
             run.emit(Noted(f"no further plan for {source}: {error.message}"))
-        except Spent as spent:
+        except BudgetExceeded as spent:
             run.emit(Noted(f"planning for {source} was cut short: {spent}"))
         return tree
 
-    def _select(self, node: Node) -> Node:
+    def _select_node(self, node: PlanNode) -> PlanNode:
         """Selection: down the best children, to the first node that may have more of them."""
         while len(node.children) >= self.width:
             node = max(node.children, key=lambda child: child.uct(self.exploration))
         return node
 
-    async def _expand(
+    async def _expand_node(
         self,
-        tree: Tree,
-        parent: Node,
+        tree: PlanTree,
+        parent: PlanNode,
         number: int,
         proposer: Proposer,
         question: Question,
         run: Run,
-    ) -> Node:
+    ) -> PlanNode:
         """Expansion and evaluation: a new child, searched and judged."""
-        reading = await proposer.propose(question, run, parent.known)
-        results = await self.retriever.gather(reading.plan, run, known=tree.found)
+        reading = await proposer.propose(question, run, parent.known_attempts)
+        results = await self.retriever.gather_results(reading.plan, run, known=tree.found)
         tree.found |= results
-        said = await self.evaluator.evaluate(question, results, proposer.offers, run)
+        said = await self.evaluator.evaluate_documents(question, results, proposer.offers, run)
         tree.dropped[reading.plan] = reading.dropped
-        node = Node(number, Attempt(reading.plan, said.score, said.suggestion), parent)
+        node = PlanNode(number, PlanAttempt(reading.plan, said.score, said.suggestion), parent)
         parent.children.append(node)
-        (source,) = proposer.names
+        (source,) = proposer.source_names
         run.emit(
             PlanScored(
-                source, number, parent.number, reading.plan.planned, said.score, said.suggestion
+                source,
+                number,
+                parent.number,
+                reading.plan.planned_queries,
+                said.score,
+                said.suggestion,
             )
         )
         return node
 
 
-def back_propagate(node: Node) -> None:
+def back_propagate(node: PlanNode) -> None:
     """Backpropagation: the score counts for the node and for all above it."""
     for above in node.path:
         above.visits += 1
-        above.value += _score(node) / BEST
+        above.value += _node_score(node) / BEST
 
 
-def _score(node: Node) -> int:
+def _node_score(node: PlanNode) -> int:
     return node.attempt.score if node.attempt else -1

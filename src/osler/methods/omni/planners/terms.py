@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from osler.errors import MalformedOutput
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.plan import Query
-from osler.methods.omni.planners.base import lettered, queries_of, whole
+from osler.methods.omni.planners.base import list_options, queries_of, question_with_options
 from osler.methods.omni.terms import MOST, parse_terms, terms_grammar
-from osler.prompts import render
+from osler.prompts import render_prompt
+from osler.sources.catalogue import GRAPH
 from osler.trace import Noted, Run
-from osler.types import GRAPH, Question
+from osler.types import Question
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,13 @@ class TermExtractor:
     among: Callable[[str], Sequence[str]] | None = None
     """What a question names: a small model may only choose. `None` = any words."""
 
-    async def queries(self, question: Question, run: Run) -> list[Query]:
-        """Empty, and noted, where no term can be read. Raises `Spent`."""
-        prompt = render(
+    async def extract_queries(self, question: Question, run: Run) -> list[Query]:
+        """Empty, and noted, where no term can be read. Raises `BudgetExceeded`."""
+        prompt = render_prompt(
             "omni/terms",
             question.language,
             question=question.text,
-            options=lettered(question),
+            options=list_options(question),
             at_most=self.at_most,
         )
         names = self.among(question.text) if self.among else ()
@@ -44,4 +45,8 @@ class TermExtractor:
         except MalformedOutput as error:
             run.emit(Noted(f"the graph is not asked: {error.message}"))
             return []
-        return [query for term in terms for query in queries_of(GRAPH, [whole(question)], term)]
+        return [
+            query
+            for term in terms
+            for query in queries_of(GRAPH, [question_with_options(question)], term)
+        ]

@@ -12,7 +12,7 @@ from typing import Literal
 
 from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import Offer
+from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import MOST
 from osler.methods.omni.planners.prompting import Form, Prompting, Proposer, plan_prompt
 from osler.types import Question
@@ -26,9 +26,9 @@ SAMPLING = Sampling(temperature=0.0, max_tokens=1000, top=0)
 """App. D.4 and the released code: greedy, 1,000 tokens."""
 
 
-def trained(
+def trained_planner(
     model: LanguageModel,
-    offers: tuple[Offer, ...],
+    offers: tuple[SourceDescription, ...],
     *,
     at_most: int = MOST,
     seed: int = 0,
@@ -45,9 +45,12 @@ def trained(
     return Prompting(Proposer(speaker, offers, at_most, form, hold == "query"))
 
 
-def asked(
-    question: Question, offers: tuple[Offer, ...], at_most: int = MOST, form: Form = "full"
+def planner_messages(
+    question: Question,
+    offers: tuple[SourceDescription, ...],
+    at_most: int = MOST,
+    form: Form = "full",
 ) -> list[Message]:
-    """The messages before the plan, as a training record has them and `trained` sends them."""
+    """The messages before the plan, as a training record has them and `trained_planner` sends them."""
     prompt = plan_prompt(question, offers, at_most, form)
     return [Message("system", SYSTEM), Message("user", prompt.text)]

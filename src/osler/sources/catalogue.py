@@ -1,0 +1,145 @@
+"""The built-in sources: one table that settings, prompts, tools, trust and the page read.
+
+To add a source, add a row to `BUILT_IN` and, where its files have a format of their own, a parser
+to `osler.sources.formats`. Everything else is derived: its place in a source plan, the tool that
+searches it, how far it is trusted, and its names on the page (`/api/v1/sources`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from osler.types import Language
+
+BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH = "book", "guideline", "research", "wiki", "graph"
+EMR, WEB = "emr", "web"
+
+OWN_TRUST = 2
+"""Trust of a collection of the user's own, where the user says nothing else: that of a wiki."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltInSource:
+    """A source that Osler knows by name."""
+
+    name: str
+    """As it stands in ids of passages, settings and source plans."""
+    label: Mapping[Language, str]
+    """As people read it on the page."""
+    description: Mapping[Language, str]
+    """As a planner reads it (Omni-RAG App. E.1)."""
+    tool: str
+    """The tool of TC-RAG that searches it (TC-RAG App. 8.5)."""
+    trust: int
+    """How far it is trusted: 1 (least) to 5."""
+    topics: Mapping[Language, str] = field(default_factory=dict)
+    """What its texts are typically about: words added to queries that explore it."""
+    in_med_omni_kb: bool = False
+    """Whether it is one of the five sources of MedOmniKB (Omni-RAG §3)."""
+
+
+# The five of MedOmniKB stand first, in the order of the paper's wire format: plans are written in
+# this order. Their English descriptions are App. E.1's to the letter, so that a planner that was
+# trained elsewhere reads what it learnt; all else is ours.
+BUILT_IN: tuple[BuiltInSource, ...] = (
+    BuiltInSource(
+        BOOK,
+        {"en": "book", "zh": "教科书"},
+        {
+            "en": "The API provides access to medical knowledge resources, including various"
+            " educational resources and textbooks.",
+            "zh": "该接口提供医学知识资源，包括各类教学资料和教材。",
+        },
+        "DOC_RAG",
+        trust=4,
+        topics={"en": "causes and mechanism", "zh": "病因 机制"},
+        in_med_omni_kb=True,
+    ),
+    BuiltInSource(
+        GUIDELINE,
+        {"en": "guideline", "zh": "指南"},
+        {
+            "en": "The API provides access to clinical guidelines from leading health"
+            " organizations.",
+            "zh": "该接口提供权威卫生机构发布的临床指南。",
+        },
+        "DOC_RAG",
+        trust=5,
+        topics={"en": "recommendations", "zh": "指南 推荐"},
+        in_med_omni_kb=True,
+    ),
+    BuiltInSource(
+        RESEARCH,
+        {"en": "research", "zh": "文献"},
+        {
+            "en": "The API provides access to advanced biomedical research, facilitating access to"
+            " specialized knowledge and resources.",
+            "zh": "该接口提供前沿的生物医学研究文献，便于获取专业知识和资源。",
+        },
+        "DOC_RAG",
+        trust=3,
+        topics={"en": "study", "zh": "研究"},
+        in_med_omni_kb=True,
+    ),
+    BuiltInSource(
+        WIKI,
+        {"en": "wiki", "zh": "百科"},
+        {
+            "en": "The API provides access to general knowledge across a wide range of topics.",
+            "zh": "该接口提供涵盖广泛主题的通用知识。",
+        },
+        "PEDIA_RAG",
+        trust=2,
+        topics={"en": "overview", "zh": "概述"},
+        in_med_omni_kb=True,
+    ),
+    BuiltInSource(
+        GRAPH,
+        {"en": "graph", "zh": "图谱"},
+        {
+            "en": "The API provides a structured knowledge graph that connects medical definitions"
+            " and related terms.",
+            "zh": "该接口提供结构化知识图谱，连接医学定义与相关术语。",
+        },
+        "KG_RAG",
+        trust=4,
+        in_med_omni_kb=True,
+    ),
+    BuiltInSource(
+        EMR,
+        {"en": "emr", "zh": "病历"},
+        {
+            "en": "The API provides access to de-identified records of patients.",
+            "zh": "该接口提供去标识化的患者病历。",
+        },
+        "EMR_RAG",
+        trust=3,
+    ),
+    BuiltInSource(
+        WEB,
+        {"en": "web", "zh": "网页"},
+        {
+            "en": "The API provides access to web pages for patients and the public.",
+            "zh": "该接口提供面向患者和公众的网页。",
+        },
+        "WEB_RAG",
+        trust=1,
+        topics={"en": "symptoms and treatment", "zh": "症状 治疗"},
+    ),
+)
+
+SOURCES: tuple[str, ...] = tuple(one.name for one in BUILT_IN if one.in_med_omni_kb)
+"""The five sources of MedOmniKB (Omni-RAG §3), in the order of its wire format."""
+ALL_SOURCES: tuple[str, ...] = tuple(one.name for one in BUILT_IN)
+
+
+def find_source(name: str) -> BuiltInSource | None:
+    """The built-in source of this name; `None` for a collection of the user's own."""
+    return next((one for one in BUILT_IN if one.name == name), None)
+
+
+def trust_of(source: str) -> int:
+    """How far a source is trusted, 1 (least) to 5, where the user says nothing else."""
+    known = find_source(source)
+    return OWN_TRUST if known is None else known.trust
