@@ -81,7 +81,8 @@ def read(name: str) -> str:
 
 
 def check_tag(tag: str | None, version: str) -> None:
-    """Refuses a tag that differs from the version, or that the changelog does not list."""
+    """Refuses a tag that differs from the version, that the changelog does not list, or that would
+    not tag what is built: changes that were not committed."""
     if tag is None:
         print(f"version {version}; no TAG given, so none was compared")
         return
@@ -90,6 +91,8 @@ def check_tag(tag: str | None, version: str) -> None:
     headings = [line.split()[1] for line in read("CHANGELOG.md").splitlines() if line[:3] == "## "]
     if version not in headings:
         raise Refused(f"CHANGELOG.md has no heading `## {version}`")
+    if changes := run(["git", "status", "--porcelain"], ROOT).splitlines():
+        raise Refused(f"{len(changes)} changes are not committed: {', '.join(changes[:10])}")
     print(f"version {version}, as the tag and the changelog say")
 
 

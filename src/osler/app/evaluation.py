@@ -241,7 +241,8 @@ async def judge_answers(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> list[Judgement]:
-    """New judgements by the model in the role `judge_answers`. Raises `BadRun` where there is nothing."""
+    """New judgements by the model in the role `judge`. Raises `BadRun` where there is
+    nothing to judge."""
     planning.read_plan(folder)
     ready = (await wiring.load_roles(settings, ("judge",)))["judge"]
     made = []

@@ -186,7 +186,7 @@ def train_recogniser(
 ) -> TrainedRecogniser:
     """Blocks. The same data, recipe and machine give the same weights.
 
-    `log`: a file that gets a line an epoch. Raises `ModelError` without the extra `train_recogniser`,
+    `log`: a file that gets a line an epoch. Raises `ModelError` without the extra `train`,
     and where the loss is no number any more.
     """
     torch = import_extra("torch")
