@@ -31,15 +31,17 @@ from xml.etree import ElementTree
 
 import quality
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.hub import open_reranker, with_reranker
+from osler.app.wiring.knowledge import make_retriever, open_or_create
+from osler.app.wiring.models import load_encoder
 from osler.evaluate.datasets.qrels import read_qrels
 from osler.evaluate.intervals import Estimate, mean
 from osler.evaluate.metrics.retrieval import ndcg, recall_at, reciprocal_rank
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
-from osler.retrieve.dense import DenseRetriever
-from osler.retrieve.lexical import LexicalRetriever
+from osler.retrieve import rank_hits
+from osler.retrieve.hybrid import LexicalRetriever
 from osler.types import Hit, Retriever
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
@@ -190,15 +192,29 @@ async def measure(found: Retriever, asked: Sequence[Asked]) -> dict[str, list[fl
 
 
 def ways(settings: Settings, kb: KnowledgeBase, encoder: Encoder) -> dict[str, Retriever]:
-    hybrid = wiring.make_retriever(settings, kb, encoder, kb.sources)
+    hybrid = make_retriever(settings, kb, encoder, kb.sources)
     return {"lexical": LexicalRetriever(kb), "dense": DenseRetriever(kb, encoder), "hybrid": hybrid}
+
+
+@dataclass(frozen=True)
+class DenseRetriever:
+    """The dense ranking alone, for queries in a language of the encoder."""
+
+    kb: KnowledgeBase
+    encoder: Encoder
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        vector = self.encoder.encode([query], kind="query")[0]
+        return rank_hits(
+            self.kb.by_vector(vector, encoder=self.encoder.identity, k=k), query, "dense"
+        )
 
 
 def second_look(settings: Settings, kb: KnowledgeBase, encoder: Encoder) -> Retriever:
     kind = settings.reranker.model_copy(update={"kind": "sentences"})
     chosen = settings.model_copy(update={"reranker": kind})
-    hybrid = wiring.make_retriever(chosen, kb, encoder, kb.sources)
-    return wiring.with_reranker(chosen, hybrid, wiring.open_reranker(chosen, encoder), kb.sources)
+    hybrid = make_retriever(chosen, kb, encoder, kb.sources)
+    return with_reranker(chosen, hybrid, open_reranker(chosen, encoder), kb.sources)
 
 
 def told(task: str, way: str, values: Mapping[str, list[float]], seconds: float) -> Json:
@@ -237,8 +253,8 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         settings = Settings.model_validate({"home": given.home or Path(scratch) / "home"})
-        encoder = wiring.load_encoder(settings)
-        with wiring.open_or_create(settings) as kb:
+        encoder = load_encoder(settings)
+        with open_or_create(settings) as kb:
             if not kb.sources:
                 pubmed, medquad = write_passages(given.data, Path(scratch))
                 kb.add([pubmed], source="research")

@@ -1,4 +1,4 @@
-"""From the bytes a person typed to a `Question`, or one clear refusal."""
+"""Parses user input into a `Question`, with a clear error for unusable input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from osler.text import language_of
 from osler.types import Language, Question
 
 LIMIT = 8_000
-"""Characters; a case report with its options fits three times over."""
+"""Upper bound on characters; three times a long case report with its options."""
 
 _OPTION = re.compile(r"^\s*\(?([A-H])\s*[.)、:：．]\s*(\S.*)$")
 _HINT = 'ask in words, as in: osler ask "What is the first-line treatment of anaphylaxis?"'
@@ -20,7 +20,7 @@ _HINT = 'ask in words, as in: osler ask "What is the first-line treatment of ana
 def parse_question(
     text: str | bytes, *, options: tuple[str, ...] = (), language: Language | None = None
 ) -> Question:
-    """A question, with the options that its last lines list as "A. …" or that are given.
+    """Parses a question, with options from `options` or from last lines like "A. …".
 
     Raises `BadQuestion` for text that is empty, binary, over `LIMIT` characters, or
     that has options but no question.
@@ -36,9 +36,11 @@ def parse_question(
     stem, listed = _split_options(words)
     chosen = options or listed
     if not stem:
-        raise BadQuestion("there are options but no question", fix="put the question before A.")
+        raise BadQuestion("the input has options but no question", fix="put the question before A.")
     if len(chosen) == 1 or len(set(chosen)) < len(chosen):
-        raise BadQuestion("options must be two or more, and differ", fix="mend the options")
+        raise BadQuestion(
+            "a choice needs two or more distinct options", fix="give two or more distinct options"
+        )
     return Question(
         id=hashlib.sha256("\n".join((stem, *chosen)).encode()).hexdigest()[:12],
         text=stem,
@@ -56,7 +58,7 @@ def _decode_text(text: str | bytes) -> str:
                 f"the question is not UTF-8 text (byte {error.start})", fix="send it as UTF-8"
             ) from error
     if any(unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\r\t" for c in text):
-        raise BadQuestion("the question holds binary data, not text", fix=_HINT)
+        raise BadQuestion("the question is binary data, not text", fix=_HINT)
     return text
 
 

@@ -1,7 +1,7 @@
-"""Small laws of text, English and Chinese: cleaning, words, sentences, identifiers.
+"""Text processing for English and Chinese: cleaning, words, sentences, identifiers.
 
-Everything here is pure and never raises on any string. Rules, not models: a
-sentence or a word is found the same way on every machine and in every version.
+All functions are pure and never raise on any string. They use rules, not models, so that sentences
+and words are the same on every machine.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def language_of(text: str) -> Language:
 
 
 def clean_text(text: str) -> str:
-    """Text as every parser hands it on; idempotent.
+    """Cleans text; every parser's output passes through it. Idempotent.
 
-    Line ends become newlines, special spaces become spaces; invisible, bidirectional
-    and control characters (newline and tab aside) go, and so do spaces at line ends,
-    more than one empty line in a row, and white space around the whole.
+    Line ends become newlines and special spaces plain spaces; removed are invisible, bidirectional
+    and control characters (except newline and tab), spaces at line ends, repeated empty lines,
+    and white space around the text.
     """
     if text.isprintable():  # nearly every text: no line ends, no spaces but the plain one
         return (text if text.isascii() else _INVISIBLE.sub("", text)).strip()
@@ -70,15 +70,18 @@ def clean_text(text: str) -> str:
 
 
 def join_surrogates(text: str) -> str:
-    """The text as a file can hold it: halves of a surrogate pair that stand side by side are
-    the character they spell, and a half that stands alone is U+FFFD; idempotent."""
+    """Makes text encodable: joins adjacent surrogate halves and replaces lone ones by U+FFFD.
+
+    Idempotent.
+    """
     if text.isascii() or _HALF.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def join_all_surrogates(value: Any) -> Any:
-    """A JSON value whose strings are `join_surrogates`: an escape can spell half a pair."""
+    """Applies `join_surrogates` to every string of a JSON value, whose escapes may be half a
+    pair."""
     if isinstance(value, str):
         return join_surrogates(value)
     if isinstance(value, list):
@@ -89,14 +92,15 @@ def join_all_surrogates(value: Any) -> Any:
 
 
 def one_line(text: str) -> str:
-    """Cleaned text with every run of white space made one space: titles, headings, names."""
+    """Cleans text and collapses white space to single spaces: for titles, headings, names."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
     return " ".join(clean_text(text).split())
 
 
 def make_slug(text: str) -> str:
-    """An identifier of letters (any script), digits, `.`, `_` and `-`; idempotent, never empty.
+    """Makes an identifier of letters (any script), digits, `.`, `_` and `-`; idempotent, never
+    empty.
 
     Other characters become "-". A text that leaves nothing, or is longer than 100
     characters, ends in a hash of itself, so that different texts stay different.
@@ -109,7 +113,7 @@ def make_slug(text: str) -> str:
 
 
 def split_words(text: str) -> list[str]:
-    """Lower-cased words and numbers in order; of Chinese, single characters and pairs.
+    """Lower-cased words and numbers in order; in Chinese, single characters and pairs.
 
     "CD4 1.5 糖尿病" gives cd4, 1.5, 糖, 糖尿, 尿, 尿病, 病.
     """
@@ -169,9 +173,9 @@ _ENUMERATION = re.compile(r"(?:\d{1,3}|[ivxIVX]{1,5}|[A-Za-z])(?:\.\d{1,3})*")
 def split_sentences(text: str) -> list[tuple[int, int]]:
     """Spans of the sentences in order, without the white space around them.
 
-    Every character that is not white space lies in exactly one span. A line break
-    ends a sentence, and so do the Chinese stops 。！？；; a full stop does not after
-    an abbreviation, an initial, a list number, or before a plain lower-case word.
+    Every character other than white space lies in exactly one span. Line breaks and the Chinese
+    stops 。！？； end a sentence; a full stop does not after an abbreviation, an initial or a list
+    number, nor before a plain lower-case word.
     """
     spans: list[tuple[int, int]] = []
     start = 0

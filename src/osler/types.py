@@ -1,7 +1,7 @@
-"""The words of the house: what is asked, what is found, what is answered.
+"""Core types: questions, passages, evidence, answers and solutions.
 
-Everything here is frozen and knows nothing of models, stores or settings. Two
-rules are built in so that no later code can break them:
+All types are frozen and independent of models, stores and settings. Two rules are built in so
+that no later code can break them:
 
 * a quote is always a substring of its passage (`Evidence` refuses anything else);
 * `text`, `citations` and `grounding` of an answer are derived from its
@@ -19,12 +19,12 @@ from typing import Literal, Protocol
 Language = Literal["en", "zh"]
 
 LETTERS = ascii_uppercase + ascii_lowercase
-"""Names of options in order: A to Z, then a to x for DDXPlus's fifty (Omni-RAG's files)."""
+"""Letters of options in order: A to Z, then a to x for DDXPlus's fifty (Omni-RAG's files)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. It carries no gold answer: only `evaluate` and `train` know that."""
+    """A question, without its gold answer, which only `evaluate` and `train` know."""
 
     id: str
     text: str
@@ -34,7 +34,7 @@ class Question:
 
     @property
     def letters(self) -> tuple[str, ...]:
-        """One an option; a question has at most as many options as there are letters."""
+        """One letter per option; a question has at most as many options as there are letters."""
         return tuple(LETTERS[: len(self.options)])
 
     def option_text(self, letter: str) -> str:
@@ -47,7 +47,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Locator:
-    """Where in the world a passage stands; unknown is `None` or empty, never guessed."""
+    """Origin of a passage in the published world; unknown parts are `None` or empty, never
+    guessed."""
 
     section: str = ""
     """Heading path, joined by " > "."""
@@ -67,7 +68,7 @@ class Locator:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text that can be retrieved and cited; at most 1,000 characters (Omni-RAG §3.1)."""
+    """A unit of text for retrieval and citation, at most 1,000 characters (Omni-RAG §3.1)."""
 
     id: str
     """Stable: `source:document#chunk`."""
@@ -78,31 +79,31 @@ class Passage:
     licence: str = ""
     language: Language = "en"
     illustrative: bool = False
-    """True for texts written as samples: right in substance, not a clinical reference."""
+    """True for texts written as samples: correct in substance, but no clinical reference."""
 
     @property
     def heading(self) -> str:
-        """Title and section path: what stands before the text when it is indexed."""
+        """Title and section path, which are indexed before the text."""
         return " > ".join(part for part in (self.title, self.locator.section) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage, and the query and source that found it."""
+    """A passage with the query and source that found it."""
 
     passage: Passage
     score: float
-    """Comparable within one search only; higher is better."""
+    """Higher is better; comparable within one search only."""
     rank: int
     """From 1."""
     query: str
     source: str
-    """The source or index that found it; a fusion keeps the first finder's name."""
+    """Source or index that found it; a fusion keeps the first one's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A hit and what it was used for, with the quoted span `passage.text[start:end]`."""
+    """A quote `passage.text[start:end]` of a hit, with its use."""
 
     hit: Hit
     start: int
@@ -132,7 +133,7 @@ class Statement:
 
     text: str
     cites: tuple[int, ...] = ()
-    """1-based numbers into the answer's evidence; empty = not cited, and said so."""
+    """1-based numbers into the answer's evidence; empty = explicitly not cited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class Citation:
 
 
 class Grounding(StrEnum):
-    """How much of an answer rests on cited evidence."""
+    """The extent to which an answer rests on cited evidence."""
 
     GROUNDED = "grounded"
     PARTLY = "partly"
@@ -154,7 +155,7 @@ class Grounding(StrEnum):
 
 
 class Authorship(StrEnum):
-    """Who worded an answer: sentences quoted from passages, or a model."""
+    """Authorship of an answer: sentences quoted from passages, or a model's words."""
 
     EXTRACTIVE = "extractive"
     WRITTEN = "written"
@@ -165,21 +166,21 @@ CautionRule = Literal["retracted", "superseded", "newer-guideline", "amounts", "
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """What a reader must know of the evidence itself: it is out of date, or it disagrees.
+    """A caution about the evidence itself: it is out of date, or it disagrees.
 
-    Found by a rule that `docs/guide/cautions.md` states; it claims no more than the rule saw.
+    Found by a rule of `docs/guide/cautions.md`; it claims no more than the rule detects.
     """
 
     rule: CautionRule
     text: str
     """In the answer's language."""
     evidence: tuple[Evidence, ...]
-    """The cited quote; after it the one that it is held against, where there is one."""
+    """The cited quote, followed by the one it is compared with, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Statements with their evidence, or none of either: "the evidence does not say"."""
+    """Statements with their evidence; without statements, an abstention."""
 
     statements: tuple[Statement, ...] = ()
     evidence: tuple[Evidence, ...] = ()
@@ -187,17 +188,18 @@ class Answer:
     """The chosen letter; `None` for open questions and abstentions."""
     authorship: Authorship = Authorship.EXTRACTIVE
     note: str = ""
-    """What the reader must know: why it abstains, what is missing, who worded it."""
+    """A note for the reader: why it abstains, what is missing, who worded it."""
     language: Language = "en"
     cautions: tuple[Caution, ...] = ()
-    """Of the cited evidence; empty also where nobody looked."""
+    """Cautions about the cited evidence; empty also when not checked."""
 
     def __post_init__(self) -> None:
         for statement in self.statements:
             for number in statement.cites:
                 if not 1 <= number <= len(self.evidence):
+                    count = len(self.evidence)
                     raise ValueError(
-                        f"[{number}] cites evidence that the answer has not ({len(self.evidence)})"
+                        f"citation [{number}] out of range: the answer has {count} quotes"
                     )
 
     @property
@@ -234,7 +236,7 @@ def _mark_statement(statement: Statement) -> str:
 
 
 class Halt(StrEnum):
-    """Why a run ended. Running out is a result, not an exception."""
+    """Reason why a run ended; a spent budget is a result, not an exception."""
 
     CONVERGED = "converged"
     BUDGET = "budget"
@@ -244,14 +246,14 @@ class Halt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a run cost. Adds up with `+`."""
+    """The cost of a run; usages add up with `+`."""
 
     calls: int = 0
     """Model calls, completions and scorings alike."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    """Prompt tokens that the engine did not have to read again."""
+    """Prompt tokens that the engine's prefix cache saved."""
     scored_tokens: int = 0
     searches: int = 0
     seconds: float = 0.0
@@ -270,14 +272,14 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Tokens that were really worked on: read, written or scored."""
+        """Tokens processed: read without the cache, written or scored."""
         read = self.prompt_tokens - self.cached_tokens
         return read + self.completion_tokens + self.scored_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The end of a run: the answer, why it stopped there, and what it cost."""
+    """The result of a run: the answer, the reason for stopping, and the cost."""
 
     answer: Answer
     halt: Halt
@@ -287,7 +289,7 @@ class Solution:
 
 
 class Retriever(Protocol):
-    """One index, one source, a fusion, a reranked or a planned retriever all look like this."""
+    """The interface of every retriever: of an index, a source, a fusion, reranked or planned."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """The `k` best hits, best first. Raises `SourceUnavailable`, never returns [] for it."""
@@ -295,8 +297,8 @@ class Retriever(Protocol):
 
 
 class Relevance(Protocol):
-    """How well each text answers a query: a cross-encoder, a bi-encoder, a word overlap."""
+    """The interface of relevance scorers: cross-encoders, bi-encoders, word overlap."""
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        """One score a text, in order; comparable within one call, higher is better."""
+        """One score per text, in order; higher is better, comparable within one call."""
         ...

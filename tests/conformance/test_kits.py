@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
 from osler.answer.written import WrittenComposer
 from osler.errors import ModelMissing
@@ -44,9 +44,7 @@ from osler.methods.tcrag.tools import DOC_RAG, PLANNED_RAG, SearchTool
 from osler.methods.unified.depth import MachineDepth
 from osler.methods.unified.search import PlannedSearch, PlannedTool
 from osler.methods.unified.signal import StateSignal
-from osler.retrieve.dense import DenseRetriever
-from osler.retrieve.hybrid import HybridRetriever
-from osler.retrieve.lexical import LexicalRetriever
+from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever
 from osler.retrieve.relevance import (
     CoverageRelevance,
     EncoderRelevance,
@@ -94,10 +92,9 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
 
 
 def retriever_of(kind: str, kb: KnowledgeBase) -> Retriever:
-    lexical, dense = LexicalRetriever(kb), DenseRetriever(kb, HashingEncoder())
+    lexical = LexicalRetriever(kb)
     retrievers: dict[str, Retriever] = {
         "lexical": lexical,
-        "dense": dense,
         "hybrid": HybridRetriever(kb, HashingEncoder()),
         "recording": RecordingRetriever("kit", lexical, Tape()),
     }
@@ -105,7 +102,7 @@ def retriever_of(kind: str, kb: KnowledgeBase) -> Retriever:
 
 
 class TestRetrievers(RetrieverKit):
-    @pytest.fixture(params=["lexical", "dense", "hybrid", "recording"])
+    @pytest.fixture(params=["lexical", "hybrid", "recording"])
     def retriever(self, request: pytest.FixtureRequest, kb: KnowledgeBase) -> Retriever:
         return retriever_of(request.param, kb)
 

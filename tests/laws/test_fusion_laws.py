@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.retrieve.fuse import rrf
+from osler.retrieve import rrf
 
 names = st.text("abcdefgh", min_size=1, max_size=3)
 rankings = st.lists(st.lists(names, unique=True, max_size=12), max_size=4)

@@ -1,7 +1,7 @@
-"""Cautions of an answer's evidence: the rules of `currency` and `disagreement`, in words.
+"""Cautions about an answer's evidence, by the rules of `currency` and `disagreement`.
 
-Only what an answer cites is held against what else was found for it. So a caution always is
-about something that the reader reads.
+Only cited passages are compared with the others found, so that every caution concerns text that
+the reader sees.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.answer.currency import newer_guideline, newer_issue, read_issue, retraction_notice
 from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
 from osler.text import split_sentences
@@ -52,7 +52,7 @@ WORDS: Mapping[str, Mapping[Language, str]] = {
 
 @dataclass(frozen=True)
 class CautiousComposer:
-    """A composer whose answers tell what must be known of their evidence; no model is asked."""
+    """A composer that adds cautions about the evidence to its answers, without a model."""
 
     composer: Composer
     rules: Rules = "all"
@@ -88,7 +88,7 @@ def caution_event(caution: Caution) -> Cautioned:
 
 
 def find_cautions(answer: Answer, hits: Sequence[Hit], rules: Rules = "all") -> tuple[Caution, ...]:
-    """At most `MOST`; of one rule and two passages one."""
+    """Finds at most `MOST` cautions, one per rule and pair of passages."""
     found: dict[tuple[str, ...], Caution] = {}
     for caution in _all_cautions(answer, hits, rules):
         ids = sorted({each.passage.id for each in caution.evidence})
@@ -100,11 +100,11 @@ def find_cautions(answer: Answer, hits: Sequence[Hit], rules: Rules = "all") -> 
 
 @dataclass(frozen=True, slots=True)
 class _Other:
-    """A passage that quotes are held against, its sentences read once."""
+    """A passage compared with the quotes, its sentences parsed once."""
 
     hit: Hit
     claims: tuple[tuple[int, int, Claim], ...]
-    """Start and end in the passage's text, and what stands there."""
+    """Start and end in the passage's text, with the claim parsed there."""
 
 
 def _all_cautions(answer: Answer, hits: Sequence[Hit], rules: Rules) -> Iterator[Caution]:
@@ -158,7 +158,7 @@ def _out_of_date(
 def _disagreeing_cautions(
     cited: Evidence, mine: str, others: Sequence[_Other], language: Language
 ) -> Iterator[Caution]:
-    """With each other passage at most once: where its sentences share most."""
+    """At most one caution per other passage: for the sentence that shares most."""
     mine_read = read_claim(cited.quote)
     for other in others:
         language_there = other.hit.passage.language
@@ -188,14 +188,14 @@ def _disagreement_caution(
 
 
 def _nearest_sentence(cited: Evidence, other: _Other) -> Evidence:
-    """The sentence of the other passage that shares most words with the quote."""
+    """The sentence of the other passage that shares most content words with the quote."""
     mine = read_claim(cited.quote)
     start, end, _ = max(other.claims, key=lambda claim: shared_content(mine, claim[2])[1])
     return Evidence(other.hit, start, end, "caution")
 
 
 def _distinct_hits(hits: Sequence[Hit]) -> list[Hit]:
-    """Each passage once, in order; an empty text cannot be quoted."""
+    """Each passage once, in order, without empty ones, which cannot be quoted."""
     unique = {hit.passage.id: hit for hit in reversed(hits) if hit.passage.text.strip()}
     return list(reversed(unique.values()))
 

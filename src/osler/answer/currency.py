@@ -1,7 +1,7 @@
-"""Is the evidence still what stands? Three rules over what passages say of themselves.
+"""Currency of evidence: three rules over the metadata of passages.
 
-No model is asked, and none of the rules reads a claim: they compare publication types, titles,
-editions, years and headings. `osler.answer.cautions` words what they find.
+The rules use no model and read no claims: they compare publication types, titles, editions, years
+and headings. `osler.answer.cautions` words their findings.
 
 | Rule | A cited passage is named when |
 |---|---|
@@ -22,7 +22,7 @@ from osler.text import is_cjk
 from osler.types import Hit, Passage
 
 LEAST_SHARED = 0.5
-"""Share of the shorter heading's words from which two headings are on one subject."""
+"""Shared words, as a share of the shorter heading's, from which two headings have one subject."""
 _RETRACTED = re.compile(
     r"^\W*(?:retracted\b|withdrawn\b)|\bretracted (?:article|publication)\b|撤稿|已撤回|撤销论文",
     re.IGNORECASE,
@@ -53,11 +53,11 @@ _GENERIC_WORDS = (
     " 用药 剂量 学会 中国 中华 推荐 意见 建议 内科 科学 医学 教材 章节 定义"
 )
 _GENERIC = frozenset(_GENERIC_WORDS.split())
-"""Words of headings that say nothing of the subject."""
+"""Words of headings that do not describe the subject."""
 
 
 def retraction_notice(passage: Passage) -> str:
-    """The words by which a passage says that it was retracted; "" for one that stands.
+    """The passage's own words that say it was retracted; "" otherwise.
 
     The notice of a retraction is not itself retracted.
     """
@@ -69,16 +69,17 @@ def retraction_notice(passage: Passage) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """Which edition of a work a passage is of; what it does not say is `None`."""
+    """The edition of the work from which a passage comes; unknown parts are `None`."""
 
     work: str
-    """The title without edition, version and year; "" when too little is left to tell works by."""
+    """The title without edition, version and year; "" when too little is left to identify a
+    work."""
     edition: int | None
     year: int | None
 
     def is_before(self, other: Issue) -> bool:
-        """Whether both are of one work, and this one is the earlier issue: by edition where both
-        have one, else by year."""
+        """Whether both are of one work and this is the earlier issue: by edition where both have
+        one, else by year."""
         if not self.work or self.work != other.work:
             return False
         for mine, theirs in ((self.edition, other.edition), (self.year, other.year)):
@@ -92,7 +93,7 @@ class Issue:
 
 
 def read_issue(passage: Passage) -> Issue:
-    """From the title; the year of the passage where the title has none."""
+    """Reads the issue from the title; the year from the passage when the title has none."""
     title = passage.title
     found, year = _EDITION.search(title), _YEAR.search(title)
     rest = _REVISED.sub(" ", _YEAR.sub(" ", _EDITION.sub(" ", title)))
@@ -106,7 +107,7 @@ def read_issue(passage: Passage) -> Issue:
 
 
 def newer_issue(cited: Passage, hits: Sequence[Hit]) -> Hit | None:
-    """The latest issue of the cited work among `hits` that is later than the cited one."""
+    """The latest issue of the cited work among `hits`, if later than the cited one."""
     mine = read_issue(cited)
     same = [hit for hit in hits if hit.passage.source == cited.source]
     later = [hit for hit in same if mine.is_before(read_issue(hit.passage))]
@@ -120,7 +121,8 @@ def newer_issue(cited: Passage, hits: Sequence[Hit]) -> Hit | None:
 def newer_guideline(cited: Passage, hits: Sequence[Hit]) -> tuple[Hit, tuple[str, ...]] | None:
     """The guideline of a later year on the cited book's subject, and the words they share.
 
-    Of several the one that shares most, then the latest. Passages without a year are of none.
+    Of several the one that shares most words, then the latest. Passages without a year are
+    ignored.
     """
     year = cited.locator.year
     if cited.source not in (BOOK, WIKI) or year is None:
@@ -139,7 +141,7 @@ def newer_guideline(cited: Passage, hits: Sequence[Hit]) -> tuple[Hit, tuple[str
 
 
 def heading_subject(heading: str) -> frozenset[str]:
-    """The words of a heading that say what it is about; of Chinese, pairs of characters."""
+    """The words of a heading that describe its subject; in Chinese, pairs of characters."""
     told = (term for term in content_terms(heading) if len(term) > 1 or not is_cjk(term))
     return frozenset(term for term in told if term not in _GENERIC and not term.isdigit())
 
@@ -157,7 +159,7 @@ def _read_number(found: re.Match[str]) -> int:
 
 
 def _chinese_number(signs: str) -> int:
-    """1 to 99: 九, 十二, 二十, 二十一."""
+    """Reads a Chinese number from 1 to 99: 九, 十二, 二十, 二十一."""
     tens, ten, ones = signs.partition("十")
     if not ten:
         return _CHINESE[signs[0]]

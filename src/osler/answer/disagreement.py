@@ -1,8 +1,8 @@
-"""Do two sentences disagree? Two rules that say what they have seen, and no more.
+"""Detects disagreement between two sentences by two rules over words, amounts and directions.
 
-Both hold a quoted sentence against one of another document. They fire only where the sentences
-share `LEAST_SHARED` of the shorter one's words of content, at least two of them, and name the same
-groups of people, routes and kinds of dose.
+Both compare a quoted sentence with one of another document. They fire only when the sentences share
+`LEAST_SHARED` of the shorter one's content words, at least two of them, and name the same groups of
+people, routes and kinds of dose.
 
 | Rule | Fires when |
 |---|---|
@@ -24,7 +24,8 @@ from osler.text import is_cjk
 from osler.types import Language
 
 LEAST_SHARED = 0.7
-"""Two of three shared words leave room for another subject: the pressure falls, the pulse rises."""
+"""With only two of three words shared the subject may differ: the pressure falls, the pulse
+rises."""
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _TO = r"\s*(?:-|–|—|~|～|to|至|到)\s*"
 _MASS = {"mg": 1.0, "milligrams": 1.0, "milligram": 1.0, "g": 1000.0, "grams": 1000.0}
@@ -84,7 +85,7 @@ _AXES: Mapping[str, tuple[str, str]] = {
     "safety": (r"safe|安全", r"unsafe|harmful|dangerous|harms?|有害|危险"),
 }
 _SHOULD = re.compile(r"\bshould\b|\bmust\b(?! not)|应当|应该|应|宜", re.IGNORECASE)
-"""Advice as well, but only where nothing plainer stands: "should be avoided" advises against."""
+"""Advice too, but only without plainer words: "should be avoided" advises against."""
 _NEGATION = re.compile(
     r"(?:\b(?:not|no|never|without|neither|nor|cannot|hardly)\b|n't\b)(?:\W+\w+){0,2}\W*$"
     r"|(?:不|未|无|没有|并非|非|勿|难以)(?:能|可|会|再|必)?\s*$",
@@ -111,21 +112,21 @@ class Amount:
     low: float
     high: float
     words: str
-    """As the sentence has it."""
+    """The sentence's own words."""
 
     def overlaps_with(self, other: Amount) -> bool:
-        """Whether some value is both; a difference of one percent is rounding."""
+        """Whether the ranges overlap, with a tolerance of one percent for rounding."""
         return self.low <= other.high * 1.01 and other.low <= self.high * 1.01
 
     def lies_within(self, other: Amount) -> bool:
-        """Whether every value of this one is of the other's, to one percent."""
+        """Whether this range lies within the other, with a tolerance of one percent."""
         low, high = other.low * 0.99, other.high * 1.01
         return self.kind == other.kind and low <= self.low and self.high <= high
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What one of the rules saw in two sentences."""
+    """A disagreement that one of the rules found between two sentences."""
 
     rule: str
     """"amounts" or "directions"."""
@@ -139,11 +140,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence, read once for any number of comparisons."""
+    """A sentence, parsed once for any number of comparisons."""
 
     text: str
     content: tuple[str, ...]
-    """Words of content but for what is compared: numbers, units and the words of the axes."""
+    """Content words without the compared ones: numbers, units and words of the axes."""
 
 
 @lru_cache(maxsize=8_192)  # the same passages are found for question after question
@@ -152,7 +153,7 @@ def read_claim(sentence: str) -> Claim:
 
 
 def find_difference(mine: Claim, theirs: Claim, language: Language) -> Difference | None:
-    """How two sentences disagree by the rules above; `None` when they do not, or nothing tells."""
+    """The disagreement of two sentences by the rules above; `None` when no rule fires."""
     shared, share = shared_content(mine, theirs)
     if share < LEAST_SHARED or len(shared) < (2 if language == "en" else 3):
         return None
@@ -164,19 +165,19 @@ def find_difference(mine: Claim, theirs: Claim, language: Language) -> Differenc
 
 
 def shared_content(mine: Claim, theirs: Claim) -> tuple[tuple[str, ...], float]:
-    """The words of content that both have, and their share of the shorter sentence's."""
+    """The content words that both have, and their share of the shorter sentence's."""
     shared = tuple(word for word in mine.content if word in theirs.content)
     return shared, len(shared) / max(1, min(len(mine.content), len(theirs.content)))
 
 
 def clinical_contexts(sentence: str) -> frozenset[str]:
-    """Whom, how and which dose a sentence speaks of, so far as it says."""
+    """The patient groups, routes and kinds of dose that a sentence names."""
     found = re.finditer(_whole_words(_CONTEXTS), sentence, re.IGNORECASE)
     return frozenset(each[0].casefold() for each in found)
 
 
 def read_amounts(sentence: str) -> list[Amount]:
-    """Every quantity of a sentence whose unit is known; "mg/day" is an amount in mg."""
+    """Every quantity with a known unit; "mg/day" counts as an amount in mg."""
     found = []
     for match in _AMOUNT.finditer(sentence):
         kind, size = _UNITS[match["unit"].casefold()]
@@ -194,12 +195,12 @@ def read_amounts(sentence: str) -> list[Amount]:
 
 
 def other_numbers(sentence: str) -> frozenset[str]:
-    """The numbers that are no amount of a known unit, as they are written."""
+    """The numbers without a known unit, as written."""
     return frozenset(re.findall(r"\d+(?:\.\d+)?", _AMOUNT.sub(" ", sentence)))
 
 
 def read_directions(sentence: str) -> dict[str, dict[int, str]]:
-    """Axis → direction (1 or -1) → the first words that say so."""
+    """Axis → direction (1 or -1) → the first words that express it."""
     told: dict[str, dict[int, str]] = {}
     for axis, ways in _AXES.items():
         for way, pattern in zip((1, -1), ways, strict=True):
@@ -254,18 +255,18 @@ _NOT_CONTENT = frozenset(_BESIDES.split())
 
 
 def _content_words(sentence: str) -> tuple[str, ...]:
-    """Words of content but for what is compared; of Chinese, pairs of characters."""
+    """Content words without the compared ones; in Chinese, pairs of characters."""
     bare = _AXIS_WORDS.sub(" ", _AMOUNT.sub(" ", sentence))
     kept = (word for word in content_terms(bare) if len(word) > 1 or not is_cjk(word))
     return tuple(word for word in kept if word not in _NOT_CONTENT and not word.isdigit())
 
 
 def _rate_unit(match: re.Match[str]) -> str:
-    """A rate is a kind of its own, but for one a day, which sentences say in many ways."""
+    """Suffix of an amount's kind for rates; "per day" has none, since it is worded in many ways."""
     per = (match["per"] or "").replace("/", "").strip().casefold()
     return "" if per in ("", "day", "d", "日", "天") else f"/{per}"
 
 
 def _whole_words(pattern: str) -> str:
-    """Whole words in English; in Chinese no blanks part words."""
+    """Restricts a pattern to whole words in English; Chinese has no spaces between words."""
     return rf"(?<![a-z])(?:{pattern})(?![a-z])"

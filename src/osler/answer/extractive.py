@@ -1,10 +1,9 @@
 """An answer made of quotes, for models that must not word medicine.
 
-First passages, then sentences. Passages compete by how much of the question's rare
-words they cover; where the best covers too little and no sentence is near, the answer
-says that the evidence does not. Of the passages kept, the sentences quoted are those
-that stand highest in relevance to the question and in the model's likelihood of the
-sentence as its answer.
+First passages are selected, then sentences. Passages compete by their coverage of the question's
+rare words; when the best covers too little and no sentence is relevant, the answer says that the
+evidence does not answer. From the passages kept, the sentences quoted are those highest in
+relevance to the question and in the model's likelihood of the sentence as its answer.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 
-from osler.answer.base import NOTHING_SAID
+from osler.answer import NOTHING_SAID
 from osler.answer.options import OptionChooser, OptionTexts
 from osler.answer.sentences import QuoteCandidate, quote_candidates
 from osler.llm.core.ask import score_all
@@ -36,33 +35,32 @@ _SPENT = {
 
 @dataclass(frozen=True, slots=True)
 class QuoteThresholds:
-    """Below both, evidence does not answer the question; the scales are those of the scorers."""
+    """Thresholds below both of which the evidence does not answer; on the scorers' own scales."""
 
     coverage: float
-    """Of the question by the best passage."""
+    """Least coverage of the question by the best passage."""
     relevance: float
-    """Of the best sentence to the question."""
+    """Least relevance of the best sentence to the question."""
 
 
 @dataclass(frozen=True)
 class EvidenceGate:
-    """Which sentences are evidence for a question at all."""
+    """Decides which sentences are evidence for a question."""
 
     coverage: Relevance
-    """How much of the question a passage covers, in [0, 1]."""
+    """Coverage of the question by a passage, in [0, 1]."""
     relevance: Relevance
-    """How near a sentence is to the question."""
+    """Relevance of a sentence to the question."""
     least: Mapping[Language, QuoteThresholds]
     margin: float = 0.85
-    """Least share of the best passage's coverage: keeps out passages about something else."""
+    """Least share of the best passage's coverage: excludes passages about other subjects."""
 
     async def find_evidence(
         self, question: Question, hits: Sequence[Hit], *, query: str = ""
     ) -> list[QuoteCandidate]:
         """Sentences of the passages that cover the question best, most relevant first.
 
-        None when the hits do not answer it. `query` is what relevance is asked of, when
-        that is more than the question.
+        Empty when the hits do not answer it. `query` replaces the question in scoring relevance.
         """
         texts = [f"{hit.passage.heading}. {hit.passage.text}" for hit in hits]
         covered = await self.coverage.relevance(question.text, texts) if texts else ()
@@ -76,17 +74,17 @@ class EvidenceGate:
 
 @dataclass(frozen=True)
 class ExtractiveComposer:
-    """DESIGN "Small models". `model` may be absent: then relevance alone ranks."""
+    """Answers in quotes; without `model`, relevance alone ranks the sentences."""
 
     gate: EvidenceGate
     model: Likelihood | None = None
     statements: int = 3
     shortlist: int = 8
-    """How many of the most relevant sentences are weighed by likelihood."""
+    """Number of most relevant sentences that are weighed by likelihood."""
     reasoned: bool = False
-    """Whether the draft is reasoning that the option is weighed after (chain of thought)."""
+    """Whether the option is weighed after the draft's reasoning (chain of thought)."""
     options: OptionChooser | None = None
-    """Who chooses among options; `None` = `model`, by their texts."""
+    """Chooser among options; `None` = `model`, by their texts."""
 
     @property
     def uses_draft(self) -> bool:
@@ -152,7 +150,7 @@ class ExtractiveComposer:
     async def _weigh_quotes(
         self, model: Likelihood, question: Question, short: list[QuoteCandidate], run: Run
     ) -> list[QuoteCandidate]:
-        """Best first by relevance and likelihood, each in its own standard deviations."""
+        """Sorts by relevance plus likelihood, each in its own standard deviations."""
         prompt = render_prompt(
             "answer/documents", question.language, question=question.text, documents=[]
         )
@@ -167,6 +165,6 @@ class ExtractiveComposer:
 
 
 def _standard_scores(values: Sequence[float]) -> list[float]:
-    """Values in standard deviations from their mean: two scales become comparable."""
+    """Standard scores of the values, which make two scales comparable."""
     mean, spread = fmean(values), pstdev(values)
     return [(value - mean) / spread if spread else 0.0 for value in values]

@@ -1,7 +1,7 @@
-"""Choosing an option: by what a model wrote, or by likelihood.
+"""Choosing an option: from a model's text, or by likelihood.
 
-On a small model letters tell nothing and texts do, by mean log-probability per token
-(10 of 12 against 3 of 12, chance 3); a strong model knows its letters.
+With a small model the likelihood of letters is uninformative and that of texts is not, by mean
+log-probability per token (10 of 12 against 3 of 12, chance 3); strong models know their letters.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LETTERS_NOTE = {
 def written_option(text: str, question: Question) -> str | None:
     """The letter a reply chose: `<answer>X</answer>`, a leading "X.", "Answer: X"; else None.
 
-    The order of Omni-RAG's extraction (F-OM-34); a letter that is not offered is none.
+    In the order of Omni-RAG's answer extraction; a letter that is not offered is ignored.
     """
     for pattern in (_TAGGED, _LEADING, _NAMED):
         found = pattern.search(text)
@@ -62,7 +62,7 @@ def written_option(text: str, question: Question) -> str | None:
 
 
 def written_options(text: str, question: Question) -> tuple[str, ...]:
-    """The letters that a reply chose where several may be right: "ABD", "A、B", "A and D".
+    """The letters that a reply chose when several may be right: "ABD", "A、B", "A and D".
 
     In the order of the question; empty when none is named, or one that is not offered.
     """
@@ -86,7 +86,7 @@ def letter_grammar(letters: Sequence[str], *, several: bool = False, reason: int
 
 
 def _several_node(letters: list[str]) -> Node:
-    """One letter or more, each at most once."""
+    """One or more letters, each at most once."""
     arms = [
         seq(first, *(maybe(later) for later in letters[i + 1 :])) for i, first in enumerate(letters)
     ]
@@ -94,29 +94,29 @@ def _several_node(letters: list[str]) -> Node:
 
 
 class OptionChooser(Protocol):
-    """Chooses an option when nobody words the answer."""
+    """Chooses an option when no model words the answer."""
 
     async def choose_option(
         self, question: Question, hits: Sequence[Hit], run: Run, *, said: str = ""
     ) -> str | None:
-        """The letter; `None` when the model would not say one.
+        """The letter; `None` when the model names none.
 
         `said` is reasoning that stands before the option (chain of thought).
         """
         ...
 
     def selection_note(self, language: Language) -> str:
-        """What the reader must know of how it was chosen."""
+        """A note for the reader on how the option was chosen."""
         ...
 
 
 @dataclass(frozen=True)
 class OptionTexts:
-    """The option whose text the model finds likeliest after the documents and the question."""
+    """Chooses the option whose text is likeliest after the documents and the question."""
 
     model: Likelihood
     documents: int = 3
-    """How many passages go into the prompt; a small model reads few well."""
+    """Passages in the prompt; a small model reads only a few well."""
 
     async def choose_option(
         self, question: Question, hits: Sequence[Hit], run: Run, *, said: str = ""
@@ -143,17 +143,17 @@ class OptionTexts:
 
 @dataclass(frozen=True)
 class OptionLetters:
-    """The option whose letter the model finds likeliest; or writes, where it cannot be scored."""
+    """Chooses the option whose letter is likeliest, or written where the model cannot be scored."""
 
     model: LanguageModel
     constrains: bool = True
     """Whether the model takes a grammar."""
     documents: int = 10
-    """How many passages go into the prompt (Omni-RAG §5.1.2)."""
+    """Passages in the prompt (Omni-RAG §5.1.2)."""
     sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.0))
-    """Of a letter that is written; a likelihood has none."""
+    """Sampling of a written letter; likelihoods need none."""
     written: bool = False
-    """Whether the letter is written also where it can be scored."""
+    """Whether the letter is written even where it could be scored."""
 
     async def choose_option(
         self, question: Question, hits: Sequence[Hit], run: Run, *, said: str = ""
@@ -205,6 +205,7 @@ def _evidence_messages(prompt: str, said: str, *, end: str = "\n") -> list[Messa
 
 
 def _likeliest_option(question: Question, scored: Sequence[Scored]) -> str:
-    """By the mean over a text's tokens: a sum would punish long options."""
+    """The letter with the greatest mean log-probability per token: a sum would penalise long
+    options."""
     means = [fmean(token.logprob for token in one.tokens) for one in scored]
     return question.letters[means.index(max(means))]

@@ -1,4 +1,4 @@
-"""An answer worded by another model than the one that steered the search."""
+"""Answers worded by another model than the one that controlled the search."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from osler.types import Answer, Hit, Question
 
 @dataclass(frozen=True)
 class Rewriter:
-    """`reader` reads the passages and the draft, and words the answer anew.
+    """A composer whose `reader` rewrites the answer from the passages and the draft.
 
-    Where the run's budget has no room for that call, the draft is the answer.
+    Without budget for that call the draft is the answer.
     """
 
     reader: LanguageModel

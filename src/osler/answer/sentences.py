@@ -27,11 +27,11 @@ class QuoteCandidate:
 async def quote_candidates(
     scorer: Relevance, query: str, hits: Sequence[Hit], *, shortest: int = 30
 ) -> list[QuoteCandidate]:
-    """Every sentence of the hits with its relevance, most relevant first.
+    """All sentences of the hits with their relevance, most relevant first.
 
-    A sentence is judged under its heading ("It is given intramuscularly" says
-    little alone); shorter ones than `shortest` characters (8 in Chinese) are headings
-    and fragments, and left out.
+    A sentence is scored together with its heading ("It is given intramuscularly" says little
+    alone). Sentences shorter than `shortest` characters (8 in Chinese) are headings and
+    fragments, and are left out.
     """
     spans = [
         (hit, start, end)

@@ -1,4 +1,4 @@
-"""Does the evidence state a claim? By words, amounts and directions; nothing is inferred.
+"""Verifies claims against evidence by words, amounts and directions, without inference.
 
 A sentence **supports** a claim when
 
@@ -6,10 +6,11 @@ A sentence **supports** a claim when
   Chinese), and where the claim compares, in the same order;
 - both name the same groups of people, routes and kinds of dose;
 - every amount of the claim lies within one of the sentence's, and every other number stands there;
-- they point the same way on every axis that the claim speaks of, and both or neither negate.
+- they have the same direction on every axis of the claim, and both or neither negate.
 
-It **contradicts** the claim when one of the rules of `disagreement` fires. What the evidence says
-in other words is "not stated": a careful reader, or a model that reasons, may know better.
+It **contradicts** the claim when one of the rules of `disagreement` fires. A claim that the
+evidence states in other words counts as "not stated": a careful reader or a model may judge
+differently.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from osler.text import split_sentences
 from osler.types import Evidence, Hit, Language
 
 Verdict = Literal["supported", "contradicted", "disputed", "not stated"]
-"""disputed: one sentence supports it, and another contradicts it."""
+"""disputed: one sentence supports the claim and another contradicts it."""
 COVERED = 0.8
 _NEGATES = re.compile(
     r"\b(?:not|no|never|without|neither|nor|cannot|hardly)\b|n't\b|不|未|无|没有|并非|勿",
@@ -44,26 +45,26 @@ _NEGATES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class BearingSentence:
-    """A sentence that bears on a claim."""
+    """A sentence that supports or contradicts a claim."""
 
     evidence: Evidence
     supports: bool
-    """Else it contradicts."""
+    """False: it contradicts."""
     why: str
-    """The words that both have, or those that differ."""
+    """The words in common, or those that differ."""
     share: float
-    """Of the claim's words of content, those that the sentence has: 0 to 1."""
+    """Share of the claim's content words in the sentence, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
     verdict: Verdict
     said: tuple[BearingSentence, ...]
-    """Of each passage and side the sentence nearest to the claim; the nearest first."""
+    """The nearest sentence of each passage and side, in descending order of `share`."""
 
 
 def weigh_claim(claim: str, hits: Sequence[Hit], language: Language) -> Verification:
-    """What the sentences of the hits say of `claim`; those in another language say nothing."""
+    """Compares `claim` with every sentence of the hits in its `language`."""
     mine = read_claim(claim)
     best: dict[tuple[str, bool], BearingSentence] = {}
     for one in _bearing_sentences(mine, hits, language):
@@ -114,7 +115,8 @@ def supports_claim(mine: Claim, theirs: Claim, language: Language) -> bool:
 
 
 def _same_order(mine: Claim, theirs: Claim, shared: Sequence[str]) -> bool:
-    """ "A better than B" is not "B better than A"; only comparisons are held to it."""
+    """Whether comparisons name the shared words in one order: "A better than B" is not the
+    reverse."""
     if not (COMPARES.search(mine.text) or COMPARES.search(theirs.text)):
         return True
     return [word for word in theirs.content if word in shared] == list(shared)

@@ -1,4 +1,4 @@
-"""A capable model's words, each sentence led back to the passage it rests on."""
+"""Answers in a capable model's words, each sentence attributed to its passage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.answer.base import NOTHING_SAID
+from osler.answer import NOTHING_SAID
 from osler.answer.options import written_option
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
@@ -24,12 +24,12 @@ _ANSWER_TAG = re.compile(r"<answer>.*?(?:</answer>|$)", re.DOTALL)
 
 @dataclass(frozen=True)
 class WrittenComposer:
-    """Statements are the draft's sentences; [n] names the n-th hit.
+    """Statements are the draft's sentences; the mark [n] names the n-th hit.
 
-    A mark is believed only where the passage has a sentence with `overlap` of the
-    statement's words of content; an unmarked statement is cited on the same terms. What
-    cannot be led back stays in the answer uncited, and so lowers its grounding. Shared
-    words are no proof, and the answer says so.
+    A mark is accepted only when the passage has a sentence with `overlap` of the statement's
+    content words; an unmarked statement is attributed on the same terms. A statement without
+    such a sentence stays uncited, which lowers the answer's grounding. Shared words are no
+    proof, and the answer's note says so.
     """
 
     overlap: float = 0.75
@@ -76,7 +76,7 @@ class WrittenComposer:
         return Statement(text, tuple(cites))
 
     def _find_support(self, text: str, hits: Sequence[Hit], *, every: bool) -> list[Evidence]:
-        """The best sentence of each hit (or of the best hit) that shares enough words."""
+        """The best sentence of each hit (or of the best hit) with enough shared words."""
         wanted = set(content_terms(text))
         found = []
         for hit in hits:
@@ -88,7 +88,7 @@ class WrittenComposer:
 
 
 def _split_draft(text: str) -> list[str]:
-    """The draft's sentences, each with the marks that follow its full stop."""
+    """Splits the draft into sentences, each with the marks after its full stop."""
     parts: list[str] = []
     for start, end in split_sentences(text):
         part = text[start:end]

@@ -1,4 +1,4 @@
-"""From what a model wrote to items that stand in the text; what does not is counted."""
+"""Keeps those of a model's items that occur in the text, and counts the others by reason."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NO_ABOUT = "summary that names nothing of the text"
 
 
 def keep_entities(reply: Entities, at: Anchors, schema: Schema, sieve: ItemCollector) -> None:
-    """Each name once, as it stands in the text at its first place."""
+    """Keeps each name once, spelt as at its first occurrence in the text."""
     types, seen = {name.casefold(): name for name in schema.types}, set[str]()
     for said in reply.entities:
         span, type_ = at.first_span(said.name), types.get(said.type.casefold())
@@ -71,7 +71,7 @@ def keep_entities(reply: Entities, at: Anchors, schema: Schema, sieve: ItemColle
 def keep_relations(
     reply: Relations, at: Anchors, schema: Schema, known: Sequence[Entity], sieve: ItemCollector
 ) -> None:
-    """Both ends name an entity that was found, or hold one and stand in the text themselves."""
+    """Keeps relations whose ends are found entities, or occur in the text and contain one."""
     names = {normalize_name(entity.name): entity.name for entity in known}
     allowed = {normalize_name(predicate): predicate for predicate in schema.predicates}
     seen: set[tuple[str, str, str]] = set()
@@ -96,7 +96,8 @@ def keep_relations(
 
 
 def _anchor_end(said: str, names: dict[str, str], at: Anchors) -> str | None:
-    """The end as it stands in the text; "" for one that holds no entity, `None` for none."""
+    """The end as spelt in the text; "" when it contains no entity, `None` when it does not
+    occur."""
     if (norm := normalize_name(said)) in names:
         return names[norm]
     span = at.first_span(said)
@@ -108,7 +109,8 @@ def _anchor_end(said: str, names: dict[str, str], at: Anchors) -> str | None:
 
 
 def keep_points(reply: Points, at: Anchors, schema: Schema, sieve: ItemCollector) -> None:
-    """Core entities that are not in the text go; a point without any goes whole."""
+    """Keeps points with the core entities that occur in the text; a point without any is
+    dropped."""
     types = {kind.name.casefold(): kind.name for kind in schema.knowledge}
     for said in reply.points:
         type_ = types.get(said.type.casefold().removesuffix(" knowledge"))
@@ -137,10 +139,10 @@ def keep_points(reply: Points, at: Anchors, schema: Schema, sieve: ItemCollector
 
 
 def keep_tables(reply: Tables, at: Anchors, sieve: ItemCollector) -> None:
-    """A table with a filled cell that does not stand in the text goes whole."""
+    """Keeps tables all of whose filled cells occur in the text."""
     for said in reply.tables:
         cells = [cell for row in (said.header, *said.rows) for cell in row if cell]
-        # A cell of signs alone ("+", "–") stands there or not, letter by letter.
+        # A cell of punctuation alone ("+", "–") is no name: it is compared character by character.
         if not cells or any(at.first_span(cell) is None and cell not in at.text for cell in cells):
             sieve.drop(NO_CELL)
             continue
@@ -172,7 +174,7 @@ def keep_summary(reply: SummaryWire, at: Anchors, sieve: ItemCollector) -> None:
 
 
 def _standing_names(names: Sequence[str], at: Anchors, sieve: ItemCollector) -> tuple[str, ...]:
-    """Those that stand in the text, as they stand there, none twice; others are counted."""
+    """Distinct names as spelt in the text; names that do not occur are counted as dropped."""
     found: dict[str, str] = {}
     for name in names:
         span = at.first_span(name)

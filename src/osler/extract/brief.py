@@ -1,10 +1,9 @@
-"""Names and types alone, sentence by sentence: what a small model is asked instead of Table 16.
+"""Extraction for small models: names and types alone, sentence by sentence, instead of Table 16.
 
-A model of some hundred million parameters that may write one free list ends it after one
-entry, or repeats that entry to the limit; and what it says of domains and synonyms is
-invented. Here the grammar has one list for each sentence, with the phrases of that
-sentence, so that the model comes by every sentence and can repeat itself in none for long.
-Relations stand between two different names, with a predicate of the house's list.
+A model of a few hundred million parameters ends one free list after one entry, or repeats that
+entry to the limit, and invents domains and synonyms. Here the grammar has one list per sentence,
+restricted to that sentence's phrases, so that the model visits every sentence and cannot repeat
+itself for long. Relations connect two different names by a predicate of a fixed list (`patterns`).
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from osler.extract import copied, patterns
+from osler.extract import patterns
+from osler.extract.anchor import copyable_phrases
 from osler.extract.reply_format import Entities, EntityWire, Name, Relations
 from osler.extract.schema import Schema
 from osler.llm.core.grammar import (
@@ -57,7 +57,7 @@ class Sentences(BaseModel):
     entities: tuple[Annotated[tuple[NamedWire, ...], Field(max_length=16)], ...]
 
     def to_entities(self) -> Entities:
-        """As the long form has them."""
+        """The same entities in the long form of `reply_format`."""
         each = (one for held in self.entities for one in held)
         return Entities.model_construct(
             entities=tuple(
@@ -70,19 +70,18 @@ class Sentences(BaseModel):
 
 
 def name_sentences(passage: Passage) -> list[str]:
-    """The sentences that may hold a name, each as one line."""
+    """The sentences that may contain a name, each on one line."""
     text = passage.text
     every = (text[start:end] for start, end in split_sentences(text))
-    return [one_line(said) for said in every if copied.copyable_phrases(said, passage.language)]
+    return [one_line(said) for said in every if copyable_phrases(said, passage.language)]
 
 
 def names_grammar(schema: Schema, passage: Passage, *, copies: bool = True) -> Grammar:
-    """The format for the sentences that `name_sentences` gives; names are theirs, or free."""
+    """The format for `name_sentences`; with `copies`, names are restricted to their phrases."""
     said = name_sentences(passage)
     types = named_rule("type", alt(*map(_json_node, schema.types)))
     each = [
-        _list_node(copied.copyable_phrases(one, passage.language) if copies else (), types)
-        for one in said
+        _list_node(copyable_phrases(one, passage.language) if copies else (), types) for one in said
     ]
     commas = [part for one in each for part in (lit(","), one)][1:]
     root = seq('{"entities":[', *commas, "]}")
@@ -91,12 +90,12 @@ def names_grammar(schema: Schema, passage: Passage, *, copies: bool = True) -> G
 
 
 def relations_grammar(schema: Schema, passage: Passage, names: Sequence[str]) -> Grammar:
-    """The format of relations: two different names, a predicate of a list, a constraint that
-    the text has or none."""
+    """The format of relations: two different names, a listed predicate, and a constraint copied
+    from the text or empty."""
     predicates = named_rule(
         "predicate", alt(*map(_json_node, fill_predicates(schema, passage.language).predicates))
     )
-    said = copied.copyable_phrases(passage.text, passage.language)
+    said = copyable_phrases(passage.text, passage.language)
     constraint = named_rule("constraint", one_of(map(_json_text, ("", *said))))
     distinct = tuple(dict.fromkeys(names))
     arms = [
@@ -114,7 +113,7 @@ def relations_grammar(schema: Schema, passage: Passage, names: Sequence[str]) ->
 
 
 def fill_predicates(schema: Schema, language: Language) -> Schema:
-    """The schema with the predicates of the house (`patterns`) where it leaves them free."""
+    """The schema with the predicates of `patterns` where it leaves them free."""
     free_ = {"predicates": patterns.PREDICATES[language]}
     return schema if schema.predicates else schema.model_copy(update=free_)
 

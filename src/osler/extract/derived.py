@@ -1,4 +1,4 @@
-"""What stands beside the passages of a knowledge base: extracted items, indexes, graph facts."""
+"""Data derived from the passages of a knowledge base: extracted items, indexes, graph facts."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ class Extractions:
             return store.of_passage(db, passage)
 
     def accounts(self) -> list[ExtractorAccount]:
-        """What each extractor has done so far, and what it cost."""
+        """The totals of each extractor: chunks, items and cost."""
         with self._kb.readers.borrow() as db, access.read_transaction(db):
             return store.extractor_accounts(db)

@@ -1,4 +1,4 @@
-"""Extraction without a model: names of the concept graph and of the texts, and what is
+"""Extraction without a model: names of the concept graph and of the texts, and the relations
 stated between them.
 
 Cheap enough to be the default, so that every knowledge base has a graph layer. A name is
@@ -17,9 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from osler.extract import ExtractionCost, ExtractionOutcome, hash_texts, names, patterns
 from osler.extract import name_patterns as forms
-from osler.extract import names, patterns
-from osler.extract.base import ExtractionCost, ExtractionOutcome, hash_texts
 from osler.extract.items import Entity, EntityRelation, ExtractedItems, ItemCollector
 from osler.extract.semantic import type_of
 from osler.graph.items import Name
@@ -38,17 +37,17 @@ _MOST_IN_SENTENCE = 6
 
 @dataclass
 class DictionaryExtractor:
-    """Over `graph`, or with the texts' own names alone. Used as a context manager.
+    """An extractor over `graph`, or over the texts' own names alone; a context manager.
 
-    `ignored`: normal forms that are no name ("all", "was").
+    `ignored`: normal forms that are not names ("all", "was").
     """
 
     graph: Graph | None = None
     ignored: frozenset[str] = frozenset()
     pairs: bool = True
-    """Whether names that only stand in one sentence are related, as mentioned together."""
+    """Whether names that merely share a sentence are related, as mentioned together."""
     forms: bool = True
-    """Whether what has the form of a medical name is one, and has its type."""
+    """Whether words with the form of a medical name count as one, with the form's type."""
     name: str = NAME
     batch: int = 128
     _vocabulary: str = field(default="", init=False)
@@ -75,14 +74,15 @@ class DictionaryExtractor:
             self._folder.cleanup()
 
     def result_key(self, passage: Passage) -> str:
-        """Also of the vocabularies of the graph: with another one all is to be done again."""
+        """The hash covers the graph's vocabularies: with another one every chunk is extracted
+        again."""
         return hash_texts(self._vocabulary, passage.title, passage.text)
 
     def estimate_cost(self, passage: Passage) -> ExtractionCost:
         return ExtractionCost()
 
     def learn_names(self, passages: Iterator[Passage]) -> None:
-        """The names that these chunks introduce, so that each is found in all of them."""
+        """Collects the names that these chunks introduce, so that each is found in all chunks."""
         self._folder = tempfile.TemporaryDirectory(prefix="osler-names-")
         self._learnt = Graph.create(Path(self._folder.name))
         said = dict.fromkeys(
@@ -95,7 +95,7 @@ class DictionaryExtractor:
     def _name_entries(self, learnt: Collection[names.IntroducedName]) -> Iterator[Name]:
         others = {normalize_name(one.other) for one in learnt if one.other}
         for one in learnt:
-            # A title "COPD" is no thing of its own where a text says what it is short for.
+            # A title "COPD" is not a concept of its own when a text gives its long form.
             if not one.other and normalize_name(one.name) in others:
                 continue
             concept = self._graph_concept(one.name)
@@ -106,7 +106,8 @@ class DictionaryExtractor:
                     yield Name(concept, text)
 
     def _graph_concept(self, name: str) -> str | None:
-        """The graph's where it has one of this name; `None` where it has several."""
+        """The concept of a name: the graph's, else one of the texts; `None` when the graph has
+        several."""
         found = {match.concept for match in self.graph.find_exact(name)} if self.graph else set()
         if len(found) > 1:
             return None
@@ -118,7 +119,7 @@ class DictionaryExtractor:
         )
 
     def read_passage(self, passage: Passage) -> ExtractedItems:
-        """The entities and relations of one chunk. Blocks."""
+        """Extracts the entities and relations of one chunk. Blocks."""
         sieve, text = ItemCollector(), passage.text
         mentions = self._find_mentions(text)
         types = self._concept_types(mentions)
@@ -140,7 +141,8 @@ class DictionaryExtractor:
         return sieve.collected_items()
 
     def _find_mentions(self, text: str) -> list[ConceptMention]:
-        """Of the graph and of the texts; of two that overlap the longer, then the graph's."""
+        """Mentions of graph and text names; of two that overlap the longer, of equals the
+        graph's."""
         graphs = [graph for graph in (self.graph, self._learnt) if graph is not None]
         found = [
             (mention.start - mention.end, place, mention)
@@ -160,7 +162,8 @@ class DictionaryExtractor:
     def _relate_mentions(
         self, passage: Passage, each: Sequence[list[ConceptMention]], sieve: ItemCollector
     ) -> None:
-        """What each sentence states of neighbours; of the rest, that they stand together."""
+        """Adds the relations that sentences state between neighbours, and co-mentions of the
+        rest."""
         text, related = passage.text, set[frozenset[str]]()
 
         def add_relation(one: ConceptMention, other: ConceptMention, predicate: str) -> None:
@@ -184,7 +187,7 @@ class DictionaryExtractor:
 def _stated_relations(
     passage: Passage, mentions: Sequence[ConceptMention]
 ) -> Iterator[tuple[ConceptMention, ConceptMention, str]]:
-    """Neighbours with a cue between them, and what is listed after the second."""
+    """Neighbours with a cue between them, and the names listed after the second."""
     text = passage.text
     for place, one in enumerate(mentions[:-1]):
         other = mentions[place + 1]
@@ -199,7 +202,7 @@ def _stated_relations(
 
 
 def _graph_state(graph: Graph | None) -> str:
-    """Changes when a vocabulary comes or grows; not when names of texts do."""
+    """A fingerprint of the graph's vocabularies, independent of the names that texts add."""
     if graph is None:
         return ""
     info = graph.get_info()

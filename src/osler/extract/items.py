@@ -1,4 +1,4 @@
-"""What was extracted from a chunk. Offsets are into the chunk's text."""
+"""Items extracted from a chunk; offsets are into the chunk's text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 UNITS = ("entities", "relations", "points", "tables", "outline", "summary")
-"""What can be asked for, in the order in which it is asked."""
+"""Units of extraction, in the order of the model calls."""
 Unit = Literal["entities", "relations", "points", "tables", "outline", "summary"]
 
 
@@ -22,20 +22,20 @@ class Entity:
     start: int
     end: int
     ontology: str = ""
-    """The chain of domains that it belongs to, from broad to narrow."""
+    """Its chain of domains, from broad to narrow."""
     explanation: str = ""
-    """The model's own words, of its own knowledge: shown, never cited."""
+    """The model's own words from its own knowledge: shown, never cited."""
     standard: str = ""
-    """Its standard name where that is another one."""
+    """Its standard name where that differs."""
     synonyms: tuple[str, ...] = ()
     concepts: tuple[str, ...] = ()
-    """Identifiers in the concept graph; empty when no concept is known to be meant."""
+    """Identifiers in the concept graph; empty when the concept is unknown."""
     kind: Literal["entity"] = "entity"
 
 
 @dataclass(frozen=True, slots=True)
 class EntityRelation:
-    """Table 16's quadruple. `text[start:end]` holds both ends, which name entities."""
+    """Table 16's quadruple. `text[start:end]` covers both ends, which name entities."""
 
     subject: str
     predicate: str
@@ -49,7 +49,7 @@ class EntityRelation:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgePoint:
-    """Table 17's knowledge point. `text[start:end]` holds its core entities."""
+    """Table 17's knowledge point. `text[start:end]` covers its core entities."""
 
     name: str
     type: str
@@ -59,17 +59,17 @@ class KnowledgePoint:
     structured: str = ""
     ontology: str = ""
     entities: tuple[str, ...] = ()
-    """Core entities, each as it stands in the text; never empty."""
+    """Core entities, each as spelt in the text; never empty."""
     questions: tuple[str, ...] = ()
     """Atomic queries: questions that the chunk answers."""
     extended: tuple[str, ...] = ()
-    """Names of points that would come next and are not in the text."""
+    """Names of related points that are not in the text."""
     kind: Literal["point"] = "point"
 
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table of the chunk; every filled cell stands in its text."""
+    """A table of the chunk; every filled cell occurs in its text."""
 
     title: str
     header: tuple[str, ...]
@@ -81,18 +81,18 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class OutlineHeading:
-    """A part of the chunk: what it is about, and where it begins."""
+    """A part of the chunk: its title and where it begins."""
 
     title: str
     start: int
     end: int
-    """Of its opening words."""
+    """End of its opening words."""
     kind: Literal["heading"] = "heading"
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSummary:
-    """What the chunk says in short; `about` are names that stand in it, never empty."""
+    """A summary of the chunk; `about` are names that occur in it, never empty."""
 
     text: str
     about: tuple[str, ...]
@@ -106,13 +106,13 @@ Item = Entity | EntityRelation | KnowledgePoint | TextTable | OutlineHeading | C
 
 @dataclass(frozen=True, slots=True)
 class ExtractedItems:
-    """What one chunk gave, and what had to be left out."""
+    """The items of one chunk, and counts of what was dropped."""
 
     items: tuple[Item, ...] = ()
     drops: tuple[tuple[str, int], ...] = ()
     """Reasons with their counts: "name not in the text"."""
     cut: int = 0
-    """Replies that ended at the token limit; what stood before was kept."""
+    """Replies that ended at the token limit; their complete entries were kept."""
 
     def of_kind(self, kind: str) -> tuple[Item, ...]:
         return tuple(item for item in self.items if item.kind == kind)
@@ -120,7 +120,7 @@ class ExtractedItems:
 
 @dataclass
 class ItemCollector:
-    """Collects items: equal ones once, what is left out counted."""
+    """Collects distinct items and counts those that are dropped."""
 
     items: dict[Item, None] = field(default_factory=dict)
     drops: Counter[str] = field(default_factory=Counter)
@@ -143,7 +143,7 @@ UNANCHORED = "name not in the text"
 
 
 def dump_items(items: Sequence[Item]) -> str:
-    """JSON, for the store."""
+    """Serialises items as JSON for the store."""
     return str(_item_adapter().dump_json(tuple(items)).decode())
 
 
@@ -161,7 +161,7 @@ def _item_adapter() -> Any:
 
 
 def sum_counts(counts: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    """Counts by reason, the most frequent first."""
+    """Sums counts by reason, the most frequent first."""
     total: Counter[str] = Counter()
     for reason, count in counts:
         total[reason] += count

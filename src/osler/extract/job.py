@@ -1,9 +1,9 @@
-"""A run of an extractor over the chunks of a knowledge base: estimate, resume, at once.
+"""Runs an extractor over the chunks of a knowledge base: estimated, resumable, concurrent.
 
-A chunk is done when it is stored under the key that it has now; all else is to do. So a run
-that was killed goes on where it stopped, a changed text, prompt or schema is done anew, and
-what is known by key is stored without asking. Short transactions: others may read, build
-and search meanwhile, and add between two chunks.
+A chunk is done when it is stored under its current key. So a killed run resumes where it stopped,
+a changed text, prompt or schema is extracted again, and results known by key are stored without a
+model call. Transactions are short: other processes may read, build and search meanwhile, and add
+texts between two chunks.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from osler.extract import store
-from osler.extract.base import ExtractionCost, ExtractionOutcome, Extractor
+from osler.extract import ExtractionCost, ExtractionOutcome, Extractor, store
 from osler.extract.store import ExtractedPassage
 from osler.kb.store import access
 from osler.kb.store.access import LockMode
@@ -35,60 +34,60 @@ from osler.kb.store.passages import (
 from osler.types import Passage, Usage
 
 _PATIENCE = 600.0
-"""Seconds that a finished chunk waits for a process that adds texts."""
+"""Seconds for which a finished chunk waits for a process that is adding texts."""
 _ROWS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionPlan:
-    """What a run would do, and about what it would take."""
+    """An estimate of a run."""
 
     chunks: int
-    """In the sources that are asked for."""
+    """Chunks in the selected sources."""
     done: int
     known: int
-    """To do, but known by content: they cost nothing."""
+    """Chunks to do whose result is known by content; they cost nothing."""
     asked: int
-    """To be read by the extractor."""
+    """Chunks for the extractor to read."""
     cost: ExtractionCost
-    """Of `asked`."""
+    """Cost of `asked`."""
     seconds: float | None
-    """Of model time, one after the other; `None` where no chunk of this extractor tells."""
+    """Sequential model time; `None` before the first measured chunk of this extractor."""
     measured: int
-    """Chunks done before, on whose mean `cost` and `seconds` rest; 0 = a guess."""
+    """Number of chunks on whose mean `cost` and `seconds` rest; 0 = a guess."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionReport:
-    """What a run did."""
+    """Result of a run."""
 
     chunks: int = 0
     known: int = 0
-    """Of these, how many cost nothing."""
+    """Of these, the number known by content, which cost nothing."""
     failed: int = 0
     gone: int = 0
-    """Chunks that were taken out while they were read."""
+    """Chunks that were deleted while they were being read."""
     cut: int = 0
     kinds: tuple[tuple[str, int], ...] = ()
     drops: tuple[tuple[str, int], ...] = ()
     failures: tuple[str, ...] = ()
-    """The first of them, in words."""
+    """The first five reasons."""
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     left: int = 0
-    """Chunks that `limit` left to do."""
+    """Chunks beyond `limit`."""
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """An extractor that looks at all chunks to be done before it reads the first."""
+    """An extractor that looks at all chunks before it reads the first."""
 
     def learn_names(self, passages: Iterator[Passage]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PendingChunks:
-    """Numbers of the passages to do, in order, and how many are in scope."""
+    """Numbers of the pending passages, in order, and the number of chunks in scope."""
 
     numbers: tuple[int, ...]
     chunks: int
@@ -97,7 +96,7 @@ class PendingChunks:
 def pending_chunks(
     folder: Path, extractor: Extractor, *, scope: Scope = None, again: bool = False
 ) -> PendingChunks:
-    """The chunks that are not done under the key that they have now; `again`: all."""
+    """The chunks that are not stored under their current key; `again`: all chunks in scope."""
     wanted, count = list[int](), 0
     with (
         access.translate_errors(folder),
@@ -122,7 +121,7 @@ def plan_extraction(
     limit: int | None = None,
     again: bool = False,
 ) -> ExtractionPlan:
-    """Reads every chunk that is to be done, asks nothing and writes nothing."""
+    """Estimates a run; reads every pending chunk, calls no model and writes nothing."""
     found = pending_chunks(folder, extractor, scope=scope, again=again)
     known, asked, guess = 0, 0, ExtractionCost()
     with (
@@ -167,11 +166,10 @@ async def run_extraction(
     at_once: int = 4,
     progress: Progress | None = None,
 ) -> ExtractionReport:
-    """Does what is to be done, at most `limit` chunks, `at_once` batches at a time.
+    """Extracts from all pending chunks, at most `limit`, with `at_once` batches at a time.
 
-    A chunk whose replies cannot be read is counted as failed, and tried again by the next
-    run. Raises `ModelError` when the model is gone, and `KnowledgeBaseError`; what was done
-    by then is kept.
+    A chunk with unreadable replies counts as failed and is tried again by the next run. Raises
+    `ModelError` when the model is unavailable, and `KnowledgeBaseError`; finished chunks are kept.
     """
     found = await asyncio.to_thread(pending_chunks, folder, extractor, scope=scope, again=again)
     wanted = found.numbers[:limit]
@@ -218,7 +216,7 @@ class _ExtractionJob:
     _writer: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def work_through(self, numbers: Sequence[int], at_once: int) -> None:
-        """All of them; the first error stops the others, and is what is raised."""
+        """Processes all chunks; the first error stops the others and is raised."""
         self.progress("extract", 0, self.total)
         left = iter(numbers)
 

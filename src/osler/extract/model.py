@@ -1,7 +1,7 @@
 """Extraction by a language model, under a schema (KAG-Thinker App. 14, Tables 16 and 17).
 
-One call a unit: entities first, then relations between them, then the others. The reply is
-held to the unit's grammar where the engine can, validated, and anchored in the text.
+One call per unit: entities first, then relations between them, then the others. The reply is
+constrained to the unit's grammar where the engine can, validated, and anchored in the text.
 
 Departures, with their reasons in PAPERS.md: entries are lists with bounds, keys are lower
 case, ends of relations are chosen from the entities that were found.
@@ -17,9 +17,16 @@ from typing import Final, TypeVar
 from pydantic import BaseModel
 
 from osler.errors import MalformedOutput
-from osler.extract import anchored, brief, reply_format
+from osler.extract import (
+    ExtractionCost,
+    ExtractionOutcome,
+    anchored,
+    brief,
+    estimate_tokens,
+    hash_texts,
+    reply_format,
+)
 from osler.extract.anchor import Anchors
-from osler.extract.base import ExtractionCost, ExtractionOutcome, estimate_tokens, hash_texts
 from osler.extract.items import UNITS, Entity, ItemCollector, Unit
 from osler.extract.schema import Schema, medicine_schema
 from osler.llm.core.ask import ask
@@ -30,9 +37,9 @@ from osler.trace import Run
 from osler.types import Language, Passage
 
 VERSION: Final = 2
-"""Raised when the same reply is read into other items."""
+"""Increased when equal replies would give other items."""
 DEFAULT: tuple[Unit, ...] = ("entities", "relations", "points")
-"""The paper's; tables, outline and summary are asked for by name."""
+"""The paper's units; tables, outline and summary are opt-in."""
 _PROMPTS: dict[Unit, str] = {
     "entities": "extract/entities",
     "relations": "extract/relations",
@@ -49,14 +56,14 @@ _WRITTEN: dict[Unit, float] = {
     "outline": 0.2,
     "summary": 0.3,
 }
-"""Tokens of a reply to one token of text: a guess, until chunks that are done tell better."""
+"""Reply tokens per token of text: a guess, replaced by the mean of finished chunks."""
 
 W = TypeVar("W", bound=BaseModel)
 
 
 @dataclass(frozen=True)
 class ModelExtractor:
-    """Asks `model`; `wanted` units of each chunk."""
+    """Asks `model` for the `wanted` units of each chunk."""
 
     model: LanguageModel
     schema: Schema = field(default_factory=medicine_schema)
@@ -64,10 +71,10 @@ class ModelExtractor:
     constrains: bool = True
     """Whether the engine takes a grammar."""
     copies: bool = True
-    """Whether a grammar holds names to the chunk's own phrases (`copied`)."""
+    """Whether the grammar restricts names to the chunk's own phrases."""
     brief: bool = False
-    """Whether entities are asked for by name and type alone, and relations with a
-    predicate of a list (`brief`): for small models."""
+    """Whether entities are asked for by name and type alone, and relations with a listed predicate
+    (`brief`): for small models."""
     sampling: Sampling = field(
         default_factory=lambda: Sampling(temperature=0.0, max_tokens=1000, top=0)
     )
@@ -82,7 +89,7 @@ class ModelExtractor:
 
     @property
     def asked_units(self) -> tuple[Unit, ...]:
-        """In the order of the calls; relations need entities to stand between."""
+        """The units asked for, in the order of the calls; relations need entities."""
         wanted = {*self.wanted, *(["entities"] if "relations" in self.wanted else [])}
         return tuple(unit for unit in UNITS if unit in wanted)  # type: ignore[misc]
 
@@ -97,7 +104,7 @@ class ModelExtractor:
         return hash_texts(*how, *prompts, passage.title, passage.text)
 
     def estimate_cost(self, passage: Passage) -> ExtractionCost:
-        """What the calls would take; relations are asked of as many chunks as have entities."""
+        """The estimated cost of the calls, as if every chunk had entities."""
         text, total = estimate_tokens(passage.text), ExtractionCost()
         for unit in self.asked_units:
             wording = estimate_tokens(self._render_prompt(unit, passage, ()).text)
@@ -120,7 +127,7 @@ class ModelExtractor:
         at, schema, known = Anchors(passage.text), self.schema, list[Entity]()
         among = reply_format.copy_choices(passage.text, passage.language)
         for unit in self.asked_units:
-            if not _can_give(unit, among, known):  # the call is saved
+            if not _can_give(unit, among, known):  # saves the call
                 continue
             match unit:
                 case "entities":
@@ -236,7 +243,7 @@ class ModelExtractor:
 
 
 def _can_give(unit: Unit, among: reply_format.CopyChoices, known: Sequence[Entity]) -> bool:
-    """Whether the chunk has what the unit is made of."""
+    """Whether the chunk has the material from which the unit is made."""
     match unit:
         case "entities" | "points" | "summary":
             return bool(among.phrases)

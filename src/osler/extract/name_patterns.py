@@ -1,8 +1,8 @@
-"""Names known by their form: "-itis", "… syndrome", "…综合征", with the words that belong to them.
+"""Recognises names by their form: "-itis", "… syndrome", "…综合征", with the words before them.
 
-A cheap recogniser beside the graph and beside what texts introduce. It knows endings and
-head words of medicine in general (`forms.toml`), no list of diseases or drugs: what has no
-such form is missed, and an ending may deceive. The type is the form's, and so is a guess.
+A cheap recogniser beside the graph and the names that texts introduce. It knows endings and head
+words of medicine in general (`forms.toml`), no list of diseases or drugs: names without such a
+form are missed, and an ending may mislead. The type is that of the form, and so a guess.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_BEFORE = 3
 """Words before the head of an English name."""
 _MOST_HAN = 10
 _SHORT_ENDING = 5
-"""Letters that a word has more than its ending, at least: "coma" is no "-oma"."""
+"""Least length of a word with a listed ending: "coma" is no "-oma"."""
 _CUT_ZH = re.compile(
     "[的了是在和与及或对由于因为使让把被将即则也都很更最以至到从向其该此这那每如若能可会应须需要并而但且不未无非非有患]|"
     "引起|导致|造成|诱发|治疗|用于|预防|表现|包括|发生|出现|合并|伴随|伴|常见|主要|诊断|首选|症状|患者|病人|给予|服用|"
@@ -50,9 +50,9 @@ class NameForms:
     before: frozenset[str]
     adjectives: tuple[str, ...]
     barred: frozenset[str]
-    """Words that look like adjectives of a name and are none."""
+    """Words that look like adjectives of a name but are not."""
     generic: frozenset[str]
-    """Heads that name nothing alone."""
+    """Heads that are no name by themselves."""
 
 
 @cache
@@ -83,7 +83,7 @@ def _read_words(held: Mapping[str, Any], key: str) -> frozenset[str]:
 
 
 def type_of(name: str) -> str:
-    """The type of a name by its form, "" for none."""
+    """The entity type of a name by its form, "" for none."""
     if name and is_cjk(name[-1]):
         return next((f.type for f in packaged_forms().every if name.endswith(f.zh)), "")
     units = name.split()
@@ -92,7 +92,7 @@ def type_of(name: str) -> str:
 
 
 def find_names(text: str) -> Iterator[tuple[int, int]]:
-    """Places of names in the text; none over another, in order for each script."""
+    """Spans of names in the text; they do not overlap and are ordered within each script."""
     yield from _english_names(text)
     yield from _chinese_names(text)
 
@@ -126,7 +126,7 @@ def _english_names(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _goes_on(words: list[re.Match[str]], place: int, text: str) -> bool:
-    """Whether it stands before the head of a longer name, as in "hepatitis B vaccine"."""
+    """Whether the word precedes the head of a longer name, as in "hepatitis B vaccine"."""
     if not _belongs_to_name(words[place][0]):
         return False
     for one, other in pairwise(words[place : place + _MOST_BEFORE + 1]):
@@ -140,7 +140,7 @@ def _goes_on(words: list[re.Match[str]], place: int, text: str) -> bool:
 
 
 def _name_begin(words: list[re.Match[str]], place: int, text: str) -> int:
-    """The first word of the name whose head is at `place`."""
+    """Index of the first word of the name whose head is at `place`."""
     first = place
     while (
         first > 0
@@ -157,7 +157,7 @@ def _are_adjacent(one: re.Match[str], other: re.Match[str], text: str) -> bool:
 
 
 def _belongs_to_name(word: str) -> bool:
-    """Whether a word before a head is a part of the name."""
+    """Whether a word before a head belongs to the name."""
     known, word = packaged_forms(), word.casefold()
     if word in known.barred:
         return False
@@ -166,7 +166,7 @@ def _belongs_to_name(word: str) -> bool:
 
 
 def _chinese_names(text: str) -> Iterator[tuple[int, int]]:
-    """Of each run of characters between two that begin a phrase, what ends like a name."""
+    """Runs of Han characters between two phrase boundaries that end like a name."""
     for run in _RUN.finditer(text):
         begin = run.start()
         for cut in [*_CUT_ZH.finditer(run[0]), None]:

@@ -1,8 +1,8 @@
 """Names that the texts themselves introduce: titles, abbreviations, other names, definitions,
-and what has the form of a medical name (`forms`).
+and words with the form of a medical name (`name_patterns`).
 
-So that texts without any graph beside them have concepts to be linked by. Rules of form,
-in English and Chinese; of medicine only its word forms are known here.
+They give texts without a concept graph concepts to be linked by. The rules look at form, in
+English and Chinese; of medicine only word forms are known here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from osler.text import is_cjk, split_sentences
 from osler.types import Passage
 
 PREFIX = "TEXT:"
-"""Of concepts that only texts know."""
+"""Prefix of concepts that occur only in texts."""
 _HAN = "\u4e00-\u9fff"
 _SHORT = re.compile(r"[(（]\s*([A-Za-z][A-Za-z0-9\-]{1,9})(?:[;,，；][^()（）]*)?\s*[)）]")
 """An abbreviation in brackets: "(COPD)", "（CKD；见下）"."""
@@ -41,24 +41,25 @@ _NO_NAME_ZH = re.compile(
     "[该此这其本某之的]|^(?:如果|目前|它|他|她|但|而|患者|主要|常见|治疗|诊断|概述)"
 )
 _LONGEST_TITLE = (4, 12)
-"""Words of an English title, Han characters of a Chinese one, that may be a name."""
+"""Upper bounds on a title that may be a name: English words, Chinese characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntroducedName:
-    """Two spellings of one thing; `other` = "" for one."""
+    """A name that a text introduces, with another spelling or ""."""
 
     name: str
     other: str = ""
 
 
 def text_concept_id(name: str) -> str:
-    """The concept of a name that no graph has: the same in every text."""
+    """Concept identifier of a name that no graph has; the same in every text."""
     return PREFIX + hashlib.sha256(normalize_name(name).encode()).hexdigest()[:12]
 
 
 def introduced_names(passage: Passage, *, by_form: bool = True) -> Iterator[IntroducedName]:
-    """What a chunk introduces, in the order of the text; `by_form`: also `forms`."""
+    """The names that a chunk introduces, in text order; `by_form`: also those known by their
+    form."""
     if _is_name(passage.title, *_LONGEST_TITLE):
         yield IntroducedName(passage.title)
     for start, end in split_sentences(passage.text):
@@ -73,7 +74,7 @@ def introduced_names(passage: Passage, *, by_form: bool = True) -> Iterator[Intr
 
 
 def _is_name(text: str, words: int, characters: int) -> bool:
-    """Whether it is as short as a name, and neither a pronoun nor a heading."""
+    """Whether the text is as short as a name and neither a pronoun nor a generic heading."""
     if any(map(is_cjk, text)):
         return 2 <= len(text) <= characters and not _NO_NAME_ZH.search(text)
     parts = text.split()
@@ -88,8 +89,8 @@ def _is_name(text: str, words: int, characters: int) -> bool:
 
 
 def _find_abbreviations(sentence: str) -> Iterator[IntroducedName]:
-    """Long forms whose letters the abbreviation takes (Schwartz and Hearst 2003), and in
-    Chinese the name right before the bracket."""
+    """Long forms with their abbreviations (Schwartz and Hearst 2003); in Chinese the name right
+    before the bracket."""
     for found in _SHORT.finditer(sentence):
         short, before = found[1], sentence[: found.start()].rstrip()
         if not any(char.isupper() for char in short):
@@ -101,7 +102,7 @@ def _find_abbreviations(sentence: str) -> Iterator[IntroducedName]:
 
 
 def _last_name_zh(before: str) -> str:
-    """The run of Han characters at the end, from the last word that begins a new phrase."""
+    """The run of Han characters at the end, from the last phrase boundary."""
     run = re.search(rf"[{_HAN}]+$", before)
     name = (
         re.split("[是为的和与及或在对由将即称有]|患者|包括|治疗|导致|引起", run[0])[-1]
@@ -112,7 +113,7 @@ def _last_name_zh(before: str) -> str:
 
 
 def long_form(short: str, before: str) -> str:
-    """The words at the end of `before` that `short` abbreviates; "" when none do.
+    """The words at the end of `before` that `short` abbreviates; "" without any.
 
     From the last letter back, each letter of the short form is found in the long one, and
     the first begins a word. The long form has at most as many words as the short one has

@@ -1,8 +1,8 @@
-"""What stands between two names: the relation that it states, or none.
+"""Recognises the relation that the words between two names state.
 
-The whole gap must be the cue, with a few words of no weight around it, so that a relation
-is stated and not guessed; a gap with a negation states none. Predicates are the house's
-own, directional and of several words (KAG-Thinker Table 16, rule 2).
+The cue must fill the gap, apart from a few function words around it, so that the relation is
+stated and not guessed; a gap with a negation states none. The predicates are ours, directional
+and of several words (KAG-Thinker Table 16, rule 2).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from osler.types import Language
 
 LONGEST_GAP = 60
-"""Characters between two names that are read."""
+"""Characters of a gap that is examined."""
 
 _NEGATED = re.compile(
     r"\b(?:not|no|never|neither|nor|without|rarely|unlikely)\b|n't|[不未无非]|没有|缺乏",
@@ -105,13 +105,13 @@ PREDICATES: dict[Language, tuple[str, ...]] = {
     "en": tuple(dict.fromkeys(predicate for _, predicate in _CUES)),
     "zh": tuple(dict.fromkeys(predicate for _, predicate in _CUES_ZH)),
 }
-"""All that a cue can state."""
+"""All predicates that a cue can state."""
 TOGETHER: dict[Language, str] = {"en": "is mentioned with", "zh": "一同提及"}
-"""The predicate of two names in one sentence of which nothing more is known."""
+"""The predicate of two names that merely share a sentence."""
 
 
 def predicate_between(gap: str, language: Language) -> str | None:
-    """The predicate that the words between two names state; `None` for none."""
+    """The predicate stated by the words between two names; `None` without one."""
     if not 0 < len(gap) <= LONGEST_GAP or _NEGATED.search(gap):
         return None
     for pattern, predicate in _CHINESE if language == "zh" else _ENGLISH:
@@ -121,5 +121,5 @@ def predicate_between(gap: str, language: Language) -> str | None:
 
 
 def goes_on(gap: str) -> bool:
-    """Whether the words between two names only list them."""
+    """Whether the words between two names merely enumerate them."""
     return _LIST.match(gap) is not None

@@ -27,7 +27,7 @@ from osler.kb.store.passages import Progress, ignore_progress, read_meta
 from osler.text import language_of, one_line
 
 SOURCE = "text/"
-"""How the sources of what texts say begin; the extractor's name follows."""
+"""Prefix of the sources of text facts; the extractor's name follows."""
 _BATCH = 1000
 """Passages in one transaction."""
 _RANK = 5
@@ -52,7 +52,7 @@ Of = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PublishReport:
-    """What one bringing in step changed."""
+    """Changes made by one publication."""
 
     passages: int = 0
     """Whose items came in."""
@@ -103,7 +103,7 @@ def withdraw_items(folder: Path, db: sqlite3.Connection) -> int:
 
 
 def find_problems(folder: Path, db: sqlite3.Connection) -> Iterator[str]:
-    """What the graph says of passages that are not there."""
+    """Reports graph facts that rest on missing passages."""
     if not (folder / files.FILE).is_file():
         return
     here = _stored_keys(db)
@@ -208,7 +208,7 @@ class _FactResolver:
                 yield from self._relation_facts(item, ids)
 
     def _resolve_concepts(self, entity: Entity) -> tuple[str, ...]:
-        """What the extractor knows, else the graph's of this name, else a new one."""
+        """The extractor's concepts, else the graph's of this name, else a new one."""
         known = entity.concepts or tuple(m.concept for m in self._graph.find_exact(entity.name))
         return () if len(known) > 1 else (known or (names.text_concept_id(entity.name),))
 
@@ -275,7 +275,7 @@ def _withdraw_gone(folder: Path, here: dict[Of, str], *, held: bool) -> int:
 
 
 def _take_out(db: sqlite3.Connection, gone: Sequence[Of]) -> None:
-    """What rested on these passages alone; in the caller's transaction."""
+    """Deletes facts that rested on these passages alone, in the caller's transaction."""
     db.execute("CREATE TEMP TABLE gone(passage TEXT, extractor TEXT)")
     db.executemany("INSERT INTO gone VALUES (?, ?)", gone)
     of_gone = "(passage, extractor) IN (SELECT passage, extractor FROM gone)"

@@ -1,9 +1,9 @@
-"""What a model writes of a chunk: the JSON of each unit, its grammar, and how it is read.
+"""The JSON that a model writes for each unit: its schema, its grammar and its parser.
 
-The keys are the paper's (Tables 16 and 17) in lower case. Every text and list has a bound,
-so that a small model under the grammar stops, and names are chosen from the chunk's own
-phrases. Whatever the grammar lets through is read: an entry that says nothing is left to
-`anchored`. What was cut at the token limit is read as far as it goes: whole entries are kept.
+The keys are the paper's (Tables 16 and 17) in lower case. Every text and list is bounded, so that
+a small model under the grammar stops, and names are chosen from the chunk's own phrases. The
+parser accepts whatever the grammar allows; `anchored` drops empty entries. Of a reply cut at the
+token limit the complete entries are kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pydantic import ValidationError as Invalid
 from pydantic_core import from_json
 
 from osler.errors import MalformedOutput
-from osler.extract import copied
+from osler.extract.anchor import copyable_phrases, sentence_openings, table_cells
 from osler.extract.items import Unit
 from osler.extract.schema import Schema
 from osler.llm.core.base import Completion
@@ -35,7 +35,7 @@ def _join_lines(value: object) -> object:
 
 _Line = BeforeValidator(_join_lines)
 _FILLED = Field(json_schema_extra={"minLength": 1})
-"""Asked for as not empty; a text of spaces is one to the grammar, and is read as empty."""
+"""Not empty by the schema; a text of spaces satisfies the grammar and is read as empty."""
 _SOME = Field(json_schema_extra={"minItems": 1})
 Name = Annotated[str, _Line, StringConstraints(max_length=80), _FILLED]
 Short = Annotated[str, _Line, StringConstraints(max_length=80)]
@@ -127,30 +127,28 @@ WIRES: Mapping[Unit, type[BaseModel]] = {
 
 @dataclass(frozen=True, slots=True)
 class CopyChoices:
-    """What a chunk leaves to choose from. Empty: anything may be written."""
+    """The texts of a chunk that a reply may copy. Empty: anything may be written."""
 
     phrases: tuple[str, ...] = ()
-    """Of names, core entities and what a summary is about."""
+    """Choices for names, core entities and the subjects of a summary."""
     openings: tuple[str, ...] = ()
-    """Of where the parts of an outline begin."""
+    """Choices for the beginnings of an outline's parts."""
     cells: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    """The entities between which relations may stand."""
+    """Entities that relations may connect."""
 
 
 def copy_choices(text: str, language: Language, names: Sequence[str] = ()) -> CopyChoices:
-    """All that the text has to copy."""
-    found = copied.copyable_phrases(text, language)
-    return CopyChoices(
-        found, copied.sentence_openings(text), copied.table_cells(text), tuple(names)
-    )
+    """Everything that a reply may copy from the text."""
+    found = copyable_phrases(text, language)
+    return CopyChoices(found, sentence_openings(text), table_cells(text), tuple(names))
 
 
 def unit_grammar(unit: Unit, schema: Schema, among: CopyChoices) -> Grammar:
     """The format of a unit's reply under a schema, for one chunk.
 
-    A server that takes a JSON schema alone is given the schema's types and the ends of
-    relations; the chunk's own phrases, which may be a thousand, hold in the grammar only.
+    A server that takes only a JSON schema gets the schema's types and the ends of relations; the
+    chunk's own phrases, of which there may be a thousand, are in the grammar only.
     """
     told = _unit_schema(unit, schema, among)
     name, held = f"extract/{unit} {schema.identity}", _restrict_to_copies(unit, told, among)
@@ -175,7 +173,7 @@ def _unit_schema(unit: Unit, schema: Schema, among: CopyChoices) -> dict[str, An
 
 
 def _restrict_to_copies(unit: Unit, told: dict[str, Any], among: CopyChoices) -> dict[str, Any]:
-    """The schema with names held to the chunk's own."""
+    """The JSON schema with names restricted to the chunk's own phrases."""
     found: dict[str, Any] = json.loads(json.dumps(told))
     defs = found.get("$defs", {})
     match unit:
@@ -201,23 +199,23 @@ def _bare_schema(unit: Unit) -> str:
 
 
 def _restrict_value(model: dict[str, Any], key: str, values: Sequence[str]) -> None:
-    """Holds a text to some values, where there are any."""
+    """Restricts a text to `values`, if there are any."""
     if values:
         model["properties"][key] = {"type": "string", "enum": list(values)}
 
 
 def _choose_each(model: dict[str, Any], key: str, values: Sequence[str]) -> None:
-    """Holds the entries of a list of texts to some values, where there are any."""
+    """Restricts the entries of a list to `values`, if there are any."""
     if values:
         held = model.get("properties", model)[key]
         held["items"] = {"type": "string", "enum": list(values)}
 
 
 def read_reply(wire: type[W], reply: Completion) -> tuple[W, bool]:
-    """The value of a reply, and whether it was cut short.
+    """Parses a reply; returns its value and whether it was cut short.
 
-    Raises `MalformedOutput` for what is no JSON of this form, unless it was cut: then the
-    whole entries before the cut are what is read, and of a summary its whole sentences.
+    Raises `MalformedOutput` for other text than JSON of this schema, unless it was cut: then the
+    complete entries before the cut are kept, and of a summary its complete sentences.
     """
     text = _strip_fence(reply.text)
     try:
@@ -244,7 +242,7 @@ def _salvage_reply(wire: type[W], reply: Completion, text: str, error: Invalid) 
 
 
 def _whole_parts(wire: type[BaseModel], held: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What may be whole of a value that was cut, the most first."""
+    """The complete parts of a value that was cut short."""
     if wire is SummaryWire:
         sentences = _SENTENCES.match(str(held.get("text", "")))
         yield {"about": held.get("about", []), "text": sentences[0] if sentences else ""}
@@ -263,7 +261,7 @@ def _malformed_reply(wire: type[BaseModel], reply: Completion, error: Invalid) -
 
 
 def _strip_fence(text: str) -> str:
-    """Without the fence in which a model that is not held to the format puts its JSON."""
+    """Removes the Markdown fence that unconstrained models put around JSON."""
     inner = text.strip()
     if inner.startswith("```"):
         inner = inner.partition("\n")[2].removesuffix("```")

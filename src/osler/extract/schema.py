@@ -1,7 +1,7 @@
-"""What is to be extracted: types of entities, kinds of knowledge, predicates.
+"""Extraction schemas: types of entities, kinds of knowledge, predicates.
 
-The packaged one is the paper's (KAG-Thinker App. 13, Table 15, and Table 17). One's own is
-a TOML or JSON file of the same form; a mistake in it is told when it is read.
+The packaged schema is the paper's (KAG-Thinker App. 13, Table 15, and Table 17). A user's own is
+a TOML or JSON file of the same form; mistakes are reported when it is loaded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FIX = "see docs/guide/extraction.md for the form of a schema"
 
 def _check_line(text: str) -> str:
     if one_line(text) != text:
-        raise ValueError("it must be one line without spaces around it")
+        raise ValueError("must be one line without surrounding spaces")
     return text
 
 
@@ -48,36 +48,36 @@ class DescribedType(BaseModel):
 
     name: Name
     en: Words = ""
-    """What it is, as the model is told in English; empty for its name alone."""
+    """Its description for the model in English; empty = its name alone."""
     zh: Words = ""
 
     def describe_in(self, language: Language) -> str:
-        """Its name with what it is; of two languages the one that is given."""
+        """Its name and description, in `language` where available."""
         about = (self.zh or self.en) if language == "zh" else (self.en or self.zh)
         mark = "：" if language == "zh" else ": "
         return f"{self.name}{mark}{about}" if about else self.name
 
 
 class Schema(BaseModel):
-    """Immutable. `identity` names its content."""
+    """An extraction schema; immutable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Name
     entity: tuple[DescribedType, ...] = Field(min_length=1, max_length=100)
     knowledge: tuple[DescribedType, ...] = ()
-    """Kinds of knowledge points; the paper's five where none is given."""
+    """Kinds of knowledge points; by default the paper's five."""
     predicates: tuple[Name, ...] = ()
-    """Relations are held to these; with none they are free, as in the paper."""
+    """Allowed predicates of relations; empty = any, as in the paper."""
 
     @model_validator(mode="after")
     def _check_distinct(self) -> Schema:
         for field in ("entity", "knowledge"):
             names = [kind.name for kind in getattr(self, field)]
             if twice := {name for name in names if names.count(name) > 1}:
-                raise ValueError(f"{field}: {', '.join(sorted(twice))} stands there twice")
+                raise ValueError(f"{field}: {', '.join(sorted(twice))} occurs twice")
         if len(set(self.predicates)) < len(self.predicates):
-            raise ValueError("predicates: one stands there twice")
+            raise ValueError("predicates: one occurs twice")
         return self
 
     @property
@@ -86,14 +86,14 @@ class Schema(BaseModel):
 
     @property
     def identity(self) -> str:
-        """Its name with a hash of all that is in it: "medicine@1f3a9c2e"."""
+        """Its name with a hash of its content: "medicine@1f3a9c2e"."""
         digest = hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:8]
         return f"{self.name}@{digest}"
 
 
 @cache
 def medicine_schema() -> Schema:
-    """The paper's: 24 types of entities, five kinds of knowledge, free relations."""
+    """The paper's schema: 24 types of entities, five kinds of knowledge, free predicates."""
     text = files(__package__).joinpath("medicine.toml").read_text(encoding="utf-8")
     return Schema.model_validate(tomllib.loads(text))
 
@@ -101,7 +101,7 @@ def medicine_schema() -> Schema:
 def load_schema(path: Path) -> Schema:
     """The schema of a `.toml` or `.json` file.
 
-    Raises `BadConfig` that names the file, the place in it and what is wrong there.
+    Raises `BadConfig` with the file, the place in it and the mistake.
     """
     try:
         found = Schema.model_validate(_read_file(path))

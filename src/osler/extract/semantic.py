@@ -1,4 +1,4 @@
-"""Semantic types of vocabularies as types of the paper's Table 15."""
+"""Maps semantic types of vocabularies to the types of the paper's Table 15."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ _BY_NAME = {normalize_name(said): ours for ours, names in _TYPES.items() for sai
 
 
 def type_of(types: Iterable[str]) -> str:
-    """The first of Table 15's that one of them is; else the first of them, "" for none."""
+    """The first of these types that maps to Table 15; else the first of them, "" without any."""
     every = sorted(types)
     known = (_BY_NAME[norm] for said in every if (norm := normalize_name(said)) in _BY_NAME)
     return next(known, every[0] if every else "")

@@ -1,9 +1,9 @@
-"""The rows of what was extracted, in the knowledge base's own file.
+"""The extracted rows in the knowledge base's own file.
 
-They hang on the passages by foreign keys: a passage that goes takes its items with it in
-the same transaction, and a snapshot holds both. The tables are made by the first run. Items
-are also kept by key, so that a chunk that comes back with the same words costs nothing;
-what no chunk uses any more is swept by the next complete run.
+They reference the passages by foreign keys: deleting a passage deletes its items in the same
+transaction, and a snapshot contains both. The first run creates the tables. Items are also kept
+by key, so that a chunk that returns with the same words costs nothing; entries no longer in use
+are deleted by the next complete run.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from osler.extract import items
-from osler.extract.base import ExtractionOutcome
+from osler.extract import ExtractionOutcome, items
 from osler.extract.items import ExtractedItems, Item
 from osler.graph.normal import normalize_name
 from osler.types import Usage
@@ -41,27 +40,27 @@ _TABLES = (
     """CREATE TRIGGER IF NOT EXISTS extracted_went AFTER DELETE ON extracted BEGIN
   INSERT OR REPLACE INTO meta VALUES ('extracted', hex(randomblob(8))); END""",
 )
-"""`meta.extracted` is another word after each change: what was made from the rows as they
-were then (`publish`) knows by it that it is out of date."""
+"""`meta.extracted` gets a new random value on each change, by which derived data (`publish`)
+notices that it is out of date."""
 
 
 Kept = dict[str, ExtractedItems]
-"""What is known, by key."""
+"""Known results by key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractedPassage:
-    """A chunk and what became of it."""
+    """A chunk with its outcome."""
 
     number: int
-    """Of the passage."""
+    """Passage number."""
     key: str
     outcome: ExtractionOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class AnchoredItem:
-    """An item and the passage that it opens."""
+    """An item with its passage."""
 
     passage: str
     """Its id."""
@@ -71,7 +70,7 @@ class AnchoredItem:
 
 @dataclass(frozen=True, slots=True)
 class ExtractorAccount:
-    """What one extractor has done so far."""
+    """Totals of one extractor."""
 
     extractor: str
     chunks: int
@@ -84,19 +83,19 @@ class ExtractorAccount:
 
 
 def has_extractions(db: sqlite3.Connection) -> bool:
-    """Whether anything was ever extracted here."""
+    """Whether the tables of extracted items exist."""
     wanted = "SELECT 1 FROM sqlite_master WHERE name = 'extracted_came'"
     return db.execute(wanted).fetchone() is not None
 
 
 def create_tables(db: sqlite3.Connection) -> None:
-    """Makes the tables that are not there; in a transaction of the caller's."""
+    """Creates missing tables in the caller's transaction."""
     for statement in _TABLES:
         db.execute(statement)
 
 
 def stored_keys(db: sqlite3.Connection, extractor: str) -> dict[int, str]:
-    """By passage, the key under which it was last done; those that failed are left out."""
+    """The key under which each passage was last extracted, without failures."""
     if not has_extractions(db):
         return {}
     rows = db.execute(
@@ -106,7 +105,7 @@ def stored_keys(db: sqlite3.Connection, extractor: str) -> dict[int, str]:
 
 
 def known_results(db: sqlite3.Connection, keys: Iterable[str]) -> Kept:
-    """Those of the keys that are known."""
+    """The known results among `keys`."""
     if not has_extractions(db):
         return {}
     wanted = json.dumps(sorted(set(keys)))
@@ -125,8 +124,10 @@ def is_kept(db: sqlite3.Connection, key: str) -> bool:
 
 
 def write_results(db: sqlite3.Connection, extractor: str, done: Sequence[ExtractedPassage]) -> int:
-    """Stores chunks, each in place of what the extractor had of it; in one transaction of
-    the caller's. Returns how many were written: a passage that is gone is not."""
+    """Stores chunks in the caller's transaction, replacing the extractor's earlier results.
+
+    Returns the number written; passages deleted meanwhile are skipped.
+    """
     create_tables(db)
     written = 0
     for one in done:
@@ -167,7 +168,7 @@ def _replace_items(db: sqlite3.Connection, extractor: str, one: ExtractedPassage
 
 
 def item_name(item: Item) -> str:
-    """The name under which an item is found."""
+    """The name by which an item is found."""
     match item.kind:
         case "entity" | "point":
             return item.name
@@ -180,7 +181,7 @@ def item_name(item: Item) -> str:
 
 
 def sweep_results(db: sqlite3.Connection) -> int:
-    """Forgets what was kept of chunks that are gone; returns how many."""
+    """Deletes known results that no chunk uses any more; returns their number."""
     if not has_extractions(db):
         return 0
     return db.execute(
@@ -189,12 +190,12 @@ def sweep_results(db: sqlite3.Connection) -> int:
 
 
 def of_passage(db: sqlite3.Connection, id: str, *, extractor: str = "") -> list[AnchoredItem]:
-    """The items of a chunk in the order in which they were found."""
+    """The items of a chunk in the order of extraction."""
     return list(_read_items(db, "passage.id = ? AND ? IN ('', i.extractor)", (id, extractor)))
 
 
 def items_named(db: sqlite3.Connection, name: str, *, kind: str = "") -> list[AnchoredItem]:
-    """Items of this name, whatever its case, width and punctuation, in every chunk."""
+    """All items of this name, regardless of case, width and punctuation."""
     return list(_read_items(db, "i.norm = ? AND ? IN ('', i.kind)", (normalize_name(name), kind)))
 
 
@@ -218,7 +219,7 @@ def _read_items(
 
 
 def extractor_accounts(db: sqlite3.Connection) -> list[ExtractorAccount]:
-    """Of each extractor, in alphabetical order."""
+    """The totals of each extractor, in alphabetical order."""
     if not has_extractions(db):
         return []
     kinds: dict[str, list[tuple[str, int]]] = {}
@@ -250,7 +251,7 @@ def extractor_accounts(db: sqlite3.Connection) -> list[ExtractorAccount]:
 
 
 def find_problems(db: sqlite3.Connection) -> Iterator[str]:
-    """Items without a chunk, and items that do not stand in theirs; reads everything."""
+    """Reports items without a chunk and items outside their chunk; reads everything."""
     if not has_extractions(db):
         return
     orphans = (

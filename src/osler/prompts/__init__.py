@@ -1,8 +1,8 @@
 """Prompts are files with a contract.
 
-`kag/decompose.md` and `kag/decompose.zh.md` stand side by side. Front matter says
-where the wording comes from and which variables it takes; `render_prompt` refuses a
-missing and an unknown one. A prompt's hash goes with every model call.
+`kag/decompose.md` and `kag/decompose.zh.md` are two languages of one prompt. The front matter
+gives the origin of the wording and the variables; rendering rejects a missing and an unknown
+variable. A prompt's hash is recorded with every model call.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 class BadPrompt(OslerError):
-    """A prompt file without its contract, or called against it: a mistake in the code."""
+    """A prompt file without front matter, or rendered with other variables: a mistake in the
+    code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class PromptFile:
     name: str
     language: Language
     source: str
-    """Where the wording comes from, as its front matter says."""
+    """Origin of the wording, from the front matter."""
     variables: frozenset[str]
     body: str
 
@@ -51,7 +52,7 @@ class RenderedPrompt:
 
 @cache
 def load_prompt(name: str, language: Language) -> PromptFile:
-    """Reads a prompt file. Raises `BadPrompt` when it is absent or has no contract."""
+    """Loads a prompt file. Raises `BadPrompt` when it is missing or has no front matter."""
     suffix = "" if language == "en" else f".{language}"
     resource = files(__package__).joinpath(f"{name}{suffix}.md")
     try:
@@ -67,7 +68,7 @@ def load_prompt(name: str, language: Language) -> PromptFile:
 
 
 def render_prompt(name: str, language: Language, **values: object) -> RenderedPrompt:
-    """The prompt with its variables filled in; raises `BadPrompt` unless they fit exactly."""
+    """Renders a prompt. Raises `BadPrompt` unless `values` are exactly its variables."""
     prompt = load_prompt(name, language)
     _check_values(prompt, values)
     return RenderedPrompt(_compiled_template(prompt.body).render(values), prompt.identity)
@@ -82,7 +83,7 @@ def _check_values(prompt: PromptFile, values: Mapping[str, object]) -> None:
 
 @cache
 def _compiled_template(body: str) -> Template:
-    """Compiling takes a hundred times as long as rendering, and a strategy renders at each step."""
+    """The compiled template; compiling takes a hundred times as long as rendering."""
     return _sandbox_environment().from_string(body)
 
 

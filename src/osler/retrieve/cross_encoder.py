@@ -24,8 +24,8 @@ _BATCH = 8
 class CrossEncoder:
     """`Relevance` by sequence classification: MedCPT's cross-encoder, bge-reranker and the like.
 
-    The score is the logit, unbounded; of a model with two classes it is how far the second
-    is above the first. A cancelled call gives up between batches.
+    The score is the unbounded logit; for a model with two classes, the second logit minus the
+    first. A cancelled call stops between batches.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class CrossEncoder:
         self.name = weights_name(weights)
         if self._model.config.num_labels not in {1, 2}:
             raise ModelError(
-                f"{self.name} tells {self._model.config.num_labels} classes apart: it is no"
-                " reranker",
+                f"{self.name} has {self._model.config.num_labels} classes: a reranker has"
+                " one or two",
                 fix="set reranker.name or reranker.path to a cross-encoder",
             )
 

@@ -9,30 +9,29 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from osler.errors import KnowledgeBaseError, SourceUnavailable
 from osler.graph.items import Concept, Edge
 from osler.graph.link import Dictionary, Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
-from osler.retrieve.hits import rank_hits
+from osler.retrieve import rank_hits, search_errors
 from osler.retrieve.relevance import OverlapRelevance
 from osler.retrieve.words import STOP_WORDS
 from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage, Relevance
 
 RELATIONS = 10
-"""How many relations are kept (§5.1.2)."""
+"""Upper bound on relations of a concept (§5.1.2)."""
 _READ = 5 * RELATIONS
-"""Of thousands of relations, how many are weighed: those that share most words with the query."""
+"""Relations of a concept that are weighed: those that share most words with the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the graph says of one term."""
+    """The graph's entry of one term."""
 
     concept: Concept
     relations: tuple[tuple[Edge, float], ...]
-    """The most relevant first, with how relevant they are to the query."""
+    """The most relevant relations first, each with its relevance to the query."""
 
     @property
     def title(self) -> str:
@@ -41,7 +40,7 @@ class Finding:
 
     @property
     def wire(self) -> str:
-        """`Definition: …\\nRelation: (STR2, RELA, STR1); ….` (F-OM-14)."""
+        """`Definition: …\\nRelation: (STR2, RELA, STR1); ….` (§3.2)."""
         lines = []
         if self.concept.definitions:
             lines.append(f"Definition: {self.concept.definitions[0][1]}")
@@ -53,17 +52,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class GraphRetriever:
-    """`term , query`: what the graph says of the term, the relations that suit the query first.
+    """Retrieves the graph's entry of a term for `term , query`, the most relevant relations first.
 
-    A query without " , " is searched for names of concepts. A term that no concept has
-    gives nothing (F-OM-87), unless `fuzzy` allows one that is nearly spelt so.
+    A query without " , " is searched for names of concepts. A term that names no concept gives
+    nothing, unless `fuzzy` allows a similar spelling.
     """
 
     graph: Graph
     relevance: Relevance = field(default_factory=OverlapRelevance)
     fuzzy: bool = False
     concepts: int = 3
-    """Of an ambiguous term or a free query, how many concepts are taken."""
+    """Upper bound on concepts of an ambiguous term or a free query."""
     recogniser: Recogniser | None = None
     """Finds the names in a free query; `None` = the graph's own names."""
     _lookup: Lookup = field(init=False, repr=False, compare=False)
@@ -72,7 +71,7 @@ class GraphRetriever:
         object.__setattr__(self, "_lookup", Lookup(self.graph))
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        """Definitions and relations as passages; their ids open with `Graph.get_passage`."""
+        """Finds definitions and relations as passages, whose ids `Graph.passage` resolves."""
         term, asked = split_query(query)
         found = await self.find_definitions(term, asked or query, free=not asked)
         scored: dict[str, tuple[Passage, float]] = {}
@@ -83,14 +82,12 @@ class GraphRetriever:
         return rank_hits(ranked[:k], query, GRAPH)
 
     async def find_definitions(self, term: str, query: str, *, free: bool = False) -> list[Finding]:
-        """One for each concept that the term names; for a free text, that it mentions.
+        """One finding per concept that the term names or, for a free text, mentions.
 
         Raises `SourceUnavailable` when the graph cannot be read.
         """
-        try:
+        with search_errors():
             known = await asyncio.to_thread(self._read_concepts, term, query, free)
-        except (KnowledgeBaseError, OSError) as error:
-            raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
         return [
             Finding(concept, await self._rank_edges(query, concept, edges))
             for concept, edges in known
@@ -120,7 +117,7 @@ class GraphRetriever:
         return tuple((edges[n], scores[n]) for n in order[:RELATIONS])
 
     def _finding_passages(self, finding: Finding) -> list[tuple[Passage, float]]:
-        """The definition stands first, as in the paper's text; then relations by relevance."""
+        """The definition first, as in the paper's text; then relations by relevance."""
         concept = finding.concept
         best = max((score for _, score in finding.relations), default=0.0)
         found = [
@@ -135,7 +132,7 @@ def link_concepts(
 ) -> list[str]:
     """Concepts that a text mentions, those of the longest names first, none twice.
 
-    Of a name of several concepts all are taken when `ambiguous`, else the first. Blocks.
+    Of a name with several concepts all count when `ambiguous`, else the first. Blocks.
     """
     mentions = (recogniser or Dictionary(graph, STOP_WORDS)).find_mentions(text)
     longest = sorted(mentions, key=lambda mention: (mention.start - mention.end, mention.start))
@@ -144,7 +141,7 @@ def link_concepts(
 
 
 def split_query(query: str) -> tuple[str, str]:
-    """Term and query of `term , query`, at the first " , ": terms contain commas."""
+    """Splits `term , query` at the first " , ", since terms contain commas."""
     mark = next((mark for mark in (" , ", "，") if mark in query), None)
     if mark is None:
         return query.strip(), ""
@@ -153,7 +150,7 @@ def split_query(query: str) -> tuple[str, str]:
 
 
 def _edge_words(edge: Edge, concept: Concept) -> str:
-    """What a relation adds to its concept: the other end and the predicate, as words."""
+    """The predicate and the other end of a relation, as words."""
     other = edge.object_name if edge.subject == concept.id else edge.subject_name
     return f"{edge.predicate.replace('_', ' ')} {other}"
 
@@ -164,9 +161,9 @@ class FormHit:
 
     edge: Edge
     answer: str
-    """The name of the end that was asked for."""
+    """Name of the end asked for."""
     score: float
-    """In [0, 1]."""
+    """Fit of the predicate, in [0, 1]."""
 
 
 async def find_forms(

@@ -6,12 +6,11 @@ import asyncio
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from osler.errors import KnowledgeBaseError, SourceUnavailable
 from osler.graph.chains import ConceptChain, find_chains_between, find_chains_from, verbalise_chain
 from osler.graph.link import Recogniser
 from osler.graph.store import Graph
+from osler.retrieve import rank_hits, search_errors
 from osler.retrieve.graph import link_concepts
-from osler.retrieve.hits import rank_hits
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Relevance
@@ -19,7 +18,7 @@ from osler.types import Hit, Relevance
 
 @dataclass(frozen=True)
 class ChainRetriever:
-    """Chains between the concepts that a text mentions; around the one, when it is alone.
+    """Finds chains between the concepts that a text mentions, or around a single one.
 
     The text is a question, or HyKGE's hypothesis about its answer. Chains are ranked by
     their own score times how well their words suit the text; `[]` when it mentions none.
@@ -31,13 +30,13 @@ class ChainRetriever:
     """`None` = the graph's own names."""
     hops: int = 3
     most_concepts: int = 6
-    """Of a text that mentions more, the longest names are taken."""
+    """Upper bound on concepts of a text; the longest names win."""
     candidates: int = 20
-    """Chains of each pair that are reranked."""
+    """Chains per pair of concepts that are reranked."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        """Each hit is one chain in words; its id opens with `Graph.get_passage`."""
-        try:
+        """Finds chains, one per hit, in words; `Graph.passage` resolves their ids."""
+        with search_errors():
             chains = await asyncio.to_thread(self._find_chains, query)
             texts = [verbalise_chain(chain).replace("_", " ") for chain in chains]
             suits = await self.relevance.relevance(query, texts)
@@ -46,8 +45,6 @@ class ChainRetriever:
             ]
             weighed.sort(key=lambda pair: (-pair[0], pair[1].names))
             return await asyncio.to_thread(self._chain_hits, query, weighed[:k])
-        except (KnowledgeBaseError, OSError) as error:
-            raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
 
     def _find_chains(self, query: str) -> list[ConceptChain]:
         linked = self._link_query(query)

@@ -10,38 +10,37 @@ from math import log2
 
 import numpy as np
 
-from osler.errors import KnowledgeBaseError, SourceUnavailable
 from osler.graph.communities import Communities, Community
 from osler.graph.link import Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
+from osler.retrieve import rank_hits, search_errors
 from osler.retrieve.graph import link_concepts
-from osler.retrieve.hits import rank_hits
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage, Relevance
 
 _LEAST = 2
-"""Concepts of a community that says more than one of its concepts does."""
+"""Least size of a community; a single concept is no community."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommunityHit:
-    """A community that bears on a query."""
+    """A community relevant to a query."""
 
     community: Community
     passage: Passage
     score: float
-    """The share of the query's concepts that it holds, less for a large one, more for one
-    whose text suits the query; in (0, 2]."""
+    """The share of the query's concepts in it, lower for large communities, higher when its text
+    is relevant to the query; in (0, 2]."""
 
 
 @dataclass(frozen=True)
 class CommunityRetriever:
-    """The communities of the concepts that a text mentions; of its words, if it mentions none.
+    """Finds communities of the concepts that a text mentions, else of its words.
 
-    A community's text is what a model has written of it, else what the graph says. The
-    communities must have been found (`osler kb graph communities`).
+    A community's text is its summary by a model, else its facts. The communities must have been
+    computed (`osler kb graph communities`).
     """
 
     graph: Graph
@@ -49,32 +48,27 @@ class CommunityRetriever:
     recogniser: Recogniser | None = None
     """`None` = the graph's own names."""
     most_concepts: int = 6
-    """Of a text that mentions more, the longest names are taken."""
+    """Upper bound on concepts of a text; the longest names win."""
     candidates: int = 20
-    """Communities whose texts are read."""
+    """Communities whose texts are compared with the query."""
     _lookup: Lookup = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lookup", Lookup(self.graph))
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        """Each hit is one community; its id opens with `Graph.get_passage`.
+        """Finds communities, one per hit; `Graph.passage` resolves their ids.
 
-        Raises `SourceUnavailable` when the communities have not been found, or not of the
-        graph as it is now.
+        Raises `SourceUnavailable` when the communities were not computed, or not for the current
+        graph.
         """
         found = await self.find_communities(query, k=k)
         return rank_hits(((one.passage, one.score) for one in found), query, GRAPH)
 
     async def find_communities(self, query: str, *, k: int) -> list[CommunityHit]:
-        """As `search`, with the communities themselves."""
-        try:
+        """The hits of `search` with the communities themselves."""
+        with search_errors("the communities"):
             likely = await asyncio.to_thread(self._likely_communities, query)
-        except KnowledgeBaseError as error:
-            message = f"the communities cannot be searched: {error.message}"
-            raise SourceUnavailable(message, fix=error.fix) from error
-        except OSError as error:
-            raise SourceUnavailable(f"the communities cannot be searched: {error}") from error
         suits = await self.relevance.relevance(query, [passage.text for _, passage, _ in likely])
         weighed = [
             CommunityHit(community, passage, share * (1 + suit))
@@ -100,7 +94,7 @@ class CommunityRetriever:
 def _community_shares(
     communities: Communities, weighed: Sequence[tuple[float, Iterable[int]]]
 ) -> list[tuple[Community, float]]:
-    """Communities with the share of the weight that their concepts have, less for large ones."""
+    """Communities with their concepts' share of the weight, lower for large ones."""
     held: defaultdict[int, float] = defaultdict(float)
     leaves = communities.leaf_numbers()
     for weight, numbers in weighed:

@@ -1,7 +1,7 @@
-"""What lies near to all that a question mentions: personalised PageRank over the graph.
+"""Relations near the concepts that a question mentions, by personalised PageRank.
 
-As HippoRAG and KAG's hybrid graph retrieval do it: walks from the linked concepts say how
-much each relation matters, and the question's words which of those suits.
+As in HippoRAG and KAG's hybrid graph retrieval: walks from the linked concepts weigh the
+relations, and the question's words select among them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from osler.errors import KnowledgeBaseError, SourceUnavailable
 from osler.graph.chains import rank_nearest
 from osler.graph.items import Concept, Edge
 from osler.graph.link import Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
+from osler.retrieve import rank_hits, search_errors
 from osler.retrieve.graph import link_concepts
-from osler.retrieve.hits import rank_hits
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage, Relevance
@@ -26,20 +25,20 @@ from osler.types import Hit, Passage, Relevance
 T = TypeVar("T")
 
 _READ = 30
-"""Of a concept with more relations, those that share most words with the question."""
+"""Relations of a concept that are read: those that share most words with the question."""
 
 
 @dataclass(frozen=True)
 class NearRetriever:
-    """Relations among the concepts nearest to those that a text mentions; `[]` when it
-    mentions none."""
+    """Finds relations among the concepts nearest to those that a text mentions; `[]` without
+    mentions."""
 
     graph: Graph
     relevance: Relevance = field(default_factory=OverlapRelevance)
     recogniser: Recogniser | None = None
     """`None` = the graph's own names."""
     most_concepts: int = 6
-    """Of a text that mentions more, the longest names are taken."""
+    """Upper bound on concepts of a text; the longest names win."""
     near: int = 20
     """Concepts whose relations are weighed."""
     _lookup: Lookup = field(init=False, repr=False, compare=False)
@@ -48,14 +47,14 @@ class NearRetriever:
         object.__setattr__(self, "_lookup", Lookup(self.graph))
 
     async def nearest_concepts(self, query: str, *, k: int) -> list[tuple[Concept, float]]:
-        """The nearest concepts, those mentioned among them, with their shares of the walks."""
+        """The nearest concepts, including those mentioned, with their PageRank."""
         return await self._read_graph(lambda: self._walk_concepts(query, k))
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        """Each hit is one relation; its id opens with `Graph.get_passage`.
+        """Finds relations, one per hit; `Graph.passage` resolves their ids.
 
-        Its score is what the walks carry over it, in (0, 1), times one to two as it suits
-        the query. Raises `SourceUnavailable` when the graph cannot be read.
+        The score is the PageRank carried over the relation, in (0, 1), times a factor from 1 to 2
+        for its relevance to the query. Raises `SourceUnavailable` when the graph is unreadable.
         """
         found = await self._read_graph(lambda: self._nearest_relations(query))
         texts = [" ".join(edge.triple).replace("_", " ") for edge, _, _ in found]
@@ -68,10 +67,8 @@ class NearRetriever:
         return rank_hits(ranked[:k], query, GRAPH)
 
     async def _read_graph(self, read: Callable[[], T]) -> T:
-        try:
+        with search_errors():
             return await asyncio.to_thread(read)
-        except (KnowledgeBaseError, OSError) as error:
-            raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
 
     def _walk_concepts(self, query: str, k: int) -> list[tuple[Concept, float]]:
         seeds = link_concepts(self.graph, query, self.recogniser)[: self.most_concepts]

@@ -1,7 +1,7 @@
-"""Communities told by a model (GraphRAG's community reports, TC-RAG App. 8.5).
+"""Summaries of communities by a model (GraphRAG's community reports, TC-RAG App. 8.5).
 
-The model sees what the graph states and is told to add nothing. A summary is kept only
-when it names one of the community's concepts; it says which model wrote it.
+The model sees the graph's facts and is told to add nothing. A summary is kept only when it names
+one of the community's concepts; it records which model wrote it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from osler.trace import Run
 from osler.types import Language, Passage
 
 STATED = 40
-"""Relations that the model is shown."""
+"""Relations shown to the model."""
 _LONGEST = 1000
 
 
 @dataclass(frozen=True)
 class CommunitySummariser:
-    """Writes what a community is about."""
+    """Summarises communities with a model."""
 
     model: LanguageModel
     sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.0))
@@ -35,10 +35,10 @@ class CommunitySummariser:
     async def summarise_community(
         self, communities: Communities, community: Community, run: Run
     ) -> Passage:
-        """The summary, which is stored and opens by its id.
+        """Writes and stores a summary; the passage's id resolves to it.
 
-        Raises `MalformedOutput` when the model says nothing of the community's concepts
-        even when asked again, and what the model raises.
+        Raises `MalformedOutput` when the model names none of the community's concepts even when
+        asked again, and the model's own errors.
         """
         digest = await asyncio.to_thread(communities.make_digest, community, relations=STATED)
         prompt = _summary_prompt(community, digest)
@@ -61,8 +61,10 @@ class CommunitySummariser:
     async def summarise_all(
         self, communities: Communities, wanted: Iterable[Community], run: Run
     ) -> AsyncIterator[tuple[Community, Passage | MalformedOutput]]:
-        """One after the other, those that have a summary already left out; a reply that
-        cannot be used is given back as what is wrong with it, and the next is asked for."""
+        """Summarises one community after another, skipping those with a summary.
+
+        An unusable reply is yielded as its error, and the next community follows.
+        """
         for community in wanted:
             if await asyncio.to_thread(communities.read_summary, community) is not None:
                 continue
@@ -73,7 +75,7 @@ class CommunitySummariser:
 
 
 def _summary_prompt(community: Community, digest: CommunityDigest) -> RenderedPrompt:
-    """In the language of most of its names."""
+    """The prompt in the language of most of the community's names."""
     chinese = sum(any(map(is_cjk, name)) for name in digest.names)
     language: Language = "zh" if 2 * chinese > len(digest.names) else "en"
     return render_prompt(
@@ -87,7 +89,7 @@ def _summary_prompt(community: Community, digest: CommunityDigest) -> RenderedPr
 
 
 def _summary_text(text: str, digest: CommunityDigest) -> str:
-    """The reply on one line, at most as long as a passage and not cut in a sentence."""
+    """The reply on one line, cut at a sentence end to the length of a passage."""
     line = one_line(text)
     ends = [name for chain in digest.relations for name in chain.names]
     if not any(name.casefold() in line.casefold() for name in (*digest.names, *ends)):

@@ -1,4 +1,4 @@
-"""The hybrid graph retriever: every index that is on, and the graph of names, fused to chunks.
+"""The hybrid graph retriever: fuses all active indexes and the graph of names into one ranking.
 
 KAG's HGR (KAG-Thinker §3.4 and its code): the chunks by meaning and by words; the same over
 knowledge units, atomic queries, outlines, summaries and tables; and by the names in the query,
@@ -14,17 +14,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from osler.extract.derived import Extractions
+from osler.extract.indexes import Kind
 from osler.extract.indexes.entity_graph import EntityGraph, EntityGraphs
-from osler.extract.indexes.kinds import Kind
 from osler.graph.lookup import Lookup
 from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
-from osler.retrieve.fuse import rrf
-from osler.retrieve.hits import source_errors
+from osler.retrieve import rrf, source_errors
+from osler.retrieve.hybrid import Fusion
 from osler.retrieve.names import names_in
-from osler.retrieve.sources import Fusion
 from osler.retrieve.words import STOP_WORDS, content_terms
 from osler.text import language_of
 from osler.types import Hit
@@ -36,44 +35,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexWeights:
-    """What each ranking counts in the fusion, against 1 for the chunks' by meaning.
+    """Weights of the rankings in the fusion, relative to 1 for the chunks' dense ranking.
 
     Chosen on 150 questions of 2WikiMultihopQA that no table reports on: recall@5 .71 by the
     chunks alone, with the walk .74, .82, .86, .84 at weights 0.5, 1, 2, 3. A walk that counts
-    less than both of the chunks' rankings together seldom brings in what they do not find.
+    less than both of the chunks' rankings together seldom adds passages that they miss.
     """
 
     entries: float = 0.25
-    """Of each index but the chunks'; its two rankings share it as the chunks' do."""
+    """Of each index except the chunks'; its two rankings share it as the chunks' do."""
     names: float = 0.5
-    """Of the passages that have the query's names."""
+    """Of the passages that contain the query's names."""
     walk: float = 2.0
     """Of PageRank."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """How the walk goes."""
+    """Parameters of the walk."""
 
     restart: float = 0.5
-    """The chance to begin anew at each step. HippoRAG has 0.5; of KAG's two backends one has
+    """Restart probability at each step. HippoRAG has 0.5; of KAG's two backends one has
     0.15, the other 0.9."""
     passages: float = 0.0
-    """What the chunks found by meaning weigh as seeds beside the names. HippoRAG 2 has 0.05; its
-    walk is the only ranking. Fused with the chunks' own, a walk that begins at them too says
-    little that they do not: recall@5 .73 instead of .86 (see `IndexWeights`)."""
+    """Weight of the chunks found by meaning as seeds beside the names. HippoRAG 2 has 0.05, but its
+    walk is the only ranking. Fused with the chunks' own ranking, a walk that also starts there
+    adds little: recall@5 .73 instead of .86 (see `IndexWeights`)."""
     likeness: float = 0.8
-    """Of a name that is nearly spelt so (KAG's threshold of fuzzy linking)."""
+    """Least similarity of a name with a similar spelling (KAG's threshold of fuzzy linking)."""
 
 
 @dataclass(frozen=True)
 class NameRankings:
-    """The query's names among those of the chunks."""
+    """Rankings by the query's names among those of the chunks."""
 
     webs: EntityGraphs
     fuzzy: bool = True
-    """Whether names that are not there are looked for as nearly spelt so, which needs the extra
-    `graph` and a concept graph."""
+    """Whether unknown names are looked up by similar spelling, which needs the extra `graph` and a
+    concept graph."""
     walk: Walk = Walk()
     _lookup: Lookup | None = field(init=False, repr=False, compare=False)
 
@@ -85,9 +84,9 @@ class NameRankings:
     def rank_by_name(
         self, query: str, near: Ranking, *, k: int, within: PassageFilter
     ) -> dict[str, Ranking]:
-        """Passage numbers by the exact names, by the nearly spelt ones, and by the walk.
+        """Passage numbers by exact names, by similar spellings, and by the walk.
 
-        `near`: chunks found otherwise, from which the walk begins too.
+        `near`: chunks found otherwise, which also seed the walk.
         """
         web = self.webs.load_current()
         exact = self.webs.link_entities(query, STOP_WORDS)
@@ -106,7 +105,7 @@ class NameRankings:
         }
 
     def _likeliest_entities(self, web: EntityGraph, query: str) -> list[int]:
-        """Of each name in the query that is none of the chunks', the likest that is."""
+        """For each name in the query unknown to the chunks, the most similar known one."""
         found = dict[int, None]()
         for name in names_in(query) if self._lookup is not None else ():
             if web.entities[normalize_name(name)] is not None or self._lookup is None:
@@ -119,7 +118,7 @@ class NameRankings:
         return list(found)
 
     def _near_weights(self, near: Ranking, seeds: Mapping[int, float]) -> dict[int, float]:
-        """Weights between 0 and `passages` times what the names weigh together."""
+        """Seed weights of chunks, from 0 to `passages` times the total weight of the names."""
         if not near:
             return {}
         low, high = near[-1][1], near[0][1]
@@ -132,7 +131,7 @@ _FUSION = Fusion()
 
 @dataclass(frozen=True)
 class IndexedRetriever:
-    """Chunks by every index that is on. Scores are fused ones (`rrf`).
+    """Finds chunks by every active index. Scores are fused ones (`rrf`).
 
     A hit's `source` names the index that ranked the chunk best: "dense" and "lexical" are the
     chunks' own, then "knowledge_unit", …, "exact", "fuzzy" and "walk".
@@ -149,7 +148,7 @@ class IndexedRetriever:
     weights: IndexWeights = IndexWeights()
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        """Raises `SourceUnavailable`, also for an index that is not made."""
+        """The best `k` chunks. Raises `SourceUnavailable`, also for a missing index."""
         return await asyncio.to_thread(self._search_index, query, k)
 
     def _search_index(self, query: str, k: int) -> list[Hit]:
@@ -172,7 +171,7 @@ class IndexedRetriever:
             ]
 
     def _rank_indexes(self, query: str, depth: int) -> list[tuple[str, Ranking, float]]:
-        """Of every index, with its name and weight; those without weight are not asked."""
+        """The rankings of all indexes with names and weights, without those of weight 0."""
         words, vector = content_terms(query), self._query_vector(query)
         dense, lexical = self.fusion.dense_weight, self.fusion.lexical_weight
         own = self._rank_chunks(words, vector, depth)
@@ -201,7 +200,7 @@ class IndexedRetriever:
     def _rank_chunks(
         self, words: Sequence[str], vector: Floats | None, depth: int
     ) -> tuple[Ranking, Ranking]:
-        """By meaning and by words; empty where nothing of what is on needs them."""
+        """The chunks' dense and lexical rankings; empty when no active index needs them."""
         if not self.chunks and (self.named is None or not self.named.walk.passages):
             return [], []
         weighed = self.fusion.dense_weight, self.fusion.lexical_weight
@@ -219,12 +218,12 @@ class IndexedRetriever:
 
 
 def _rank_near(own: tuple[Ranking, Ranking]) -> Ranking:
-    """By meaning; by words where there is no vector."""
+    """The dense ranking, or the lexical one without a vector."""
     return own[0] or own[1]
 
 
 def _best_finders(rankings: Iterable[tuple[str, Sequence[int]]]) -> dict[int, str]:
-    """Of each passage the first of the rankings in which it stands best."""
+    """For each passage the first of the rankings in which it ranks highest."""
     best: dict[int, tuple[int, str]] = {}
     for name, numbers in rankings:
         for rank, number in enumerate(numbers):

@@ -1,14 +1,13 @@
-"""The names of concepts that stand in a text, as hits: what entity recognition finds."""
+"""Entity recognition as a retriever: the concepts named in a text."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
 
-from osler.errors import KnowledgeBaseError, SourceUnavailable
 from osler.graph.link import ConceptMention, Dictionary, Recogniser
 from osler.graph.store import Graph
-from osler.retrieve.hits import rank_hits
+from osler.retrieve import rank_hits, search_errors
 from osler.retrieve.words import STOP_WORDS
 from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage
@@ -16,10 +15,10 @@ from osler.types import Hit, Passage
 
 @dataclass(frozen=True)
 class MentionRetriever:
-    """One hit for each name in the text, in order, none twice.
+    """Finds the concepts named in a text, one hit each, in text order.
 
-    A hit's passage says the name as the text has it, the concept's own name and its types; it
-    tells of the text, not of medicine, and is no evidence.
+    A hit's passage gives the name as spelt in the text, the concept's own name and its types; it
+    describes the text, not medicine, and is no evidence.
     """
 
     graph: Graph
@@ -27,11 +26,9 @@ class MentionRetriever:
     """`None` = the graph's own names."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        """Raises `SourceUnavailable` when the graph cannot be read."""
-        try:
+        """The first `k` concepts. Raises `SourceUnavailable` when the graph is unreadable."""
+        with search_errors():
             return await asyncio.to_thread(self._mention_hits, query, k)
-        except (KnowledgeBaseError, OSError) as error:
-            raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
 
     def _mention_hits(self, text: str, k: int) -> list[Hit]:
         recogniser = self.recogniser or Dictionary(self.graph, STOP_WORDS)

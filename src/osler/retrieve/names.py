@@ -1,4 +1,4 @@
-"""What a question names, found without a model: for models too small to say it themselves."""
+"""Finds the names in a question without a model, for models too small to extract them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from osler.text import is_cjk
 _QUOTED = re.compile(r"[\"“”«「『《]([^\"“”«»「」『』《》]{2,60})[\"“”»」』》]")
 _WORD = re.compile(r"[^\W_][\w'’.&/-]*")
 MARKS = "'’\"[]<>\n"
-"""What would end a name in quotes."""
+"""Characters that would end a quoted name."""
 _LINKS = frozenset(
     ["of", "the", "de", "la", "le", "du", "van", "von", "and", "&", "for", "da", "di"]
 )
 """Words that may stand inside a name, not at its ends."""
 _ASKING = STOP_WORDS | {"who", "whom", "whose"}
-"""What a question may begin with, and no name does."""
+"""First words of questions that begin no name."""
 _MOST = 12
-"""Names that are offered, at most."""
+"""Upper bound on names."""
 
 
 def names_in(question: str) -> tuple[str, ...]:
-    """What a question may be about, as it is written there: in quotes, else runs of
-    capitalised words, else runs of words of content. The longest first; none with a
-    character that a logical form ends a name at."""
+    """Possible subjects of a question, as spelt there: quoted texts, else runs of capitalised
+    words, else runs of content words. The longest first; none with a character that ends a name in
+    a logical form."""
     found = [match[1].strip() for match in _QUOTED.finditer(question)]
     found = found or _capitalised_runs(question) or _content_runs(question)
     found += [part for name in found for part in name.split(" and ") if part != name]
@@ -33,7 +33,8 @@ def names_in(question: str) -> tuple[str, ...]:
 
 
 def _capitalised_runs(question: str) -> list[str]:
-    """Runs of words with a capital or a digit; the first word alone is no name."""
+    """Runs of words that begin with a capital or a digit; the question's first word alone is no
+    name."""
     runs: list[str] = []
     run: list[re.Match[str]] = []
 
@@ -63,7 +64,7 @@ def _trim_name(name: str) -> str:
 
 
 def _content_runs(question: str) -> list[str]:
-    """Runs of words that carry content; Chinese is cut at function characters."""
+    """Runs of content words; Chinese is cut at function characters."""
     runs: list[str] = []
     for part in re.split(r"[^\w\s'’-]+", question):
         if any(map(is_cjk, part)):

@@ -1,4 +1,4 @@
-"""Patients like one that is described: by codes, by the names of diagnoses, else by words.
+"""Finds patients similar to a described one: by codes, by names of diagnoses, else by words.
 
 Searches the source `emr` and no other (TC-RAG App. 8.5, "Electronic Medical Record Database
 Search"); a hit is the summary of a patient's record, which opens like any passage.
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from osler.errors import BadQuestion
 from osler.kb.base import KnowledgeBase
-from osler.retrieve.hits import source_errors
+from osler.retrieve import source_errors
 from osler.sources.catalogue import EMR
 from osler.sources.patients import codes
 from osler.sources.patients.codes import Code, CodeSystem
@@ -40,12 +40,12 @@ _SEXES = (
     ("male", re.compile(r"\b(?:male|man|boy)\b|(?-i:(?:(?<=\d)|y/?o )\s?M\b)|男", re.IGNORECASE)),
 )
 _LONGEST_NAME = 12
-"""Words of a diagnosis's name that are looked for in a query."""
+"""Upper bound on words of a diagnosis's name in a query."""
 
 
 @dataclass(frozen=True)
 class PatientMatch:
-    """A patient, how like, and why."""
+    """A similar patient with the reasons."""
 
     passage: Passage
     """The summary of the record."""
@@ -57,12 +57,13 @@ class _LoadedPatients:
     snapshot: str
     cohort: Cohort
     names: dict[tuple[str, ...], Code]
-    """Words of a diagnosis, as the records call it, to its code."""
+    """Code by the words of a diagnosis as the records name it."""
 
 
 @dataclass
 class PatientIndex:
-    """The patients of a knowledge base, compared. Read at the first search; again after a build."""
+    """The patients of a knowledge base for comparison; loaded at the first search and after a
+    build."""
 
     kb: KnowledgeBase
     walk: Crosswalk | None = None
@@ -84,9 +85,9 @@ class PatientIndex:
             return self._loaded
 
     def read_profile(self, text: str) -> PatientProfile:
-        """What a text says of a patient: codes, else names of diagnoses; age and sex.
+        """Reads a patient's profile from a text: codes, else names of diagnoses; age and sex.
 
-        A line that is nothing but a code counts however it is written.
+        A line that consists of a code alone counts in any spelling.
         """
         found = frozenset((*codes.found_in(text), *_code_lines(text)))
         return profile_in(text, found or frozenset(self._named_diagnoses(text)))
@@ -102,7 +103,7 @@ class PatientIndex:
         return _LoadedPatients(snapshot, Cohort(profiles, self.walk, self.target), names)
 
     def _named_diagnoses(self, text: str) -> Iterable[Code]:
-        """Diagnoses whose whole name stands in the text; of names in one another, the longer."""
+        """Diagnoses whose whole name occurs in the text; of nested names the longer."""
         names, said = self.load_snapshot().names, split_words(text)
         at = 0
         while at < len(said):
@@ -116,7 +117,7 @@ class PatientIndex:
 
 @dataclass(frozen=True)
 class SimilarPatients:
-    """A `Retriever`: patients by diagnoses where the query holds any, else by its words."""
+    """A `Retriever` of patients: by diagnoses where the query has any, else by its words."""
 
     patients: PatientIndex
     by_words: Retriever
@@ -145,7 +146,8 @@ def _code_lines(text: str) -> Iterable[Code]:
 
 
 def profile_in(text: str, found: frozenset[Code]) -> PatientProfile:
-    """The codes, with the age and sex that the text tells: "a 65-year-old man", "女，65岁"."""
+    """A profile of these codes with the age and sex in the text: "a 65-year-old man",
+    "女，65岁"."""
     age = _AGE.search(text)
     told = int(age[1] or age[2]) if age else None
     sex = next((name for name, pattern in _SEXES if pattern.search(text)), "")

@@ -1,4 +1,4 @@
-"""How well texts answer a query, without a model that reads both together."""
+"""Relevance of texts to a query, without a model that reads both together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EncoderRelevance:
-    """The cosine of query and text, in [-1, 1]; for the languages of its encoder."""
+    """Cosine similarity of query and text, in [-1, 1]; for the languages of its encoder."""
 
     encoder: Encoder
 
@@ -69,11 +69,11 @@ class CoverageRelevance:
 
     In [0, 1]. On the calibration questions it tells answered from unanswered ones better
     than the cosine does (`benchmarks/LOG.md`). A long question, a case history say, is
-    measured by its `longest` most telling words: no passage covers all of a history.
+    measured by its `longest` most specific words: no passage covers a whole history.
     """
 
     rarity: Callable[[Sequence[str]], Mapping[str, float]]
-    """Of each term, from the knowledge base."""
+    """Inverse document frequency of each term, from the knowledge base."""
     longest: int = 12
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
@@ -98,7 +98,7 @@ class CoverageRelevance:
 
 @dataclass(frozen=True)
 class RelevanceByLanguage:
-    """`known` for queries in a language that it knows, `other` for the rest."""
+    """Uses `known` for queries in its languages, `other` for the rest."""
 
     known: EncoderRelevance
     other: Relevance

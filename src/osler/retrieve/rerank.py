@@ -1,4 +1,4 @@
-"""A second look at what a search found: top-20 in, top-10 out (Omni-RAG §5.1.2).
+"""Reranking of search results: top 20 in, top 10 out (Omni-RAG §5.1.2).
 
 A reranker is a `Relevance`: one score for each text, by whatever reads query and text
 together. Here are the retriever that uses one, and the one that works without more models.
@@ -20,15 +20,15 @@ from osler.types import Hit, Passage, Relevance, Retriever
 class RerankedRetriever:
     """The `k` best of the first `depth` hits, by the reranker's scores, which the hits bear.
 
-    Equal scores stand in the order of the search. Nobody is asked about nothing. What the
-    inner retriever raises is raised, and so is what the reranker raises.
+    Ties keep the order of the search. Errors of the inner retriever and of the reranker are
+    raised.
     """
 
     inner: Retriever
     reranker: Relevance
     depth: int = 20
     k: int = 10
-    """The most that is given, however many are asked for: more were not looked at."""
+    """Upper bound on hits, whatever `k` a caller asks for."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         found = await self.inner.search(query, k=self.depth)
@@ -45,16 +45,16 @@ class RerankedRetriever:
 
 
 def reranker_text(passage: Passage) -> str:
-    """What a reranker reads: the headings on a line of their own, then the text."""
+    """The text for a reranker: the headings on a line of their own, then the passage."""
     return f"{passage.heading}\n{passage.text}" if passage.heading else passage.text
 
 
 @dataclass(frozen=True)
 class BestSentence:
-    """A text's most relevant sentence speaks for it.
+    """Scores a text by its most relevant sentence.
 
-    A vector of a whole passage is a mean over what it says; the one sentence that answers
-    is drowned in it. With an encoder's relevance this reranks without another model.
+    A vector of a whole passage averages over its content and blurs the one sentence that
+    answers. With an encoder's relevance this reranks without another model.
     """
 
     relevance_of: Relevance

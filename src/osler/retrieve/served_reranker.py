@@ -17,12 +17,13 @@ _FIX = "set reranker.url and reranker.name to a server and a model that rerank"
 
 @dataclass(frozen=True)
 class OpenAIReranker:
-    """`Relevance` on a server; the scores are the server's own, on whatever scale they are."""
+    """`Relevance` by a server; the scores are the server's own, on its own scale."""
 
     door: ServerClient
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        """Raises `ModelUnreachable`, and `ModelError` unless each text has one finite score."""
+        """Scores `texts`. Raises `ModelUnreachable`, and `ModelError` unless every text has a
+        score."""
         if not texts:
             return ()
         body = {

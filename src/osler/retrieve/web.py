@@ -1,7 +1,7 @@
-"""Retrievers over what lies outside, and over an index and the outside together.
+"""Retrievers over online services, and over an index and online services together.
 
-A passage from outside has the address it came from and the day it was fetched, and is kept, so
-that a citation of it opens when the page has changed or gone.
+A passage from online has its address and the day it was fetched, and is cached, so that its
+citation resolves even when the page has changed or disappeared.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from osler.kb.ingest.chunk import document_passages
-from osler.retrieve.fuse import rrf
+from osler.retrieve import rrf
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.online.base import SearchService
 from osler.sources.online.client import OnlineClient
@@ -29,12 +29,12 @@ class OnlineRetriever:
     engine: SearchService
     net: OnlineClient
     source: str
-    """Whose passages these are: "web", "wiki", "research"."""
+    """The passages' source: "web", "wiki", "research"."""
     documents: int = 5
     """How many an engine is asked for."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        """Raises `SourceUnavailable`."""
+        """The best `k` passages. Raises `SourceUnavailable`."""
         found = await self.engine.find(query, k=self.documents)
         ranked = await self._rank_passages(query, found)
         if self.net.cache and ranked:
@@ -59,7 +59,8 @@ class OnlineRetriever:
         return [of_one[i] for i in order]
 
     def _cut_passages(self, document: Document) -> list[Passage]:
-        """Named after their text: a page that changes becomes another one; both can be cited."""
+        """Passages with ids that contain a hash of the text: both versions of a changed page can
+        be cited."""
         told = "\n".join(section.text for section in document.sections)
         version = hashlib.sha256(told.encode()).hexdigest()[:8]
         return list(
@@ -69,9 +70,9 @@ class OnlineRetriever:
 
 @dataclass(frozen=True)
 class FusedRetriever:
-    """An index and the outside as one: both are searched, their ranks fused.
+    """Several retrievers as one: searches all and fuses their ranks.
 
-    Raises `SourceUnavailable` when either is down: half an answer would look like a whole one.
+    Raises `SourceUnavailable` when any is down, since half a result would look like a whole one.
     """
 
     several: tuple[Retriever, ...]

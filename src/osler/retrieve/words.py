@@ -1,4 +1,4 @@
-"""Which words of a query carry its content."""
+"""Content words of a query."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _FUNCTION_WORDS = (
 )
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 _PARTICLES = frozenset("的了吗呢吧啊么什怎哪是")
-"""Characters that hardly ever stand inside a word of content."""
+"""Characters that hardly ever occur inside a content word."""
 STOP_CHARACTERS = _PARTICLES | frozenset(
     "在和与或些个有就也都而及其被把对为以于这那之你我他她它们请问如何"
 )
 
 
 def content_terms(text: str) -> list[str]:
-    """Distinct words of content in order of appearance; possibly none.
+    """Distinct content words in order of appearance; possibly none.
 
-    A pair of Chinese characters falls when both are function characters ("如何") or one
-    is a particle ("病的"): such a pair is no word, and it is rare enough to mislead.
+    A pair of Chinese characters is dropped when both are function characters ("如何") or one is a
+    particle ("病的"): such a pair is no word, and rare enough to distort the ranking.
     """
     return list(dict.fromkeys(word for word in split_words(text) if not _is_empty(word)))
 
@@ -37,5 +37,6 @@ def _is_empty(word: str) -> bool:
 
 
 def term_weight(term: str) -> float:
-    """A Chinese character counts half: each stands again in one or two pairs."""
+    """Weight of a term: a single Chinese character counts half, since it recurs in one or two
+    pairs."""
     return 0.5 if len(term) == 1 and is_cjk(term) else 1.0

@@ -1,4 +1,4 @@
-"""What happens in a run, and how it is written: one JSON object a line."""
+"""The events of a run and their serialisation, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from osler.errors import BadRun
 from osler.types import CautionRule, Hit, Question, Solution, Usage
 
 SCHEMA = 1
-"""Version of the event log; raised when a reader of the older one would misread it."""
+"""Version of the event log; increased when a reader of the older one would misread it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Budget:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether anything can run out."""
+        """Whether any bound is set."""
         return self != Budget()
 
 
@@ -38,9 +38,9 @@ class Started:
     strategy: str
     question: Question
     snapshot: str
-    """Of the knowledge base; empty when the strategy uses none."""
+    """Snapshot of the knowledge base; empty when the strategy uses none."""
     models: dict[str, str]
-    """Role to model identity."""
+    """Model identity by role."""
     seed: int
     budget: Budget
     schema: int = SCHEMA
@@ -61,20 +61,20 @@ class SourcesPlanned:
     queries: tuple[PlannedQuery, ...]
     origin: Literal["planner", "user", "fixed"]
     dropped: tuple[str, ...] = ()
-    """What the planner wrote and nobody asks, each with the reason."""
+    """Parts of the planner's text that are not queried, each with the reason."""
     type: Literal["plan.proposed"] = "plan.proposed"
 
 
 @dataclass(frozen=True, slots=True)
 class PlanScored:
-    """A plan that was tried on the way to the one that is proposed (Omni-RAG App. D.3)."""
+    """A plan tried before the proposed one (Omni-RAG App. D.3)."""
 
     source: str
-    """The one that it is for; empty for a plan of all."""
+    """The plan's only source; empty for a plan of all sources."""
     n: int
     """From 1."""
     parent: int
-    """The plan that it grew from; 0 = none."""
+    """Number of the plan it was derived from; 0 = none."""
     queries: tuple[PlannedQuery, ...]
     score: int
     """0 to 5."""
@@ -102,7 +102,7 @@ class Retrieved:
     query: str
     hits: tuple[HitNote, ...]
     failed: tuple[str, ...] = ()
-    """Sources that were down, each with its reason: never silently an empty result."""
+    """Sources that were down, each with its reason; an outage is never an empty result."""
     type: Literal["retrieval.done"] = "retrieval.done"
 
     @classmethod
@@ -129,9 +129,9 @@ class Popped:
     by: Literal["Backtrack", "Summary"]
     depth: int
     restored: float | None
-    """State value after the pop; `None` for one too large to write (the initial one)."""
+    """State value after the pop; `None` for the initial infinite one."""
     reason: str = ""
-    """The model's own words; or why nothing was popped, with `kind` empty."""
+    """The model's own reason; or, with `kind` empty, why nothing was popped."""
     type: Literal["stack.pop"] = "stack.pop"
 
 
@@ -158,46 +158,46 @@ class FormNode:
     step: str
     action: str
     needs: tuple[int, ...]
-    """The steps whose results it waits for."""
+    """Numbers of the steps whose results it needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormsPlanned:
     nodes: tuple[FormNode, ...]
     warnings: tuple[str, ...] = ()
-    """Broken references and cycles; why there is no plan of the model's."""
+    """Broken references and cycles; or the reason for a fallback plan."""
     origin: Literal["planner", "user", "fallback"] = "planner"
     type: Literal["lf.parsed"] = "lf.parsed"
 
 
 @dataclass(frozen=True, slots=True)
 class BoundaryChecked:
-    """Whether the model knows by itself (KAG-Thinker §3.2)."""
+    """The knowledge boundary: whether the model knows the answer itself (KAG-Thinker §3.2)."""
 
     n: int
     question: str
     answer: str
-    """What it said before anything was looked up; empty where it would not say."""
+    """The model's answer without references; empty when it refused."""
     known: bool
     self_check: bool | None
-    """Whether it stood by its answer; `None` = not asked."""
+    """Whether it confirmed its answer; `None` = not asked."""
     probability: float | None
-    """The least probability inside the box; `None` = not weighed, or not told."""
+    """The lowest token probability inside the box; `None` = not weighed or not reported."""
     tau: float
     exact: bool = True
     state: float | None = None
-    """TC-RAG's state value of the answer; `None` = not weighed. Less is surer."""
+    """TC-RAG's state value of the answer; lower is more certain; `None` = not weighed."""
     sigma: float | None = None
-    """Below it the state value speaks for the answer."""
+    """Threshold below which the state value accepts the answer."""
     metric: str = ""
-    """Of the state value: cppl or uct."""
+    """Metric of the state value: cppl or uct."""
     type: Literal["lf.boundary"] = "lf.boundary"
 
 
 @dataclass(frozen=True, slots=True)
 class FormBegun:
-    """A step is solved by a machine of its own: the stack of the events that follow is its own,
-    until its `FormSolved`."""
+    """The start of a step solved by TC-RAG's machine: the stack events that follow belong to it,
+    up to its `FormSolved`."""
 
     n: int
     question: str
@@ -207,7 +207,7 @@ class FormBegun:
 
 @dataclass(frozen=True, slots=True)
 class Focused:
-    """Whether what was found answers the sub-question (KAG-Thinker §3.3)."""
+    """Whether the passages answer the sub-question (KAG-Thinker §3.3)."""
 
     n: int
     turn: int
@@ -235,10 +235,10 @@ class FormSolved:
     status: Literal["done", "failed"]
     answer: str
     own_knowledge: bool = False
-    """Answered without looking anything up."""
+    """Whether it was answered without a search."""
     confidence: float | None = None
     passages: tuple[str, ...] = ()
-    """Ids of what the answer rests on."""
+    """Ids of the evidence passages."""
     type: Literal["lf.node"] = "lf.node"
 
 
@@ -249,19 +249,19 @@ class Asked:
     role: str
     kind: Literal["complete", "score"]
     prompt: str
-    """The prompt's name and hash ("tcrag/act@1f3a…"), so that a result leads to its wording."""
+    """The prompt's name and hash ("tcrag/act@1f3a…"), which identify its wording."""
     reply: str
     usage: Usage
     repaired: str = ""
-    """What was wrong with the reply before this one."""
+    """The defect of the previous reply, when this one repairs it."""
     thinking: str = ""
-    """What a reasoning model said before its reply; no parser sees it."""
+    """A reasoning model's thinking before its reply; not parsed."""
     type: Literal["model.asked"] = "model.asked"
 
 
 @dataclass(frozen=True, slots=True)
 class Cautioned:
-    """Evidence that is out of date or disagrees, told once a run (`osler.types.Caution`)."""
+    """A caution about evidence, emitted once per run (`osler.types.Caution`)."""
 
     rule: CautionRule
     text: str
@@ -272,7 +272,7 @@ class Cautioned:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Something a reader of the answer must know and no other event says."""
+    """A note for readers of the trace that no other event covers."""
 
     text: str
     type: Literal["run.note"] = "run.note"
@@ -313,12 +313,12 @@ def _event_adapter() -> TypeAdapter[Any]:
 
 
 def to_line(event: Event) -> str:
-    """One JSON object without a line break; the inverse of `from_line`."""
+    """Serialises an event as one line of JSON; `from_line` is the inverse."""
     return _event_adapter().dump_json(event).decode()
 
 
 def from_line(line: str) -> Event:
-    """Raises `BadRun` when the line is no event of this schema."""
+    """Parses a line of an event log. Raises `BadRun` when it is no event of this schema."""
     try:
         event: Event = _event_adapter().validate_json(line)
     except ValidationError as error:
@@ -329,7 +329,7 @@ def from_line(line: str) -> Event:
 
 
 def read_events(path: Path) -> Iterator[Event]:
-    """The events of a log, in order. Raises `BadRun` naming file and line."""
+    """Reads the events of a log in order. Raises `BadRun` naming file and line."""
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:

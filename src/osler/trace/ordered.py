@@ -1,8 +1,8 @@
-"""Work that is done at once tells its events in one order.
+"""Runs work concurrently and keeps its events in a fixed order.
 
-Each step has a run of its own, whose events wait until those of the steps before it
-are all told. So a run's event stream does not depend on which reply came first, and a
-replay tells the same.
+Each step has a run of its own, whose events are held back until all events of earlier steps are
+emitted. So a run's event stream does not depend on which reply arrives first, and a replay
+reproduces it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class OrderedEvents:
-    """One lane a step, in the order in which they are to be told."""
+    """Collects the events of concurrent steps and emits them in the order of the steps."""
 
     def __init__(self, run: Run, steps: Sequence[int]) -> None:
         self._run = run
@@ -26,9 +26,9 @@ class OrderedEvents:
         self._done: set[int] = set()
 
     def begin_step(self, n: int) -> Run:
-        """The run of step `n`: same bounds, its own chance, its events in its lane.
+        """Opens the run of step `n`: same bounds, own random seed, own event queue.
 
-        Under a budget steps follow each other, and each goes on from what was spent before it.
+        Under a budget steps run one after another, and each continues from the usage before it.
         """
         seed = (self._run.seed * 1_000_003 + n) % 2**32
         lane = Run(
@@ -39,7 +39,7 @@ class OrderedEvents:
         return lane
 
     def end_step(self, n: int, lane: Run) -> None:
-        """The step is done: what it cost counts, and the next lane may speak."""
+        """Closes a step: adds its usage and lets the events of the next one through."""
         if self._run.budget.is_bounded:
             self._run.usage = lane.usage
         else:
@@ -63,10 +63,10 @@ class OrderedEvents:
 
 
 async def gather_ordered(run: Run, works: Sequence[Callable[[Run], Awaitable[T]]]) -> list[T]:
-    """What each work gives, in their order; each has a run of its own.
+    """Runs `works` concurrently, each in a run of its own; returns their results in order.
 
-    Under a budget they follow each other, so that what is cut does not depend on which
-    reply came first. The first error ends the others, and is raised.
+    Under a budget they run one after another, so that the cut does not depend on which reply
+    arrives first. The first error cancels the others and is raised.
     """
     lanes = OrderedEvents(run, range(len(works)))
 
@@ -83,8 +83,10 @@ async def gather_ordered(run: Run, works: Sequence[Callable[[Run], Awaitable[T]]
 
 
 async def gather(works: Iterable[Awaitable[T]]) -> list[T]:
-    """What each gives, in their order, all at once. The first error ends the others, and is
-    raised as it is, not in a group."""
+    """Awaits all concurrently; returns their results in order.
+
+    The first error cancels the others and is raised as it is, not in an exception group.
+    """
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         return await asyncio.gather(*tasks)

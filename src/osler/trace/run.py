@@ -1,4 +1,4 @@
-"""What a run carries along, and what solves a question in it."""
+"""The run: its events, budget and cancellation; and the interface of solvers."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ from osler.types import Question, Solution, Usage
 
 Sink = Callable[[Any], None]
 _ROUNDING = 1e-9
-"""Seconds are sums: all that is left, spent, may miss the bound by a last digit."""
+"""Tolerance for summed seconds: using up exactly the rest may miss the bound by a rounding
+error."""
 
 
 class BudgetExceeded(Exception):
-    """A bound of the run is reached, in words; a strategy ends with what it has
-    (`Halt.BUDGET`). It is no error, and no strategy lets it out."""
+    """A bound of the run is reached; the message says which. Solvers catch it and end with what
+    they have (`Halt.BUDGET`)."""
 
 
 class RunCancelled(asyncio.CancelledError):
-    """The run was asked to stop; nothing half-written is left behind."""
+    """The run was cancelled; nothing half-written is left behind."""
 
 
 @dataclass
 class Run:
-    """What one run carries along: its events, budget, chance and cancellation."""
+    """The state of one run: events, budget, random numbers and cancellation."""
 
     id: str = "run"
     seed: int = 0
     budget: Budget = field(default_factory=Budget)
     sink: Sink | None = None
-    """Called with each event as it happens, before the strategy goes on."""
+    """Called with each event as it happens, before the solver continues."""
     events: list[Event] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     spent: str = field(default="", init=False)
-    """The bound for which something was refused or cut short; empty when none was."""
+    """The bound that refused or cut something short; empty when none did."""
     rng: random.Random = field(init=False)
     _cancelled: bool = field(default=False, init=False)
 
@@ -55,10 +56,11 @@ class Run:
         self.usage += usage
 
     def require_budget(self, what: Literal["call", "search"], calls: int = 1) -> None:
-        """Raises `BudgetExceeded` unless there is room for one more, or for as many calls at once.
+        """Raises `BudgetExceeded` unless the budget allows one more search, or `calls` more model
+        calls.
 
-        A search needs room among the searches; a model call among calls, tokens and
-        seconds. One call may overrun `tokens`: what it costs is known when it is done.
+        A search counts against `searches`; a model call against `calls`, `tokens` and `seconds`.
+        One call may overrun `tokens`, since its cost is known only afterwards.
         """
         kinds = ("searches",) if what == "search" else ("calls", "tokens", "seconds")
         if (reached := self._reached_bound(kinds)) is not None:
@@ -70,13 +72,13 @@ class Run:
             )
 
     def refuse_at_bound(self, reached: str) -> BudgetExceeded:
-        """Notes which bound ends the run; the caller raises what this gives."""
+        """Records which bound ends the run; returns the exception for the caller to raise."""
         self.spent = reached
         return BudgetExceeded(reached)
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the next model call may take; `None` = as long as it likes."""
+        """Seconds left for the next model call; `None` = unlimited."""
         limit = self.budget.seconds
         return None if limit is None else max(0.0, limit - self.usage.seconds)
 
@@ -86,7 +88,7 @@ class Run:
 
     @property
     def exhausted_bound(self) -> str | None:
-        """Which bound is reached, in words; `None` while there is room."""
+        """The bound that is reached, in words; `None` while there is room."""
         return self._reached_bound(("calls", "tokens", "searches", "seconds"))
 
     def _reached_bound(self, kinds: Iterable[str]) -> str | None:
@@ -98,8 +100,8 @@ class Run:
 
 
 class Solver(Protocol):
-    """TC-RAG, KAG-Thinker, planner and reader, the unified system and every baseline."""
+    """The interface of TC-RAG, KAG-Thinker, Omni-RAG, the unified system and every baseline."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        """Never raises for a spent budget or absent evidence: those are `Halt`s."""
+        """Answers the question. A spent budget and absent evidence are `Halt`s, never errors."""
         ...

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from osler.errors import ModelMissing
-from osler.extract import brief, copied, reply_format
+from osler.extract import anchor, brief, reply_format
 from osler.extract.anchor import Anchors
 from osler.extract.items import UNANCHORED, Unit
 from osler.extract.model import ModelExtractor
@@ -64,33 +64,33 @@ IDS = [name for name, *_ in FORMS]
 
 
 def test_phrases_lie_between_marks_and_begin_and_end_with_a_word_of_weight() -> None:
-    found = copied.copyable_phrases(
+    found = anchor.copyable_phrases(
         "The risk of stroke, and of heart failure, is high (see 4).", "en"
     )
     assert found == (
         *("risk", "risk of stroke", "stroke", "heart", "heart failure", "failure"),
         *("high", "see", "see 4"),
     )
-    assert "糖尿病" in copied.copyable_phrases("2型糖尿病的治疗", "zh")
-    assert not any("的" in phrase for phrase in copied.copyable_phrases("2型糖尿病的治疗", "zh"))
+    assert "糖尿病" in anchor.copyable_phrases("2型糖尿病的治疗", "zh")
+    assert not any("的" in phrase for phrase in anchor.copyable_phrases("2型糖尿病的治疗", "zh"))
 
 
 def test_openings_are_the_first_words_of_sentences_and_cells_those_of_tables() -> None:
-    assert copied.sentence_openings(ENGLISH)[:2] == (
+    assert anchor.sentence_openings(ENGLISH)[:2] == (
         "Metformin treats type 2 diabetes.",
         "Nausea (mild) is common.",
     )
-    assert copied.table_cells(ENGLISH) == ("Dose", "Days", "500 mg", "7")
-    assert copied.table_cells("No table here.") == ()
+    assert anchor.table_cells(ENGLISH) == ("Dose", "Days", "500 mg", "7")
+    assert anchor.table_cells("No table here.") == ()
 
 
 @given(st.text(max_size=200), st.sampled_from(["en", "zh"]))
 def test_what_may_be_copied_stands_in_the_text(text: str, language: Language) -> None:
     at = Anchors(text)
     for phrase in (
-        *copied.copyable_phrases(text, language),
-        *copied.sentence_openings(text),
-        *copied.table_cells(text),
+        *anchor.copyable_phrases(text, language),
+        *anchor.sentence_openings(text),
+        *anchor.table_cells(text),
     ):
         assert phrase in text
         assert at.first_span(phrase) is not None

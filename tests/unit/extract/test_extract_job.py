@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelUnreachable, UnknownPassage
-from osler.extract import job, publish
-from osler.extract.base import ExtractionCost, ExtractionOutcome
+from osler.extract import ExtractionCost, ExtractionOutcome, job, publish
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.model import ModelExtractor

@@ -10,18 +10,17 @@ from pathlib import Path
 import pytest
 
 from osler.errors import SourceUnavailable
-from osler.extract import job, publish
-from osler.extract.base import ExtractionCost, ExtractionOutcome
+from osler.extract import ExtractionCost, ExtractionOutcome, job, publish
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.indexes import KINDS, Kind
 from osler.extract.indexes import job as indexing
-from osler.extract.indexes.kinds import KINDS, Kind
 from osler.extract.items import Entity, ExtractedItems, KnowledgePoint
 from osler.graph.extras import has_rapidfuzz
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import PassageFilter
+from osler.retrieve.hybrid import Fusion
 from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings
-from osler.retrieve.sources import Fusion
 from osler.testing.conformance import RetrieverKit
 from osler.testing.encoders import HashingEncoder
 from osler.types import Passage, Retriever

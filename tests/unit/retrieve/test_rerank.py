@@ -18,7 +18,7 @@ from osler.kb.base import KnowledgeBase
 from osler.llm.local.quantise import default_gguf
 from osler.llm.server.connection import Endpoint, ServerClient
 from osler.retrieve.cross_encoder import CrossEncoder
-from osler.retrieve.lexical import LexicalRetriever
+from osler.retrieve.hybrid import LexicalRetriever
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance
 from osler.retrieve.rerank import BestSentence, RerankedRetriever
 from osler.retrieve.served_reranker import OpenAIReranker

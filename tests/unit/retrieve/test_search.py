@@ -6,23 +6,23 @@ The knowledge base holds eight one-passage documents in three sources, patients 
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from osler.errors import KnowledgeBaseMismatch, ModelMissing, SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import Kind, MiniLMEncoder
-from osler.kb.search.base import PassageFilter
+from osler.kb.encoders.base import Encoder, Kind, MiniLMEncoder
+from osler.kb.search.base import EVERYTHING, PassageFilter
 from osler.kb.search.lexicon import MOST_TERMS, rarest_terms
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
-from osler.retrieve.dense import DenseRetriever
-from osler.retrieve.hybrid import HybridRetriever
-from osler.retrieve.lexical import LexicalRetriever
-from osler.retrieve.sources import by_source, retriever_over
+from osler.retrieve import rank_hits, source_errors
+from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever, retriever_over
 from osler.retrieve.words import content_terms
 from osler.testing.encoders import HashingEncoder
+from osler.text import language_of
 from osler.types import Hit, Language
 
 TEXTS = {
@@ -51,6 +51,25 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
             made.add([file], source=source)
         made.build(HashingEncoder())
         yield made
+
+
+@dataclass(frozen=True)
+class DenseRetriever:
+    """The dense ranking alone, which `HybridRetriever` fuses."""
+
+    kb: KnowledgeBase
+    encoder: Encoder
+    within: PassageFilter = EVERYTHING
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        with source_errors(self.kb, self.within.sources):
+            if language_of(query) not in self.encoder.languages:
+                return []
+            vector = self.encoder.encode([query], kind="query")[0]
+            scored = self.kb.by_vector(
+                vector, encoder=self.encoder.identity, k=k, within=self.within
+            )
+            return rank_hits(scored, query, "dense")
 
 
 class EnglishOnly(HashingEncoder):
@@ -313,13 +332,15 @@ async def test_the_same_search_gives_the_same_hits(kb: KnowledgeBase) -> None:
 # Sources
 
 
-async def test_each_source_has_its_retriever_but_patients(kb: KnowledgeBase) -> None:
-    retrievers = by_source(kb, HashingEncoder())
-    assert list(retrievers) == ["book", "wiki"]
-    for name, retriever in retrievers.items():
+async def test_a_retriever_of_one_source_finds_it_alone_and_patients_only_when_named(
+    kb: KnowledgeBase,
+) -> None:
+    for name in ("book", "wiki", "emr"):
+        retriever = retriever_over(kb, HashingEncoder(), PassageFilter((name,)))
         hits = await retriever.search("iron deficiency", k=9)
         assert {hit.passage.source for hit in hits} == {name}
-    assert list(by_source(kb, HashingEncoder(), ["emr"])) == ["emr"]
+    everywhere = await retriever_over(kb, HashingEncoder()).search("iron deficiency", k=9)
+    assert {hit.passage.source for hit in everywhere} == {"book", "wiki"}
 
 
 async def test_without_an_encoder_words_are_searched(kb: KnowledgeBase) -> None:

@@ -10,7 +10,7 @@ import pytest
 from osler.errors import SourceUnavailable
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import PassageFilter
-from osler.retrieve.lexical import LexicalRetriever
+from osler.retrieve.hybrid import LexicalRetriever
 from osler.retrieve.patients import PatientIndex, SimilarPatients, profile_in
 from osler.sources.catalogue import EMR
 from osler.sources.patients.codes import icd_code

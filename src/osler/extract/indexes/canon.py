@@ -1,8 +1,8 @@
-"""Which names mean one entity: by concept, by standard name, by synonym.
+"""Resolves names to entities: by concept, by standard name, by synonym.
 
-A model's synonyms are its own knowledge and often wrong, and one wrong merge joins all that
-hangs on two names. So a synonym counts only where nothing speaks against it, and what is
-decided does not depend on the order in which chunks came.
+A model's synonyms are its own knowledge and often wrong, and one wrong merge joins everything
+connected to two names. So a synonym counts only where nothing contradicts it, and the result does
+not depend on the order of the chunks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Name = str
 
 @dataclass(frozen=True, slots=True)
 class NameClaim:
-    """What one chunk says of one name."""
+    """One chunk's statement about one name."""
 
     name: Name
     concepts: tuple[str, ...] = ()
@@ -31,29 +31,29 @@ class EntityClasses:
     """Names by entity."""
 
     of: Mapping[Name, int]
-    """The entity of each name and concept; they count from 0 in order of their first names."""
+    """Entity number of each name and concept, from 0 in order of their first names."""
     count: int
     refused: int
-    """Synonyms that were not taken: of several entities, or of another type."""
+    """Number of rejected synonyms: of several entities, or of another type."""
 
     def __getitem__(self, name: Name) -> int | None:
         return self.of.get(name)
 
 
 def concept_name(id: str) -> Name:
-    """A concept among the names: no normal form begins with "="."""
+    """A concept's key among the names; no normal form begins with "="."""
     return f"={id}"
 
 
 def resolve_entities(
     claims: Iterable[NameClaim], heads: Mapping[str, str] | None = None
 ) -> EntityClasses:
-    """The entities behind these names.
+    """Groups these names into entities.
 
-    1. Names of one concept are one; `heads` says which concepts were fused into another. A name
-       that is several concepts', in one chunk or in two, is ambiguous, and joins nothing.
-    2. A name and its standard name, the one that most chunks give, unless their types differ.
-    3. A name and its synonym, unless their types differ or names of several entities claim it.
+    1. Names of one concept are one entity; `heads` maps concepts to those they were fused into.
+       A name of several concepts, in one chunk or in two, is ambiguous and joins nothing.
+    2. A name joins its standard name, the one that most chunks give, unless their types differ.
+    3. A name joins its synonym, unless their types differ or names of several entities claim it.
     """
     known = _NameClaims(heads or {})
     for claim in claims:
@@ -112,14 +112,14 @@ class _NameClaims:
         return chosen, refused
 
     def _types_agree(self, one: Name, other: Name) -> bool:
-        """Whether nothing is known of their types, or one type is both's."""
+        """Whether the two share a type, or a type is unknown."""
         first, second = self.types.get(one), self.types.get(other)
         return not first or not second or bool(first & second)
 
 
 @dataclass
 class _DisjointSets:
-    """Disjoint sets, each under its first name."""
+    """Disjoint sets, each represented by its first name."""
 
     parent: dict[Name, Name] = field(default_factory=dict)
 
@@ -146,7 +146,7 @@ def _number_classes(names: set[Name], merged: _DisjointSets, refused: int) -> En
 
 
 def class_members(found: EntityClasses) -> Sequence[frozenset[Name]]:
-    """The names of each entity, concepts left out."""
+    """The names of each entity, without concept keys."""
     every: list[set[Name]] = [set() for _ in range(found.count)]
     for name, number in found.of.items():
         if not name.startswith("="):

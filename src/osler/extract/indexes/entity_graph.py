@@ -1,9 +1,9 @@
-"""The graph of names and chunks, as HippoRAG and KAG's hybrid retriever walk on it.
+"""The graph of names and chunks on which HippoRAG and KAG's hybrid retriever walk.
 
 Its nodes are the entities behind the names in chunks (`canon`) and the chunks themselves.
 Edges stand between a chunk and what it names, between the ends of a stated relation, and
-between entities that a vocabulary of the concept graph relates. It is read from the rows of
-what was extracted whenever those have changed, so nothing of it can outlive its text.
+between entities that a vocabulary of the concept graph relates. It is rebuilt from the
+extracted rows whenever those have changed, so nothing in it can outlive its text.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from osler.kb.store.passages import in_scope as in_scope
 from osler.text import is_cjk
 
 _SHORTEST = 3
-"""Letters of a name in Latin script that is found in a question."""
+"""Least letters of a Latin-script name that is looked for in a question."""
 _PRECISION = 1e-5
-"""What a walk may leave undone for each edge of a node."""
+"""Residual that a walk may leave at a node, per edge."""
 
 Pairs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class EntityGraph:
-    """One state of it. Nodes from `entities.count` on are the passages, in order."""
+    """One state of the graph. Nodes from `entities.count` on are the passages, in order."""
 
     entities: EntityClasses
     passages: NDArray[np.int64]
@@ -53,11 +53,11 @@ class EntityGraph:
     arrays: dict[str, Array]
     """`start` and `to`, as of the concept graph."""
     held: NDArray[np.int64]
-    """Of each entity, in how many passages it is named."""
+    """Number of passages that name each entity."""
 
     def named_entities(self, text: str, ignored: frozenset[str] = frozenset()) -> dict[int, str]:
-        """The entities whose names stand in a text, each with the words; the longest name where
-        several begin at one place."""
+        """The entities named in a text, each with the words that name it; the longest name wins
+        where several begin at one place."""
         units, found, place = unit_spans(text), dict[int, str](), 0
         while place < len(units):
             size, entity = self._longest_name(units, text, place, ignored)
@@ -81,11 +81,11 @@ class EntityGraph:
         return self.entities[concept_name(id)]
 
     def entity_weight(self, entity: int) -> float:
-        """How much a name tells: the fewer passages have it, the more."""
+        """Inverse document frequency of an entity's names."""
         return float(np.log1p(len(self.passages) / max(1, int(self.held[entity]))))
 
     def rank_by_names(self, entities: Iterable[int]) -> Ranking:
-        """Passages that name any of these, by what the names tell together."""
+        """Passages that name any of these entities, by the sum of the entities' weights."""
         shares: dict[int, float] = {}
         start, to, first = self.arrays["start"], self.arrays["to"], self.entities.count
         for entity in dict.fromkeys(entities):
@@ -98,9 +98,9 @@ class EntityGraph:
     def rank_by_walk(
         self, seeds: Mapping[int, float], restart: float, also: Mapping[int, float] | None = None
     ) -> Ranking:
-        """Passages by their share of a walk that begins anew at the seeds: personalised PageRank.
+        """Passages by personalised PageRank from the seeds.
 
-        `seeds`: weights of entities; `also`: of passages, by number.
+        `seeds`: weights of entities; `also`: weights of passages, by number.
         """
         places = {int(number): row for row, number in enumerate(self.passages)} if also else {}
         first = self.entities.count
@@ -128,11 +128,11 @@ def _is_no_name(norm: str) -> bool:
 
 @dataclass
 class EntityGraphs:
-    """The graph of an open knowledge base, in step with what was extracted from it.
+    """The entity graph of an open knowledge base, in step with the extracted items.
 
-    The concept graph beside it, where there is one, gives names and relations of
-    vocabularies. Any number of threads may ask; the first after a change waits while it is
-    read. Its owner closes `readers`.
+    The concept graph beside it, where there is one, adds names and relations of vocabularies.
+    Thread-safe; the first caller after a change waits while the graph is read. The owner of
+    `readers` closes them.
     """
 
     folder: Path
@@ -154,7 +154,7 @@ class EntityGraphs:
         return self._graph
 
     def load_current(self) -> EntityGraph:
-        """As it stands."""
+        """The current graph, rebuilt when the extracted rows or the concept graph changed."""
         with self._loading, self.readers.borrow() as db:
             graph = self.graph
             mark = f"{read_meta(db, 'extracted')} {graph.version if graph else ''}"
@@ -163,7 +163,7 @@ class EntityGraphs:
             return self._held[1]
 
     def link_entities(self, text: str, ignored: frozenset[str] = frozenset()) -> list[int]:
-        """The entities that a text names, in chunks' names or a vocabulary's."""
+        """The entities that a text names, by names of chunks or of a vocabulary."""
         web = self.load_current()
         found, graph = dict.fromkeys(web.named_entities(text, ignored)), self.graph
         for mention in Dictionary(graph, ignored).find_mentions(text) if graph else ():
@@ -172,7 +172,7 @@ class EntityGraphs:
         return list(found)
 
     def filter_ranking(self, ranking: Ranking, *, k: int, within: PassageFilter) -> Ranking:
-        """The `k` best that a filter lets through, its sources too."""
+        """The `k` best passages that pass the filter."""
         with self.readers.borrow() as db:
             meets = allowed_by(db, within)
 
@@ -192,7 +192,8 @@ def _passages_within(db: sqlite3.Connection, numbers: Sequence[int], scope: Scop
 
 
 def load_entity_graph(db: sqlite3.Connection, graph: Graph | None) -> EntityGraph:
-    """Reads all names and relations of chunks. Blocks: seconds for a million names."""
+    """Builds the graph from all names and relations of chunks. Blocks: seconds for a million
+    names."""
     if not extracted.has_extractions(db):
         return _build_graph(resolve_entities(()), [], [], [])
     claims, named = list[NameClaim](), list[tuple[int, str]]()
@@ -226,7 +227,8 @@ def _read_claims(db: sqlite3.Connection) -> Iterator[tuple[int, NameClaim]]:
 
 
 def _read_relations(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """Ends of what is stated; what only stands together is near by its chunk already."""
+    """The ends of stated relations; co-mentions are left out, since their chunk connects them
+    already."""
     rows = db.execute(
         "SELECT json_extract(body, '$[0].subject', '$[0].object') FROM extracted_item"
         " WHERE kind = 'relation' AND json_extract(body, '$[0].predicate') NOT IN (?, ?)",
@@ -238,8 +240,7 @@ def _read_relations(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
 
 
 def _by_names(graph: Graph, norms: set[str]) -> Iterator[NameClaim]:
-    """Concepts of names that whoever extracted them did not link, as the concept graph knows
-    them."""
+    """Concepts that the concept graph knows for names which their extractor did not link."""
     query = (
         "SELECT alias.norm, concept.id FROM alias JOIN concept ON concept.n = alias.concept"
         " WHERE alias.norm IN (SELECT value FROM json_each(?)) ORDER BY 1, 2"
@@ -259,7 +260,7 @@ def _concept_heads(graph: Graph) -> dict[str, str]:
 
 
 def _by_vocabularies(graph: Graph, entities: EntityClasses) -> Iterator[tuple[int, int]]:
-    """Relations that no text states, between entities that texts name."""
+    """Relations of vocabularies between entities that texts name."""
     ids = json.dumps([name[1:] for name in entities.of if name.startswith("=")])
     query = (
         "WITH here AS MATERIALIZED (SELECT n, id FROM concept"
@@ -279,7 +280,7 @@ def _build_graph(
     mentions: Sequence[tuple[int, int]],
     related: Sequence[tuple[int, int]],
 ) -> EntityGraph:
-    """Each mention once a passage; a relation as often as it is stated."""
+    """Builds the arrays: a mention counts once per passage, a relation as often as it is stated."""
     row = {number: entities.count + place for place, number in enumerate(passages)}
     said = {(row[number], entity) for number, entity in mentions}
     pairs = np.array([*sorted(said), *related], np.int64).reshape(-1, 2)

@@ -1,7 +1,7 @@
-"""Bringing indexes in step with what was extracted: only what came is read and encoded.
+"""Brings indexes in step with the extracted items; only new items are read and encoded.
 
-Each batch is committed by itself, so that a run that was killed goes on where it stopped.
-Others may read, search and build meanwhile, and add between two batches.
+Each batch is one transaction, so that a killed run resumes where it stopped. Other processes may
+read, search and build meanwhile, and add texts between two batches.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 from osler.errors import ModelError
 from osler.extract import store as extracted
-from osler.extract.indexes import store
-from osler.extract.indexes.kinds import Kind, entry_texts
+from osler.extract.indexes import Kind, entry_texts, store
 from osler.extract.indexes.store import IndexCost, IndexEntry, PendingPassage
 from osler.kb.search.vectors import unit_problem
 from osler.kb.store import access
@@ -30,20 +29,20 @@ if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
 
 _PATIENCE = 600.0
-"""Seconds that a finished batch waits for a process that adds texts."""
+"""Seconds for which a finished batch waits for a process that is adding texts."""
 _BATCH = 128
 """Chunks in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What bringing one index in step did."""
+    """Result of bringing one index in step."""
 
     kind: Kind
     chunks: int
-    """That came in."""
+    """Chunks added to the index."""
     items: int
-    """Entries that they gave."""
+    """Index entries made from them."""
     seconds: float
 
 
@@ -53,11 +52,10 @@ def make_indexes(
     encoder: Encoder | None,
     progress: Progress | None = None,
 ) -> list[IndexReport]:
-    """Makes these indexes, or brings them in step; from now on they are kept.
+    """Makes these indexes, or brings them in step; from now on they are kept in step.
 
-    Without an encoder they hold words alone. One that another encoder made is made anew.
-    Running it twice changes nothing. Blocks. Raises `KnowledgeBaseError`, and `ModelError`
-    for vectors that cannot be used.
+    Without an encoder they contain words alone. An index made by another encoder is made anew.
+    Idempotent. Blocks. Raises `KnowledgeBaseError`, and `ModelError` for unusable vectors.
     """
     tell = progress or ignore_progress
     return [_make_index(folder, kind, encoder, tell) for kind in dict.fromkeys(kinds)]
@@ -66,7 +64,7 @@ def make_indexes(
 def follow_indexes(
     folder: Path, encoder: Encoder | None, progress: Progress | None = None
 ) -> list[IndexReport]:
-    """Brings those that are kept in step; see `make_indexes`."""
+    """Brings the existing indexes in step; see `make_indexes`."""
     return make_indexes(folder, kept_kinds(folder), encoder, progress)
 
 
@@ -76,14 +74,14 @@ def kept_kinds(folder: Path) -> tuple[Kind, ...]:
 
 
 def drop_indexes(folder: Path, kinds: Iterable[Kind]) -> int:
-    """Takes indexes out with all that is in them; returns how many entries went."""
+    """Drops indexes; returns the number of their entries."""
     together = access.open_for_writing(folder, LockMode.TOGETHER, wait=_PATIENCE)
     with together as db, access.write_transaction(db):
         return sum(store.drop_index(db, kind) for kind in dict.fromkeys(kinds))
 
 
 def index_costs(folder: Path) -> list[IndexCost]:
-    """What each index holds and took."""
+    """Size and cost of each index."""
     with (
         access.translate_errors(folder),
         closing(access.open_connection(folder)) as db,
@@ -140,7 +138,7 @@ def _passage_texts(
 
 
 def _encode_texts(encoder: Encoder | None, texts: Sequence[str]) -> list[IndexEntry]:
-    """Each text with its vector, where the encoder knows its language."""
+    """Encodes texts; a text in a language unknown to the encoder gets no vector."""
     wanted = [
         n for n, text in enumerate(texts) if encoder and language_of(text) in encoder.languages
     ]

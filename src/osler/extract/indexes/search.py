@@ -1,4 +1,4 @@
-"""Searching the indexes: passages by their entries' vectors, and by their words."""
+"""Searches the indexes: passages by their entries' vectors and words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
-from osler.extract.indexes import store
-from osler.extract.indexes.kinds import Kind
+from osler.extract.indexes import Kind, store
 from osler.kb.search import lexicon, vectors
 from osler.kb.search.base import PassageFilter, Ranking, fetch_allowed
 from osler.kb.search.exact import allowed_by
@@ -22,11 +21,10 @@ from osler.kb.store.passages import read_meta
 
 @dataclass
 class IndexEntries:
-    """The indexes of an open knowledge base, whose owner closes `readers`. Any number of threads
-    may ask.
+    """The indexes of an open knowledge base. Thread-safe; the owner of `readers` closes them.
 
-    A passage has the score of its best entry. Vectors are read at the first search, and
-    again when the indexes have changed since.
+    A passage has the score of its best entry. Vectors are loaded at the first search and again
+    after the indexes have changed.
     """
 
     readers: access.ReaderPool
@@ -34,23 +32,26 @@ class IndexEntries:
     _loading: threading.Lock = field(default_factory=threading.Lock)
 
     def require_kinds(self, kinds: Iterable[Kind], encoder: str) -> None:
-        """Raises `KnowledgeBaseUnbuilt` for an index that is not kept, `KnowledgeBaseMismatch`
-        for one of another encoder."""
+        """Checks that the indexes can be searched with the encoder of this identity.
+
+        Raises `KnowledgeBaseUnbuilt` for a missing index, `KnowledgeBaseMismatch` for one of
+        another encoder.
+        """
         with self.readers.borrow() as db:
             made = store.made_indexes(db)
         for kind in kinds:
             if kind not in made:
                 raise KnowledgeBaseUnbuilt(
-                    f"the index {kind} is not made", fix=f"run `osler kb index {kind}`"
+                    f"the index {kind} does not exist", fix=f"run `osler kb index {kind}`"
                 )
             if made[kind].encoder not in ("", encoder):
                 raise KnowledgeBaseMismatch(
-                    f"the index {kind} is of another encoder ({made[kind].encoder})",
+                    f"the index {kind} was made with another encoder ({made[kind].encoder})",
                     fix=f"run `osler kb index {kind}`",
                 )
 
     def by_vector(self, kind: Kind, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
-        """Passage numbers by inner product, none at zero or below."""
+        """Passage numbers by inner product; only positive scores."""
         held = self._kind_vectors(kind)
         if not len(held.numbers):
             return []
@@ -65,7 +66,7 @@ class IndexEntries:
     def by_words(
         self, kind: Kind, terms: Sequence[str], *, k: int, within: PassageFilter
     ) -> Ranking:
-        """Passage numbers by BM25 of the entries with any of `terms`."""
+        """Passage numbers by BM25 of entries that have any of `terms`."""
         if within.sources == ():
             return []
         with self.readers.borrow() as db:
@@ -92,7 +93,7 @@ class IndexEntries:
 
 
 def _best_by_passage(held: VectorMatrix, scores: Floats, n: int) -> Ranking:
-    """The best entry of each of the `n` best passages."""
+    """The scores of the best `n` passages, each by its best entry."""
     wanted = n
     while True:
         rows = held.best_rows(scores, wanted)
@@ -117,7 +118,7 @@ def _matching_passages(db: sqlite3.Connection, match: str, n: int) -> Ranking:
 
 
 def _load_vectors(db: sqlite3.Connection, kind: Kind) -> VectorMatrix:
-    """Raises `KnowledgeBaseMismatch` for vectors of several lengths."""
+    """Loads the vectors of one index. Raises `KnowledgeBaseMismatch` for mixed dimensions."""
     held = store.made_indexes(db).get(kind)
     if held is None:
         return VectorMatrix(np.zeros(0, np.int64), np.zeros((0, 0), np.float32), ())

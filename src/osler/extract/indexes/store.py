@@ -1,8 +1,8 @@
 """The rows of the indexes, in the knowledge base's own file.
 
-They hang on what was extracted, as that hangs on the passages: an entry goes in the
-transaction in which its chunk goes, or is read anew. A row of `index_of` says that an
-extractor's items of a passage are in an index; where there is none they are to come.
+They reference the extracted rows, as those reference the passages: an entry is deleted in the
+transaction in which its chunk is deleted or extracted again. A row of `index_of` records that an
+extractor's items of a passage are in an index; items without such a row are pending.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from osler.extract import store as extracted
-from osler.extract.indexes.kinds import KINDS, VERSION, Kind
+from osler.extract.indexes import KINDS, VERSION, Kind
 from osler.kb.search.vectors import Floats
 from osler.kb.store.passages import source_token, tokens_of
 
@@ -50,7 +50,7 @@ _TABLES = (
     """CREATE TRIGGER IF NOT EXISTS index_of_went AFTER DELETE ON index_of BEGIN
   INSERT OR REPLACE INTO meta VALUES ('indexed', hex(randomblob(8))); END""",
 )
-"""`meta.indexed` is another word after each change: who holds vectors knows by it."""
+"""`meta.indexed` gets a new random value on each change, by which caches of vectors notice it."""
 
 _PENDING = (
     "SELECT {what} FROM extracted AS e WHERE failed = '' AND NOT EXISTS"
@@ -61,48 +61,48 @@ _PENDING = (
 
 @dataclass(frozen=True, slots=True)
 class IndexRecord:
-    """An index as it was made."""
+    """The state of an index."""
 
     kind: Kind
     encoder: str
-    """Identity of the encoder of its vectors."""
+    """Identity of its encoder."""
     dimension: int
     version: int
-    """Of the texts (`kinds.VERSION`)."""
+    """Version of its texts (`kinds.VERSION`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexCost:
-    """What an index holds, and what it took."""
+    """Size and cost of an index."""
 
     kind: str
     items: int
-    """Entries; of "chunk" passages, of "graph" names and relations in chunks."""
+    """Number of entries; of "chunk" passages, of "graph" names and relations."""
     vectors: int
     bytes: int
-    """Of texts, words and vectors, without SQLite's own overhead."""
+    """Size of texts, words and vectors, without SQLite's own overhead."""
     seconds: float | None
-    """Of making it, all runs together; `None` where that was not measured."""
+    """Time of all runs that made it; `None` when not measured."""
     pending: int
-    """Chunks that were extracted and are not in it yet."""
+    """Extracted chunks that are not in it yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingPassage:
-    """Items of one chunk by one extractor, that an index lacks."""
+    """A chunk whose items by one extractor are missing from an index."""
 
     passage: int
-    """Its number."""
+    """Its passage number."""
     extractor: str
     key: str
-    """Under which they were extracted: an index takes them only while they are these."""
+    """Key of the extraction; the index accepts the items only while it is current."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
     text: str
     vector: Floats | None
-    """`None` in a language that the encoder does not know."""
+    """`None` in a language unknown to the encoder."""
 
 
 def has_indexes(db: sqlite3.Connection) -> bool:
@@ -111,7 +111,7 @@ def has_indexes(db: sqlite3.Connection) -> bool:
 
 
 def made_indexes(db: sqlite3.Connection) -> dict[Kind, IndexRecord]:
-    """The indexes that are kept, in the order of `KINDS`."""
+    """The existing indexes, in the order of `KINDS`."""
     if not has_indexes(db):
         return {}
     rows = db.execute("SELECT kind, encoder, dimension, version FROM index_kind")
@@ -120,8 +120,10 @@ def made_indexes(db: sqlite3.Connection) -> dict[Kind, IndexRecord]:
 
 
 def begin_index(db: sqlite3.Connection, kind: Kind, encoder: str, dimension: int) -> None:
-    """Makes the tables, and an index empty where it is of another encoder or version; in a
-    transaction of the caller's."""
+    """Creates the tables, and empties an index of another encoder or version.
+
+    Runs in the caller's transaction.
+    """
     extracted.create_tables(db)  # an index of nothing yet hangs on its tables all the same
     for statement in _TABLES:
         db.execute(statement)
@@ -135,7 +137,7 @@ def begin_index(db: sqlite3.Connection, kind: Kind, encoder: str, dimension: int
 
 
 def drop_index(db: sqlite3.Connection, kind: Kind) -> int:
-    """Takes an index out; returns how many entries it had. In a transaction of the caller's."""
+    """Drops an index; returns its number of entries. Runs in the caller's transaction."""
     if not has_indexes(db):
         return 0
     (count,) = db.execute("SELECT count(*) FROM index_entry WHERE kind = ?", (kind,)).fetchone()
@@ -144,7 +146,7 @@ def drop_index(db: sqlite3.Connection, kind: Kind) -> int:
 
 
 def pending_passages(db: sqlite3.Connection, kind: Kind) -> list[PendingPassage]:
-    """What is to come in, in order of passages."""
+    """The chunks missing from an index, in passage order."""
     if not extracted.has_extractions(db):
         return []
     query = _PENDING.format(what="passage, extractor, key") + " ORDER BY passage, extractor"
@@ -158,10 +160,10 @@ def write_entries(
     done: Sequence[tuple[PendingPassage, Sequence[IndexEntry]]],
     seconds: float,
 ) -> int:
-    """Stores entries, in one transaction of the caller's; returns how many.
+    """Stores entries in the caller's transaction; returns their number.
 
-    `source` of each passage. What was extracted anew or taken out meanwhile is left for the
-    next run, and so is all of an index that was dropped.
+    `source`: source of each passage. Chunks extracted again or deleted meanwhile are left to the
+    next run; nothing is stored in an index that was dropped.
     """
     if kind not in made_indexes(db):
         return 0
@@ -196,7 +198,7 @@ def _put_entry(
 
 
 def read_costs(db: sqlite3.Connection) -> list[IndexCost]:
-    """Of the chunks, then of each index that is kept, then of the graph of names."""
+    """Costs of the chunks, of each index, and of the graph of names, in this order."""
     found = [_of_chunks(db)]
     for kind in made_indexes(db):
         count, size = db.execute(
@@ -237,9 +239,9 @@ def _of_graph(db: sqlite3.Connection) -> list[IndexCost]:
 
 
 def find_problems(db: sqlite3.Connection) -> Iterator[str]:
-    """Entries that the words lack, and words without an entry.
+    """Reports entries missing from the full-text index, and words without an entry.
 
-    All else hangs on foreign keys, which are looked at with those of all tables.
+    Everything else is guarded by foreign keys, which are checked for all tables together.
     """
     if not has_indexes(db):
         return

@@ -91,14 +91,14 @@ class ChainOfKnowledge:
         return _clean_step((await line.ask_model(correct)).text) or rationale
 
     async def _rewrite_rest(self, line: Episode, known: list[str]) -> RationaleChain:
-        """What follows the corrected rationales, written anew after them."""
+        """Rewrites the rest of the chain after the corrected rationales."""
         prompt = line.render_prompt("baselines/cok_reason", **line.question_variables, known=known)
         more = read_chain((await line.ask_model(prompt)).text, self.rationales - len(known))
         return RationaleChain((*known, *more.rationales), more.answer)
 
 
 def read_chain(text: str, most: int) -> RationaleChain:
-    """`First, … Second, … The answer is …`, one a line or in one paragraph."""
+    """Reads `First, … Second, … The answer is …`, one per line or in one paragraph."""
     body = _ANSWER.split(text, maxsplit=1)[0]
     parts = re.split(r"\n+|(?=\b(?:First|Second|Third)\b)|(?=首先|其次|再次)", body)
     steps = [_clean_step(part) for part in parts]
@@ -106,7 +106,7 @@ def read_chain(text: str, most: int) -> RationaleChain:
 
 
 def majority_answer(answers: list[str]) -> tuple[str, int]:
-    """The most frequent answer, the first of equals, and how often it stands."""
+    """The most frequent answer (the first of equals) and its count; ("", 0) without answers."""
     return Counter(answers).most_common(1)[0] if answers else ("", 0)
 
 
@@ -120,6 +120,7 @@ def _clean_step(text: str) -> str:
 
 
 def _normalize_answer(answer: str, question: Question) -> str:
-    """What two equal answers have in common."""
+    """The normal form by which two answers are compared: an option's letter, else words of
+    content."""
     letter = written_option(f"Answer: {answer}", question) if question.options else None
     return letter or " ".join(content_terms(answer))

@@ -39,6 +39,6 @@ class ChainOfNote:
 
 
 def after_notes(text: str) -> str:
-    """The answer behind the notes; all of the text where it is not marked."""
+    """The answer after the notes; the whole text where no answer is marked."""
     marks = list(_ANSWER.finditer(text))
     return text[marks[-1].end() :].strip() if marks else text

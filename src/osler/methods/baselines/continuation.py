@@ -1,6 +1,6 @@
-"""An answer that grows: the model goes on from what stands, with other passages before it.
+"""Continues a growing answer, each time with other passages in the prompt.
 
-What FL-RAG, FS-RAG, FLARE and DRAGIN share; they differ in when and with what they search.
+Shared by FL-RAG, FS-RAG, FLARE and DRAGIN, which differ in when they search and with which query.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ _ANSWERED = re.compile(r"<answer>[^<]*</answer>|\banswer is\b|答案(?:是|为)"
 async def go_on(
     line: Episode, found: Sequence[Hit], text: str, *, tokens: int, top: int = 0
 ) -> Completion:
-    """How the model goes on from `text` with the passages found. Raises `BudgetExceeded`."""
+    """The model's continuation of `text`, at most `tokens` long, with `hits` in the prompt.
+
+    `top`: alternatives per token whose log-probabilities are wanted. Raises `BudgetExceeded`.
+    """
     return await line.ask_model(
         _continuation_prompt(line, found), begun=text, tokens=tokens, top=top
     )
 
 
 def continuation_messages(line: Episode, found: Sequence[Hit], text: str) -> list[Message]:
-    """What the model has before it when it goes on from `text`."""
+    """The conversation in which the model continues `text`."""
     return said_so_far(_continuation_prompt(line, found), text)
 
 
@@ -38,18 +41,18 @@ def _continuation_prompt(line: Episode, found: Sequence[Hit]) -> RenderedPrompt:
 
 
 def has_answer(text: str) -> bool:
-    """Whether the text has come to its answer ("So the answer is …")."""
+    """Whether the text already states its answer ("So the answer is …")."""
     return _ANSWERED.search(text) is not None
 
 
 def first_sentence(text: str) -> str:
-    """The text to the end of its first sentence, with the white space before it."""
+    """The text up to the end of its first sentence, leading white space included."""
     spans = split_sentences(text)
     return text[: spans[0][1]] if spans else ""
 
 
 def join_sentences(text: str, more: str, language: Language) -> str:
-    """English sentences stand apart, Chinese ones do not."""
+    """Joins two pieces of an answer: with a space in English, without one in Chinese."""
     if not text or not more:
         return text + more
     return f"{text.rstrip()}{'' if language == 'zh' else ' '}{more.lstrip()}"

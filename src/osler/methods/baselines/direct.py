@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.llm.core.base import LanguageModel, Sampling
 from osler.methods.baselines.base import end_single_pass, write_draft
 from osler.trace import Run

@@ -44,27 +44,27 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class SearchNeed:
-    """Where the text needs knowledge."""
+    """A place in the text where knowledge is needed."""
 
     start: int
-    """Of the token in the chunk."""
+    """Offset of the token in the chunk, in characters."""
     score: float
 
 
 class NeedSensor(Protocol):
     @property
     def likeliest_count(self) -> int:
-        """How many tokens of each place it must be told."""
+        """Alternatives per token whose log-probabilities the engine has to return."""
         ...
 
     async def detect_need(
         self, line: Episode, context: Sequence[Message], chunk: Completion
     ) -> SearchNeed | None:
-        """The first token of the chunk that calls for a search."""
+        """The first token of the chunk that triggers a search; `None` when no token does."""
         ...
 
     async def build_query(self, line: Episode, text: str) -> str:
-        """What to search for; `text` ends with the token that called."""
+        """The query for `text`, which ends with the token that triggered the search."""
         ...
 
 
@@ -96,7 +96,7 @@ class Dragin:
     async def _search_and_rewrite(
         self, line: Episode, chunk: Completion, need: SearchNeed
     ) -> tuple[Sequence[Hit], str]:
-        """The chunk to before the token, and the rest of its sentence written anew."""
+        """Cuts the chunk before the token, searches, and rewrites the rest of the sentence."""
         called = next(t for t in chunk.tokens if t.start == need.start)
         kept = chunk.text[: need.start]
         line.run.emit(Noted(f"{called.text.strip()!r} needs knowledge: {need.score:.2f}"))
@@ -136,7 +136,7 @@ class AttentionSensor:
 
 @dataclass(frozen=True)
 class EntropySensor:
-    """Entropy over the likeliest tokens that the engine tells, and no attention."""
+    """Triggers on entropy over the likeliest tokens alone; for engines without attention."""
 
     threshold: float = 1.2
     words: int = 25
@@ -158,7 +158,7 @@ class EntropySensor:
 
 
 def rind(seen: Attended, text: str, *, scaled: bool = True) -> list[float]:
-    """Eq. 4 of each token: entropy, times the attention it gets, times whether it matters."""
+    """Eq. 4 of each token: entropy x greatest attention of later tokens x semantic indicator."""
     paid = [
         max((row[i] for row in seen.weights[i + 1 :]), default=0.0) for i in range(len(seen.tokens))
     ]
@@ -171,18 +171,19 @@ def rind(seen: Attended, text: str, *, scaled: bool = True) -> list[float]:
 
 
 def semantic_indicator(text: str, start: int, end: int) -> int:
-    """Eq. 3: 0 within a stop word or between words, else 1."""
+    """Eq. 3's semantic indicator: 0 within a stop word or between words, else 1."""
     return int(any(_is_content_word(word) for word in _touched_words(text, start, end)))
 
 
 def entropy(token: TokenScore) -> float:
-    """Of the likeliest tokens at a place, in nats; what is not told counts as one token."""
+    """Entropy in nats over the reported tokens; the remaining probability counts as one token."""
     told = [exp(logprob) for _, logprob in token.top] or [exp(token.logprob)]
     return _entropy_of_shares([*told, max(0.0, 1.0 - sum(told))])
 
 
 def attended_words(seen: Attended, text: str, most: int) -> str:
-    """QFS: the words of content that the last token attends to most, in order."""
+    """QFS (§3.2): the `most` words of content that the last token attends to most, in text
+    order."""
     row = seen.weights[-1] if seen.weights else ()
     if not seen.tokens or not row:
         return ""
@@ -205,7 +206,7 @@ def first_need(
     threshold: float,
     written: Sequence[TokenScore],
 ) -> SearchNeed | None:
-    """The first token above the threshold, as the token of the reply that holds its start."""
+    """The first token above the threshold, mapped to the reply's token that contains its start."""
     for token, score in zip(tokens, scores, strict=True):
         if score > threshold:
             holds = [t for t in written if t.start <= token.start < t.end]

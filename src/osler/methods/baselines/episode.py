@@ -1,7 +1,7 @@
-"""One question's line of work: what the methods that search have in common.
+"""One question's episode: prompts, searches, evidence and ending of every method that searches.
 
-A method is its loop; asking the model, searching, numbering what was found, the budget and
-the ending are here, so that all methods are compared on the same terms.
+A method is only its loop; model calls, searches, the numbering of passages, the budget and the
+ending are here, so that all methods are compared on the same terms.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.answer.options import written_option
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.methods.baselines.base import ROLE, end_single_pass, list_options
 from osler.prompts import RenderedPrompt, render_prompt
-from osler.retrieve.lookup import look_up
+from osler.retrieve import look_up
 from osler.trace import BudgetExceeded, Run
 from osler.types import Halt, Hit, Question, Retriever, Solution
 
 
 @dataclass(frozen=True)
 class MethodDeps:
-    """What a method that searches is given: the same for all of them."""
+    """Dependencies of a method that searches: the same for all of them."""
 
     model: LanguageModel
     retriever: Retriever
@@ -33,21 +33,22 @@ class MethodDeps:
     """Passages of one search."""
     sampling: Sampling = field(default_factory=Sampling)
     characters: int = 20_000
-    """Of the passages in one prompt, at most: what a window of 8,192 tokens leaves them."""
+    """Upper bound on passage text in one prompt: what a window of 8,192 tokens leaves for it."""
 
 
 class Episode:
-    """As a context it ends quietly where the run's budget does; `end_single_pass` then says so."""
+    """One question being answered. As a context manager it swallows `BudgetExceeded`; `end_episode`
+    then reports the spent budget."""
 
     def __init__(self, kit: MethodDeps, question: Question, run: Run) -> None:
         self.kit, self.question, self.run = kit, question, run
         self.hits: list[Hit] = []
-        """Every passage found so far, each once, in order: [n] is the n-th of them."""
+        """Passages found so far, each once, in order: the mark [n] names the n-th."""
         self.failed = ""
         self.draft = ""
-        """What the answer is made of."""
+        """Text from which the composer makes the answer."""
         self.capped = ""
-        """Why the method's own bound ended it before it had an answer."""
+        """Reason why the method's own bound ended it without an answer; empty otherwise."""
 
     def __enter__(self) -> Episode:
         return self
@@ -61,12 +62,12 @@ class Episode:
         return isinstance(error, BudgetExceeded)
 
     def render_prompt(self, prompt: str, **values: object) -> RenderedPrompt:
-        """The prompt in the question's language."""
+        """Renders a prompt in the question's language."""
         return render_prompt(prompt, self.question.language, **values)
 
     @property
     def question_variables(self) -> dict[str, object]:
-        """The question and its options, as prompts take them."""
+        """The question and its options as prompt variables."""
         return {"question": self.question.text, "options": list_options(self.question)}
 
     async def ask_model(
@@ -80,10 +81,9 @@ class Episode:
         top: int = 0,
         seed: int = 0,
     ) -> Completion:
-        """The model's reply, or how it goes on from `begun`. Raises `BudgetExceeded`.
+        """The model's reply, or its continuation of `begun`. Raises `BudgetExceeded`.
 
-        `tokens` and `temperature` are those of the settings where not given; `seed` is
-        added to theirs.
+        `tokens` and `temperature` default to those of the settings; `seed` is added to theirs.
         """
         messages = said_so_far(prompt, begun)
         usual = self.kit.sampling
@@ -102,7 +102,10 @@ class Episode:
     async def find_hits(
         self, query: str, *, k: int | None = None, keep: bool = True
     ) -> tuple[Hit, ...]:
-        """Searches, and keeps what is new. An empty query is the question. Raises `BudgetExceeded`."""
+        """Searches and keeps new passages (with `keep`). An empty query means the question.
+
+        Raises `BudgetExceeded`.
+        """
         said = " ".join(query.split()) or self.question.text
         found = await look_up(
             self.kit.retriever, said, self.run, k=k or self.kit.k, sources=self.kit.sources
@@ -113,7 +116,7 @@ class Episode:
         return found.hits
 
     def keep_hits(self, hits: Sequence[Hit]) -> None:
-        """Adds what is not there yet."""
+        """Adds passages that are not among the hits yet."""
         known = {hit.passage.id for hit in self.hits}
         for hit in hits:
             if hit.passage.id not in known:
@@ -121,7 +124,7 @@ class Episode:
                 self.hits.append(hit)
 
     def list_documents(self, hits: Sequence[Hit] | None = None) -> list[str]:
-        """`[n] heading: text` of these, or of all, as many as fit; a passage keeps its number."""
+        """Numbered texts of `hits` (by default all), as many as fit; a passage keeps its number."""
         numbers = {hit.passage.id: n for n, hit in enumerate(self.hits, 1)}
         shown: list[str] = []
         room = self.kit.characters
@@ -134,9 +137,9 @@ class Episode:
         return shown
 
     async def read_evidence(self) -> None:
-        """The reader that all methods share: the draft from all that was found.
+        """Drafts the answer from all passages found, with the reader prompt that all methods share.
 
-        Without passages, or where nobody reads a draft, it stays as it is.
+        Leaves the draft unchanged without passages, or when the composer uses no draft.
         """
         if self.kit.composer.uses_draft and self.hits:
             prompt = self.render_prompt(
@@ -145,7 +148,7 @@ class Episode:
             self.draft = (await self.ask_model(prompt)).text
 
     def conclude_answer(self, answer: str, reason: str = "") -> None:
-        """The draft from a method's own answer ("B", "adrenaline") and what it rests on."""
+        """Sets the draft from a method's own answer ("B", "adrenaline") and its reasoning."""
         question, said = self.question, answer.strip()
         letter = match_option(said, question)
         if letter is None:
@@ -156,7 +159,7 @@ class Episode:
             )
 
     async def end_episode(self, converged: str) -> Solution:
-        """The composed answer and why the work stopped there."""
+        """Composes the answer and states why the method stopped."""
         answer = await self.kit.composer.conclude(self.question, self.hits, self.draft, self.run)
         nothing = "the passages found do not answer" if self.hits else "nothing was found"
         why = f"a source was down: {self.failed}" if self.failed else nothing
@@ -169,13 +172,13 @@ class Episode:
 
 
 def said_so_far(prompt: RenderedPrompt, begun: str) -> list[Message]:
-    """A conversation in which the model's reply has begun."""
+    """The prompt as a conversation whose last reply has already begun with `begun`."""
     asked = [Message("user", prompt.text)]
     return [*asked, Message("assistant", begun)] if begun else asked
 
 
 def match_option(said: str, question: Question) -> str | None:
-    """The option that a short answer names: by its letter, or by its text; else None."""
+    """The letter of the option that a short answer names, by letter or by text; else `None`."""
     if not question.options:
         return None
     letter = written_option(said, question) or written_option(f"Answer: {said}", question)

@@ -32,7 +32,7 @@ from osler.types import Hit, Question, Solution
 class Flare:
     kit: MethodDeps
     theta: float = 0.8
-    """Least probability of a token that is sure."""
+    """Probability from which a token counts as certain."""
     beta: float = 0.4
     """Tokens below it are masked in the query."""
     query: Literal["masked", "direct"] = "masked"
@@ -73,16 +73,16 @@ def _describe_least_sure(tokens: Sequence[TokenScore]) -> str:
 
 
 def sentence_tokens(completion: Completion, sentence: str) -> tuple[TokenScore, ...]:
-    """The tokens of the reply that lie in its first sentence."""
+    """The reply's tokens that lie in its first sentence."""
     return tuple(token for token in completion.tokens if token.start < len(sentence))
 
 
 def is_sure(tokens: Sequence[TokenScore], theta: float) -> bool:
-    """§3.2.1: every token has a probability of at least theta."""
+    """Whether every token has a probability of at least `theta` (§3.2.1)."""
     return all(exp(token.logprob) >= theta for token in tokens)
 
 
 def mask_unsure(sentence: str, tokens: Sequence[TokenScore], beta: float) -> str:
-    """§3.2.2: the sentence without the characters of tokens below beta."""
+    """The sentence without the characters of tokens whose probability is below `beta` (§3.2.2)."""
     low = {i for t in tokens if exp(t.logprob) < beta for i in range(t.start, t.end)}
     return " ".join("".join(c for i, c in enumerate(sentence) if i not in low).split())

@@ -11,7 +11,7 @@ from osler.text import split_words
 
 Triple = tuple[str, str, str]
 Node = int | str
-"""A passage by its place, or a phrase."""
+"""A passage by its position, or a phrase."""
 _SYNONYM = 0.8
 _ROUNDS = 100
 
@@ -21,15 +21,15 @@ def verbalize_triple(triple: Triple) -> str:
 
 
 def normalize_phrase(text: str) -> str:
-    """What two mentions of one phrase have in common."""
+    """The normal form of a phrase: its lower-cased words."""
     return " ".join(split_words(text)) or text.casefold()
 
 
 def seed_weights(
     triples: Sequence[tuple[Triple, float]], passages: Sequence[float], weight: float
 ) -> dict[Node, float]:
-    """Where the walk starts again: phrases by the mean score of their triples, passages by
-    their scores between 0 and 1, times `weight`."""
+    """Restart weights of the walk: phrases by the mean score of their triples, passages by their
+    scores scaled to [0, 1], times `weight`."""
     of: dict[str, list[float]] = {}
     for (subject, _, object_), score in triples:
         for name in dict.fromkeys((normalize_phrase(subject), normalize_phrase(object_))):
@@ -42,7 +42,7 @@ def seed_weights(
 
 
 def weigh_edges(stated: Sequence[Sequence[Triple]]) -> dict[tuple[Node, Node], float]:
-    """Of phrases in one triple, of a passage and its phrases, of synonyms; by how often."""
+    """Edge weights: phrases of one triple, a passage and its phrases, synonyms; by frequency."""
     found: dict[tuple[Node, Node], float] = {}
     names: dict[str, None] = {}
     for n, triples in enumerate(stated):
@@ -62,7 +62,7 @@ def weigh_edges(stated: Sequence[Sequence[Triple]]) -> dict[tuple[Node, Node], f
 def pagerank(
     stated: Sequence[Sequence[Triple]], start: Mapping[Node, float], damping: float
 ) -> list[float]:
-    """The share of each passage in the walk, personalised by `start`; edges go both ways."""
+    """Personalised PageRank of each passage, restarting at `start`; edges are undirected."""
     links = weigh_edges(stated)
     nodes = list(dict.fromkeys([*range(len(stated)), *(n for link in links for n in link)]))
     place = {node: i for i, node in enumerate(nodes)}

@@ -30,9 +30,9 @@ class HippoRag:
     kit: MethodDeps
     relevance: Relevance
     depth: int = 10
-    """Passages that the graph is made of; `kit.k` are read."""
+    """Passages from which the graph is made; `kit.k` of them are read."""
     triples: int = 5
-    """Triples that are recognised or not."""
+    """Nearest triples that the model filters."""
     passage_weight: float = 0.05
     damping: float = 0.5
 
@@ -47,7 +47,7 @@ class HippoRag:
         return await line.end_episode("read where a walk over the graph ended")
 
     async def _walk_graph(self, line: Episode, found: Sequence[Hit]) -> list[Hit]:
-        """The passages by their share of the walk; [] where no triple was recognised."""
+        """The passages by their share of the walk; [] when no triple was recognised."""
         stated = [await self._extract_triples(line, hit) for hit in found]
         nearest = await self._nearest_triples(line, [t for triples in stated for t in triples])
         kept = await self._recognise_triples(line, nearest) if nearest else []
@@ -80,7 +80,7 @@ class HippoRag:
     async def _recognise_triples(
         self, line: Episode, nearest: Sequence[tuple[Triple, float]]
     ) -> list[Triple]:
-        """Recognition memory: those of the triples that the model names as useful."""
+        """Recognition memory (§3.3): the triples that the model calls useful."""
         prompt = line.render_prompt(
             "baselines/hippo_filter",
             question=line.question.text,
@@ -94,7 +94,7 @@ class HippoRag:
 
 
 def read_triples(text: str) -> list[Triple]:
-    """`[["subject", "relation", "object"], …]`; what is no triple is left out."""
+    """Reads `[["subject", "relation", "object"], …]`; entries that are no triple are left out."""
     value = json_in(text, "[")
     rows = value if isinstance(value, list) else []
     found = []

@@ -25,12 +25,12 @@ from osler.types import Hit, Question, Relevance, Solution
 
 @dataclass(frozen=True)
 class HyKGE:
-    """`kit.retriever` finds chains (`osler.retrieve.graph_chains.ChainRetriever`)."""
+    """HyKGE over a retriever of reasoning chains (`osler.retrieve.graph_chains.ChainRetriever`)."""
 
     kit: MethodDeps
     relevance: Relevance
     candidates: int = 30
-    """Chains that are reranked; `kit.k` of them stay."""
+    """Chains that are reranked; `kit.k` of them are kept."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
         with Episode(self.kit, question, run) as line:
@@ -46,14 +46,14 @@ class HyKGE:
 
 
 def split_fragments(text: str) -> list[str]:
-    """The sentences of question and hypothesis."""
+    """Splits question and hypothesis into sentences."""
     return [text[start:end] for start, end in split_sentences(text)]
 
 
 async def rerank_chains(
     relevance: Relevance, asked: Sequence[str], chains: Sequence[Hit], k: int
 ) -> list[Hit]:
-    """The `k` chains that are nearest to any fragment, equal ones in their order."""
+    """The `k` chains nearest to any fragment; ties keep the order of the search."""
     texts = [chain.passage.text for chain in chains]
     best = [0.0] * len(texts)
     for fragment in asked if texts else ():

@@ -1,4 +1,4 @@
-"""i-MedRAG: rounds of follow-up questions, each answered by MedRAG (FEATURES B-20).
+"""i-MedRAG: rounds of follow-up questions, each answered by MedRAG.
 
 Xiong et al. 2025, *Improving Retrieval-Augmented Generation in Medicine with Iterative
 Follow-up Questions*, §2: in each of 4 rounds the model analyses what is known and writes 3
@@ -60,7 +60,7 @@ class IMedRag:
 
 
 def read_queries(text: str, most: int) -> list[str]:
-    """The queries under their heading; [] without one, unless the reply is a JSON list."""
+    """The queries under their heading; [] without a heading, unless the reply is a JSON list."""
     parts = _QUERIES.split(text)
     if len(parts) == 1 and "[" not in text:
         return []

@@ -74,7 +74,7 @@ class KagStatic:
 
 
 def read_plan(text: str, most: int) -> list[PlannedTask]:
-    """`{"1": {"query": …, "dependent_task_ids": […]}, …}`; [] where it cannot be read."""
+    """Reads `{"1": {"query": …, "dependent_task_ids": […]}, …}`; [] when it cannot be read."""
     said = json_in(text)
     tasks = []
     for name, value in said.items() if isinstance(said, dict) else ():
@@ -87,7 +87,7 @@ def read_plan(text: str, most: int) -> list[PlannedTask]:
 
 
 def order_tasks(tasks: Sequence[PlannedTask]) -> list[PlannedTask]:
-    """So that each stands after those it needs; what cannot be, in the order of the plan."""
+    """Sorts tasks so that each follows those it needs; tasks in a cycle keep the plan's order."""
     names = {task.name for task in tasks}
     left = [replace(task, needs=tuple(n for n in task.needs if n in names)) for task in tasks]
     done: list[PlannedTask] = []
@@ -100,7 +100,7 @@ def order_tasks(tasks: Sequence[PlannedTask]) -> list[PlannedTask]:
 
 
 def fill_query(query: str, answers: Mapping[str, str]) -> str:
-    """The query with the answers of tasks where it names them; unknown ones stay."""
+    """Fills the answers of earlier tasks into a query; unknown references stay."""
 
     def fill_hole(hole: re.Match[str]) -> str:
         return answers.get(hole.group(1) or hole.group(2), hole.group())

@@ -1,4 +1,4 @@
-"""MedRAG: many passages of fused rankings, then a chain of thought (FEATURES B-20).
+"""MedRAG: many passages of fused rankings, then a chain of thought.
 
 Xiong et al. 2024, *Benchmarking Retrieval-Augmented Generation for Medicine*, §3: 32 snippets
 by Reciprocal Rank Fusion of several retrievers (k of the fusion 100), then the question with
@@ -34,7 +34,8 @@ class MedRag:
 
 
 def conclude_json(line: Episode, text: str) -> None:
-    """The draft from `{"step_by_step_thinking": …, "answer_choice": …}`, else from the text."""
+    """Sets the draft from `{"step_by_step_thinking": …, "answer_choice": …}`, else from the
+    text."""
     said = json_in(text)
     if not isinstance(said, dict):
         line.draft = text

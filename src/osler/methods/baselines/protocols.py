@@ -40,17 +40,17 @@ _THINK = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 
 @dataclass(frozen=True)
 class SearchProtocol:
-    """How a family of checkpoints speaks."""
+    """The search protocol of a family of checkpoints."""
 
     template: str
-    """Its prompt."""
+    """Name of its prompt."""
     result: str = "information"
-    """The tag around what was found."""
+    """Tag around the passages found."""
     searches: bool = True
     boxed: bool = False
-    """Whether the answer stands in a box."""
+    """Whether the answer is inside `\\boxed{}`."""
     retry: str = ""
-    """What it is told after a turn without an action; empty = such a turn is the end."""
+    """Text appended after a turn without an action; empty = such a turn ends the run."""
 
 
 SPEECHES: dict[str, SearchProtocol] = {
@@ -106,7 +106,7 @@ class ProtocolSearch:
 
 
 def last_action(trail: str) -> tuple[str, str]:
-    """The tag that the trail ends in, and what stands in it; "" where it ends in none."""
+    """Name and content of the tag that the trail ends in; ("", "") when it ends in none."""
     found = _OPEN.search(trail)
     return (found.group(1), found.group(2).strip()) if found else ("", "")
 
@@ -118,7 +118,7 @@ def last_thought(trail: str) -> str:
 
 
 def render_documents(line: Episode, found: Sequence[Hit]) -> str:
-    """`Doc n(Title: …) text`, as Search-R1 writes it, with the numbers of citations."""
+    """Renders passages as Search-R1 does, `Doc n(Title: …) text`, with citation numbers."""
     numbers = {hit.passage.id: n for n, hit in enumerate(line.hits, 1)}
     return "".join(
         f"Doc {numbers[hit.passage.id]}(Title: {hit.passage.heading}) {hit.passage.text}\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.llm.core.base import LanguageModel, Sampling
 from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.trace import PlannedQuery, Run, SourcesPlanned

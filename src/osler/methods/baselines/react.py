@@ -29,14 +29,14 @@ _LABEL = re.compile(r"\n?\s*Action\s*\d*\s*[:：]?\s*$", re.IGNORECASE)
 
 @dataclass
 class SentencePage:
-    """What Lookup reads: the passages of the last search."""
+    """The passages of the last search, in which Lookup looks."""
 
     hits: Sequence[Hit] = ()
     looked: dict[str, int] = field(default_factory=dict)
-    """How often each keyword was looked up."""
+    """Number of lookups of each keyword."""
 
     def look_up_keyword(self, keyword: str) -> tuple[str, int, int]:
-        """The next sentence with the keyword, its number and how many there are."""
+        """The next sentence with the keyword, its number, and the number of such sentences."""
         said = [
             hit.passage.text[start:end]
             for hit in self.hits
@@ -94,6 +94,6 @@ class ReAct:
 
 
 def _extract_thought(turn: str) -> str:
-    """The thought of a turn, without its label and its action."""
+    """Extracts the thought of a turn, without its label and its action."""
     before = re.split(r"\n?\s*Action\s*\d*\s*[:：]", turn, maxsplit=1)[0]
     return _THOUGHT.sub("", _ACTION.sub("", before)).strip()

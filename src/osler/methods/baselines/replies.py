@@ -1,4 +1,4 @@
-"""JSON in replies of models that were only asked for it."""
+"""Reads JSON and lists from replies that no grammar constrained."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def clean_strings(value: Any) -> list[str]:
 
 
 def read_list(text: str, most: int) -> list[str]:
-    """Items of a list that a model wrote: a JSON list of strings, else one a line, marks cut."""
+    """At most `most` items of a list that a model wrote: a JSON list, else one per line without
+    bullets."""
     value = json_in(text, "[")
     found = clean_strings(value)
     if value != [] and not found:

@@ -34,7 +34,7 @@ class SearchO1:
     kit: MethodDeps
     searches: int = 5
     refine: bool = True
-    """False: passages go into the reasoning as they are (the paper's RAgent)."""
+    """False: passages enter the reasoning as they are (the paper's RAgent)."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
         with Episode(self.kit, question, run) as line:
@@ -78,12 +78,12 @@ class SearchO1:
 
 
 def text_with_thinking(said: Completion) -> str:
-    """A reply with its thinking where it stood: here it is part of the protocol."""
+    """The reply with its thinking, which is part of the protocol here."""
     return f"<think>{said.thinking}</think>\n{said.text}" if said.thinking else said.text
 
 
 def last_query(trail: str) -> str | None:
-    """The query that the trail ends with; `None` when it ends with none."""
+    """The query at the end of the trail; `None` without one."""
     _, mark, query = trail.rpartition(BEGIN_QUERY)
     if not mark or END_QUERY in query or not query.strip():
         return None
@@ -91,7 +91,7 @@ def last_query(trail: str) -> str | None:
 
 
 def answer_of(trail: str, question: Question) -> tuple[str, str]:
-    """The answer, and what stands before it since the last result."""
+    """The answer and the reasoning before it since the last result."""
     last = trail.rpartition(END_RESULT)[2].partition(BEGIN_QUERY)[0].strip()
     last = last.rpartition("</think>")[2].strip() or last
     box = boxed_span(last)

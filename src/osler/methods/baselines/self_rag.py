@@ -10,8 +10,8 @@ Departures: the share of [Retrieval] is one of probabilities, as the paper has i
 code divides their logarithms. The probabilities of a group of reflection tokens are those of
 each token as a given text, so that no engine must tell its 5,000 likeliest tokens; each segment
 is written after [Relevant], since a segment after [Irrelevant] is only ever weighed down. The
-prompted form (`PromptedCritic`) is an imitation: an untrained model is asked in words, and it is named
-so.
+prompted form (`PromptedCritic`) is an imitation: an untrained model is asked in words, and it is
+named so.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _WEIGHTS: dict[Aspect, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class CritiqueContext:
-    """Where in an answer the critic stands."""
+    """Position in an answer at which the critic judges."""
 
     before: str = ""
-    """The segments that stand."""
+    """Segments accepted so far."""
     passage: Hit | None = None
     segment: str = ""
     support: str = ""
-    """The likeliest token of that aspect, once it is known."""
+    """Likeliest token of the support aspect, once it is known."""
 
 
 class Critic(Protocol):
@@ -66,7 +66,7 @@ class Critic(Protocol):
     async def write_segment(
         self, line: Episode, at: CritiqueContext
     ) -> tuple[str, tuple[TokenScore, ...]]:
-        """The next segment after what stands, with its tokens where they are told."""
+        """The next segment, with its tokens when the engine reports them."""
         ...
 
 
@@ -103,7 +103,7 @@ class SelfRag:
         return await line.end_episode(why)
 
     async def _search_beam(self, line: Episode) -> None:
-        """Segment-level beam search."""
+        """Segment-level beam search (§3.3)."""
         paths = [SegmentPath("", 0.0)]
         for _ in range(self.segments):
             longer = [more for path in paths for more in await self._extend_path(line, path)]
@@ -115,7 +115,7 @@ class SelfRag:
                 return
 
     async def _extend_path(self, line: Episode, path: SegmentPath) -> list[SegmentPath]:
-        """The path with a segment for each passage that is found at its end."""
+        """Extends a path by one segment for each passage found at its end."""
         found = await line.find_hits(f"{line.question.text} {path.text}")
         longer = []
         for hit in found:
@@ -126,7 +126,7 @@ class SelfRag:
         return longer
 
     async def _weigh_segment(self, line: Episode, at: CritiqueContext) -> tuple[float, str]:
-        """Eq. 4: the segment's likelihood and what its critique is worth."""
+        """Score and text of one segment (Eq. 4): its likelihood plus its critique."""
         relevant = aspect_value("relevant", await self.critic.weigh_tokens(line, "relevant", at))
         segment, tokens = await self.critic.write_segment(line, at)
         at = CritiqueContext(at.before, at.passage, segment)
@@ -148,12 +148,13 @@ class SelfRag:
 
 
 def critique_score(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Eq. 4's S: the weighted sum of relevance, support and utility."""
+    """Eq. 4's critique score S: the weighted sum of relevance, support and utility."""
     return sum(weight * one for weight, one in zip(weights, values, strict=True))
 
 
 def aspect_value(aspect: Aspect, probabilities: Mapping[str, float]) -> float:
-    """What an aspect is worth: its tokens' weights by their shares of the group; 0 of none."""
+    """The value of an aspect: its tokens' weights averaged by their probabilities; 0 without
+    any."""
     total = sum(probabilities.get(token, 0.0) for token in TOKENS[aspect])
     pairs = zip(TOKENS[aspect], _WEIGHTS[aspect], strict=True)
     weighed = sum(weight * probabilities.get(token, 0.0) for token, weight in pairs)
@@ -161,5 +162,5 @@ def aspect_value(aspect: Aspect, probabilities: Mapping[str, float]) -> float:
 
 
 def segment_likelihood(tokens: Sequence[TokenScore]) -> float:
-    """The segment's probability as a geometric mean over its tokens; 0 where none is told."""
+    """The segment's geometric mean token probability; 0 without tokens."""
     return exp(fmean(token.logprob for token in tokens)) if tokens else 0.0

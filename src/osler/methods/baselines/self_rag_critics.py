@@ -19,7 +19,7 @@ _STOPS = (*TOKENS["support"], *TOKENS["retrieve"], "[Continue to Use Evidence]",
 
 @dataclass(frozen=True)
 class TrainedCritic:
-    """A checkpoint of Self-RAG's: the tokens stand in its own text."""
+    """A Self-RAG checkpoint, which writes the reflection tokens itself."""
 
     model: Likelihood
 
@@ -47,7 +47,7 @@ class TrainedCritic:
 
 @dataclass(frozen=True)
 class PromptedCritic:
-    """An imitation: any model is asked for each reflection token in words."""
+    """An imitation: asks any model for each reflection token in words."""
 
     async def weigh_tokens(
         self, line: Episode, aspect: Aspect, at: CritiqueContext
@@ -79,7 +79,8 @@ class PromptedCritic:
 
 
 def match_token(aspect: Aspect, said: str) -> dict[str, float]:
-    """1 for the token that a reply names first, with or without its brackets; else all alike."""
+    """1 for the token that the reply names first, with or without brackets; all 1 when it names
+    none."""
     folded = said.casefold()
     places = [
         (folded.find(token.strip("[]").casefold()), -len(token), token) for token in TOKENS[aspect]
@@ -94,7 +95,8 @@ def match_token(aspect: Aspect, said: str) -> dict[str, float]:
 async def _token_probabilities(
     model: Likelihood, line: Episode, aspect: Aspect, prompt: RenderedPrompt
 ) -> dict[str, float]:
-    """By the mean over a token's pieces: to an untrained model they are of several."""
+    """Probabilities by the mean over a token's pieces: an untrained model splits it into
+    several."""
     context = [Message("user", prompt.text)]
     tokens: Sequence[str] = TOKENS[aspect]
     scored = await score_all(model, context, tokens, line.run, role=ROLE, prompt=prompt.identity)
@@ -103,12 +105,12 @@ async def _token_probabilities(
 
 
 def _token_probability(scored: Scored) -> float:
-    """A reflection token is one token to a trained model; of pieces, the product."""
+    """The product over a token's pieces; to a trained model a reflection token is one piece."""
     return exp(sum(piece.logprob for piece in scored.tokens))
 
 
 def _render_transcript(at: CritiqueContext) -> str:
-    """What stands before the next token, as the paper's models write it."""
+    """The text before the next reflection token, as the paper's models write it."""
     said = at.before
     if at.passage:
         said += f"[Retrieval]<paragraph>{at.passage.passage.text}</paragraph>"

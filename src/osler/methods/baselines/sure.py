@@ -85,7 +85,7 @@ class SuRe:
     async def _compare_pairs(
         self, line: Episode, summaries: Sequence[str]
     ) -> dict[tuple[int, int], float]:
-        """r_pair(k, i) of each ordered pair: 1, 0, or a half where the two orders differ."""
+        """r_pair(k, i) of each ordered pair: 1, 0, or 0.5 when the two prompt orders disagree."""
         wins: dict[tuple[int, int], float] = {}
         for one, two in combinations(range(len(summaries)), 2):
             forth = await self._first_wins(line, summaries[one], summaries[two])
@@ -103,7 +103,8 @@ class SuRe:
 
 
 def read_candidates(text: str, question: Question, most: int) -> list[str]:
-    """Answers, one a line or parted by commas; of a question with options, options' texts."""
+    """Reads candidate answers, one per line or separated by commas; with options, the options'
+    texts."""
     lines = [part for part in re.split(r"[\n;；]+", text) if part.strip()]
     if len(lines) == 1:
         lines = re.split(r"[,，、]", lines[0])
@@ -116,12 +117,12 @@ def read_candidates(text: str, question: Question, most: int) -> list[str]:
 
 
 def rank_scores(count: int, wins: Mapping[tuple[int, int], float]) -> list[float]:
-    """Eq. 6: the sum over the others."""
+    """Eq. 6: each candidate's sum of pairwise wins."""
     return [sum(wins.get((k, i), 0.0) for i in range(count) if i != k) for k in range(count)]
 
 
 def choose_candidate(valid: Sequence[bool], wins: Mapping[tuple[int, int], float]) -> int:
-    """Eq. 7: the place of the greatest v + r, the first of equals; 0 of none."""
+    """Eq. 7: the index of the greatest v + r, the first of equals; 0 without candidates."""
     sums = [v + r for v, r in zip(valid, rank_scores(len(valid), wins), strict=True)]
     return sums.index(max(sums)) if sums else 0
 

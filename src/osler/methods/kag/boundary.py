@@ -1,7 +1,7 @@
 r"""The knowledge boundary: generate first, then assess (KAG-Thinker §3.2).
 
-The model answers out of its own head. It is believed when it stands by its answer
-(Table 3) *and* the least sure token inside `\boxed{}` has probability tau or more.
+The model answers without references. The answer is accepted when the model confirms it
+(Table 3) *and* the least likely token inside `\boxed{}` has probability tau or more.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from osler.trace import BoundaryChecked, Noted, Run
 from osler.types import Language
 
 TAU = 0.5
-"""DESIGN "Logical forms"; the paper names a threshold and gives no value."""
+"""Our default: the paper names a threshold and gives no value (§3.2). `osler calibrate` fits it."""
 REFUSAL: dict[Language, str] = {
     "en": "I can't answer this question, I need to retrieve external knowledge.",
     "zh": "我无法回答这个问题，需要检索外部知识。",
 }
-"""As Table 2 words it."""
+"""The refusal in the words of Table 2."""
 
 
 EXAMPLES: dict[Language, tuple[tuple[str, str], ...]] = {
@@ -42,18 +42,19 @@ EXAMPLES: dict[Language, tuple[tuple[str, str], ...]] = {
         ("蜘蛛有几条腿？", "有八条。\n<answer>\\boxed{八条}</answer>"),
     ),
 }
-"""Turns that show a small model what Table 2 asks for; without them it repeats the prompt."""
+"""Example turns for small models, which repeat the prompt of Table 2 without them."""
 
 
 def attempt_grammar(language: Language, *, reason: int) -> Grammar:
-    """A line of reasoning, then a boxed answer or the refusal (Table 2)."""
+    """The format of Table 2: up to `reason` characters of reasoning, then a boxed answer or the
+    refusal."""
     ending = alt(boxed_answer(), REFUSAL[language])
     return Grammar("attempt", after_reasoning(ending, reason))
 
 
 @dataclass(frozen=True, slots=True)
 class SignalValue:
-    """A value of an answer, of which less is surer, and the bound below which it is sure."""
+    """A signal's value of an answer (lower is surer) and the limit below which it is accepted."""
 
     metric: str
     value: float
@@ -66,12 +67,12 @@ class SignalValue:
 
 
 class ConfidenceSignal(Protocol):
-    """A third sign, besides the two of the paper: TC-RAG's state value, say."""
+    """A third signal beside the paper's two, such as TC-RAG's state value."""
 
     async def weigh_answer(
         self, question: str, answer: str, tokens: Sequence[TokenScore], language: Language, run: Run
     ) -> SignalValue:
-        """`tokens` are those of the answer in its box; none where the model tells none.
+        """Weighs an answer; `tokens` are those inside its box, empty when the model reports none.
 
         Raises `BudgetExceeded`.
         """
@@ -82,13 +83,13 @@ class Boundary(Protocol):
     async def assess(
         self, n: int, question: str, language: Language, run: Run
     ) -> BoundaryChecked | None:
-        """The verdict on sub-problem `n`, told in the run; `None` = nobody was asked."""
+        """Assesses sub-problem `n` and emits the verdict; `None` when the model was not asked."""
         ...
 
 
 @dataclass(frozen=True)
 class NoBoundary:
-    """Everything is looked up: the ablation without a boundary."""
+    """The ablation without a boundary: everything is looked up."""
 
     async def assess(
         self, n: int, question: str, language: Language, run: Run
@@ -98,14 +99,14 @@ class NoBoundary:
 
 @dataclass(frozen=True)
 class GenerateThenAssess:
-    """Both signals by default; any can be taken away for an ablation, not all."""
+    """Generate-then-assess with both signals of the paper; ablations may switch off all but one."""
 
     speaker: Speaker
     tau: float = TAU
     self_check: bool = True
     likelihood: bool = True
     examples: bool = False
-    """Whether the model is shown first what is asked for (`EXAMPLES`)."""
+    """Whether the prompt begins with example turns (`EXAMPLES`)."""
     state: ConfidenceSignal | None = None
     """A third signal; the paper has none."""
 
@@ -145,14 +146,15 @@ class GenerateThenAssess:
     async def attempt_answer(
         self, question: str, language: Language, run: Run
     ) -> tuple[str, Probability | None]:
-        """The answer out of the model's own head, "" where it has none (Table 2)."""
+        """The model's answer without references (Table 2), "" when it refuses, and its
+        confidence."""
         answer, confidence, _ = await self._attempt_with_tokens(question, language, run)
         return answer, confidence
 
     async def _attempt_with_tokens(
         self, question: str, language: Language, run: Run
     ) -> tuple[str, Probability | None, tuple[TokenScore, ...]]:
-        """The answer with its sureness and its own tokens."""
+        """The answer with its confidence and the tokens inside its box."""
         reply = await self.speaker.ask(
             attempt_prompt(question, language),
             lambda reply: reply,
@@ -176,7 +178,7 @@ class GenerateThenAssess:
         return least_probability(reply.tokens, span) if span else None
 
     async def stands_by(self, question: str, answer: str, language: Language, run: Run) -> bool:
-        """Whether the model calls that answer correct (Table 3)."""
+        """Whether the model confirms the answer (Table 3)."""
         prompt = render_prompt("kag/self_check", language, question=question, answer=answer)
         try:
             return await self.speaker.ask(
@@ -190,7 +192,7 @@ class GenerateThenAssess:
 
 
 def _boxed_tokens(reply: Completion) -> tuple[TokenScore, ...]:
-    """The tokens that lie wholly in the box."""
+    """The tokens that lie entirely inside the box."""
     span = answer_span(reply.text)
     if span is None:
         return ()
@@ -198,7 +200,7 @@ def _boxed_tokens(reply: Completion) -> tuple[TokenScore, ...]:
 
 
 def example_turns(language: Language) -> list[Message]:
-    """`EXAMPLES` as a conversation."""
+    """`EXAMPLES` as conversation turns."""
     turns = []
     for question, reply in EXAMPLES[language]:
         prompt = attempt_prompt(question, language)
@@ -207,5 +209,5 @@ def example_turns(language: Language) -> list[Message]:
 
 
 def attempt_prompt(question: str, language: Language) -> RenderedPrompt:
-    """Table 2."""
+    """The prompt of Table 2."""
     return render_prompt("kag/attempt", language, question=question)

@@ -1,7 +1,7 @@
-"""Tau fitted to a model: from which least probability its own answers may be believed (§3.2).
+"""Fits tau to a model: the probability from which its own answers may be accepted (§3.2).
 
-The model answers questions whose answers are known, out of its own head, as the boundary lets it.
-Tau is the least value at which the wanted share of the answers that reach it is right.
+The model answers labelled questions without references, as the boundary would let it. Tau is the
+lowest value at which the wanted share of the answers that reach it is right.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from osler.trace import Run
 from osler.types import Language, Question
 
 NEVER = 1.0
-"""Where no value does, only what is certain to the last digit is believed."""
+"""Tau when no lower value works: only answers of probability 1 are accepted."""
 _ROUNDING = 1e-6
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class GoldAnswer:
-    """A question with the answer that is right."""
+    """A question with its correct answer."""
 
     question: Question
     answer: str
@@ -32,20 +32,21 @@ class GoldAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationAttempt:
-    """What the model said by itself."""
+    """The model's own answer to a labelled question."""
 
     question: Question
     answer: str
     """Empty where it refused."""
     probability: float | None
-    """Least of the tokens in the box; `None` where nothing was boxed or told."""
+    """Probability of the least likely token in the box; `None` without a box or
+    log-probabilities."""
     right: bool
 
 
 async def attempt_question(
     boundary: GenerateThenAssess, graded: GoldAnswer, run: Run
 ) -> CalibrationAttempt:
-    """One answer, as in a run."""
+    """Asks one question as a run would."""
     question = graded.question
     answer, sure = await boundary.attempt_answer(question.text, question.language, run)
     right = bool(answer) and agrees_with_gold(answer, graded.answer, question.language)
@@ -53,9 +54,9 @@ async def attempt_question(
 
 
 def agrees_with_gold(answer: str, gold: str, language: Language) -> bool:
-    """Whether an answer holds all words of content and all numbers of the right one.
+    """Whether an answer has all words of content and all numbers of the correct one.
 
-    A rough judge: word forms count as different, and what else the answer says does not matter.
+    A rough judge: inflected forms count as different words, and additional text is ignored.
     """
     if not set(_NUMBER.findall(gold)) <= set(_NUMBER.findall(answer)):
         return False
@@ -70,8 +71,8 @@ def agrees_with_gold(answer: str, gold: str, language: Language) -> bool:
 
 
 def tau_of(points: Sequence[CalibrationAttempt], share: float) -> float:
-    """The least probability from which on `share` of the answers are right, rounded up to three
-    decimals; `NEVER` where there is none."""
+    """The lowest probability from which on `share` (0 to 1) of the answers are right, rounded up to
+    three decimals; `NEVER` when there is none."""
     told = sorted(
         ((point.probability, point.right) for point in points if point.probability is not None),
         reverse=True,

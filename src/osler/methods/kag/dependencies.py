@@ -1,4 +1,4 @@
-"""Which step waits for which: "#n" in the words, aliases in the actions (F-KT-20).
+"""Dependencies between steps: "#n" in the words, aliases in the actions (§3.1.1).
 
 The released executor runs steps in a chain; here steps that do not wait for each
 other may run at once.
@@ -29,23 +29,23 @@ ALIAS = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True)
 class Dependencies:
-    """The graph of a plan, and what is wrong with it."""
+    """The dependency graph of a plan and the plan's defects."""
 
     waits: Mapping[int, frozenset[int]]
-    """Step → the steps whose results it needs. Broken references are left out."""
+    """Step → the steps whose results it needs; broken references are left out."""
     bound: Mapping[str, int]
-    """Alias of a result → the step that gives it."""
+    """Alias of a result → the step that produces it."""
     given: Mapping[str, str]
-    """Alias of a named entity → its name: known before any step has run."""
+    """Alias of a named entity → its name, known before any step runs."""
     problems: tuple[str, ...]
-    """In words: names that nothing declares, steps that are not there, cycles."""
+    """Defects in words: undeclared names, missing steps, cycles."""
 
     def solving_order(self) -> tuple[int, ...]:
-        """The steps so that each stands after what it waits for; ties in plan order."""
+        """The steps in an order in which each follows its dependencies; ties in plan order."""
         return tuple(n for level in self.solving_levels() for n in level)
 
     def solving_levels(self) -> tuple[tuple[int, ...], ...]:
-        """Steps that can run at the same time, level by level."""
+        """The steps level by level; the steps of a level can run concurrently."""
         sorter = TopologicalSorter(self.waits)
         sorter.prepare()
         found = []
@@ -57,7 +57,8 @@ class Dependencies:
 
 
 def find_dependencies(plan: LogicalPlan) -> Dependencies:
-    """The graph of `plan`, without cycles: an edge that would close one is a problem."""
+    """Builds the dependency graph of `plan` without cycles; edges that close one become
+    problems."""
     problems: list[str] = []
     bound, given = _declared_aliases(plan)
     waits: dict[int, frozenset[int]] = {}
@@ -73,7 +74,7 @@ def find_dependencies(plan: LogicalPlan) -> Dependencies:
 
 
 def fill_references(question: str, answers: Mapping[int, str]) -> str:
-    """The question with "#n" replaced by the answer of step n, where there is one."""
+    """Replaces "#n" in the question by the answer of step n, where there is one."""
     return REFERENCE.sub(lambda m: answers.get(int(m.group(1)), m.group(0)), question)
 
 
@@ -105,7 +106,7 @@ def _declared_aliases(plan: LogicalPlan) -> tuple[dict[str, int], dict[str, str]
 
 
 def _declares_alias(form: Form, alias: str) -> bool:
-    """Whether this form brings the alias in; a subject without a type refers back."""
+    """Whether this form declares the alias; a subject without a type refers back."""
     if not isinstance(form, Retrieval) or form.o.alias == alias:
         return True
     node = form.s if form.s.alias == alias else form.p
@@ -119,7 +120,7 @@ def _step_needs(
     given: Mapping[str, str],
     problems: list[str],
 ) -> Iterator[tuple[int, str]]:
-    """What a step waits for, with the reference that says so."""
+    """The steps that a step waits for, each with the reference that says so."""
     numbers = {other.n for other in plan.steps}
     for number in [int(n) for n in REFERENCE.findall(_referring_text(step))]:
         if number in numbers:
@@ -137,7 +138,7 @@ def _step_needs(
 
 
 def _referring_text(step: PlanStep) -> str:
-    """Where "#n" may stand: the question, and the free text of the action."""
+    """The texts of a step that may contain "#n": the question and the free text of the action."""
     match step.action:
         case Math(content=content, target=target) | Deduce(content=content, target=target):
             return " ".join((step.question, *content, target))
@@ -148,7 +149,7 @@ def _referring_text(step: PlanStep) -> str:
 
 
 def _mentioned_aliases(form: Form) -> Iterator[tuple[str, bool]]:
-    """Aliases that a form names, and whether such a word can be nothing else."""
+    """Words of a form that may be aliases, and whether they can be nothing else."""
     match form:
         case Retrieval():
             for node in form.nodes:
@@ -169,7 +170,7 @@ def _mentioned_aliases(form: Form) -> Iterator[tuple[str, bool]]:
 def _without_cycles(
     waits: dict[int, frozenset[int]], problems: list[str]
 ) -> dict[int, frozenset[int]]:
-    """Takes out one edge of each cycle, the one that points forward in the plan."""
+    """Removes one edge of each cycle, the one that points furthest forward in the plan."""
     while True:
         try:
             TopologicalSorter(waits).prepare()

@@ -15,15 +15,14 @@ from osler.methods.kag.logical_forms import PlanStep, Retrieval
 from osler.methods.kag.parse import read_search
 from osler.methods.kag.speaker import Speaker, reply_answer
 from osler.prompts import render_prompt
-from osler.retrieve.fuse import rrf
-from osler.retrieve.lookup import LookupResult, look_up
+from osler.retrieve import LookupResult, look_up, rrf
 from osler.trace import Focused, Noted, Run
 from osler.types import Hit, Language, Retriever
 
 
 @dataclass(frozen=True, slots=True)
 class SubAnswer:
-    """What a step came to."""
+    """The result of a step."""
 
     n: int
     question: str
@@ -33,22 +32,22 @@ class SubAnswer:
     hits: tuple[Hit, ...] = ()
     """The passages it rests on; empty for the model's own knowledge and for reasoning."""
     own: bool = False
-    """Answered out of the model's own head."""
+    """Answered from the model's own knowledge."""
     confidence: float | None = None
     unsure: str = ""
-    """Why nothing stood: the answer is the best there was. Empty when it is sure."""
+    """Reason why the answer is only the best available; empty when it is certain."""
 
     @property
     def prompt_line(self) -> str:
-        """As later prompts show it."""
+        """The line by which later prompts quote this result."""
         return f"#{self.n} {self.question} {self.text or 'unknown'}"
 
 
 class FormRetriever(Protocol):
-    """What looks a Retrieval up by its form: a graph. Text retrievers take the words (F-KT-01)."""
+    """A retriever that takes logical forms (a graph); text retrievers take the words (§3.1.1)."""
 
     async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
-        """The best hits for the target of `form`, whose subject is named where it is known.
+        """The best `k` hits for the target of `form`, whose subject has a name where it is known.
 
         Raises `SourceUnavailable`.
         """
@@ -56,7 +55,7 @@ class FormRetriever(Protocol):
 
 
 class PassageFinder(Protocol):
-    """A search that decides by itself where to look, and tells the run."""
+    """A search that chooses its own sources and reports to the run."""
 
     async def find_passages(
         self, words: str, language: Language, run: Run, *, k: int
@@ -66,12 +65,12 @@ class PassageFinder(Protocol):
 
 
 class Depth(Protocol):
-    """What answers one Retrieval of a plan: `DepthSolver`, or another part in its place."""
+    """The solver of one Retrieval of a plan: `DepthSolver`, or a replacement."""
 
     async def solve(
         self, step: PlanStep, question: str, known: Sequence[str], language: Language, run: Run
     ) -> SubAnswer:
-        """`question` is the step's with references filled in; `known` are the lines before it.
+        """Solves a step: `question` is its text with references filled in, `known` earlier results.
 
         Raises `BudgetExceeded`.
         """
@@ -80,7 +79,7 @@ class Depth(Protocol):
 
 @dataclass(frozen=True)
 class DepthSolver:
-    """KAG-Thinker's own."""
+    """KAG-Thinker's depth solving (§3.1.2)."""
 
     speaker: Speaker
     retriever: Retriever
@@ -91,9 +90,9 @@ class DepthSolver:
     k: int = 3
     """Passages of one search (§4.1, §5.1)."""
     turns: int = 10
-    """Searches for one sub-problem, at most (F-KT-32: the released value)."""
+    """Searches for one sub-problem, at most (the released code's value)."""
     finder: PassageFinder | None = None
-    """In the place of `retriever`: a source plan for each search, say."""
+    """Replaces `retriever`, for example with a source plan for each search."""
 
     async def solve(
         self, step: PlanStep, question: str, known: Sequence[str], language: Language, run: Run
@@ -130,7 +129,7 @@ class DepthSolver:
         return SubAnswer(step.n, question, text, hits if text else ())
 
     async def _look_up(self, step: PlanStep, words: str, language: Language, run: Run) -> list[Hit]:
-        """By the words in text, by the form in a graph; both fused (F-KT-01, F-KT-43)."""
+        """Searches texts by the words and the graph by the form, and fuses both (§3.4)."""
         if self.finder is not None:
             found = await self.finder.find_passages(words, language, run, k=self.k)
         else:
@@ -150,7 +149,7 @@ class DepthSolver:
         language: Language,
         run: Run,
     ) -> str:
-        """The answer that the references give; "" where they do not say."""
+        """The answer that the references support; "" when they support none."""
         prompt = render_prompt(
             "kag/solve",
             language,
@@ -167,7 +166,7 @@ class DepthSolver:
     async def _next_step(
         self, question: str, asked: Sequence[str], focus: Focus, language: Language, run: Run
     ) -> PlanStep | None:
-        """A new logical form for what is missing; `None` when the model has none."""
+        """A new logical form for the missing knowledge; `None` when the model gives none."""
         prompt = render_prompt(
             "kag/search", language, question=question, asked=list(asked), reason=focus.reason
         )
@@ -182,7 +181,7 @@ class DepthSolver:
 
 @dataclass(frozen=True)
 class BoundFormRetriever:
-    """A search by form, as a retriever: the words are only what the event shows."""
+    """A form lookup behind the `Retriever` interface; the query text only labels the event."""
 
     graph: FormRetriever
     form: Retrieval

@@ -1,4 +1,4 @@
-"""Math and Deduce: what a step is worked out from, not looked up (KAG-Thinker §3.4)."""
+"""Executors of Math and Deduce, the steps that are computed or inferred (KAG-Thinker §3.4)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from osler.trace import Calculated, Noted, Run
 from osler.types import Language
 
 TRIES = 3
-"""Programs that are tried, each shown the error of the one before (F-KT-52)."""
+"""Programs that are tried; each prompt shows the error of the previous one."""
 OFFERED = 5
-"""Formulas that are offered for one calculation."""
+"""Formulas offered for one calculation."""
 _CODE = re.compile(
     r"<python>(.*?)(?:</python>|$)|```(?:python)?\s*\n(.*?)(?:```|$)", re.IGNORECASE | re.DOTALL
 )
@@ -41,17 +41,18 @@ _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 @dataclass(frozen=True)
 class Calculator:
-    """A verified formula where one fits; else a program in the sandbox; else nothing."""
+    """Computes with a verified formula if one fits, else with a program in the sandbox."""
 
     speaker: Speaker
     formulas: Mapping[str, Formula] | None = None
-    """`None` = all that Osler has; empty = programs only (the paper)."""
+    """`None` = all of Osler's formulas; empty = programs only (the paper)."""
     tries: int = TRIES
 
     async def solve(
         self, n: int, form: Math, content: Sequence[str], language: Language, run: Run
     ) -> str:
-        """The result in words; "" when nothing could be computed. `content` is filled in."""
+        """The result in words; "" when nothing could be computed. `content` has its references
+        filled in."""
         by_formula = await self._by_formula(n, form, content, language, run)
         return by_formula or await self._by_program(n, form, content, language, run)
 
@@ -119,7 +120,7 @@ class Calculator:
 
 @dataclass(frozen=True)
 class Deducer:
-    """One question to the model about what is known, worded by the operation."""
+    """Asks the model one question about the known facts, worded by the operation."""
 
     speaker: Speaker
 
@@ -139,7 +140,7 @@ class Deducer:
 
 
 def nearest_formulas(formulas: Mapping[str, Formula], text: str) -> list[Formula]:
-    """The formulas whose title shares most words with the text, those that share none left out."""
+    """At most `OFFERED` formulas whose titles share most words with the text; at least one word."""
     wanted = set(content_terms(text))
     scored = []
     for formula in formulas.values():
@@ -167,7 +168,7 @@ def _describe_input(wanted: NumberInput | FlagInput | ChoiceInput) -> str:
 
 
 def _choice_parser(names: Mapping[str, Formula]) -> Callable[[Completion], Chosen]:
-    """A parser of `{"formula": …, "inputs": …}` that knows which formulas were offered."""
+    """A parser of `{"formula": …, "inputs": …}` for the formulas offered."""
 
     def parse(reply: Completion) -> Chosen:
         expected = 'one JSON object, {"formula": "…", "inputs": {…}}'

@@ -1,4 +1,4 @@
-"""Focusing and reasoning: do these references answer the question? (KAG-Thinker §3.3)"""
+"""Focusing and reasoning: judges whether references answer the question (KAG-Thinker §3.3)."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Focus:
     enough: bool
     reason: str
     relevant: tuple[int, ...]
-    """Numbers of the references, from 0, that the reason names; all of them if it names none."""
+    """0-based indices of the references that the reason names; all when it names none."""
 
 
 @dataclass(frozen=True)
 class Focuser:
     speaker: Speaker
     longest: int = 1_000
-    """Characters of one reference; a longer one is cut down to what bears on the question."""
+    """Characters of one reference; longer ones are compressed to the relevant sentences."""
 
     async def focus(
         self, question: str, hits: Sequence[Hit], language: Language, run: Run
     ) -> Focus:
-        """The verdict of Table 4; "no" where nothing was found or the reply cannot be read."""
+        """The verdict of Table 4; "no" without hits or when the reply cannot be read."""
         if not hits:
             return Focus(False, "nothing was found", ())
         references = self.list_references(question, hits)
@@ -62,7 +62,7 @@ class Focuser:
             return Focus(False, error.message, tuple(range(len(hits))))
 
     def list_references(self, question: str, hits: Sequence[Hit]) -> list[str]:
-        """The passages as the model sees them, each with its heading."""
+        """The passages as the prompt shows them, each with its heading."""
         return [
             f"{hit.passage.heading}: {compress_passage(hit.passage.text, question, self.longest)}"
             for hit in hits
@@ -78,9 +78,9 @@ def focus_grammar(longest: int = 400) -> Grammar:
 
 
 def compress_passage(text: str, question: str, longest: int) -> str:
-    """The sentences of `text` that share most with the question, in their order (§5.1).
+    """The sentences of `text` that share most words with the question, in text order (§5.1).
 
-    Whole sentences only, left as they are; a text that fits is returned as it is.
+    Keeps whole sentences up to `longest` characters; a text that fits is returned unchanged.
     """
     if len(text) <= longest:
         return text

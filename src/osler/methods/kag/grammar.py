@@ -26,7 +26,7 @@ from osler.llm.core.grammar import (
 from osler.methods.kag.logical_forms import Operation
 
 EDGE_MARKS = "!\"#$&'()*+,.:;<=>?@[\\]^`{|}~，。；：、．！？（）［］＝＜＞≠≤≥→‘’“”「」"
-"""What means something in a logical form, or ends a bare word to a tolerant reader."""
+"""Characters with a meaning in a logical form, or that end a bare word for a tolerant reader."""
 _APOSTROPHE = seq("'", chars("", ("a", "z")))
 
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from osler.errors import KnowledgeBaseError, MalformedOutput, SourceUnavailable
+from osler.errors import MalformedOutput, SourceUnavailable
 from osler.graph.chains import rank_nearest
 from osler.graph.items import Edge
 from osler.graph.link import Dictionary
@@ -25,23 +25,22 @@ from osler.methods.kag.depth import FormRetriever
 from osler.methods.kag.logical_forms import Constraint, Retrieval
 from osler.methods.kag.notation import render_form
 from osler.methods.kag.reader import read_form
-from osler.retrieve.fuse import rrf
+from osler.retrieve import rank_hits, rrf, search_errors
 from osler.retrieve.graph import find_forms
-from osler.retrieve.hits import rank_hits
 from osler.retrieve.words import STOP_WORDS
 from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage, Retriever
 
 NAMES = 3
-"""Concepts that a name may mean, at most."""
+"""Concepts considered for one name, at most."""
 NEAR = 50
-"""Concepts of a walk that count for passages."""
+"""Concepts of a walk that count for the ranking of passages."""
 _LEAST = 0.3
-"""Overlap of words below which a predicate is another one."""
+"""Word overlap below which two predicates count as different."""
 _READ = 50
-"""Answers that are looked at for constraints."""
+"""Answers that are checked against the constraints."""
 _UNTOLD = 0.5
-"""What an answer is worth for each constraint that the graph does not speak of."""
+"""Factor on an answer's score for each constraint on which the graph is silent."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -53,11 +52,9 @@ class HybridGraph:
     texts: Retriever | None = None
 
     async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
-        """Raises `SourceUnavailable`."""
-        try:
+        """The best `k` hits. Raises `SourceUnavailable`."""
+        with search_errors():
             return await self._find_in_graph(form, k)
-        except (KnowledgeBaseError, OSError) as error:
-            raise SourceUnavailable(f"the graph cannot be searched: {error}") from error
 
     async def _find_in_graph(self, form: Retrieval, k: int) -> list[Hit]:
         form = form if form.s.name else _reverse_form(form)
@@ -72,13 +69,13 @@ class HybridGraph:
         return rank_hits([(every[id], score) for id, score in order[:k]], render_form(form), GRAPH)
 
     def _subject_concepts(self, name: str) -> list[tuple[str, str]]:
-        """Id and a name that finds it exactly."""
+        """Concepts of a name: each id with a name that finds it exactly."""
         exact = self.graph.find_exact(name)
         found = exact or Lookup(self.graph).find(name, k=NAMES, fuzzy=True)
         return [(match.concept, match.name) for match in found[:NAMES]]
 
     async def _answer_edges(self, form: Retrieval, names: Sequence[str]) -> list[Edge]:
-        """The answers, best first: of the asked type where there are any."""
+        """Edges that answer the form, best first: those of the asked type where there are any."""
         predicate = form.p.type or form.p.name or form.o.type
         scored: dict[Edge, float] = {}
         for name in dict.fromkeys(names):
@@ -101,7 +98,7 @@ class HybridGraph:
     def _weigh_constraints(
         self, constraints: Sequence[Constraint], edges: Sequence[Edge], subjects: set[str]
     ) -> dict[Edge, float]:
-        """1 where all constraints hold, 0 where one is contradicted."""
+        """Weight of each edge: 1 when all constraints hold, 0 when one is contradicted."""
         worth = dict.fromkeys(edges, 1.0)
         for constraint in constraints:
             for edge in edges:
@@ -115,7 +112,7 @@ class HybridGraph:
         return worth
 
     def _property_values(self, constraint: Constraint, ids: Sequence[str]) -> list[str]:
-        """What the graph says of the constrained property."""
+        """The graph's values of the constrained property."""
         concepts = [concept for id in ids if (concept := self.graph.get_concept(id))]
         wanted = constraint.property.casefold().replace("_", " ")
         if wanted == "name":
@@ -139,7 +136,8 @@ class HybridGraph:
     async def _text_passages(
         self, form: Retrieval, concepts: Sequence[str], k: int
     ) -> list[Passage]:
-        """Passages of text, those first that name what the walk from the subject comes to."""
+        """Text passages, first those that name concepts near the subject (by personalised
+        PageRank)."""
         if self.texts is None:
             return []
         words = " ".join(filter(None, (form.s.name, form.p.type, form.o.type)))
@@ -158,7 +156,7 @@ class HybridGraph:
 
 @dataclass(frozen=True)
 class FormsAsWords:
-    """A form where there is no graph: its names and its predicate, as a search in words."""
+    """A form as a word query, for setups without a graph: its names and its predicate."""
 
     retriever: Retriever
 
@@ -170,7 +168,7 @@ class FormsAsWords:
 
 @dataclass(frozen=True)
 class FormsAsQueries:
-    """A form retriever behind the door of a plain one, so that tapes record and replay it."""
+    """A form retriever behind the `Retriever` interface, so that tapes record and replay it."""
 
     forms: FormRetriever
 
@@ -185,7 +183,7 @@ class FormsAsQueries:
 
 @dataclass(frozen=True)
 class QueriesAsForms:
-    """The other side of that door."""
+    """The inverse adapter: a recorded `Retriever` as a form retriever."""
 
     retriever: Retriever
 
@@ -233,7 +231,7 @@ def _is_named(answer: str, name: str) -> bool:
 
 
 def _reverse_form(form: Retrieval) -> Retrieval:
-    """Asked from its other end, where only the object is known; its conditions turn with it."""
+    """Swaps subject and object of a form whose object alone is known; constraints swap too."""
     other = {"s": "o", "o": "s", "p": "p"}
     turned = tuple(replace(c, on=other[c.on]) for c in form.constraints)  # type: ignore[arg-type]
     return replace(form, s=form.o, o=form.s, constraints=turned)

@@ -1,8 +1,8 @@
 """Logical forms: the four functions of a plan (KAG-Thinker §3.1.1, §3.4, App. 8).
 
-Every sub-problem is held twice, as a `PlanStep` in natural language for text retrievers
-and as an action for structured ones. Texts are single lines: a run of white space is
-one space, so that what is written on a line reads back as it was.
+Every sub-problem is stored twice: as a `PlanStep` in natural language for text retrievers and
+as an action for structured ones. Texts are single lines: a run of white space becomes one
+space, so that a rendered plan parses back unchanged.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Literal, Self
 Place = Literal["s", "p", "o"]
 Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
 COMPARISONS: tuple[Comparison, ...] = ("!=", "<=", ">=", "=", "<", ">", "in")
-"""The longer first, as a reader must try them."""
+"""Longer signs first: the order in which a reader must try them."""
 
 
 class Operation(StrEnum):
-    """How a Deduce reasons (Table 1; `rule` stands only in its description line)."""
+    """Operations of a Deduce (Table 1; `rule` occurs only in its description line)."""
 
     JUDGEMENT = "judgement"
     ENTAILMENT = "entailment"
@@ -29,7 +29,7 @@ class Operation(StrEnum):
 
 
 class _OneLineFields:
-    """Brings every text of a form onto one line."""
+    """Base class that brings every text of a form onto one line."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class SpoNode(_OneLineFields):
     type: str = ""
     """Entity type, or the edge of a predicate."""
     name: str = ""
-    """The entity itself; empty = unknown, to be found."""
+    """The entity itself; empty = unknown, to be retrieved."""
     id: str = ""
     """Its identifier in a knowledge base, where the plan gives one."""
 
@@ -67,7 +67,7 @@ class Constraint(_OneLineFields):
     property: str
     comparison: Comparison
     value: str | tuple[str, ...]
-    """Several with "in", one with all others."""
+    """A tuple for "in", a string for all other comparisons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ Form = Retrieval | Math | Deduce | Output
 
 @dataclass(frozen=True, slots=True)
 class PlanStep(_OneLineFields):
-    """One sub-problem in both representations (F-KT-01)."""
+    """One sub-problem in both representations (§3.1.1)."""
 
     n: int
     """From 1; other steps refer to its result as "#n"."""
@@ -131,14 +131,14 @@ class LogicalPlan:
 
     @classmethod
     def single_retrieval(cls, question: str) -> Self:
-        """One retrieval of the question itself: what is left when no plan can be read."""
+        """The fallback plan: one retrieval of the question itself."""
         name = SpoNode("s1", "question", question)
         return cls(
             (PlanStep(1, question, Retrieval(name, SpoNode("p1", "answer"), SpoNode("o1"))),)
         )
 
     def step_numbered(self, n: int) -> PlanStep:
-        """Raises `KeyError`."""
+        """The step numbered `n`. Raises `KeyError`."""
         for step in self.steps:
             if step.n == n:
                 return step

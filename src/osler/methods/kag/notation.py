@@ -1,7 +1,7 @@
-"""Logical forms as text, in the notation of the paper's Table 1; `parse` is the inverse.
+"""Renders logical forms in the notation of the paper's Table 1; `kag.parse` is the inverse.
 
-Names stand in single quotes; a quote or a backslash within is escaped. What has no
-quotes in the paper (types, properties) gets them only where it would not read back.
+Names are in single quotes; a quote or a backslash inside is escaped. Types and properties,
+which have no quotes in the paper, get them only where they would not parse back.
 """
 
 from __future__ import annotations
@@ -41,12 +41,9 @@ def render_form(form: Form) -> str:
             parts = [f"{place}={_render_node(node)}" for place, node in nodes]
             return f"Retrieval({', '.join([*parts, *map(_render_constraint, form.constraints)])})"
         case Math():
-            return f"Math({_render_content(form.content)}, target={quote_text(form.target)}){_render_arrow(form.alias)}"
+            return f"Math({_render_arguments(form)}){_render_arrow(form.alias)}"
         case Deduce():
-            inside = (
-                f"op={form.op}, {_render_content(form.content)}, target={quote_text(form.target)}"
-            )
-            return f"Deduce({inside}){_render_arrow(form.alias)}"
+            return f"Deduce(op={form.op}, {_render_arguments(form)}){_render_arrow(form.alias)}"
         case Output():
             return f"Output({','.join(_plain_text(name) for name in form.variables)})"
         case _ as never:
@@ -54,7 +51,7 @@ def render_form(form: Form) -> str:
 
 
 def quote_text(text: str) -> str:
-    """In single quotes, with `\\` before a quote or a backslash."""
+    """The text in single quotes, with `\\` before a quote or a backslash."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -76,8 +73,8 @@ def _render_constraint(constraint: Constraint) -> str:
     return f"{constraint.on}.{_plain_text(constraint.property)}{comparison}{said}"
 
 
-def _render_content(items: tuple[str, ...]) -> str:
-    return f"content={_render_list(items)}"
+def _render_arguments(form: Math | Deduce) -> str:
+    return f"content={_render_list(form.content)}, target={quote_text(form.target)}"
 
 
 def _render_list(items: tuple[str, ...]) -> str:

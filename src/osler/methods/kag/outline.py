@@ -33,7 +33,8 @@ from osler.types import Question
 
 @dataclass(frozen=True)
 class Outliner:
-    """Asks for a chain of lookups; without one that can be read, a single retrieval is the plan."""
+    """Asks for a chain of lookups; falls back to a single retrieval when the reply cannot be
+    read."""
 
     speaker: Speaker
     steps: int = 2
@@ -72,7 +73,7 @@ def _ending_node(n: int, longest: int) -> Node:
 
 
 def _lookup_node(n: int, names: tuple[str, ...], longest: int) -> Node:
-    """Step and Action about the same: a name of the question, or an earlier result."""
+    """Step and Action with the same subject: a name of the question, or an earlier result."""
     kind = named_rule("kind", free_text(20, without=EDGE_MARKS))
     tail = seq(f", p=p{n}:", kind, f", o=o{n}", maybe(":", kind), ")")
     # Without capitals and digits no name of the prompt's examples, and no list, gets in.

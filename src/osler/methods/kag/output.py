@@ -27,7 +27,7 @@ class AnswerFinisher:
     async def write_draft(
         self, question: Question, answers: Sequence[SubAnswer], hits: Sequence[Hit], run: Run
     ) -> str:
-        """What the model would answer, from the sub-answers and their passages."""
+        """The model's draft of the last answer, from the sub-answers and their passages."""
         prompt = render_prompt(
             "kag/answer",
             question.language,
@@ -43,10 +43,10 @@ class AnswerFinisher:
 
 
 def nearest_option(answer: Answer, question: Question, answers: Sequence[SubAnswer]) -> Answer:
-    """A computed number chooses the option that is nearest to it (F-KT-94: 592 → 600 ml).
+    """Chooses the option nearest to a computed number (592 → 600 ml).
 
-    Only where every option is a number, and the last answered step ends in one; an option
-    that equals it is nearest. Else the answer is left as it is.
+    Applies only when every option is a number and the last answered step ends in one; the answer
+    is returned unchanged otherwise.
     """
     values = [_single_number(option) for option in question.options]
     solved = [each.text for each in answers if each.text]
@@ -64,7 +64,7 @@ def nearest_option(answer: Answer, question: Question, answers: Sequence[SubAnsw
 
 
 def _single_number(text: str) -> float | None:
-    """The one number in a text; `None` for none, or for several."""
+    """The only number in a text; `None` for none or several."""
     found = _NUMBER.findall(text)
     if len(found) != 1:
         return None
@@ -72,7 +72,8 @@ def _single_number(text: str) -> float | None:
 
 
 def _unbox_answer(text: str) -> str:
-    r"""`\boxed{C}` inside `<answer>` as `<answer>C</answer>`: the form that composers read."""
+    r"""Rewrites `\boxed{C}` inside `<answer>` as `<answer>C</answer>`, the form that composers
+    read."""
     span = answer_span(text)
     if span is None:
         return text

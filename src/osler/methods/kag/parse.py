@@ -1,4 +1,4 @@
-"""A model's reply → plan or search, as tolerantly as models write (F-KT-02, 14 to 17).
+"""Parses a model's reply into a plan or a search, tolerantly (KAG-Thinker Tables 1, 5 and 9).
 
 Nothing but `MalformedOutput` is ever raised.
 """
@@ -13,7 +13,7 @@ from osler.methods.kag.logical_forms import Form, LogicalPlan, PlanStep
 from osler.methods.kag.reader import FUNCTION, read_form
 
 MOST_STEPS = 50
-"""A longer plan is a model that has lost its way."""
+"""Upper bound on steps: a longer plan comes from a model that repeats itself."""
 LONGEST = 60_000
 """Characters of a reply that are read."""
 
@@ -60,7 +60,8 @@ def _check_length(reply: str) -> str:
 
 
 def _tag_content(tag: str, reply: str) -> str:
-    """What stands in the tag; without one, all but the thinking. Ends may be missing."""
+    """The content of the tag; without a tag the reply without its thinking. Closing tags are
+    optional."""
     text = _THINK.sub("", reply)
     found = _TAGS[tag].search(text)
     # A reply that opens with the thought's end was begun inside it by the prompt.
@@ -78,7 +79,7 @@ def _read_steps(text: str) -> Iterator[_Read]:
 
 
 def _read_segment(number: int, text: str) -> Iterator[_Read]:
-    """One step; more, where they follow each other on one line."""
+    """One step, or several that follow each other on one line."""
     while True:
         found = _OWN_LINE.search(text) or _SAME_LINE.search(text)
         if found is None:
@@ -93,7 +94,7 @@ def _read_segment(number: int, text: str) -> Iterator[_Read]:
 
 
 def _number_steps(found: list[_Read]) -> Iterator[PlanStep]:
-    """By the numbers given, if they tell the steps apart; else by place."""
+    """Numbers the steps as the reply does if its numbers are distinct; else by position."""
     if not found:
         raise MalformedOutput("", expected="Step1: … and Action1: …")
     if len(found) > MOST_STEPS:

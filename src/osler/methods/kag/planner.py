@@ -22,13 +22,13 @@ Origin = Literal["planner", "user", "fallback"]
 
 class FormPlanner(Protocol):
     async def decompose(self, question: Question, run: Run) -> LogicalPlan:
-        """The plan, told in the run. Never raises for a reply that is none."""
+        """Plans the question and emits the plan. Never raises for an unreadable reply."""
         ...
 
 
 @dataclass(frozen=True)
 class Decomposer:
-    """Asks for a plan; without one that can be read, a single retrieval is the plan."""
+    """Asks for a plan; falls back to a single retrieval when none can be read."""
 
     speaker: Speaker
     steps: int = 6
@@ -44,7 +44,7 @@ class Decomposer:
 async def ask_plan(
     template: str, question: Question, speaker: Speaker, grammar: Grammar, run: Run
 ) -> LogicalPlan:
-    """The plan that the model writes to a prompt, told in the run; where none can be read, a
+    """Asks for a plan with the prompt `template` and emits it; when none can be read, the plan is a
     single retrieval of the question."""
     prompt = render_prompt(
         template,
@@ -64,7 +64,7 @@ async def ask_plan(
 
 @dataclass(frozen=True)
 class GivenForms:
-    """A plan that somebody wrote, or a single retrieval: the ablation without decomposition."""
+    """A plan given by the user, or a single retrieval: the ablation without decomposition."""
 
     plan: LogicalPlan | None = None
 
@@ -75,7 +75,7 @@ class GivenForms:
 
 
 def plan_event(plan: LogicalPlan, origin: Origin, warnings: tuple[str, ...] = ()) -> FormsPlanned:
-    """The plan as an event, with what is wrong with it."""
+    """The plan as an event, with its defects as warnings."""
     graph = find_dependencies(plan)
     nodes = tuple(
         FormNode(

@@ -1,4 +1,4 @@
-"""Reads one action by recursive descent, as tolerantly as models write (F-KT-06 to 14).
+"""Reads one action by recursive descent, tolerantly (KAG-Thinker Tables 1, 5 and 11).
 
 Quotes of all kinds or none, full-width punctuation, backticks, spaces around signs,
 commas, `=` and brackets inside names, a missing last parenthesis.
@@ -76,7 +76,7 @@ def read_form(text: str, start: int = 0) -> tuple[Form, int]:
 
 
 class _FormReader:
-    """A place in a text. Every method reads on from there."""
+    """A cursor in a text; every method reads on from it."""
 
     def __init__(self, text: str, at: int, *, closes: bool) -> None:
         self.text = text
@@ -135,7 +135,7 @@ class _FormReader:
     # Arguments of a Retrieval
 
     def _read_node(self) -> SpoNode:
-        """`alias:type['name']['id']`, each part optional; a phrase alone is a name."""
+        """Reads `alias:type['name']['id']`, each part optional; a phrase alone is a name."""
         self._skip_space()
         if self._peek_char() in _CLOSING and (said := self._try_quoted("[,，)）")) is not None:
             return SpoNode("", name=said)
@@ -154,14 +154,15 @@ class _FormReader:
         return SpoNode(alias, type_, name, id)
 
     def _alias_ends(self, at: int) -> bool:
-        """Whether what ends here is an alias: then comes `:`, `[` or the next argument."""
+        """Whether an alias ends here: `:`, `[` or the next argument must follow."""
         rest = self.text[at : at + 100]
         if rest.lstrip()[:1] in ("[", ":", "：", "", ")", "）"):
             return True
         return self._next_argument(at)
 
     def _read_bracket(self) -> str:
-        """`['name']`, or nothing. A bare name ends at the bracket that something follows."""
+        """Reads `['name']`, or nothing. A bare name ends at the `]` before `[`, `)` or an
+        argument."""
         self._skip_space()
         if self._peek_char() != "[":
             return ""
@@ -183,7 +184,7 @@ class _FormReader:
         return name
 
     def _read_constraint(self, on: Place) -> Constraint:
-        """`property=value`, after `s.`, `p.` or `o.`; both may have spaces."""
+        """Reads `property=value` after `s.`, `p.` or `o.`; both may contain spaces."""
         self._skip_space()
         quoted = self._try_quoted("=＝<>!≠≤≥＜＞i") if self._peek_char() in _CLOSING else None
         if quoted is not None:
@@ -218,7 +219,7 @@ class _FormReader:
         return (item,) if item.strip() else ()
 
     def _read_items(self) -> tuple[str, ...]:
-        """`['a', b, …]`; a comma parts quoted items and aliases, not free text."""
+        """Reads `['a', b, …]`; commas separate quoted items and aliases, not free text."""
         self._skip_space()
         if self._peek_char() != "[":
             raise self._form_error("a list in [ ]")
@@ -256,7 +257,7 @@ class _FormReader:
         return self.text[start : self.at].strip()
 
     def _list_ends(self) -> bool:
-        """Whether the `]` here ends the list: target, another argument or the end follows."""
+        """Whether the `]` here ends the list: a target, another argument or the end must follow."""
         after = self.text[self.at + 1 : self.at + 100]
         return (
             _TARGET.match(after) is not None
@@ -279,7 +280,7 @@ class _FormReader:
         return said.strip(" '\"`‘’“”,，")
 
     def _last_close(self) -> int:
-        """Where the parenthesis is that closes the function: what follows says so."""
+        """Position of the parenthesis that closes the function, judged by what follows it."""
         at = self.at
         while (found := _PARENTHESIS.search(self.text, at)) is not None:
             if _END.match(self.text, found.end()):
@@ -291,7 +292,8 @@ class _FormReader:
     # Values
 
     def _read_value(self, stops: str = "", *, commas: bool = False) -> str:
-        """Quoted; or bare, up to one of `stops`, the next argument or the last parenthesis.
+        """Reads a quoted value; or a bare one, up to one of `stops`, the next argument or the last
+        `)`.
 
         `commas`: every comma ends it, not only one that an argument follows.
         """
@@ -315,13 +317,14 @@ class _FormReader:
         return found is not None and _NEXT_KEY.match(self.text, found.end()) is not None
 
     def _try_quoted(self, followers: str) -> str | None:
-        """A quoted text. It ends with its own kind of quote, else with one that is taken for it."""
+        """Reads a quoted text, which ends with its own kind of quote or one commonly used for
+        it."""
         own, *others = tuple(_CLOSING[self.text[self.at]])
         said = self._until_quote(own, followers)
         return said if said is not None or not others else self._until_quote(others[0], followers)
 
     def _until_quote(self, closing: str, followers: str) -> str | None:
-        """Up to the first such quote that a follower comes after."""
+        """Reads up to the first `closing` quote that one of `followers` comes after."""
         said: list[str] = []
         at = self.at + 1
         while at < len(self.text):
@@ -357,7 +360,7 @@ class _FormReader:
             self._skip_space()
 
     def _close_form(self) -> None:
-        """The last parenthesis may be missing, but nothing else may stand there."""
+        """Skips the last parenthesis, which may be missing; anything else there is an error."""
         self._skip_space()
         if self._peek_char() and self._peek_char() in ")）":
             self.at += 1

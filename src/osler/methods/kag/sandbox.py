@@ -1,8 +1,8 @@
-"""Runs a calculation that a model wrote, in a worker that can reach nothing.
+"""Runs a calculation that a model wrote in an isolated worker.
 
 The interpreter is `pydantic-monty` (extra `math`): a Python of its own without files,
 network, environment or imports beyond a few pure modules. KAG 0.8 runs such code in a
-bare subprocess; DESIGN "Math" forbids that.
+plain subprocess with all rights of the user, which is never done here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """The date and time of every calculation."""
 
 LACKING = "statistics, fractions, enum, string, operator, calendar, contextlib, numpy, sympy"
-"""Modules that a model likes to import and that are not there; prompts name them."""
+"""Modules that models often import and that do not exist here; prompts name them."""
 
 Plain = bool | int | float | str
 
@@ -35,12 +35,12 @@ Plain = bool | int | float | str
 @dataclass(frozen=True, slots=True)
 class SandboxResult:
     value: Plain
-    """What the last expression gave; else what was printed last."""
+    """Value of the last expression; else the last printed line."""
     printed: str = ""
 
 
 async def run_calculation(code: str, inputs: Mapping[str, Plain] | None = None) -> SandboxResult:
-    """The result of `code`, with `inputs` bound as names: data never becomes code.
+    """Runs `code` with `inputs` bound as names, so that data never becomes code.
 
     Time stands still and chance is seeded, so that a run replays. Raises `BadCalculation`
     with the program's own error, which is what a model needs to mend it.

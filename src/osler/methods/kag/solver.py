@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.methods.kag.dependencies import Dependencies, fill_references, find_dependencies
 from osler.methods.kag.depth import Depth, SubAnswer
 from osler.methods.kag.executors import Calculator, Deducer
@@ -34,7 +34,7 @@ class Thinker:
     finisher: AnswerFinisher
     composer: Composer
     note: str = ""
-    """What a reader of the trace should know beforehand."""
+    """A note emitted before the plan, for readers of the trace."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
         if self.note:
@@ -51,10 +51,10 @@ class Thinker:
     async def _solve_steps(
         self, question: Question, plan: LogicalPlan, graph: Dependencies, run: Run
     ) -> dict[int, SubAnswer]:
-        """Every step's answer; steps that do not wait for each other run at once (§3.4).
+        """Every step's answer; independent steps run concurrently (§3.4).
 
-        Under a budget they run one by one, so that what is cut does not depend on which
-        reply came first.
+        Under a budget they run one by one, so that the cut does not depend on which reply
+        arrives first.
         """
         answers: dict[int, SubAnswer] = {}
         order = graph.solving_order()
@@ -137,7 +137,7 @@ class Thinker:
     async def _conclude_answer(
         self, question: Question, plan: LogicalPlan, answers: Mapping[int, SubAnswer], run: Run
     ) -> Solution:
-        """The last question from the sub-questions and their answers (F-KT-39)."""
+        """Answers the question from the sub-questions and their answers (§3.4, Output)."""
         done = [answers[step.n] for step in plan.steps if step.n in answers]
         hits = _collect_evidence(done)
         draft = ""
@@ -163,13 +163,13 @@ class Thinker:
 
 
 def _bind_aliases(graph: Dependencies, answers: Mapping[int, SubAnswer]) -> dict[str, str]:
-    """Every alias with what it stands for: given names, and results so far."""
+    """Every alias with its value: given names and results so far."""
     results = {alias: answers[n].text for alias, n in graph.bound.items() if n in answers}
     return {**graph.given, **results}
 
 
 def _name_subject(form: Retrieval, bound: Mapping[str, str]) -> Retrieval:
-    """The form with the name of its subject, where an earlier step has found it."""
+    """The form with its subject's name, where an earlier step has found it."""
     if form.s.name or not bound.get(form.s.alias):
         return form
     return replace(form, s=replace(form.s, name=bound[form.s.alias]))
@@ -181,7 +181,7 @@ def _fill_content(
     said: Mapping[int, str],
     question: Question | None,
 ) -> list[str]:
-    """Content with aliases and references replaced; the question itself comes last."""
+    """Content with aliases and references replaced; the question itself is last."""
     lines = []
     for item in content:
         if item in bound:
@@ -195,12 +195,12 @@ def _fill_content(
 
 
 def _rests_on(graph: Dependencies, answers: Mapping[int, SubAnswer], n: int) -> tuple[Hit, ...]:
-    """What is worked out rests on what it was worked out from."""
+    """The evidence of a computed step: that of the steps it was computed from."""
     return _collect_evidence([answers[m] for m in sorted(graph.waits[n]) if m in answers])
 
 
 def _collect_evidence(answers: list[SubAnswer]) -> tuple[Hit, ...]:
-    """The passages behind answers, each once, in the order of the steps."""
+    """The passages behind the answers, each once, in step order."""
     seen: dict[str, Hit] = {}
     for answer in answers:
         for hit in answer.hits:

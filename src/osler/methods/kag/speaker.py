@@ -1,4 +1,4 @@
-"""How a reply of KAG-Thinker's gives its answer."""
+"""Reads the answer out of a reply."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from osler.llm.core.spans import answer_span, strip_types, tagged_span
 from osler.llm.core.speaker import Speaker as Speaker
 
 UNKNOWN = frozenset({"", "unknown", "未知", "不知道", "i don't know"})
-"""How a model says that what it was given does not tell."""
+"""Replies that mean "the references do not say"."""
 ECHOES = frozenset(
     {"your answer", "my_answer", "my answer", "the answer", "true/false", "你的答案", "答案"}
 )
-"""What stands in the boxes of the prompts themselves: small models give it back."""
+"""Placeholders inside the prompts' own boxes, which small models echo."""
 
 
 def reply_answer(completion: Completion) -> str:
-    r"""The reply's answer: inside `\boxed{}`, else inside `<answer>`; empty for "unknown", and
-    where the prompt's own box is repeated.
+    r"""The reply's answer inside `\boxed{}`, else inside `<answer>`; empty for "unknown" and for an
+    echo of the prompt's own box.
 
     Raises `MalformedOutput` when there is neither.
     """

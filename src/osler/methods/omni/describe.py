@@ -1,8 +1,7 @@
-"""The sources that a planner may ask, and what it is told of each (Omni-RAG App. E.1).
+"""Descriptions of the sources that a planner may query (Omni-RAG App. E.1).
 
-Only sources that are there are offered. The paper's five are described in its own words,
-so that a planner trained elsewhere reads what it learnt; a source of the user's own is
-described by what it holds.
+Only available sources are described. The paper's five have its own wording, which planners
+trained on its records know; a user's own source is described by the titles it contains.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class SourceDescription:
-    """A source that may be asked."""
+    """A source that may be queried."""
 
     name: str
     titles: tuple[str, ...] = ()
-    """Of some of its documents; they describe a source that the paper does not know."""
+    """Titles of some of its documents, which describe a source unknown to the paper."""
 
     @property
     def is_graph(self) -> bool:
@@ -44,7 +43,7 @@ class SourceDescription:
 def source_variables(
     offers: tuple[SourceDescription, ...], language: Language
 ) -> list[dict[str, object]]:
-    """The offers as the prompts take them."""
+    """The descriptions as prompt variables."""
     return [
         {"name": offer.name, "description": offer.describe_in(language), "graph": offer.is_graph}
         for offer in offers

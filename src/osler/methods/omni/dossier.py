@@ -1,7 +1,7 @@
-"""A plan with what it found: stored once, read by any reader (Omni-RAG §5.3; F-OM-81, -85).
+"""A plan stored with its results, to be read by any reader (Omni-RAG §5.3).
 
-The file is JSON, or the wire form alone. Either may be edited: what a plan asks and the file
-does not hold is searched when it is run.
+The file is JSON, or the wire form alone. Either may be edited: queries without stored results are
+searched when the plan is run.
 """
 
 from __future__ import annotations
@@ -24,51 +24,51 @@ from osler.methods.omni.plan import (
     parse_source_plan,
     render_source_plan,
 )
-from osler.retrieve.lookup import LookupResult
+from osler.retrieve import LookupResult
 from osler.sources.catalogue import ALL_SOURCES, SOURCES
 from osler.types import Hit, Question
 
 _AT_MOST = 100
-"""Queries of a source that a file may hold: whoever writes them may ask more than a model."""
+"""Queries per source that a file may contain; a person may ask more than a model."""
 _CLOSING = re.compile(r"<\s*/\s*([^<>/\s][^<>/]*?)\s*>")
 _FIX = "it is a file of `osler plan`, or lines like <book> query ; query </book>"
 
 
 @dataclass(frozen=True, slots=True)
 class QueryResults:
-    """What one query found."""
+    """Results of one query."""
 
     source: str
     query: str
-    """As the source was asked it: of the graph "term , query"."""
+    """In the source's own form: of the graph "term , query"."""
     hits: tuple[Hit, ...] = ()
     failed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedPlan:
-    """What `osler plan` writes, and `--plan` reads."""
+    """The file that `osler plan` writes and `--plan` reads."""
 
     plan: str
-    """In the wire form, a tag for each source."""
+    """The plan in the wire form, a tag for each source."""
     sources: tuple[str, ...] = SOURCES
-    """Those that were on offer."""
+    """Sources that were available to the planner."""
     question: Question | None = None
     results: tuple[QueryResults, ...] = ()
     dropped: tuple[str, ...] = ()
     planner: str = ""
-    """How the plan was made, and by which model."""
+    """Planner and model that made the plan."""
     snapshot: str = ""
-    """Of the knowledge base that was searched."""
+    """Snapshot of the knowledge base that was searched."""
 
     @property
     def plan_reading(self) -> PlanReading:
-        """The plan; what it was edited to is read tolerantly."""
+        """The plan, read tolerantly, since the file may have been edited."""
         return parse_source_plan(self.plan, sources=self.sources, at_most=_AT_MOST)
 
     @property
     def results_by_query(self) -> dict[Query, LookupResult]:
-        """The results of those queries that the plan has."""
+        """The stored results of the plan's queries."""
         held = {(each.source, each.query): each for each in self.results}
         return {
             query: LookupResult(each.hits, each.failed)
@@ -77,7 +77,7 @@ class SavedPlan:
         }
 
     def without_source(self, source: str) -> SavedPlan:
-        """The same with this source neither asked nor read (Table 6)."""
+        """A copy in which this source is neither queried nor read (Table 6)."""
         kept = [query for query in self.plan_reading.plan.queries if query.source != source]
         rest = tuple(name for name in self.sources if name != source)
         results = tuple(each for each in self.results if each.source != source)
@@ -87,7 +87,7 @@ class SavedPlan:
 
     @property
     def document(self) -> str:
-        """As a file holds it; `read_saved_plan` is the inverse."""
+        """The plan as JSON; `read_saved_plan` is the inverse."""
         return _plan_adapter().dump_json(self, indent=2).decode()
 
 
@@ -122,9 +122,9 @@ def left_out(dropped: DroppedQuery) -> str:
 
 
 def read_saved_plan(path: Path) -> SavedPlan:
-    """A stored plan, or one that somebody wrote.
+    """Reads a stored plan, or one written by hand.
 
-    Raises `BadRun` for a file that cannot be read or holds no plan.
+    Raises `BadRun` for a file that cannot be read or contains no plan.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -136,14 +136,14 @@ def read_saved_plan(path: Path) -> SavedPlan:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "file"
-            raise BadRun(f"{path} holds no plan: {where}: {first['msg']}", fix=_FIX) from error
+            raise BadRun(f"{path} contains no plan: {where}: {first['msg']}", fix=_FIX) from error
     return parse_saved_plan(text, str(path))
 
 
 def parse_saved_plan(text: str, where: str = "the plan") -> SavedPlan:
-    """A plan in the wire form; what is closed like a tag is a source, also one of the user's own.
+    """Parses a plan in the wire form; every closed tag names a source, also a user's own.
 
-    Raises `BadRun` where no tag of a source stands in the text.
+    Raises `BadRun` when the text has no tag of a source.
     """
     named = dict.fromkeys((*ALL_SOURCES, *_CLOSING.findall(text)))
     reading = parse_source_plan(text, sources=tuple(named), at_most=_AT_MOST, longest=LONGEST)

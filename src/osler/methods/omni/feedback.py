@@ -1,4 +1,4 @@
-"""What a judge says of the documents that a plan found (Omni-RAG App. E.9).
+"""A judge's feedback on the documents that a plan found (Omni-RAG App. E.9).
 
 <suggestion>…</suggestion>
 <score> 3 </score>                     0 to 5
@@ -18,7 +18,7 @@ from osler.methods.omni.describe import SourceDescription, source_variables
 from osler.methods.omni.plan import Query
 from osler.methods.omni.planners.base import list_options
 from osler.prompts import render_prompt
-from osler.retrieve.lookup import LookupResult
+from osler.retrieve import LookupResult
 from osler.text import clean_text, one_line
 from osler.trace import Noted, Run
 from osler.types import Question
@@ -33,7 +33,7 @@ _SUGGESTION = re.compile(
     r"<\s*suggestion\s*>(.*?)(?:<\s*/?\s*(?:suggestion|score)\s*>|$)", re.IGNORECASE | re.DOTALL
 )
 _LONGEST = 800
-"""Characters of a suggestion that later prompts repeat (100 words)."""
+"""Characters of a suggestion in later prompts (about 100 words)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Feedback:
 
     def __post_init__(self) -> None:
         if not 0 <= self.score <= BEST:
-            raise ValueError(f"a score is 0 to {BEST}, not {self.score}")
+            raise ValueError(f"the score must be 0 to {BEST}, not {self.score}")
 
 
 class Evaluator(Protocol):
@@ -54,17 +54,17 @@ class Evaluator(Protocol):
         offers: tuple[SourceDescription, ...],
         run: Run,
     ) -> Feedback:
-        """What the documents are worth for the question. Raises `BudgetExceeded` alone."""
+        """Scores the documents for the question. Raises only `BudgetExceeded`."""
         ...
 
 
 @dataclass(frozen=True)
 class DocumentJudge:
-    """A model with the prompt E.9. A verdict that cannot be read is worth nothing, and noted."""
+    """A model with prompt E.9. An unreadable verdict counts as score 0 and is noted in the run."""
 
     speaker: Speaker
     documents: int = 5
-    """Of each query, how many it reads: the latter half is left out while judging (§5.1.2)."""
+    """Documents of each query that it reads: the second half is left out while judging (§5.1.2)."""
 
     async def evaluate_documents(
         self,
@@ -98,7 +98,7 @@ class DocumentJudge:
 
 
 def read_feedback(reply: str) -> Feedback:
-    """The last score from 0 to 5, and the last suggestion, which may be absent.
+    """Reads the last score, 0 to 5, and the last suggestion, which may be absent.
 
     Raises `MalformedOutput` without such a score.
     """

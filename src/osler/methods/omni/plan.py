@@ -1,4 +1,4 @@
-"""The source plan of Omni-RAG (§4.1): which source is asked, and in which words.
+"""The source plan of Omni-RAG (§4.1): the queries for each source.
 
 Its wire form is the paper's (App. E.2, E.7), tags in the order of the sources:
 
@@ -8,8 +8,8 @@ Its wire form is the paper's (App. E.2, E.7), tags in the order of the sources:
 
     <graph> term0 , query0 ; term1 , query1 </graph>
 
-Models write it badly, so the reader is tolerant and says what it left out. A query
-holds no ";" and no tag, a graph term no " , ": then what is written is read back.
+Models write it imperfectly, so the parser is tolerant and reports what it dropped. A query
+contains no ";" and no tag, a graph term no " , ": so a rendered plan parses back unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from osler.trace import PlannedQuery
 MOST = 3
 """Queries for a source (§4.1)."""
 LONGEST = 4000
-"""Characters of a query or term, which may be a whole question or a passage; the rest is cut."""
+"""Characters of a query or term, which may be a whole question or passage; longer ones are cut."""
 WRITTEN = 300
 """Characters of a query that a model was asked to write."""
 
@@ -48,16 +48,16 @@ _EXPECTED = "a tag for each source, as <book> query ; query </book>, empty where
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What one source is asked. `Query.of` makes it from any text.
+    """A query for one source; `Query.of` makes one from any text.
 
-    Raises `ValueError` for what the wire form cannot say.
+    Raises `ValueError` for text that the wire form cannot express.
     """
 
     source: str
     text: str
-    """Empty only for a graph term that is asked about as such."""
+    """Empty only for a graph term without a further query."""
     term: str = ""
-    """The concept to start from; of the graph alone."""
+    """The concept to start from; only for the graph."""
 
     def __post_init__(self) -> None:
         if (self.source == GRAPH) is not bool(self.term) or not self.wire:
@@ -67,15 +67,15 @@ class Query:
 
     @classmethod
     def of(cls, source: str, text: str, term: str = "") -> Query:
-        """The query in words that the wire form can say: on one line, ";" as ",".
+        """Makes a query that the wire form can express: on one line, with "," for ";".
 
-        Raises `ValueError` when nothing is left to ask.
+        Raises `ValueError` when no query is left.
         """
         return cls(source, _tidy_text(text), _tidy_term(term))
 
     @classmethod
     def read_wire(cls, source: str, wire: str) -> Query:
-        """The query that its `wire` says. Raises `ValueError` when it asks nothing, or too long."""
+        """Parses a query's `wire` form. Raises `ValueError` for an empty or an overlong one."""
         text, term = _split_term(source, wire)
         if max(len(text), len(term)) > LONGEST:
             raise ValueError(f"longer than {LONGEST} characters")
@@ -88,17 +88,17 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlan:
-    """P = {(i, j, q)} (§4.1): queries by source, none twice. `SourcePlan.of` puts them in order."""
+    """P = {(i, j, q)} (§4.1): distinct queries by source. `SourcePlan.of` puts them in order."""
 
     queries: tuple[Query, ...] = ()
 
     def __post_init__(self) -> None:
         if self.queries != tuple(_order_queries(self.queries)):
-            raise ValueError("the queries of a plan stand by source, none twice")
+            raise ValueError("the queries of a plan must be distinct and ordered by source")
 
     @classmethod
     def of(cls, queries: Iterable[Query]) -> SourcePlan:
-        """Queries of one source keep their order; one that was there before is left out."""
+        """Orders queries by source, keeping the order within each; repeated ones are dropped."""
         return cls(tuple(_order_queries(queries)))
 
     def of_source(self, source: str) -> tuple[Query, ...]:
@@ -116,7 +116,7 @@ class SourcePlan:
 
 @dataclass(frozen=True, slots=True)
 class DroppedQuery:
-    """What stood in a reply and is not in the plan, or not whole."""
+    """Text of a reply that is not in the plan, or not in full."""
 
     source: str
     text: str
@@ -125,21 +125,21 @@ class DroppedQuery:
 
 @dataclass(frozen=True, slots=True)
 class PlanReading:
-    """A plan, and what reading it left out."""
+    """A parsed plan and what parsing dropped."""
 
     plan: SourcePlan
     dropped: tuple[DroppedQuery, ...] = ()
     missing: tuple[str, ...] = ()
-    """Sources without a tag; they are not asked."""
+    """Sources without a tag; they are not queried."""
 
 
 def render_source_plan(plan: SourcePlan, sources: Sequence[str] = SOURCES) -> str:
-    """The wire form with a tag for each of `sources`; `parse_source_plan` reads the plan back.
+    """Renders the wire form with a tag for each of `sources`; `parse_source_plan` is the inverse.
 
-    Raises `ValueError` for a plan that asks another source.
+    Raises `ValueError` for a plan that queries another source.
     """
     if others := {query.source for query in plan.queries} - set(sources):
-        raise ValueError(f"the plan asks {', '.join(sorted(others))}")
+        raise ValueError(f"the plan queries an unknown source: {', '.join(sorted(others))}")
     return "\n\n".join(_render_tag(source, plan.of_source(source)) for source in sources)
 
 
@@ -155,11 +155,11 @@ def parse_source_plan(
     at_most: int = MOST,
     longest: int = LONGEST,
 ) -> PlanReading:
-    """What a reply plans; it never raises anything, whatever the reply.
+    """Parses the plan in a reply; never raises, whatever the reply.
 
-    Read as well are tags in capitals, unclosed, closed by another's, repeated or absent,
-    full-width ";", "，" and "＜", one query a line, and copied placeholders (which go).
-    Of a source's queries the first `at_most` are kept, of each the first `longest` characters.
+    Accepts tags in capitals, unclosed, closed by another's, repeated or absent, full-width ";",
+    "，" and "＜", one query per line, and copied placeholders (which are dropped). Keeps the first
+    `at_most` queries of a source, and the first `longest` characters of each.
     """
     reader = _PlanReader(at_most, min(longest, LONGEST), [], [])
     seen = set()
@@ -173,9 +173,9 @@ def parse_source_plan(
 def expect_source_plan(
     reply: str, *, sources: Sequence[str] = SOURCES, at_most: int = MOST
 ) -> PlanReading:
-    """As `parse_source_plan`, of what a model was asked for.
+    """Parses the plan that a model was asked for, as `parse_source_plan` does.
 
-    A reply without any source's tag is `MalformedOutput`: ask again.
+    Raises `MalformedOutput` for a reply without any source's tag, so that the model is asked again.
     """
     reading = parse_source_plan(reply, sources=sources, at_most=at_most, longest=WRITTEN)
     if set(reading.missing) == set(sources):
@@ -196,7 +196,7 @@ class _PlanReader:
                 self.dropped.append(DroppedQuery(source, item[:WRITTEN], why))
 
     def _keep_item(self, source: str, item: str) -> str | None:
-        """Why the item is not kept whole; `None` when it is."""
+        """Keeps the item; returns why it was not kept in full, or `None`."""
         text, term = _split_term(source, item)
         try:
             query = Query.of(source, text[: self.longest], term[: self.longest])
@@ -213,7 +213,7 @@ class _PlanReader:
 
 
 def _split_term(source: str, item: str) -> tuple[str, str]:
-    """Text and term, split at the first " , ": terms contain commas ("Diabetes, Type 2")."""
+    """Splits text and term at the first " , ": terms contain commas ("Diabetes, Type 2")."""
     if source != GRAPH:
         return item, ""
     separator = next((mark for mark in (" , ", "，") if mark in item), " , ")
@@ -222,7 +222,7 @@ def _split_term(source: str, item: str) -> tuple[str, str]:
 
 
 def _tag_contents(reply: str, sources: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What stands in each source's tag, in the order of the reply."""
+    """The content of each source's tag, in the order of the reply."""
     names = {source.casefold(): source for source in sources}
     either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     tag = re.compile(rf"[<＜]\s*(/?)\s*({either})\s*(/?)\s*[>＞]", re.IGNORECASE)
@@ -247,7 +247,7 @@ def _split_items(content: str) -> Iterator[str]:
 
 
 def _tidy_text(text: str) -> str:
-    """One line that the wire form can say; "" for nothing to ask."""
+    """One line that the wire form can express; "" when nothing is left."""
     while (tidier := _tidy_line(text)) != text:
         text = tidier
     return text
@@ -291,7 +291,7 @@ def source_plan_grammar(
     words: int = 8,
     asking: bool = False,
 ) -> Grammar:
-    """The wire form with a tag for each source; `asking`: with a query in one of them at least.
+    """The wire form with a tag for each source; `asking`: with at least one query.
 
     A query has up to `longest` characters, a graph term up to `words` words.
     """
@@ -310,7 +310,7 @@ class _Tag:
 
     @property
     def queries(self) -> Node:
-        """One or more: the space before them is the paper's, and may be absent."""
+        """One or more queries; the space before them is the paper's and may be absent."""
         more = [repeat(seq(" ; ", self.item), 0, self.at_most - 1)] if self.at_most > 1 else []
         return seq(maybe(" "), self.item, *more)
 
@@ -324,7 +324,7 @@ class _Tag:
 
 
 def _asking_node(tags: Sequence[_Tag]) -> Node:
-    """A query here and anything after it, or none here and one after it."""
+    """A query in the first tag and anything after it, or none there and one after it."""
     first, rest = tags[0], tags[1:]
     if not rest:
         return first.full
@@ -333,6 +333,6 @@ def _asking_node(tags: Sequence[_Tag]) -> Node:
 
 
 def _join_parts(parts: Sequence[Node]) -> Node:
-    """Parted by an empty line."""
+    """Joins nodes by an empty line."""
     pieces: list[Node | str] = [piece for part in parts for piece in ("\n\n", part)]
     return seq(*pieces[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.llm.core.ask import complete
 from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.methods.omni.planners.base import list_options
@@ -16,7 +16,7 @@ from osler.types import Answer, Hit, Question
 
 @dataclass(frozen=True)
 class Reader:
-    """It knows nothing of planners: any model may read what any plan found."""
+    """A reader independent of planners: any model may read the results of any plan."""
 
     model: LanguageModel
     composer: Composer
@@ -25,9 +25,10 @@ class Reader:
     async def read(
         self, question: Question, hits: Sequence[Hit], run: Run, *, alone: bool = False
     ) -> Answer:
-        """The answer. `alone`: without documents on purpose, out of the model's own knowledge.
+        """Answers from `hits`. `alone`: deliberately without documents, from the model's own
+        knowledge.
 
-        Without documents and not `alone`, nobody is asked for a draft. Never raises `BudgetExceeded`.
+        Without documents and not `alone`, no draft is asked for. Never raises `BudgetExceeded`.
         """
         draft = ""
         if self.composer.uses_draft and (hits or alone):

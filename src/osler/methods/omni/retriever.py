@@ -1,4 +1,4 @@
-"""The planned retriever: each source is asked its queries, all at once (Omni-RAG §5.1.2)."""
+"""The planned retriever: sends each source its queries, all at once (Omni-RAG §5.1.2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from osler.errors import SourceUnavailable
 from osler.methods.omni.plan import Query, SourcePlan
-from osler.retrieve.lookup import LookupResult
+from osler.retrieve import LookupResult
 from osler.sources.catalogue import GRAPH
 from osler.trace import BudgetExceeded, Noted, Retrieved, Run, Searched
 from osler.trace.ordered import gather
@@ -22,18 +22,19 @@ _NOTHING: Mapping[Query, LookupResult] = MappingProxyType({})
 @dataclass(frozen=True)
 class PlannedRetriever:
     sources: Mapping[str, Retriever]
-    """Each with its second look, where there is one: the first 20 in, 10 out."""
+    """Retriever of each source, reranked where a reranker is configured: the first 20 in, 10
+    out."""
     k: int = 10
-    """Documents of one query; of the graph a definition and as many relations."""
+    """Documents of one query; from the graph a definition and as many relations."""
 
     async def gather_results(
         self, plan: SourcePlan, run: Run, *, known: Mapping[Query, LookupResult] = _NOTHING
     ) -> dict[Query, LookupResult]:
-        """What each query finds, in the order of the plan; those in `known` are not asked again.
+        """The results of each query in plan order; queries in `known` are not repeated.
 
-        All are asked at once, and told in the order of the plan. A source that is down, or
-        that is not there, is told and says why in its `LookupResult`; the others go on. A query that
-        the run's budget has no room for is left out, and noted. Never raises `BudgetExceeded`.
+        All queries run concurrently; their events are emitted in plan order. A source that is down
+        or missing says why in its `LookupResult`; the others go on. Queries beyond the run's
+        budget are left out, and noted. Never raises `BudgetExceeded`.
         """
         asked = self._affordable_queries(
             [query for query in plan.queries if query not in known], run
@@ -77,10 +78,10 @@ class PlannedRetriever:
 
 
 def interleave_hits(found: Mapping[Query, LookupResult], per_source: int) -> tuple[Hit, ...]:
-    """One list: the first of every query in the order of the plan, then the second, ….
+    """Interleaves results: the first of every query in plan order, then the second, and so on.
 
-    A passage stands once, and counts for the source whose query found it first; of each
-    source there are at most `per_source`.
+    Each passage occurs once and counts for the source whose query found it first; each source
+    contributes at most `per_source`.
     """
     kept: dict[str, Hit] = {}
     counts: Counter[str] = Counter()
@@ -94,7 +95,7 @@ def interleave_hits(found: Mapping[Query, LookupResult], per_source: int) -> tup
 
 
 def missing_sources(found: Mapping[Query, LookupResult]) -> tuple[str, ...]:
-    """The sources that could not be searched, each with its reason, once."""
+    """The sources that could not be searched, each with its reason, without repeats."""
     return tuple(
         dict.fromkeys(
             f"{query.source}: {each.failed}" for query, each in found.items() if each.failed

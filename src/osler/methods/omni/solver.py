@@ -13,7 +13,7 @@ from osler.methods.omni.plan import Query
 from osler.methods.omni.planners.base import Proposal, SourcePlanner
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, missing_sources
-from osler.retrieve.lookup import LookupResult
+from osler.retrieve import LookupResult
 from osler.trace import BudgetExceeded, Run, SourcesPlanned
 from osler.types import Answer, Grounding, Halt, Language, Question, Solution
 
@@ -29,7 +29,7 @@ class OmniRag:
     retriever: PlannedRetriever
     reader: Reader
     per_source: int = 5
-    """Documents of each source that are read, at most."""
+    """Upper bound on documents read from each source."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
         try:
@@ -42,7 +42,7 @@ class OmniRag:
         return await self.answer_from(question, found, run, alone=not asked)  # E.10, E.11
 
     async def propose_plan(self, question: Question, run: Run) -> Proposal:
-        """The plan, told in the run. Raises `BudgetExceeded` where there is no room for one."""
+        """Asks the planner and emits its plan. Raises `BudgetExceeded` without budget for one."""
         return await request_plan(self.planner, question, run)
 
     async def search_plan(self, proposal: Proposal, run: Run) -> dict[Query, LookupResult]:
@@ -56,7 +56,7 @@ class OmniRag:
         *,
         alone: bool = False,
     ) -> Solution:
-        """What the reader makes of it; `alone`: of a plan that asks nothing, on purpose."""
+        """The reader's answer; `alone`: for a plan that deliberately queries nothing."""
         hits = interleave_hits(found, self.per_source)
         answer = await self.reader.read(question, hits, run, alone=alone)
         absent = missing_sources(found)
@@ -73,7 +73,7 @@ class OmniRag:
 
 
 async def request_plan(planner: SourcePlanner, question: Question, run: Run) -> Proposal:
-    """The planner's plan, told in the run. Raises `BudgetExceeded` where there is no room for one."""
+    """Asks `planner` and emits its plan. Raises `BudgetExceeded` without budget for one."""
     proposal = await planner.plan(question, run)
     dropped = tuple(map(left_out, proposal.dropped))
     run.emit(SourcesPlanned(proposal.plan.planned_queries, proposal.origin, dropped))
@@ -81,7 +81,7 @@ async def request_plan(planner: SourcePlanner, question: Question, run: Run) -> 
 
 
 def _with_note(answer: Answer, absent: tuple[str, ...]) -> Answer:
-    """The answer says which sources could not be asked."""
+    """Adds a note about sources that could not be searched."""
     if not absent:
         return answer
     told = _MISSING[answer.language].format(sources="; ".join(absent))

@@ -7,8 +7,8 @@
     Summary: …
     Conclusion: …
 
-One reply is one action: the first. The words of the authors' program are read as well
-(`Action`, `Action Input`, `Final Answer`); its rules are `osler.methods.tcrag.dialect`.
+One reply is one action: the first. The tags of the authors' program are accepted too
+(`Action`, `Action Input`, `Final Answer`); its rules are in `osler.methods.tcrag.dialect`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Thought:
 class ToolUse:
     tool: str
     query: str
-    """Empty when the model named the tool alone, as in the paper: then the question is asked."""
+    """Empty when the model named only the tool, as in the paper: then the question is the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ _EXPECTED = "one action: Thought, Tool_Use, Backtrack, Summary or Conclusion wit
 
 @dataclass(frozen=True, slots=True)
 class ParsedAction:
-    """An action, and where in the reply its own text stands: the state value is over that."""
+    """An action and the span of its own text in the reply, over which the state value is taken."""
 
     action: Action
     start: int
@@ -98,8 +98,8 @@ class ParsedAction:
 def parse_action(reply: str, *, tools: Collection[str]) -> ParsedAction:
     """The first action of a reply; what follows it is dropped.
 
-    A reply without any tag is a Thought: it ends nothing. Raises `MalformedOutput`
-    for an empty action, an unknown tool, or text that pretends to be an observation.
+    A reply without any tag is a Thought. Raises `MalformedOutput` for an empty action, an
+    unknown tool, or text that poses as an observation.
     """
     tags = list(TAG.finditer(reply))
     if not tags:
@@ -149,12 +149,12 @@ def tool_use(reply: str, name: str, later: list[re.Match[str]], tools: Collectio
 
 
 def plain_name(tool: str) -> str:
-    """A tool's name as it is compared: "doc-rag." and "DOC_RAG" differ in marks alone."""
+    """A tool's name as it is compared: "doc-rag." equals "DOC_RAG"."""
     return re.sub(r"[\W_]", "", tool).upper()
 
 
 def _read_argument(text: str) -> str:
-    """Bare text, or the one string inside a JSON object, as the authors' program wrote it."""
+    """Reads bare text, or the string inside a JSON object, as the authors' program wrote it."""
     if text.startswith("{"):
         values = [value for value in _read_object(text).values() if isinstance(value, str)]
         return values[0] if values else text
@@ -162,7 +162,7 @@ def _read_argument(text: str) -> str:
 
 
 def _read_object(text: str) -> dict[str, object]:
-    """A JSON object, or one with single quotes or a last comma; else an empty one."""
+    """Reads a JSON object, also with single quotes or a trailing comma; else an empty one."""
     for read in (json.loads, literal_eval):
         try:
             found = read(text)
@@ -179,7 +179,7 @@ def normalize_tag(tag: str) -> str:
 
 
 def trim_span(reply: str, start: int, end: int) -> tuple[int, int]:
-    """The span without the white space at its ends."""
+    """Trims white space off both ends of a span."""
     text = reply[start:end]
     first = start + len(text) - len(text.lstrip())
     return first, max(first, start + len(text.rstrip()))
@@ -190,7 +190,7 @@ def move_of(action: Action) -> Move:
 
 
 def render_action(action: Action) -> str:
-    """The wire form; `parse_action` reads it back."""
+    """Renders the wire form; `parse_action` is the inverse."""
     match action:
         case Thought(text):
             return f"Thought: {text}"

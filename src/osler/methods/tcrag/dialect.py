@@ -1,4 +1,4 @@
-"""Replies as the authors' program has them (F-TC-31 to 35), read by its rules.
+"""Parses replies by the rules of the authors' released program.
 
     Thought: …
     Action: KG_RAG
@@ -6,10 +6,10 @@
     Backtrack: …
     Final Answer: …
 
-A Backtrack anywhere discards all else in the reply; else the first Action counts, else the
-Final Answer, else the Thought. A reply without a tag is a final answer. What stands after
-`Observation:` is the model's invention and dropped. The program's own names of tools are
-known. Its rewriting of "query" into "input" within a text is not copied: it edits content.
+A Backtrack anywhere discards the rest of the reply; else the first Action counts, else the
+Final Answer, else the Thought. A reply without a tag is a final answer. Text after
+`Observation:` is the model's invention and is dropped. The program's own tool names are
+accepted. Its replacement of "query" by "input" within a text is not copied: it edits content.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _read_answer(reply: str) -> ParsedAction:
 
 
 def _rename_tool(text: str, tools: Collection[str]) -> str:
-    """The program's name of a tool by ours, where that is offered."""
+    """Replaces the program's name of a tool by ours, where that tool is offered."""
     head, colon, rest = text.partition(":" if ":" in text.splitlines()[0] else "：")
     line, _, more = rest.partition("\n")
     ours = _ALIASES.get(plain_name(line))

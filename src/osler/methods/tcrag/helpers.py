@@ -1,6 +1,6 @@
-"""The helpers of the released code as tools: hypothesis, entities, order, filter (F-TC-43).
+"""The helpers of the released code as tools: hypothesis, entities, order, filter.
 
-None of them brings evidence: what they say is an observation without passages.
+None of them yields evidence: their outputs are observations without passages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from osler.methods.tcrag.tools import (
     one_line,
 )
 from osler.prompts import RenderedPrompt, render_prompt
-from osler.retrieve.lookup import look_up
+from osler.retrieve import look_up
 from osler.trace import Run
 from osler.types import Hit, Language, Retriever
 
@@ -37,16 +37,16 @@ _NONE = {"en": "none", "zh": "无"}
 
 @dataclass(frozen=True)
 class LineWriter:
-    """A model that writes one line, held to that where its engine can."""
+    """A model that writes one line, constrained to it where the engine takes a grammar."""
 
     model: LanguageModel
     sampling: Sampling = field(default_factory=Sampling)
     constrains: bool = False
     longest: int = 600
-    """Characters of the line; Chinese says as much in a third."""
+    """Characters of the line in English; a third of it in Chinese, which is denser."""
 
     async def write_line(self, prompt: RenderedPrompt, language: Language, run: Run) -> str:
-        """Raises `MalformedOutput` for a model that stays silent, and `BudgetExceeded`."""
+        """Asks for one line. Raises `MalformedOutput` for an empty reply, and `BudgetExceeded`."""
         longest = self.longest if language == "en" else self.longest // 3
         grammar = (
             Grammar("line", named_rule("line", free_text(longest))) if self.constrains else None
@@ -60,7 +60,7 @@ class LineWriter:
 
 @dataclass(frozen=True)
 class HypothesisTool:
-    """A guess at the answer, in whose words can be searched (HyKGE)."""
+    """A hypothetical answer whose words can be searched (HyKGE)."""
 
     scribe: LineWriter
     name: str = HYPOTHESIS_OUTPUT
@@ -73,10 +73,10 @@ class HypothesisTool:
 
 @dataclass(frozen=True)
 class EntitiesTool:
-    """The medical terms of a text: names that the concept graph has."""
+    """The medical terms of a text, by the names of the concept graph."""
 
     mentions: Retriever
-    """As `osler.retrieve.mentions.MentionRetriever`: one hit a term."""
+    """Such as `osler.retrieve.mentions.MentionRetriever`: one hit per term."""
     name: str = MEDICAL_NER
     k: int = 10
 
@@ -91,7 +91,7 @@ class EntitiesTool:
 
 @dataclass(frozen=True)
 class ReadEntitiesTool:
-    """The same where there is no graph: a model names them."""
+    """The medical terms of a text, named by a model when there is no graph."""
 
     scribe: LineWriter
     name: str = MEDICAL_NER
@@ -121,7 +121,7 @@ class OrganiseTool:
 
 @dataclass(frozen=True)
 class FilterTool:
-    """Which passages in memory are evidence for the question; it removes none: Backtrack does."""
+    """Reports which passages in memory are evidence; removing them is left to Backtrack."""
 
     gate: EvidenceGate
     name: str = FILTER

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, assert_never
 
-from osler.answer.base import Composer, plain_text, spoken_text
+from osler.answer import Composer, plain_text, spoken_text
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import ask, complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
@@ -44,14 +44,14 @@ ROLE = "planner"
 
 
 class ActionReader(Protocol):
-    """From a reply to its one action. Raises `MalformedOutput`."""
+    """Parser of a reply into its one action. Raises `MalformedOutput`."""
 
     def __call__(self, reply: str, *, tools: Collection[str]) -> ParsedAction: ...
 
 
 @dataclass(frozen=True, slots=True)
 class MachineStep:
-    """One decision, with what is needed to value and to trace it."""
+    """One decision, with the data to value and trace it."""
 
     i: int
     parsed: ParsedAction
@@ -59,7 +59,7 @@ class MachineStep:
     context: tuple[Message, ...]
 
     def monitored_draft(self) -> Draft:
-        """The action's own text with its own tokens: the tag is not valued (F-TC-27)."""
+        """The action's own text and tokens: its tag does not count for the state value (§5.2)."""
         start, end = self.parsed.start, self.parsed.end
         tokens = [t for t in self.completion.tokens if start <= t.start and t.end <= end]
         return Draft(self.completion.text[start:end], tuple(tokens), self.context)
@@ -84,15 +84,15 @@ class TuringMachine:
     constrained: bool = False
     """Whether the engine takes a grammar."""
     read: ActionReader = actions.parse_action
-    """How a reply is read; `tcrag.dialect.parse_released` for the authors' dialect."""
+    """Parser of replies; `tcrag.dialect.parse_released` for the authors' dialect."""
     summariser: LanguageModel | None = None
-    """Writes the summaries; `None` = the model itself, in its action, as in the paper."""
+    """Model that writes summaries; `None` = the acting model, in its action, as in the paper."""
     basis: str = ""
-    """Where sigma comes from, when the reader of an answer should know."""
+    """Origin of sigma, shown with the reason for halting; empty for a configured one."""
     note: str = ""
-    """What a reader must know of sigma besides."""
+    """A note on sigma, emitted before the first step."""
     longest: int = 600
-    """Characters of an action's text under a grammar; Chinese says as much in a third."""
+    """Characters of an action's text under a grammar; a third of it in Chinese, which is denser."""
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
@@ -101,9 +101,9 @@ class TuringMachine:
         return await self.solve_over(MemoryStack(question), run)  # 1
 
     async def solve_over(self, memory: MemoryStack, run: Run) -> Solution:
-        """The same over a memory of the caller's, which holds what stood in it at the end.
+        """Runs the algorithm over the caller's memory, which is left in its final state.
 
-        It may hold more than the query beforehand: what is known already.
+        The memory may already contain more than the query: knowledge from earlier steps.
         """
         try:
             return await self._algorithm_1(memory, run)
@@ -148,9 +148,9 @@ class TuringMachine:
     async def first_value(
         self, question: Question, hits: tuple[Hit, ...], run: Run
     ) -> float | None:
-        """State value of what would be concluded from `hits`; `None` where that abstains.
+        """State value of the conclusion that `hits` give; `None` when it abstains.
 
-        What `osler calibrate` fits sigma to: the conclusion and its value are made as in a run.
+        `osler calibrate` fits sigma to these values, which are computed as in a run.
         """
         memory = MemoryStack(question)
         text = number_passages(hits, (), question.language)
@@ -168,7 +168,7 @@ class TuringMachine:
     async def _decide_action(
         self, memory: MemoryStack, offer: OfferedMoves, i: int, run: Run
     ) -> MachineStep | None:
-        """The next action; `None` when no reply could be read, which costs a step."""
+        """Asks for the next action; `None` for an unreadable reply, which still costs a step."""
         prompt = self._render_prompt(memory.question)
         context = self._stack_messages(prompt, memory)
         sampling = replace(
@@ -207,7 +207,7 @@ class TuringMachine:
     async def _conclude_step(
         self, step: MachineStep, text: str, memory: MemoryStack, run: Run
     ) -> tuple[Answer, float]:
-        """The answer that would be given, and how sure it is; an abstention is not sure."""
+        """The answer of a Conclusion and its state value; an abstention gets at least sigma."""
         answer = await self.composer.conclude(memory.question, memory.hits, text, run)
         if answer.grounding is Grounding.ABSTAINED:
             run.emit(Noted("the evidence in memory does not answer the question"))
@@ -301,7 +301,8 @@ class TuringMachine:
         return Solution(answer, Halt.CONVERGED, why, run.usage)
 
     async def _best_effort(self, memory: MemoryStack, run: Run, reason: str) -> Solution:
-        """Line 31 would return the top whatever it is; a raw observation is no answer."""
+        """Answers without convergence. Line 31 returns the top frame; a raw observation is skipped
+        here."""
         kept = (FrameKind.THOUGHT, FrameKind.SUMMARY)
         text = next((f.text for f in reversed(memory.frames) if f.kind in kept), "")
         answer = await self.composer.conclude(memory.question, memory.hits, text, run)
@@ -325,9 +326,9 @@ class TuringMachine:
         )
 
     def _stack_messages(self, prompt: RenderedPrompt, memory: MemoryStack) -> tuple[Message, ...]:
-        """The prompt is the stack, in order: a push extends it, a pop shortens it.
+        """The conversation is the stack in order: a push extends it, a pop shortens it.
 
-        So an engine that caches prefixes never reads a token twice.
+        So an engine with a prefix cache never reads a token twice.
         """
         said = [Message("system", prompt.text)]
         for frame in memory.frames:
@@ -346,10 +347,10 @@ class TuringMachine:
 
 
 def _merge_turns(messages: Sequence[Message]) -> list[Message]:
-    """Neighbours of one role become one message: chat templates want turns.
+    """Merges neighbouring messages of one role, since chat templates expect alternating turns.
 
-    The last message, when the assistant's, ends with a line break: its next words are
-    a new action, not the rest of the last one.
+    A last message of the assistant ends with a line break, so that the model begins a new action
+    instead of continuing the last one.
     """
     joined: list[Message] = []
     for message in messages:

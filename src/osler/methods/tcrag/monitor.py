@@ -1,4 +1,4 @@
-"""The system state value (TC-RAG §5.2): how sure a Thought or a Conclusion is.
+"""The system state value (TC-RAG §5.2): the uncertainty of a Thought or a Conclusion.
 
 Lower is surer. `Cppl` is Eq. 4, `Uct` is Eq. 5, `Unmonitored` is the ablation
 "w/o State Monitor" (§6.3) in which the model's own Conclusion ends the run.
@@ -23,13 +23,13 @@ SIGMA = {"cppl": 10.0, "uct": 20.0, "off": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The text whose sureness is asked for, and how it came to be."""
+    """A text to be valued, with its tokens and the conversation that produced it."""
 
     text: str
     tokens: tuple[TokenScore, ...] = ()
-    """Of `text` alone; empty when it was not generated or has no log-probabilities."""
+    """Tokens of `text` alone; empty when it was not generated or has no log-probabilities."""
     context: Sequence[Message] = ()
-    """The conversation it was, or would have been, generated in."""
+    """The conversation in which it was, or would have been, generated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ def uct(logprobs: Sequence[float]) -> float:
 
 
 def mean_token_probability(metric: str, value: float) -> float | None:
-    """A state value as the mean probability of a token, 0 to 1: 1 / cppl.
+    """Converts a state value to the mean token probability, 0 to 1: 1 / cppl.
 
-    `None` for uct, which is an entropy and no probability, and where nothing is monitored.
+    `None` for uct, which is an entropy, and without a monitor.
     """
     return min(1.0, 1 / value) if metric == "cppl" and value > 0 else None
 
@@ -102,7 +102,7 @@ class Uct:
 
 @dataclass(frozen=True)
 class Unmonitored:
-    """w/o State Monitor (§6.3): every Conclusion may stand, whatever its likelihood."""
+    """ "w/o State Monitor" (§6.3): accepts every Conclusion, whatever its likelihood."""
 
     metric: str = "off"
 

@@ -1,8 +1,8 @@
-"""Which actions are offered to the model at each step.
+"""Policies on which actions the model may take at each step.
 
-The paper offers all of them always (`AnyMove`); its ablations take Backtrack or
-Summary away (§6.3). `GuidedMoves` is ours, for models too small to choose well: it
-withholds the moves that the memory makes senseless, never the choice among the rest.
+The paper always offers all of them (`AnyMove`); its ablations remove Backtrack or Summary
+(§6.3). `GuidedMoves` is ours, for models too small to choose well: it withholds moves that the
+memory makes pointless and leaves the choice among the rest to the model.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class OfferedMoves:
 
 @dataclass
 class TriedMoves:
-    """What a run has tried so far."""
+    """Tools and conclusions that a run has tried so far."""
 
     tools: set[str] = field(default_factory=set)
     refused: set[frozenset[str]] = field(default_factory=set)
-    """Evidence, as passage ids, over which a Conclusion was not sure enough."""
+    """Sets of passage ids over which a Conclusion was rejected as too uncertain."""
 
     def refuse_evidence(self, memory: MemoryStack) -> None:
         self.refused.add(_evidence_ids(memory))
@@ -43,13 +43,13 @@ def _evidence_ids(memory: MemoryStack) -> frozenset[str]:
 class Moves(Protocol):
     @property
     def taught_moves(self) -> frozenset[Move]:
-        """What the prompt describes: the widest offer."""
+        """The moves that the prompt describes: all that can ever be offered."""
         ...
 
     async def offer_moves(
         self, memory: MemoryStack, tried: TriedMoves, *, last: bool
     ) -> OfferedMoves:
-        """The moves at this step, none to end the run; `last` = no step follows."""
+        """The moves at this step, none to end the run; `last`: no step follows."""
         ...
 
 
@@ -74,20 +74,20 @@ class AnyMove:
 
 @dataclass(frozen=True)
 class GuidedMoves:
-    """Withholds what makes no sense: PAPERS.md#tc-rag, "guided moves".
+    """Withholds pointless moves (PAPERS.md#tc-rag, "guided moves").
 
-    * Conclusion only over evidence that stands in memory and was not refused before, and
-      always at the last step;
-    * Backtrack only where the top is an observation without a relevant passage,
-      and there nothing may be built on it;
-    * Summary only over a long observation; no Thought upon a Thought;
-    * a tool is not asked the same thing twice;
-    * when only thinking on is left, the run ends.
+    * Conclusion only over evidence in memory that was not rejected before, and always at the
+      last step;
+    * Backtrack only when the top is an observation without a relevant passage, and then
+      nothing else may build on it;
+    * Summary only over a long observation; no Thought directly after a Thought;
+    * no tool is used twice;
+    * the run ends when only another Thought is left.
     """
 
     widest: AnyMove
     gate: EvidenceGate
-    """What is evidence for the question; an observation without any is noise."""
+    """Decides what is evidence for the question; an observation without any is noise."""
     long: int = 2_400
     """Characters from which an observation is worth a summary."""
 

@@ -1,7 +1,7 @@
 """The memory stack (TC-RAG §3, §5.1).
 
-The state value lives in the frame, so taking the top off *is* the restoration of
-Algorithm 1, line 24: there is no second list to keep in step.
+The state value is stored in the frame, so popping the top *is* the restoration of
+Algorithm 1, line 24; no second list has to be kept in step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 from osler.types import Hit, Question
 
 LARGE = float("inf")
-"""s0 (§3, §5.2): nothing is known yet."""
+"""s0 (§3, §5.2): the value before anything is known."""
 
 
 class FrameKind(StrEnum):
@@ -29,16 +29,16 @@ class Frame:
     text: str
     """As the model sees it, without the tag."""
     state: float
-    """The state value that holds while this frame is on top; lower is surer."""
+    """The state value while this frame is on top; lower is more certain."""
     call: str = ""
-    """The Tool_Use lines that asked for an observation; popped with it."""
+    """The Tool_Use lines that led to an observation; popped with it."""
     hits: tuple[Hit, ...] = ()
     """The passages behind an observation; a summary keeps those of what it replaced."""
 
 
 @dataclass
 class MemoryStack:
-    """Frames, the query at the bottom for ever (§5.1: immutable)."""
+    """A stack of frames with the query as its immutable bottom (§5.1)."""
 
     question: Question
     frames: list[Frame] = field(init=False)
@@ -60,7 +60,7 @@ class MemoryStack:
 
     @property
     def can_pop(self) -> bool:
-        """Whether anything lies above the query."""
+        """Whether there is a frame above the query."""
         return len(self.frames) > 1
 
     def push(
@@ -72,17 +72,17 @@ class MemoryStack:
         call: str = "",
         hits: tuple[Hit, ...] = (),
     ) -> None:
-        """Pushes a frame; without a `state` of its own it carries the last one on (§5.2)."""
+        """Pushes a frame; without `state` it inherits the current state value (§5.2)."""
         carried = self.state if state is None else state
         self.frames.append(Frame(kind, text, carried, call, hits))
 
     def pop(self) -> Frame | None:
-        """Takes the top off and so restores the state before it; `None` on the query."""
+        """Pops the top frame, which restores the previous state value; `None` on the query."""
         return self.frames.pop() if self.can_pop else None
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """The passages that stand in memory now, each once, in the order they came."""
+        """The passages in memory now, each once, in order of arrival."""
         seen: dict[str, Hit] = {}
         for frame in self.frames:
             for hit in frame.hits:

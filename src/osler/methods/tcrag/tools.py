@@ -1,6 +1,6 @@
-"""What a model may use, and how each thing is told to it (TC-RAG App. 8.5): one place.
+"""The tools of TC-RAG and their descriptions for the model (App. 8.5).
 
-A new tool is a name, one entry of `TOLD`, and one object with this `Tool`'s two methods.
+A new tool is a name, one entry of `TOLD`, and an object that implements `Tool`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from osler.errors import KnowledgeBaseError, MalformedOutput, ModelError, SourceUnavailable
-from osler.retrieve.lookup import look_up
+from osler.retrieve import look_up
 from osler.sources.catalogue import BUILT_IN
 from osler.trace import Run
 from osler.types import Hit, Language, Question, Retriever
@@ -37,11 +37,11 @@ SOURCES_OF: Mapping[str, tuple[str, ...]] = {
 """App. 8.5: document search, knowledge graph search, pedia search, web search, records."""
 
 CARRIERS = (KG_CHAINS, KG_COMMUNITIES)
-"""Tools over the concept graph alone: what HyKGE and GraphRAG carry knowledge in (App. 8.5)."""
+"""Tools over the concept graph alone: the knowledge carriers of HyKGE and GraphRAG (App. 8.5)."""
 
 PLANNED_RAG, KG_FORM = "PLANNED_RAG", "KG_FORM"
-"""Of the unified system: a search whose sources Omni-RAG's planner chooses, and the step's own
-logical form looked up."""
+"""Tools of the unified system: a search whose sources Omni-RAG's planner chooses, and a lookup of
+the step's own logical form."""
 UNIFIED = (PLANNED_RAG, KG_FORM)
 
 HELPERS = (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER)
@@ -114,19 +114,19 @@ TOLD: Mapping[str, Mapping[Language, str]] = {
         "zh": "你可以检查目前观察到的段落中哪些与问题有关。",
     },
 }
-"""What the model is told of each tool, and nowhere else."""
+"""Descriptions of the tools for the model; their only home."""
 
 _EMPTY = {"en": "Nothing was found.", "zh": "没有找到任何内容。"}
 _DOWN = {"en": "The tool is not available: ", "zh": "该工具不可用："}
 
 
 FAILURES = (SourceUnavailable, KnowledgeBaseError, ModelError, MalformedOutput)
-"""What a tool may fail by without ending the run."""
+"""Errors of a tool that do not end the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A use of a tool, and what it may look at."""
+    """A call of a tool with its context."""
 
     query: str
     """The tool's input; the question itself where the model gave none."""
@@ -137,11 +137,11 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a tool answered."""
+    """The output of a tool."""
 
     text: str
     hits: tuple[Hit, ...] = ()
-    """Passages that may be cited from now on; empty for what is no evidence."""
+    """Passages that may be cited from now on; empty for output that is no evidence."""
 
 
 class Tool(Protocol):
@@ -149,17 +149,17 @@ class Tool(Protocol):
     def name(self) -> str: ...
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
-        """The observation. A source that is down is one too, and an event of the run.
+        """Runs the tool. A source that is down is reported as an observation and as an event.
 
-        May raise `BudgetExceeded`, and what a part that fails raises (`FAILURES`): the machine makes
-        an observation of that, and an event.
+        May raise `BudgetExceeded`, and `FAILURES`, which the machine turns into an observation
+        and an event.
         """
         ...
 
 
 @dataclass(frozen=True)
 class SearchTool:
-    """A named retriever with the number of passages an observation shows."""
+    """A named retriever as a tool that shows `k` passages."""
 
     name: str
     retriever: Retriever
@@ -175,17 +175,17 @@ class SearchTool:
 
 
 def describe_tool(name: str, language: Language) -> str:
-    """Raises `KeyError` for a tool that nobody described."""
+    """The description of a tool. Raises `KeyError` for a tool without one."""
     return TOLD[name][language]
 
 
 def observe_failure(reason: str, language: Language) -> Observation:
-    """How a tool that does not work is observed."""
+    """The observation of a tool that failed."""
     return Observation(_DOWN[language] + reason)
 
 
 def number_passages(hits: Sequence[Hit], known: Sequence[Hit], language: Language) -> str:
-    """What the model reads. Passages are numbered on from those it has (`known`) already."""
+    """The text of an observation; numbering continues after the passages already `known`."""
     if not hits:
         return _EMPTY[language]
     numbers = {hit.passage.id: n for n, hit in enumerate(known, 1)}

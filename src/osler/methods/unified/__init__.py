@@ -1,5 +1,5 @@
 """The one system: KAG-Thinker takes a question apart, TC-RAG's machine solves each lookup, and
-Omni-RAG's planner says where each of its searches looks.
+Omni-RAG's planner chooses the sources of each search.
 
 It is KAG-Thinker's solver (`osler.methods.kag.solver.Thinker`) with other parts in its places:
 

@@ -1,8 +1,8 @@
 """A step of KAG-Thinker's plan, solved by TC-RAG's machine.
 
-The boundary asks first whether the model knows by itself. Where it does not, the machine runs
-on the sub-question with a memory of its own: what it concludes is the step's answer, and the
-passages that stand in that memory are what the answer rests on.
+The boundary first checks whether the model knows the answer. If not, the machine runs on the
+sub-question with a memory of its own: its conclusion is the step's answer, and the passages in
+that memory are the answer's evidence.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from osler.answer.base import plain_text
+from osler.answer import plain_text
 from osler.methods.kag.boundary import Boundary
 from osler.methods.kag.depth import DepthSolver, SubAnswer
 from osler.methods.kag.logical_forms import PlanStep, Retrieval
@@ -25,19 +25,20 @@ KNOWN: dict[Language, str] = {
     "en": "What earlier steps have found: ",
     "zh": "前面步骤已得到：",
 }
-"""What stands in a step's memory above the query: the lines before it, as a Thought."""
+"""Prefix of the Thought above the query in a step's memory, which quotes earlier results."""
 
 
 @dataclass(frozen=True)
 class MachineDepth:
-    """A `kag.depth.Depth`. It may forget what earlier steps found, never the sub-question."""
+    """A `kag.depth.Depth` by TC-RAG's machine, which may pop earlier results, never the
+    sub-question."""
 
     machine: TuringMachine
     boundary: Boundary
     short: DepthSolver | None = None
-    """Says the conclusion in a few words, for later steps to be asked with; `None` = nobody."""
+    """Shortens the conclusion for the prompts of later steps; `None` = not shortened."""
     k: int = 5
-    """Passages that an answer rests on where the conclusion cites none."""
+    """Evidence passages of an answer whose conclusion cites none."""
 
     async def solve(
         self, step: PlanStep, question: str, known: Sequence[str], language: Language, run: Run
@@ -55,7 +56,7 @@ class MachineDepth:
         return await self._build_answer(step, solution, memory, known, run)
 
     def _machine_for(self, step: PlanStep) -> TuringMachine:
-        """The machine, whose tool for logical forms knows the step's."""
+        """The machine with the step's logical form set in its form tool."""
         if not isinstance(step.action, Retrieval):
             return self.machine
         tools = [
@@ -96,5 +97,5 @@ class MachineDepth:
 
 
 def _cited_hits(solution: Solution) -> tuple[Hit, ...]:
-    """The passages that the conclusion cites, each once."""
+    """The passages cited by the conclusion, each once."""
     return tuple({each.passage.id: each.hit for each in solution.answer.evidence}.values())

@@ -18,7 +18,7 @@ from osler.methods.tcrag.tools import (
     number_passages,
     observe_failure,
 )
-from osler.retrieve.lookup import LookupResult, look_up
+from osler.retrieve import LookupResult, look_up
 from osler.sources.catalogue import GRAPH
 from osler.trace import Run
 from osler.types import Hit, Language, Question, Relevance
@@ -26,21 +26,21 @@ from osler.types import Hit, Language, Question, Relevance
 
 @dataclass(frozen=True)
 class PlannedSearch:
-    """One plan for each text that is looked for (Omni-RAG §4.1); a `kag.depth.PassageFinder`."""
+    """A `kag.depth.PassageFinder` that makes one source plan per query (Omni-RAG §4.1)."""
 
     planner: SourcePlanner
     retriever: PlannedRetriever
     per_source: int = 5
-    """Passages of one source, at most."""
+    """Upper bound on passages from one source."""
     coverage: Relevance | None = None
-    """Of what is looked for by a passage; `None`: the first of each query in turn."""
+    """Ranks passages by their coverage of the query; `None`: results are interleaved."""
 
     async def find_passages(
         self, words: str, language: Language, run: Run, *, k: int
     ) -> LookupResult:
-        """At most `k` passages of all sources that were planned, best first.
+        """The best `k` passages of all planned sources.
 
-        `observe_failure` tells why there are none where sources were down. Raises `BudgetExceeded`.
+        `failed` says why there are none when sources were down. Raises `BudgetExceeded`.
         """
         asked = Question("search", words, language=language)
         proposal = await request_plan(self.planner, asked, run)
@@ -49,7 +49,7 @@ class PlannedSearch:
         return LookupResult(hits, "" if hits else "; ".join(missing_sources(found)))
 
     async def _order_hits(self, words: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-        """Equal ones stay as the plan has them."""
+        """Orders passages by coverage; ties keep the plan's order."""
         if self.coverage is None or not hits:
             return hits
         scores = await self.coverage.relevance(words, [hit.passage.text for hit in hits])
@@ -59,11 +59,11 @@ class PlannedSearch:
 
 @dataclass(frozen=True)
 class PlannedTool:
-    """Each use of it asks the planner which sources, and which queries."""
+    """A search tool whose sources and queries are planned anew for each call."""
 
     search: PlannedSearch
     k: int = 5
-    """Passages that an observation shows."""
+    """Passages shown in an observation."""
     name: str = PLANNED_RAG
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
@@ -76,15 +76,15 @@ class PlannedTool:
 
 @dataclass(frozen=True)
 class FormTool:
-    """The step that is being solved, looked up by its logical form (KAG-Thinker §3.4).
+    """A tool that looks up the current step by its logical form (KAG-Thinker §3.4).
 
-    What a model writes as its input does not matter: the form says what is wanted.
+    The model's input is ignored: the form determines the lookup.
     """
 
     graph: FormRetriever
     k: int = 5
     form: Retrieval | None = None
-    """Of the step; `None` between steps, when nothing can be asked."""
+    """Logical form of the current step; `None` between steps."""
     name: str = KG_FORM
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:

@@ -15,9 +15,9 @@ from osler.types import Language, Question
 
 @dataclass(frozen=True)
 class StateSignal:
-    """The state value of the model's own answer, over a memory that holds the question alone.
+    """The state value of the model's own answer, over a memory that contains only the question.
 
-    So an own answer stands on the terms on which a Conclusion stands (Alg. 1, line 8).
+    So an own answer is accepted on the same terms as a Conclusion (Alg. 1, line 8).
     """
 
     monitor: Monitor
@@ -26,7 +26,8 @@ class StateSignal:
     async def weigh_answer(
         self, question: str, answer: str, tokens: Sequence[TokenScore], language: Language, run: Run
     ) -> SignalValue:
-        """Of the answer in its box alone, not of the reasoning before it. Raises `BudgetExceeded`."""
+        """Values the boxed answer alone, without the reasoning before it. Raises
+        `BudgetExceeded`."""
         memory = MemoryStack(Question("boundary", question, language=language))
         draft = Draft(answer, tuple(tokens), (Message("user", question),))
         valued = await self.monitor.state_value(draft, memory, run)

@@ -12,8 +12,7 @@ import pytest
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt, ModelError
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
-from osler.extract.indexes import job
-from osler.extract.indexes.kinds import KINDS
+from osler.extract.indexes import KINDS, job
 from osler.extract.indexes.search import IndexEntries
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import EVERYTHING, PassageFilter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from osler.extract.indexes.kinds import Kind, entry_texts, written_tables
+from osler.extract.indexes import Kind, entry_texts, written_tables
 from osler.extract.items import (
     ChunkSummary,
     Entity,

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
-from osler.extract import job
-from osler.extract.base import ExtractionCost, ExtractionOutcome
+from osler.extract import ExtractionCost, ExtractionOutcome, job
 from osler.extract.derived import Extractions
 from osler.extract.indexes.entity_graph import EntityGraphs
 from osler.extract.items import Entity, ExtractedItems

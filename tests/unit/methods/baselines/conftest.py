@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import Role, Settings
+from osler.app.wiring.live import record_parts, replay_parts
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.parts import Parts
+from osler.app.wiring.strategies import build_solver
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.recording.tape import Tape
 from osler.retrieve.relevance import OverlapRelevance
@@ -93,16 +94,14 @@ def play(tmp_path: Path) -> Play:
         retriever = ScriptedRetriever(dict(found))
         parts = parts_of(model, retriever, relevance)
         tape, run = Tape(), Run()
-        solution = await wiring.build_solver(settings, wiring.record_parts(parts, tape)).solve(
-            question, run
-        )
+        solution = await build_solver(settings, record_parts(parts, tape)).solve(question, run)
         model.finish()
         path = tmp_path / "tape.jsonl"
         path.write_text("".join(f"{line}\n" for line in tape.to_lines()), encoding="utf-8")
         again = Run()
         names: dict[Role, str] = {"reader": model.name}
-        kept = wiring.replay_parts(Tape.read(path), names, parts.sources, "")
-        assert await wiring.build_solver(settings, kept).solve(question, again) == solution
+        kept = replay_parts(Tape.read(path), names, parts.sources, "")
+        assert await build_solver(settings, kept).solve(question, again) == solution
         assert list(map(to_line, again.events)) == list(map(to_line, run.events))
         return Played(solution, run, model, retriever.asked)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.strategies import build_solver
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Attended, Message
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
@@ -189,7 +189,7 @@ async def test_dragin_without_attention_is_refused_and_says_what_to_do(tmp_path:
     settings = Settings.model_validate({"home": tmp_path, "strategy": {"kind": "dragin"}})
     parts = parts_of(ScriptedModel([]), ScriptedRetriever({}))
     with pytest.raises(CapabilityMissing, match="attention") as caught:
-        wiring.build_solver(settings, parts)
+        build_solver(settings, parts)
     assert "dragin-entropy" in caught.value.fix
 
 

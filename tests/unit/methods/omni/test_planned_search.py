@@ -18,7 +18,7 @@ from osler.methods.omni.planners.given import GivenPlan
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, missing_sources
 from osler.methods.omni.solver import OmniRag
-from osler.retrieve.lookup import LookupResult
+from osler.retrieve import LookupResult
 from osler.sources.catalogue import BOOK, GRAPH, GUIDELINE, WIKI
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Budget, Noted, Retrieved, Run, Searched, SourcesPlanned

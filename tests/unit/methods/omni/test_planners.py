@@ -22,7 +22,7 @@ from osler.methods.omni.planners.terms import TermExtractor
 from osler.methods.omni.planners.trained import SYSTEM, Hold, trained_planner
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.omni.terms import terms_grammar
-from osler.retrieve.lookup import LookupResult
+from osler.retrieve import LookupResult
 from osler.retrieve.names import names_in
 from osler.sources.catalogue import BOOK, GRAPH, WIKI
 from osler.testing.scripted import KeyedModel, ScriptedModel, ScriptedRetriever

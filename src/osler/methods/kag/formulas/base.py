@@ -61,7 +61,7 @@ class NumberInput:
 
 @dataclass(frozen=True, slots=True)
 class FlagInput:
-    """A yes or no; absent = no, as clinical scores have it, and it is said."""
+    """A yes-or-no input; absent means no, as in clinical scores, and the result says so."""
 
     name: str
 
@@ -88,9 +88,9 @@ class Formula:
     """Empty = a score or a ratio."""
     compute: Callable[..., float]
     source: str
-    """Where it was published."""
+    """Publication."""
     note: str = ""
-    """When it does not hold."""
+    """Limits of validity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +103,18 @@ class FormulaResult:
     """Inputs that were not given and took their default."""
 
     def text(self) -> str:
-        """ "Parkland formula: weight 70 kg, burned 30 %: 8400 ml", for the trace."""
+        """One line for the trace: "Parkland formula: weight 70 kg, burned 30 %: 8400 ml"."""
         units = {i.name: i.unit for i in self.formula.inputs if isinstance(i, NumberInput)}
-        said = ", ".join(
+        inputs = ", ".join(
             f"{name.replace('_', ' ')} {_format_value(value)} {units.get(name, '')}".rstrip()
             for name, value in self.used.items()
         )
-        return f"{self.formula.title}: {said}: {_format_value(self.value)} {self.formula.unit}".rstrip()
+        result = f"{_format_value(self.value)} {self.formula.unit}".rstrip()
+        return f"{self.formula.title}: {inputs}: {result}"
 
 
 def evaluate_formula(formula: Formula, given: Mapping[str, Given]) -> FormulaResult:
-    """The result for what is given.
+    """Evaluates the formula on the given inputs.
 
     Raises `BadCalculation` for an input that is unknown, absent, out of range, of another
     dimension or no number, and for a result that is not finite.
@@ -169,7 +170,7 @@ def _read_number(formula: Formula, wanted: NumberInput, value: Given) -> float:
 
 
 def _convert_unit(formula: Formula, wanted: NumberInput, text: str) -> float:
-    """ "1.2 mg/dL" in the input's unit; a bare number is taken to be in it already."""
+    """Converts "1.2 mg/dL" to the input's unit; a bare number counts as already converted."""
     found = _QUANTITY.fullmatch(text)
     if found is None:
         raise _input_error(formula, wanted.name, f"a quantity in {wanted.unit or 'no unit'}", text)
@@ -190,7 +191,7 @@ def _convert_unit(formula: Formula, wanted: NumberInput, text: str) -> float:
 
 
 def _spell_unit(unit: str) -> str:
-    """As pint spells it: cells are counted per nanolitre, and percents are a unit."""
+    """The unit in pint's spelling: cell counts per nanolitre, percent as a unit."""
     return _UNITS.get(unit.replace("×", "").replace("⁹", "^9").replace(" ", ""), unit)
 
 

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
-from osler.retrieve.lookup import LookupResult
+from osler.retrieve import LookupResult
 from osler.trace import Noted, Run
 from osler.types import Question
 
@@ -17,27 +17,27 @@ Origin = Literal["planner", "user", "fixed"]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A plan, and what is known of it already."""
+    """A plan with the results known already."""
 
     plan: SourcePlan
     origin: Origin = "planner"
     dropped: tuple[DroppedQuery, ...] = ()
-    """What stood in the replies and is not in the plan."""
+    """Text of the replies that is not in the plan."""
     found: Mapping[Query, LookupResult] = field(default_factory=dict)
-    """What was searched on the way: it need not be searched again."""
+    """Results of searches made while planning; they are not repeated."""
 
 
 class SourcePlanner(Protocol):
     async def plan(self, question: Question, run: Run) -> Proposal:
-        """A plan for the sources on offer. Never raises for a reply that is none.
+        """Plans for the available sources. Never raises for an unreadable reply.
 
-        Raises `BudgetExceeded` where the run's budget ends before there is any plan.
+        Raises `BudgetExceeded` when the budget ends before there is any plan.
         """
         ...
 
 
 def question_with_options(question: Question) -> str:
-    """The question with its options, as the paper's records have it (F-OM-50)."""
+    """The question with its options, as in the paper's training records."""
     options = zip(question.letters, question.options, strict=True)
     return "\n".join([question.text, *(f"{letter}. {text}" for letter, text in options)])
 
@@ -47,7 +47,7 @@ def list_options(question: Question) -> list[tuple[str, str]]:
 
 
 def queries_of(source: str, texts: Iterable[str], term: str = "") -> list[Query]:
-    """Those of the texts that the wire form can say."""
+    """Queries from those texts that the wire form can express."""
     made = []
     for text in texts:
         try:
@@ -58,7 +58,7 @@ def queries_of(source: str, texts: Iterable[str], term: str = "") -> list[Query]
 
 
 def as_it_stands(question: Question, offers: Iterable[SourceDescription]) -> list[Query]:
-    """The question itself to every source of texts."""
+    """The question itself as a query to every text source."""
     asked = [offer for offer in offers if not offer.is_graph]
     return [
         query
@@ -70,6 +70,6 @@ def as_it_stands(question: Question, offers: Iterable[SourceDescription]) -> lis
 def plan_fallback(
     question: Question, offers: Iterable[SourceDescription], why: str, run: Run
 ) -> Proposal:
-    """The question itself, where no plan could be read: an answer from that is better than none."""
+    """The fallback without a readable plan: the question itself to every text source."""
     run.emit(Noted(f"no plan could be read, the question itself is searched: {why}"))
     return Proposal(SourcePlan.of(as_it_stands(question, offers)), "fixed")

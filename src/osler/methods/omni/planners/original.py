@@ -14,7 +14,7 @@ from osler.types import Question
 
 @dataclass(frozen=True)
 class OriginalQuestion:
-    """It costs one model call, and only where there is a graph."""
+    """Sends the question itself to every source; costs one model call, only with a graph."""
 
     terms: TermExtractor
     offers: tuple[SourceDescription, ...]

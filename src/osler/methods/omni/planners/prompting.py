@@ -23,14 +23,14 @@ from osler.trace import Run
 from osler.types import Question
 
 Form = Literal["full", "brief"]
-"""full: E.7, with what each source is for and the format; brief: the question and the names of the
-sources, which is all that a trained planner needs, a quarter of the tokens."""
+"""full: E.7, with the purpose of each source and the format; brief: the question and the sources'
+names, which suffice for a trained planner and take a quarter of the tokens."""
 FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanAttempt:
-    """A plan that was tried, and what was said of it."""
+    """A plan that was tried, with its feedback."""
 
     plan: SourcePlan
     score: int
@@ -44,7 +44,7 @@ def plan_prompt(
     at_most: int = MOST,
     form: Form = "full",
 ) -> RenderedPrompt:
-    """E.7, or its brief form: what a planner is asked, and what it was trained on."""
+    """Prompt E.7 or its brief form, in planning as in training records."""
     language, sources = question.language, source_variables(offers, question.language)
     given = {"question": question.text, "options": list_options(question), "sources": sources}
     if form == "brief":
@@ -54,29 +54,32 @@ def plan_prompt(
 
 @dataclass(frozen=True)
 class Proposer:
-    """Asks for a plan; with what was said of earlier ones, for a better one."""
+    """Asks for a plan, or for a better one given feedback on earlier ones."""
 
     speaker: Speaker
     offers: tuple[SourceDescription, ...]
     at_most: int = MOST
     form: Form = "full"
     asking: bool = False
-    """Whether a plan under a grammar must have a query; the paper's may have none."""
+    """Whether the grammar demands at least one query; the paper's plans may have none."""
 
     @property
     def source_names(self) -> tuple[str, ...]:
         return tuple(offer.name for offer in self.offers)
 
     def for_source(self, source: str) -> Proposer:
-        """The same for one of its sources alone."""
+        """A copy that plans for one of its sources alone."""
         return replace(self, offers=tuple(o for o in self.offers if o.name == source))
 
     async def propose(
         self, question: Question, run: Run, tried: Sequence[PlanAttempt] = ()
     ) -> PlanReading:
-        """Raises `MalformedOutput` for replies without any source's tag, and `BudgetExceeded`.
+        """Proposes a plan in view of the attempts `tried`.
 
-        Where nothing is on offer, nobody is asked.
+        Raises `MalformedOutput` for replies without any source's tag, and `BudgetExceeded`.
+
+
+        Without sources the model is not asked.
         """
         if not self.offers:
             return PlanReading(SourcePlan())

@@ -27,14 +27,14 @@ from osler.types import Question
 _PASSAGE = re.compile(r"<\s*passage\s*>(.*?)(?:<\s*/\s*passage\s*>|$)", re.IGNORECASE | re.DOTALL)
 _COPIED = ("your passage", "文字")
 LONGEST = 800
-"""Characters of a passage under the grammar: a small model does not know when to end."""
+"""Characters of a passage under the grammar; a small model would not stop by itself."""
 
 
 @dataclass(frozen=True)
 class Query2Doc:
-    """A query is the question, then the passage, as in the method that is replicated.
+    """Queries are the question followed by a generated passage, as in Query2doc itself.
 
-    The graph is asked as by Original Question.
+    The graph is queried as by Original Question.
     """
 
     speaker: Speaker
@@ -84,7 +84,7 @@ class Query2Doc:
 
 
 def read_passage(reply: str) -> str:
-    """On one line; the last tag counts, and it may be unclosed. Raises `MalformedOutput`."""
+    """The passage on one line; the last tag counts, closed or not. Raises `MalformedOutput`."""
     for found in reversed(_PASSAGE.findall(clean_text(reply))):
         passage = one_line(found)
         if passage and passage.casefold() not in _COPIED:

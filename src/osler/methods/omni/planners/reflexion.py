@@ -10,7 +10,7 @@ from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
 from osler.methods.omni.planners.base import Proposal, plan_fallback
 from osler.methods.omni.planners.prompting import PlanAttempt, Proposer
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.retrieve.lookup import LookupResult
+from osler.retrieve import LookupResult
 from osler.trace import BudgetExceeded, Noted, PlanScored, Run
 from osler.types import Question
 
@@ -20,7 +20,7 @@ ROUNDS = 8
 
 @dataclass(frozen=True)
 class Reflexion:
-    """One path of plans for all sources. The best one is given; of equals the later."""
+    """One path of plans for all sources; the best one wins, of equals the later."""
 
     proposer: Proposer
     retriever: PlannedRetriever

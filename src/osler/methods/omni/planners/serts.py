@@ -1,8 +1,8 @@
 """SeRTS: a tree of plans for each source, searched by Monte Carlo (Omni-RAG App. D.3).
 
-The four operations are those of the method that the paper follows. What it leaves open is
-ours (PAPERS.md): UCB1 over scores divided by 5, three children a node, and a child is told
-of its ancestors and of its elder siblings.
+The four operations are those of SeRTS itself. Where the paper leaves it open the choice is ours
+(PAPERS.md): UCB1 over scores divided by 5, three children per node, and prompts that show a new
+child its ancestors and elder siblings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from osler.methods.omni.planners.base import Proposal, plan_fallback
 from osler.methods.omni.planners.prompting import PlanAttempt, Proposer
 from osler.methods.omni.planners.reflexion import ROUNDS
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.retrieve.lookup import LookupResult
+from osler.retrieve import LookupResult
 from osler.trace import BudgetExceeded, Noted, PlanScored, Run
 from osler.trace.ordered import gather_ordered
 from osler.types import Question
@@ -33,23 +33,23 @@ class PlanNode:
     """A plan in the tree; the root has none."""
 
     number: int = 0
-    """In the order of their making; the root is 0."""
+    """In order of creation; the root is 0."""
     attempt: PlanAttempt | None = None
     parent: PlanNode | None = field(default=None, repr=False)
     children: list[PlanNode] = field(default_factory=list)
     visits: int = 0
     value: float = 0.0
-    """Sum of the scores, divided by 5, of this node and of all below it."""
+    """Sum of the scores divided by 5, of this node and its descendants."""
 
     def uct(self, exploration: float) -> float:
-        """UCB1. Raises `ValueError` for a root, and for a node that was never visited."""
+        """UCB1 value. Raises `ValueError` for a root and for a node without visits."""
         if self.parent is None or not self.visits:
             raise ValueError("only a visited child is chosen among others")
         return self.value / self.visits + exploration * sqrt(log(self.parent.visits) / self.visits)
 
     @property
     def path(self) -> Iterator[PlanNode]:
-        """From here up to the root."""
+        """The nodes from here up to the root."""
         node: PlanNode | None = self
         while node is not None:
             yield node
@@ -57,7 +57,8 @@ class PlanNode:
 
     @property
     def known_attempts(self) -> list[PlanAttempt]:
-        """What a new child is told: its ancestors and its elder siblings, as they were tried."""
+        """The attempts shown to a new child: its ancestors and elder siblings in order of
+        creation."""
         nodes = sorted([*self.path, *self.children], key=lambda node: node.number)
         return [node.attempt for node in nodes if node.attempt is not None]
 
@@ -70,7 +71,7 @@ class PlanNode:
 
 @dataclass
 class PlanTree:
-    """The tree of one source, and what its searches found."""
+    """The tree of one source with the results of its searches."""
 
     root: PlanNode = field(default_factory=PlanNode)
     found: dict[Query, LookupResult] = field(default_factory=dict)
@@ -78,7 +79,7 @@ class PlanTree:
 
     @property
     def best_node(self) -> PlanNode | None:
-        """The node of the highest score; of equals the first."""
+        """The node with the highest score, the first of equals."""
         tried = sorted(self.root.walk_subtree, key=lambda node: node.number)[1:]
         return max(tried, key=_node_score, default=None)
 
@@ -111,7 +112,7 @@ class SeRTS:
         )
 
     async def grow_tree(self, source: str, question: Question, run: Run) -> PlanTree:
-        """The tree of one source after at most `rounds` plans, or after one of score 5."""
+        """Grows the tree of one source: at most `rounds` plans, fewer after a plan of score 5."""
         tree, proposer = PlanTree(), self.proposer.for_source(source)
         try:
             for number in range(1, self.rounds + 1):
@@ -127,7 +128,7 @@ class SeRTS:
         return tree
 
     def _select_node(self, node: PlanNode) -> PlanNode:
-        """Selection: down the best children, to the first node that may have more of them."""
+        """Selection: descends along the best children to the first node that may have more."""
         while len(node.children) >= self.width:
             node = max(node.children, key=lambda child: child.uct(self.exploration))
         return node
@@ -141,7 +142,7 @@ class SeRTS:
         question: Question,
         run: Run,
     ) -> PlanNode:
-        """Expansion and evaluation: a new child, searched and judged."""
+        """Expansion and evaluation: adds a child, searches its plan and scores the results."""
         reading = await proposer.propose(question, run, parent.known_attempts)
         results = await self.retriever.gather_results(reading.plan, run, known=tree.found)
         tree.found |= results
@@ -164,7 +165,7 @@ class SeRTS:
 
 
 def back_propagate(node: PlanNode) -> None:
-    """Backpropagation: the score counts for the node and for all above it."""
+    """Backpropagation: counts the score for the node and all its ancestors."""
     for above in node.path:
         above.visits += 1
         above.value += _node_score(node) / BEST

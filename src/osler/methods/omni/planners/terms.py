@@ -18,15 +18,17 @@ from osler.types import Question
 
 @dataclass(frozen=True)
 class TermExtractor:
-    """The graph is asked about fewer than four terms, each with the question (App. D.3)."""
+    """Extracts at most three terms, each queried in the graph together with the question (App.
+    D.3)."""
 
     speaker: Speaker
     at_most: int = MOST
     among: Callable[[str], Sequence[str]] | None = None
-    """What a question names: a small model may only choose. `None` = any words."""
+    """Names found in a question, among which a small model must choose; `None` = any words."""
 
     async def extract_queries(self, question: Question, run: Run) -> list[Query]:
-        """Empty, and noted, where no term can be read. Raises `BudgetExceeded`."""
+        """The graph queries; empty, with a note, when no term can be read. Raises
+        `BudgetExceeded`."""
         prompt = render_prompt(
             "omni/terms",
             question.language,

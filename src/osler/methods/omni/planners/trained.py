@@ -1,8 +1,7 @@
-"""Trained: a model that was trained to plan (Omni-RAG §4.2), or any that should be tried as one.
+"""Trained: a model trained to plan (Omni-RAG §4.2), or any other tried in its place.
 
-It is asked as it was trained: the paper's record is a system line, the prompt E.7 and the
-plan (F-OM-42), decoded greedily (App. D.4), and held to no
-grammar unless that is wanted.
+It is prompted as it was trained: the paper's record is a system line, the prompt E.7 and the
+plan, decoded greedily (App. D.4), and not constrained by a grammar unless configured.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from osler.methods.omni.planners.prompting import Form, Prompting, Proposer, pla
 from osler.types import Question
 
 Hold = Literal["nothing", "form", "query"]
-"""What a plan is held to while it is written: nothing, as in the paper; its wire form; or its wire
-form with a query in it, since a small model may leave every source empty."""
+"""Constraint on a plan while it is generated: nothing, as in the paper; its wire form; or its wire
+form with at least one query, since a small model may leave every source empty."""
 SYSTEM = "You are a helpful assistant."
 """The system line of the released training records."""
 SAMPLING = Sampling(temperature=0.0, max_tokens=1000, top=0)
@@ -35,10 +34,10 @@ def trained_planner(
     form: Form = "full",
     hold: Hold = "nothing",
 ) -> Prompting:
-    """A planner by this model, whatever runs it: weights of its own, an adapter, a server.
+    """A planner by `model`, whether full weights, an adapter or a server.
 
-    `form`: of the prompt, as in its training records. `hold`: other than nothing, the engine must
-    be able to follow a grammar.
+    `form`: the prompt's form, as in its training records. `hold` other than "nothing" needs an
+    engine that follows a grammar.
     """
     sampling = replace(SAMPLING, seed=seed)
     speaker = Speaker(model, "planner", sampling, constrains=hold != "nothing", system=SYSTEM)
@@ -51,6 +50,6 @@ def planner_messages(
     at_most: int = MOST,
     form: Form = "full",
 ) -> list[Message]:
-    """The messages before the plan, as a training record has them and `trained_planner` sends them."""
+    """The messages before the plan, in training records and in `trained_planner` alike."""
     prompt = plan_prompt(question, offers, at_most, form)
     return [Message("system", SYSTEM), Message("user", prompt.text)]
