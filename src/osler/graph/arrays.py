@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 FILE = "graph.arrays"
+# Header: magic (8 bytes), length of the JSON that follows (8 bytes, little-endian), JSON.
 _MAGIC = b"OSLERGR1"
+# Every array begins at a multiple of a cache line.
 _ALIGN = 64
 
 
 def write_arrays(
     folder: Path, stamp: str, arrays: Mapping[str, Array], *, file: str = FILE
 ) -> None:
-    """Takes the place of the file in one step. Raises `OSError` where it cannot be written."""
+    """Replaces the file in one step. Raises `OSError` where it cannot be written."""
     places, at = [], 0
     for name, array in arrays.items():
         places.append((name, array.dtype.str, array.size, at))
@@ -40,6 +42,7 @@ def write_arrays(
                 made.write(np.ascontiguousarray(array).data)
                 made.write(b"\0" * (-array.nbytes % _ALIGN))
             made.flush()
+            # Readers that have the old file mapped keep it: the name alone moves on.
             os.replace(made.name, folder / file)
         except BaseException:
             Path(made.name).unlink(missing_ok=True)
@@ -47,7 +50,7 @@ def write_arrays(
 
 
 def read_arrays(folder: Path, stamp: str, *, file: str = FILE) -> dict[str, Array] | None:
-    """The arrays, mapped; `None` when the file is not of this version or not whole."""
+    """Maps the arrays; `None` when the file is absent, of another version or not whole."""
     try:
         # As a plain array: each slice of a memmap object costs a microsecond of bookkeeping.
         raw = np.asarray(np.memmap(folder / file, dtype=np.uint8, mode="r"))

@@ -1,5 +1,5 @@
-"""Reasoning chains: how two concepts hang together, and what lies around one (HyKGE, RAG
-with hypotheses and knowledge graphs). Also which concepts lie near several at once.
+"""Reasoning chains: paths between two concepts or outward from one (HyKGE, RAG with
+hypotheses and knowledge graphs), and the concepts nearest to several at once.
 
 A chain goes along relations in either direction; its score falls with its length and with
 the number of neighbours of what it passes through, since "everything is a disease" connects
@@ -102,6 +102,7 @@ class _Adjacency:
     def score_path(self, path: Sequence[int]) -> float:
         inner = self.count_neighbours(np.array(path[1:-1], dtype=np.int32)).tolist()
         score = 1 / (len(path) - 1)
+        # Hubs connect everything and say nothing: each on the way lowers the score.
         for degree in inner:
             score /= log2(2 + degree) ** 0.5
         return score
@@ -109,7 +110,7 @@ class _Adjacency:
     def expand_predicates(
         self, path: Sequence[int], words: dict[int, str]
     ) -> Iterator[tuple[ChainStep, ...]]:
-        """Each choice among the relations of neighbours that have several."""
+        """Every combination of predicates along the path: neighbours may have several relations."""
         hops = []
         for one, two in pairwise(path):
             begin, end = self.start[one], self.start[one + 1]
@@ -121,7 +122,7 @@ class _Adjacency:
         return product(*hops)
 
     def extend_paths(self, paths: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Each path with each neighbour of its end that it does not hold yet."""
+        """Each path prolonged by each neighbour of its end that is not on it yet."""
         ends = paths[:, -1]
         degrees = self.count_neighbours(ends)
         if degrees.sum() > _MOST_HALVES:  # those that go through hubs are left out first
@@ -139,7 +140,7 @@ class _Adjacency:
         return np.column_stack([paths[row[fresh]], to[fresh]])
 
     def find_paths(self, one: int, other: int, length: int) -> list[tuple[int, ...]]:
-        """All simple paths of this many relations, halves from both ends being joined."""
+        """All simple paths of this many relations, joined from halves that grow from both ends."""
         front = np.array([[one]], dtype=np.int32)
         back = np.array([[other]], dtype=np.int32)
         for _ in range(length):
@@ -181,11 +182,11 @@ def rank_nearest(
     restart: float = 0.15,
     precision: float = 1e-4,
 ) -> list[tuple[str, float]]:
-    """The `k` concepts where a walk from the seeds is found most: personalised PageRank.
+    """The `k` concepts with the highest personalised PageRank from the seeds, with their shares.
 
-    By pushes (Andersen, Chung and Lang, 2006): what is not pushed on is at most
-    `precision` for each relation of a concept. Weights are the shares of the walk's time,
-    seeds among them. [] when no seed is known.
+    Approximated by pushes (Andersen, Chung and Lang, 2006): the mass left unpushed is at most
+    `precision` for each relation of a concept. Seeds are among the results; [] when no seed
+    is known. `restart` is in (0, 1).
     """
     numbers = graph.numbers_of(seeds)
     if not numbers:
@@ -205,10 +206,10 @@ def random_walk(
     precision: float,
     weights: Sequence[float] = (),
 ) -> NDArray[np.float64]:
-    """The share of each number; they sum to at most 1.
+    """The share of the walk's time at each concept number, float64; they sum to at most 1.
 
-    `weights`: how often a walk begins at each seed, against the others; equally without them.
-    A seed that is given twice counts twice.
+    `weights`: how often a walk begins at each seed, relative to the others; equally without
+    them. A seed that is given twice counts twice.
     """
     start, to = arrays["start"], arrays["to"]
     shares = np.zeros(len(start) - 1)
@@ -218,6 +219,7 @@ def random_walk(
     begins = residue[first] / residue[first].sum()
     residue[first] = begins
     front = first
+    # Each round pushes the residue of every concept above the limit at once.
     while len(front):
         mass, degree = residue[front], start[front + 1] - start[front]
         residue[front] = 0.0

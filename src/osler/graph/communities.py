@@ -1,4 +1,4 @@
-"""Knowledge communities: concepts that hang together, and what the graph says of them.
+"""Knowledge communities: groups of related concepts, and their descriptions.
 
 GraphRAG (Edge et al. 2024), which TC-RAG App. 8.5 takes its carriers from. The communities
 are derived, in one file that says of which version of the graph it is; of another version
@@ -29,7 +29,7 @@ from osler.types import Locator, Passage
 FILE = "graph.communities"
 PREFIX = "community."
 CENTRAL = 12
-"""Concepts that a statement must touch to be among those of a large community."""
+"""The most linked concepts of a community; only relations with one of them are described."""
 _LONGEST = 1000
 
 Nodes = NDArray[np.int32]
@@ -55,7 +55,7 @@ class Community:
 
 @dataclass(frozen=True, slots=True)
 class CommunityDigest:
-    """What is told of a community: its most linked concepts and what joins them."""
+    """The content of a community in brief: its most linked concepts and their relations."""
 
     names: tuple[str, ...]
     definitions: tuple[tuple[str, str], ...]
@@ -65,7 +65,7 @@ class CommunityDigest:
 
 
 class Communities:
-    """The communities of a graph. Every method blocks; any number of threads may call."""
+    """The communities of a graph. Every method blocks; any number of threads may call it."""
 
     def __init__(self, graph: Graph) -> None:
         """Raises `KnowledgeBaseMissing` when there are none, or none of this version."""
@@ -76,11 +76,11 @@ class Communities:
         return len(self._held["first"])
 
     def is_current(self) -> bool:
-        """Whether the graph is still the one that they are of."""
+        """Whether the graph is still of the version that the communities were found in."""
         return _read_stamp(self.graph) == self._stamp
 
     def list_communities(self, *, level: int | None = None, least: int = 2) -> Iterator[Community]:
-        """Those of a level, or of all, with at least `least` concepts; the largest first."""
+        """Communities of a level, or of all, with at least `least` concepts; the largest first."""
         held = self._held
         sizes = held["last"] - held["first"]
         wanted = sizes >= least
@@ -100,7 +100,7 @@ class Communities:
         )
 
     def find_by_mark(self, mark: str) -> Community | None:
-        """The smallest with this mark."""
+        """The smallest community with this mark (16 hexadecimal digits), if there is one."""
         try:
             wanted = np.uint64(int(mark, 16))
         except (ValueError, OverflowError):
@@ -109,29 +109,29 @@ class Communities:
         return self.get_community(int(found[-1])) if len(found) and len(mark) == 16 else None
 
     def member_numbers(self, community: Community) -> Nodes:
-        """Numbers of its concepts in the graph."""
+        """Numbers of the community's concepts in the graph."""
         held = self._held
         return np.array(held["members"][held["first"][community.number] :][: community.size])
 
     def leaf_numbers(self) -> Nodes:
-        """For each number of a concept its smallest community; -1 for none."""
+        """The smallest community of each concept number; -1 for none."""
         return self._held["leaf"]
 
     def list_ancestors(self, number: int) -> Iterator[int]:
-        """The community and those that it is a part of."""
+        """The community's number, then those of the communities that contain it, inside out."""
         while number >= 0:
             yield int(number)
             number = self._held["parent"][number]
 
     def get_community(self, number: int) -> Community:
-        """The community in this place."""
+        """The community of this number."""
         held = self._held
         size = int(held["last"][number] - held["first"][number])
         return Community(
             f"{int(held['mark'][number]):016x}", int(held["level"][number]), size, number
         )
 
-    # What is said of one
+    # Descriptions
 
     def make_digest(
         self, community: Community, *, relations: int = 12, names: int = 12
@@ -172,7 +172,7 @@ class Communities:
     def _read_relations(
         self, ends: Sequence[tuple[int, int]], called: dict[int, str]
     ) -> Iterator[ConceptChain]:
-        """The first relation that is stated of each pair, from the end that states it."""
+        """The first relation of each pair, from the end that states it."""
         ids, words = self.graph.ids_of({n for pair in ends for n in pair}), self.graph.read_words()
         start, to, by = (self.graph.load_arrays()[name] for name in ("start", "to", "by"))
         for one, two in ends:
@@ -190,18 +190,18 @@ class Communities:
             )
 
     def write_extract(self, community: Community) -> Passage:
-        """What the graph itself says of it: names, definitions, one relation a line.
+        """A passage made of the graph itself: names, definitions, one relation a line.
 
-        Each line of a relation is a chain of one step, which `parse` reads back.
+        Each line of a relation is a chain of one step, which `parse_chain` reads back.
         """
         digest = self.make_digest(community)
         lines = _fit_lines(community, digest)
         return _make_passage(community, "extract", "\n".join(lines), digest.names, "")
 
     def read_summary(self, community: Community) -> Passage | None:
-        """What a model has written of it; `None` when none has."""
+        """The summary that a model has written; `None` when none has."""
         with self.graph.open_reader() as db:
-            # A graph of which no model has written yet has no such table.
+            # The table is made with the first summary.
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'summary'").fetchone():
                 return None
             row = db.execute(
@@ -213,11 +213,11 @@ class Communities:
         return _make_passage(community, "summary", row[0], names, f"written by {row[1]}")
 
     def get_passage(self, community: Community) -> Passage:
-        """What a model has written of it, else what the graph says."""
+        """The summary that a model has written, else the extract."""
         return self.read_summary(community) or self.write_extract(community)
 
     def store_summary(self, community: Community, text: str, model: str) -> Passage:
-        """Stores what a model has written; it takes the place of what was there."""
+        """Stores a summary by a model, in place of an earlier one, and returns its passage."""
         with files.open_writer(self.graph.folder, changes=False) as db:
             db.execute(
                 "CREATE TABLE IF NOT EXISTS summary (community TEXT PRIMARY KEY,"
@@ -231,7 +231,7 @@ class Communities:
 
 
 def build_communities(graph: Graph, *, largest: int = LARGEST, seed: int = 0) -> Communities:
-    """Finds the communities and writes their file. Half a minute for three million relations.
+    """Finds the communities and writes their file; half a minute for three million relations.
 
     `largest` is the number of concepts over which a community is split further. Raises
     `CapabilityMissing` without the extra `graph`, `OSError` where the file cannot be written.
@@ -311,8 +311,8 @@ def _hash_members(graph: Graph, found: dict[str, stored.Array]) -> NDArray[np.ui
 def _choose_covering(
     pairs: NDArray[np.int64], degree: NDArray[np.int64], central: set[int], most: int
 ) -> list[tuple[int, int]]:
-    """Pairs that touch a central concept, the most linked first, and of those that are left
-    ones with an end that no earlier one has."""
+    """At most `most` pairs that touch a central concept, the most linked first; pairs that
+    bring a new concept go before those that bring none."""
     order = np.argsort(-(degree[pairs[:, 0]] + degree[pairs[:, 1]]), kind="stable")
     fresh: list[tuple[int, int]] = []
     known: list[tuple[int, int]] = []
@@ -328,7 +328,7 @@ def _choose_covering(
 
 
 def _fit_lines(community: Community, digest: CommunityDigest) -> Iterator[str]:
-    """Lines that are together no longer than a passage, none cut in the middle."""
+    """Lines of a description that together fit into one passage, none cut in the middle."""
     head = f"Community of {community.size} concepts: {'; '.join(digest.names)}"
     if len(head) > _LONGEST // 3:
         head = head[: _LONGEST // 3].rpartition(";")[0] or head[: _LONGEST // 3]

@@ -32,13 +32,15 @@ def make_curie(prefix: str, local: str) -> str:
         folded = "snomedct"
     prefix = _PREFIXES.get(folded, prefix)
     prefix = prefix.upper() if prefix.upper() in _UPPER else prefix
+    # Tables that went through a spreadsheet have lost the leading zeros: "HP:118".
     if local.isascii() and local.isdigit():
         local = local.zfill(_PADDED.get(prefix, 0))
     return f"{prefix}:{local}"
 
 
 def parse_curie(identifier: str) -> str:
-    """A CURIE or the last part of an address, in our spelling; "" for what is neither."""
+    """The CURIE that a text holds, itself or as the last part of an address, in our spelling;
+    "" for other texts."""
     text = identifier.strip()
     if "://" in text:
         text = text.rsplit("/", 1)[-1].rsplit("#", 1)[-1].replace("_", ":", 1)
@@ -47,6 +49,6 @@ def parse_curie(identifier: str) -> str:
 
 
 def name_vocabulary(identifier: str) -> str:
-    """What UMLS calls the vocabulary of an identifier, where the two differ: HP is HPO."""
+    """The vocabulary of an identifier as UMLS calls it: HPO for HP, else the prefix itself."""
     prefix = identifier.partition(":")[0]
     return _VOCABULARIES.get(prefix, prefix)

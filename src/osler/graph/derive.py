@@ -1,4 +1,4 @@
-"""What is made from the tables for speed: adjacency, words of names, and hashes of names.
+"""Arrays derived from the tables for speed: adjacency, words of names, and hashes of names.
 
 * `start`, `to`, `by`: compressed rows of the graph seen from both ends. Concept `c` has
   the neighbours `to[start[c]:start[c + 1]]`; `by` is the predicate's number, negative
@@ -30,11 +30,12 @@ Hashes = NDArray[np.uint64]
 _PRIME = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no power of it is zero
 _ROWS = 100_000
 MISSPELT = (4, 30)
-"""Letters of words that are corrected; in a shorter one a single letter makes another word."""
+"""Fewest and most letters of words that are corrected; one letter of a shorter word makes
+another word."""
 
 
 def hash_powers(count: int) -> Hashes:
-    """1, p, p², … modulo 2⁶⁴: what a unit's hash is multiplied with at each place of a name."""
+    """1, p, p², … modulo 2⁶⁴: the factor of a unit's hash at each place of a name."""
     return np.cumprod(
         np.concatenate([np.ones(1, np.uint64), np.full(count - 1, _PRIME)]), dtype=np.uint64
     )
@@ -50,7 +51,7 @@ def bit_of(hashes: Hashes, size: int) -> Array:
 
 
 def derive_arrays(db: sqlite3.Connection) -> dict[str, Array]:
-    """All arrays of the present tables. Some 15 seconds for three million names."""
+    """All arrays of the present tables; some 15 seconds for three million names."""
     (last,) = db.execute("SELECT coalesce(max(n), 0) FROM concept").fetchone()
     heads = np.arange(last + 1, dtype=np.int32)
     for member, head in db.execute("SELECT member, head FROM fused"):
@@ -136,12 +137,13 @@ def _derive_variants(words: Sequence[str]) -> dict[str, Array]:
 
 
 def words_of(arrays: dict[str, Array]) -> list[str]:
-    """The vocabulary as it was put in; a word's place is its number."""
+    """The vocabulary as a list; a word's place is its number."""
     text, ends = bytes(arrays["vocabulary"]), arrays["ends"].tolist()
     return [text[a:b].decode() for a, b in zip([0, *ends], ends, strict=False)]
 
 
 def _derive_postings(flat: Array, of: Array, count: int) -> dict[str, Array]:
+    # Word and concept in one integer: one sort orders by both, and equal pairs stand together.
     pairs = np.sort((flat.astype(np.int64) << 32) | of)
     pairs = pairs[np.diff(pairs, prepend=-1) != 0]
     word = pairs >> 32
@@ -162,6 +164,7 @@ def _hash_names(flat: Array, many: Array, of: Array, words: Iterable[str]) -> di
     short = many <= LONGEST
     hashes, of = hashes[short], of[short]
     order = np.argsort(hashes, kind="stable")
+    # 16 bits a name: of other hashes about one in sixteen passes and must be looked up.
     size = 1 << max(6, int(len(hashes) * 16 - 1).bit_length())
     bits = np.zeros(size, dtype=bool)
     bits[bit_of(hashes, size)] = True

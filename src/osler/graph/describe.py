@@ -1,4 +1,4 @@
-"""Descriptions of concepts from an encyclopaedia's articles (TC-RAG App. 8.5, F-TC-38)."""
+"""Descriptions of concepts from an encyclopaedia's articles (TC-RAG App. 8.5)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from osler.types import Passage
 LONGEST = 500
 """Characters of a description."""
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]$")
-"""What sets an article apart from others of its name: "Mercury (element)"."""
+"""The addition that tells articles of one name apart: "Mercury (element)"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,11 @@ class DescriptionReport:
 
 
 def describe_concepts(graph: Graph, documents: Iterable[tuple[Passage, ...]]) -> DescriptionReport:
-    """The first sentences of each article, for the one concept that has its title.
+    """Adds the first sentences of each article as a definition of the concept with its title.
 
-    The definition's source is the passage's id, so that it opens; definitions of
-    vocabularies come before it (F-OM-88). Describing twice changes nothing.
+    `documents`: the passages of each article, in order. The definition's source is the
+    passage's id, so that it opens; definitions of vocabularies come before it (Omni-RAG
+    §3.2). Describing twice changes nothing.
     """
     found: list[Definition] = []
     unknown = ambiguous = 0

@@ -1,4 +1,4 @@
-"""The file of a graph: its tables, and how it is opened for reading and for writing."""
+"""The file of a graph: its tables, and connections for reading and for writing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ INDEX_IN = "CREATE INDEX IF NOT EXISTS edge_in ON edge (object, predicate, subje
 
 
 def create_graph(folder: Path) -> None:
-    """An empty graph, unless there is one. Raises `KnowledgeBaseError`."""
+    """Creates an empty graph, unless there is one. Raises `KnowledgeBaseError`."""
     folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder), translate_errors(folder):
         if (folder / FILE).exists() and (folder / FILE).stat().st_size:
@@ -60,7 +60,7 @@ def create_graph(folder: Path) -> None:
 
 
 def check_graph(folder: Path) -> None:
-    """Raises `KnowledgeBaseMissing` and `KnowledgeBaseMismatch`."""
+    """Raises `KnowledgeBaseMissing` without a graph, `KnowledgeBaseMismatch` for another schema."""
     if not (folder / FILE).is_file():
         raise KnowledgeBaseMissing(
             f"{folder} holds no graph", fix="run `osler kb graph add PATH` first"
@@ -72,7 +72,8 @@ def check_graph(folder: Path) -> None:
             found = None
     if found is None or found[0] != SCHEMA:
         raise KnowledgeBaseMismatch(
-            f"{folder / FILE} is not a graph that this version reads", fix="make it anew"
+            f"{folder / FILE} is not a graph that this version reads",
+            fix="delete it and run `osler kb graph add PATH` again",
         )
 
 
@@ -87,10 +88,10 @@ def _connect(folder: Path, mode: str) -> sqlite3.Connection:
 def open_writer(
     folder: Path, *, changes: bool = True, held: bool = False
 ) -> Iterator[sqlite3.Connection]:
-    """The one writer, in one transaction: what raises leaves the graph as it was.
+    """Opens the one writer, in one transaction: an exception leaves the graph as it was.
 
-    With `changes` the graph is of another version afterwards, and what is derived is not
-    of it any more. `held`: the caller has the folder's lock already.
+    With `changes` the graph gets a new version, which makes its derived arrays outdated.
+    `held`: the caller has the folder's lock already.
     """
     with (
         nullcontext() if held else hold_lock(folder),
@@ -111,7 +112,7 @@ def open_writer(
 
 
 class ReadConnections:
-    """Read-only connections, as many as are in use at one time, kept for the next."""
+    """A pool of read-only connections, as many as were in use at one time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

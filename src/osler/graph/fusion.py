@@ -1,4 +1,4 @@
-"""Several graphs as one: concepts that are the same thing are fused, and come apart again.
+"""Fusion of graphs: concepts that are the same thing are merged, reversibly.
 
 Concepts with one identifier are one from the start. Others are fused by mappings that a
 source states, and by preferred names that are the same in another vocabulary. Nothing is
@@ -20,7 +20,7 @@ from osler.text import is_cjk
 
 BY_MAPPING, BY_NAME, BY_SYNONYM = "mapping", "name", "synonym"
 _LEAST = 4
-"""Letters of a name that is enough to be the same by; "CAT" is a gene, an animal and a scan."""
+"""Letters of a name that may prove two concepts equal; "CAT" is a gene, an animal and a scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class FusionReport:
 class AttachReport:
     merges: int
     unmatched: tuple[tuple[str, str], ...]
-    """Identifier and name of concepts that no other vocabulary's concept was found for."""
+    """Identifier and name of concepts without a counterpart in another vocabulary."""
     ambiguous: int
-    """Those of the unmatched whose names are those of several others."""
+    """How many of the unmatched share their names with several others."""
 
 
 def fuse_concepts(
@@ -129,7 +129,7 @@ def _find_bearers(db: sqlite3.Connection, name: str, prefix: str) -> list[int]:
 
 
 def separate_concepts(graph: Graph, merges: Sequence[ConceptMerge] | None = None) -> int:
-    """Takes back these merges, or all; returns how many there were."""
+    """Takes back these merges, or all, and returns how many were in force."""
     with files.open_writer(graph.folder) as db:
         if merges is None:
             gone = db.execute("DELETE FROM merge").rowcount
@@ -194,7 +194,7 @@ class _Groups:
 
 
 def _write_groups(db: sqlite3.Connection) -> None:
-    """`fused` follows from `merge`, always."""
+    """Writes the table `fused` anew: it follows from `merge`, always."""
     groups = _Groups(db)
     members = defaultdict(list)
     for number, head in groups.list_heads():

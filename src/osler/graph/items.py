@@ -1,4 +1,4 @@
-"""What an importer says of a graph, one small fact at a time, and what a graph says back.
+"""The facts that an importer yields, and the values that a graph returns.
 
 The stream is flat so that nothing need be joined before it is stored: a release of
 any size passes through in constant memory. A concept is there as soon as it has a name.
@@ -52,7 +52,7 @@ class Relation(NamedTuple):
     object: str
     source: str = ""
     note: str = ""
-    """What the source adds: a reference, a frequency. Shown, never searched."""
+    """The source's addition: a reference, a frequency. Shown, never searched."""
     where: str = ""
 
 
@@ -71,7 +71,7 @@ Stream = Iterable[Item]
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What one import brought. What was there already is not counted again."""
+    """Counts of what one import added; what was there already is not counted again."""
 
     concepts: int = 0
     names: int = 0
@@ -113,7 +113,7 @@ class Concept:
     """All, the preferred one first, none twice."""
     types: tuple[str, ...]
     definitions: tuple[tuple[str, str], ...]
-    """Source and text, the best source first (F-OM-88)."""
+    """Source and text, the best source first (Omni-RAG §3.2)."""
 
 
 @dataclass(frozen=True, slots=True)

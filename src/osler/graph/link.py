@@ -33,10 +33,10 @@ class ConceptMention:
 
 
 class Recogniser(Protocol):
-    """What finds names in a text: a dictionary, a model."""
+    """A finder of concept names in texts: a dictionary, a model."""
 
     def find_mentions(self, text: str) -> list[ConceptMention]:
-        """In order, none over another. Blocks: an async caller puts it in a thread."""
+        """Mentions in order, none overlapping. Blocks: an async caller puts it in a thread."""
         ...
 
 
@@ -68,7 +68,7 @@ class Dictionary:
         concepts: dict[int, tuple[int, int]],
         arrays: dict[str, Array],
     ) -> list[ConceptMention]:
-        """Mentions whose words are those of a name; others would be accidents of hashing."""
+        """The mentions whose words are those of a name; others are collisions of hashes."""
         hashed = np.asarray(arrays["hashed"])
         held: dict[tuple[int, int, int], list[int]] = {}
         for place, start, end in chosen:
@@ -117,6 +117,7 @@ def _longest_names(
     places: dict[int, tuple[int, int]] = {}
     for n in range(1, min(LONGEST, len(each)) + 1):
         count = len(each) - n + 1
+        # The hash of n units is that of n - 1 plus one product: all lengths cost the same.
         hashes = hashes[:count] + each[n - 1 :] * factors[n - 1]
         bit = bit_of(hashes, len(table) * 8)
         set_ = (table[bit >> 3] >> (bit & 7).astype(np.uint8)) & 1

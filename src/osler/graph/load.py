@@ -1,4 +1,4 @@
-"""A stream of facts into the tables, in bulk and in bounded memory."""
+"""Bulk loading: a stream of facts goes into the tables in bounded memory."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _DANGLING = {
 
 
 class _Drops:
-    """Counted by reason, with a few examples of each."""
+    """Drops counted by reason, with a few examples of each."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -187,14 +187,14 @@ class _Loader:
 
 
 def _single_line(text: str) -> str:
-    """`one_line`, at no cost for what is one already."""
+    """`one_line`, with a short cut for ASCII text that is one line already."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split()) if " " in text else text
     return one_line(text)
 
 
 def load_stream(db: sqlite3.Connection, stream: Stream) -> ImportReport:
-    """All facts of the stream; what is there already stays as it is, once."""
+    """Loads all facts of the stream; a fact that is there already is not stored again."""
     before = count_rows(db)
     for statement in filter(str.strip, _WAITING.split(";")):
         db.execute(statement)
@@ -222,7 +222,7 @@ def load_stream(db: sqlite3.Connection, stream: Stream) -> ImportReport:
 
 
 def count_rows(db: sqlite3.Connection) -> tuple[int, int, int, int, int]:
-    """Concepts, names, definitions, relations, mappings."""
+    """Counts of concepts, names, definitions, relations and mappings."""
     tables = ("concept", "name", "definition", "edge", "mapping")
     found = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]  # noqa: S608
     return found[0], found[1], found[2], found[3], found[4]

@@ -1,4 +1,4 @@
-"""Names that are not spelt as any concept's: words, their corrections, and a likeness."""
+"""Fuzzy look-up of names: by words, their corrections, and a likeness of spelling."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from osler.graph.store import Graph, Rows
 _COMPARED = 100
 """Concepts whose names are compared letter by letter."""
 _LEAST = 0.6
-"""The likeness under which a name is another name."""
+"""The least likeness, in [0, 1], of a name that counts as found."""
 _MOST_HOLDERS = 300_000
-"""Concepts looked at for one word; a word of more tells nothing that a rarer one does not."""
+"""Concepts looked at for one word; a word that more concepts have is too frequent to help."""
 
 Concepts = NDArray[np.int32]
 
@@ -39,7 +39,7 @@ class Lookup:
         self._held: tuple[dict[str, Array], _Words] | None = None
 
     def find(self, text: str, *, k: int = 10, fuzzy: bool = True) -> list[NamedConcept]:
-        """Those that have this very name; if there are none, the `k` whose names are likest.
+        """Concepts that have this very name; if there are none, the `k` with the likest names.
 
         Raises `CapabilityMissing` when it comes to the second without the extra.
         """
@@ -47,7 +47,8 @@ class Lookup:
         return found[:k] if found or not fuzzy else self.find_fuzzy(text, k=k)
 
     def find_fuzzy(self, text: str, *, k: int = 10) -> list[NamedConcept]:
-        """The `k` likest, best first; equal ones by identifier. `score` is the likeness."""
+        """The `k` concepts with the likest names, best first; equal ones by identifier. `score` is
+        the likeness."""
         fuzz, norm = import_rapidfuzz().fuzz, normalize_name(text)
         words = self._load_words()
         likely = _likely_concepts(words.find_holders(split_units(text)))
@@ -64,8 +65,8 @@ class Lookup:
         return [NamedConcept(ids[n], name, "fuzzy", score) for n, (score, name) in ranked[:k]]
 
     def find_sharing(self, text: str) -> list[tuple[float, Concepts]]:
-        """For each word of `text` that any name has: how much it tells, and the numbers of the
-        concepts with it; what tells most first."""
+        """For each word of `text` that any name has: its inverse document frequency and the
+        numbers of the concepts with it; the rarest first."""
         return self._load_words().find_holders(split_units(text), corrected=False)
 
     def find_related(self, id: str, query: str, *, most: int) -> list[Edge]:
@@ -98,7 +99,7 @@ class Lookup:
 
 
 class _Words:
-    """The vocabulary in memory, and which concepts have which word."""
+    """The vocabulary in memory, with the concepts that have each word."""
 
     def __init__(self, arrays: dict[str, Array]) -> None:
         self.arrays = arrays
@@ -109,7 +110,7 @@ class _Words:
     def find_holders(
         self, units: Sequence[str], *, corrected: bool = True
     ) -> list[tuple[float, Concepts]]:
-        """For each word that anything is near to: how much it tells, and who has it."""
+        """For each unit that the vocabulary has: its IDF and the concepts with it, rarest first."""
         found = []
         for unit in dict.fromkeys(units):
             numbers = self._near_words(unit) if corrected else self._same_words(unit)
@@ -121,7 +122,7 @@ class _Words:
         return sorted(found, key=lambda pair: (-pair[0], len(pair[1])))
 
     def _near_words(self, unit: str) -> list[int]:
-        """The word itself, and those that are one edit away."""
+        """Numbers of the word itself and of those that are one edit away."""
         distance = import_rapidfuzz().distance.OSA.distance
         near = {
             n
@@ -146,7 +147,7 @@ class _Words:
 
 
 def _likely_concepts(holders: Sequence[tuple[float, Concepts]]) -> list[int]:
-    """Concepts by the weight of the words they share, among those with a rare one of them."""
+    """The 100 best concepts by the weight of shared words, all with one of the two rarest."""
     if not holders:
         return []
     rare = [concepts for _, concepts in holders[:2] if len(concepts) <= _MOST_HOLDERS]

@@ -1,4 +1,4 @@
-"""The form in which names are compared, and the units of which it is made.
+"""The normal form in which names are compared, and its units.
 
 Two names are the same when their words are: case, width, punctuation and white space
 do not count. "COVID-19" and "covid 19" are one; "2型糖尿病" and "2 型糖尿病" are one.
@@ -46,6 +46,7 @@ def split_units(text: str) -> list[str]:
 
 
 def fold_text(text: str) -> str:
+    # Twice: folding the case of a compatibility character can give one that NFKC changes again.
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 

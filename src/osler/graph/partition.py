@@ -1,8 +1,8 @@
-"""Which concepts hang together more with each other than with the rest (Leiden).
+"""Hierarchical partition of the graph into communities (Leiden).
 
 Traag, Waltman and van Eck (2019), as GraphRAG (Edge et al. 2024) uses it: the whole graph
-first, then each community that is still large by itself, and so on. What comes out is a
-tree whose every node is a slice of one array, `members`.
+first, then each community that is still large by itself, and so on. The result is a tree
+whose every node is a slice of one array, `members`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ LARGEST = 60
 """Concepts of a community that is not split further: as many as a summary can speak of."""
 _DEEPEST = 8
 _ROUNDS = 2
-"""Iterations of Leiden; further ones hardly better the modularity (ENGINES B4)."""
+"""Iterations of Leiden; more of them hardly raise the modularity."""
 
 Nodes = NDArray[np.int32]
 
 
 @dataclass
 class _Tree:
-    """Communities as they are found, a parent before its parts, with their slices."""
+    """Communities in the order of finding, a parent before its parts, with their slices."""
 
     first: list[int] = field(default_factory=list)
     last: list[int] = field(default_factory=list)
@@ -55,6 +55,7 @@ def partition_graph(
     library, tree = import_igraph(), _Tree()
     degree = np.diff(arrays["start"])
     members = np.flatnonzero(degree).astype(np.int32)
+    # The generator is the library's own global: it is put back at the end.
     library.set_random_number_generator(random.Random(seed))
     try:
         waiting = _split_nodes(library, arrays, members, 0, tree, parent=-1, level=0)
@@ -92,7 +93,7 @@ def _split_nodes(
     parent: int,
     level: int,
 ) -> list[int]:
-    """Orders `nodes` in place by community; the numbers of the new ones, [] where none is new."""
+    """Orders `nodes` in place by community and returns the numbers of the new communities."""
     if not len(nodes):
         return []
     labels = _label_nodes(library, arrays, nodes)
@@ -108,7 +109,7 @@ def _split_nodes(
 
 
 def _label_nodes(library: ModuleType, arrays: dict[str, Array], nodes: Nodes) -> NDArray[np.int64]:
-    """The community of each node, by modularity; neighbours count once a relation."""
+    """The community of each node, by modularity; an edge weighs its number of relations."""
     pairs, weights = pairs_within(arrays, nodes)
     graph = library.Graph(n=len(nodes), edges=pairs)
     found = graph.community_leiden(
@@ -125,8 +126,8 @@ def _label_nodes(library: ModuleType, arrays: dict[str, Array], nodes: Nodes) ->
 def pairs_within(
     arrays: dict[str, Array], nodes: Nodes
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of places in `nodes` that are neighbours, each once, and how many relations join
-    them."""
+    """Pairs of places in `nodes` that are neighbours, each once, and the number of relations
+    that join each."""
     start, to = arrays["start"], arrays["to"]
     degree = start[nodes + 1] - start[nodes]
     row = np.repeat(np.arange(len(nodes)), degree)

@@ -10,7 +10,7 @@ from osler.graph import curies, files
 from osler.graph.items import Direction, Edge
 
 _DEFINERS = ("MSH", "NCI", "ICF", "CSP", "HPO")
-"""Whose definition of a concept comes first (F-OM-88); any other vocabulary comes after."""
+"""Whose definition of a concept comes first (Omni-RAG §3.2); any other vocabulary follows."""
 
 _NAME_OF = "(SELECT text FROM name WHERE concept = {column} ORDER BY rank, text LIMIT 1)"
 
@@ -52,6 +52,7 @@ def id_of(db: sqlite3.Connection, number: int) -> str:
 
 
 def ids_of(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:
+    # One parameter of JSON: SQLite allows only so many of its own.
     wanted = json.dumps(sorted({int(number) for number in numbers}))
     return dict(
         db.execute(

@@ -1,4 +1,4 @@
-"""A graph of medical concepts in one file: what is there, and what stands next to what."""
+"""The concept graph: concepts, names, definitions and relations in one SQLite file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Graph:
 
     @classmethod
     def create(cls, folder: Path) -> Self:
-        """The one in the folder, or a new and empty one."""
+        """Opens the graph in the folder, or a new and empty one."""
         files.create_graph(folder)
         return cls.open(folder)
 
@@ -90,7 +90,7 @@ class Graph:
     # Writing
 
     def add(self, stream: Stream) -> ImportReport:
-        """All facts of the stream, or none when it raises. Adding the same twice changes nothing.
+        """Adds all facts of the stream, or none when it raises; the same twice changes nothing.
 
         A relation, definition or type of a concept that has no name, here or in the
         stream, is dropped and counted.
@@ -106,7 +106,7 @@ class Graph:
 
     @property
     def version(self) -> str:
-        """Another word after each change."""
+        """A text that is new after each change."""
         with self._readers.borrow() as db:
             return rows.version_stamp(db)
 
@@ -124,7 +124,7 @@ class Graph:
         return GraphInfo(*found, merges, tuple(predicates), tuple(sources), size)
 
     def get_concept(self, id: str) -> Concept | None:
-        """`None` when there is none of this identifier."""
+        """The concept of an identifier, or `None`."""
         with self._readers.borrow() as db:
             members = rows.read_members(db, id)
             if not members:
@@ -141,8 +141,8 @@ class Graph:
             return Concept(rows.id_of(db, members[0]), names[0], names, types, definitions)
 
     def find_exact(self, text: str) -> list[NamedConcept]:
-        """Concepts with this name; first those that have it letter by letter, then those
-        whose name differs in case, width or punctuation; preferred names before others."""
+        """Concepts with this name: exact ones first, then those whose name differs in case,
+        width or punctuation; preferred names before others."""
         norm = normalize_name(text)
         query = (
             "SELECT coalesce(fused.head, alias.concept) AS head, min(name.rank), name.text"
@@ -197,7 +197,7 @@ class Graph:
     # Passages
 
     def definition_passage(self, concept: Concept) -> Passage | None:
-        """`None` for a concept that nobody defines."""
+        """The passage of the best definition; `None` for a concept without one."""
         if not concept.definitions:
             return None
         source, text = concept.definitions[0]
@@ -235,7 +235,7 @@ class Graph:
         raise UnknownPassage(f"there is no passage {id!r}", fix=f"{name} has {has}")
 
     def _walk_chain(self, concept: Concept, marks: Sequence[str]) -> ConceptChain | None:
-        """The chain of these relations from the concept on; `None` when one is not there."""
+        """The chain of these relations from the concept on; `None` when one of them is gone."""
         concepts, names, steps = [concept.id], [concept.name], list[ChainStep]()
         for wanted in marks:
             edges = self.find_neighbours(concepts[-1:])
@@ -248,10 +248,10 @@ class Graph:
             names.append(edge.object_name if forward else edge.subject_name)
         return ConceptChain(tuple(concepts), tuple(names), tuple(steps), 1 / len(steps))
 
-    # What is derived
+    # Derived arrays
 
     def load_arrays(self) -> dict[str, stored.Array]:
-        """The derived arrays of the tables as they are now, made when they are not there.
+        """The derived arrays of the present tables, made when they are not there.
 
         In a folder that may not be written to they are held in memory instead.
         """
@@ -272,7 +272,7 @@ class Graph:
             return made
         return stored.read_arrays(self.folder, stamp) or made
 
-    # For what is built on numbers: chains, linking, fusion
+    # Access by number, for chains, linking and fusion
 
     def open_reader(self) -> AbstractContextManager[sqlite3.Connection]:
         """A read-only connection of one's own for a block."""

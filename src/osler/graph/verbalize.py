@@ -1,4 +1,4 @@
-"""Chains of relations as values and as words that are read back."""
+"""Chains of relations as values and as text that can be parsed back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from osler.sources.formats.concept_text import Triple
 
 
 def relation_mark(subject: str, predicate: str, object_: str) -> str:
-    """What tells a relation from others of its concept, in any order of import."""
+    """A hash (12 hexadecimal digits) that identifies a relation, whatever the order of import."""
     text = "\0".join((subject, predicate, object_))
     return blake2b(text.encode(), digest_size=6).hexdigest()
 
@@ -54,9 +54,10 @@ class ConceptChain:
         )
 
 
-# Words
+# Text
 
 
+# Names may hold the very characters that draw the arrows: they are escaped by "\\".
 _ESCAPED = re.compile(r"([\\—→←])")
 _LINK = re.compile(r" —((?:\\.|[^\\—→←])*)→ | ←((?:\\.|[^\\—→←])*)— ")
 _UNESCAPED = re.compile(r"\\(.)")

@@ -1,4 +1,4 @@
-"""What `kb add` finds at a path: files and archive members with their parsers.
+"""The files at a path, each with its parser: files, folders, archives and their members.
 
 Every file is accounted for: it is a `Found`, or a `Drop` that says why it is not.
 """
@@ -17,7 +17,13 @@ from osler.errors import MalformedSource
 from osler.sources.companions import Companions, is_companion, load_companions
 from osler.sources.duplicates import without_doubles
 from osler.sources.formats import FolderParser, by_name, sniff_folder
-from osler.sources.formats.containers import Member, Unreadable, is_archive, open_file, open_members
+from osler.sources.formats.containers import (
+    Member,
+    Unreadable,
+    is_archive,
+    open_file,
+    open_members,
+)
 from osler.sources.records import Drop, Parser, Record, SourceFile
 from osler.text import one_line
 
@@ -26,6 +32,7 @@ _DEEPEST = 200
 """Folders inside each other; deeper ones are no library but a loop or an attack."""
 _CONCEPTS = re.compile(r"MRCONSO\.RRF(?:\.gz)?", re.IGNORECASE)
 _NOT_TEXT = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+_PAPERS = "licence or readme"
 _ABOUT = re.compile(r"(?:licen[cs]e|copying|readme|notice)(?:[.-].*)?", re.IGNORECASE)
 
 
@@ -40,7 +47,7 @@ class FoundFile:
     open: Callable[[], BinaryIO]
     """The content, decompressed. A member's can be opened once, before the next is found."""
     beside: str = ""
-    """Hash of the files beside it that name and order its documents; "" for none."""
+    """Hash of the companion files that name and order its documents; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +62,98 @@ class FoundFolder:
 Found = FoundFile | FoundFolder
 
 
-def discover(
-    paths: Sequence[Path],
-    *,
-    fmt: str | None = None,
-    settled: Callable[[Path], bool] | None = None,
-) -> Iterator[Found | Drop]:
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All that lies at one path, listed once; see `list_path`."""
+
+    above: Path
+    """The folder from which names are shown."""
+    entries: tuple[str | FoundFolder | Drop, ...]
+    """In sorted order. Files are plain strings: a library may have millions."""
+    companions: Companions
+
+    @property
+    def paths(self) -> Iterator[Path]:
+        """Every regular file, and every folder that is one unit."""
+        for entry in self.entries:
+            if isinstance(entry, str):
+                yield Path(entry)
+            elif isinstance(entry, FoundFolder):
+                yield entry.file.path
+
+
+def discover(paths: Sequence[Path], *, fmt: str | None = None) -> Iterator[Found | Drop]:
     """Everything at the paths: files, folders (in sorted order, all levels) and archives.
 
     A folder with the tables of UMLS (MRCONSO.RRF) or MIMIC (patients, admissions,
     diagnoses_icd) is taken as one unit, and so is MRCONSO.RRF when it is named
     itself. `fmt` names the format of all files instead of letting each be sniffed.
-    A regular file for which `settled` is true is not opened and not yielded.
     Links are not followed and hidden files are not read. Read each `Found` before the
     next is asked for: a member of an archive is open only until then.
 
     Raises `MalformedSource` for a path that does not exist and `BadConfig` for an
     unknown format, both at once and not when the iteration begins.
     """
+    check_paths(paths, fmt=fmt)
+    return (found for path in paths for found in open_listing(list_path(path, fmt=fmt)))
+
+
+def check_paths(paths: Sequence[Path], *, fmt: str | None = None) -> None:
+    """Raises as `discover` does, without reading anything."""
     parser = None if fmt is None else by_name(fmt)
     for path in paths:
-        if isinstance(parser, FolderParser) and not _resolve_unit(_require_path(path)).is_dir():
+        if isinstance(parser, FolderParser) and not _resolve_unit(path).is_dir():
             raise MalformedSource(
                 f"{path} is not a folder",
                 fix=f"{parser.name} is read from the folder of its tables",
             )
-    return _discover_all(
-        [_resolve_unit(_require_path(path)) for path in paths], parser, settled or _is_never_settled
-    )
+        _resolve_unit(path)
+
+
+def list_path(path: Path, *, fmt: str | None = None) -> Listing:
+    """Walks the path once. No file is opened but companions. Raises as `discover` does."""
+    check_paths([path], fmt=fmt)
+    parser, path = None if fmt is None else by_name(fmt), _resolve_unit(path)
+    if isinstance(parser, FolderParser):
+        unit = FoundFolder(SourceFile(path), _display_path(path, path.parent), parser)
+        return Listing(path.parent, (unit,), Companions())
+    if path.is_dir():
+        unit_of = sniff_folder if parser is None else _no_unit
+        entries = tuple(_walk_folder(path, path, unit_of))
+        neighbours = (Path(entry) for entry in entries if isinstance(entry, str))
+        return Listing(path.parent, entries, _load_below(neighbours, parser))
+    above = path.parent.parent
+    if not path.is_file():
+        drop = Drop(_display_path(path, above), "not a regular file")
+        return Listing(above, (drop,), Companions())
+    return Listing(above, (os.fspath(path),), _load_below(path.parent.iterdir(), parser))
+
+
+def _load_below(paths: Iterator[Path], parser: Parser | None) -> Companions:
+    return load_companions(filter(is_companion, paths), parser)
+
+
+def open_listing(
+    listing: Listing, *, settled: Callable[[Path], bool] | None = None
+) -> Iterator[Found | Drop]:
+    """What is listed, in order; archives are opened.
+
+    A regular file for which `settled` is true is not opened and not yielded. A file that
+    went since it was listed is a drop.
+    """
+    for broken, why in listing.companions.broken:
+        yield Drop(f"{_display_path(broken, listing.above)}: {why}", "malformed file")
+    for entry in listing.entries:
+        if not isinstance(entry, str):
+            yield entry
+            continue
+        path = Path(entry)
+        name = _display_path(path, listing.above)
+        try:
+            if settled is None or not settled(path):
+                yield from _open_path(path, name, listing.companions)
+        except FileNotFoundError:
+            yield Drop(name, "file is gone")
 
 
 def read_records(found: Found) -> Iterator[Record]:
@@ -110,20 +181,15 @@ def hash_tree(path: Path) -> str:
 
     Of one file it is the file's own; of a folder, of the names and hashes inside.
     """
-    path = _resolve_unit(_require_path(path))
+    path = _resolve_unit(path)
     if not path.is_dir():
         return _hash_file(path)
     total = hashlib.sha256()
-    for file in _walk_folder(path, path):
-        if isinstance(file, Path):
-            total.update(os.fsencode(file.relative_to(path)) + b"\0" + _hash_file(file).encode())
+    for entry in _walk_folder(path, path, _no_unit):
+        if isinstance(entry, str):
+            name = os.path.relpath(entry, path)
+            total.update(os.fsencode(name) + b"\0" + _hash_file(Path(entry)).encode())
     return total.hexdigest()
-
-
-def _require_path(path: Path) -> Path:
-    if not path.exists():
-        raise MalformedSource(f"{path} does not exist", fix="check the path")
-    return path
 
 
 def _hash_file(path: Path) -> str:
@@ -141,52 +207,15 @@ def _parse_records(found: Found) -> Iterator[Record]:
 
 def _resolve_unit(path: Path) -> Path:
     """The path without links in its own name; of MRCONSO.RRF, the folder that it stands in."""
+    if not path.exists():
+        raise MalformedSource(f"{path} does not exist", fix="check the path")
     path = Path(os.path.abspath(path))
     return path.parent if _CONCEPTS.fullmatch(path.name) else path
-
-
-def _is_never_settled(path: Path) -> bool:
-    return False
-
-
-def _discover_all(
-    paths: Sequence[Path],
-    parser: Parser | FolderParser | None,
-    settled: Callable[[Path], bool],
-) -> Iterator[Found | Drop]:
-    for path in paths:
-        if isinstance(parser, FolderParser):
-            yield FoundFolder(SourceFile(path), _display_path(path, path.parent), parser)
-        elif path.is_dir():
-            files = (file for file in _walk_folder(path, path) if isinstance(file, Path))
-            kin = load_companions(filter(is_companion, files), parser)
-            yield from _broken_companions(kin, path.parent)
-            for found in _walk_folder(path, path, sniff_folder if parser is None else _no_unit):
-                if not isinstance(found, Path):
-                    yield found
-                elif not settled(found):
-                    yield from _in_file(found, _display_path(found, path.parent), kin)
-        elif not path.is_file():
-            yield Drop(_display_path(path, path.parent.parent), "not a regular file")
-        elif not settled(path):
-            kin = load_companions(filter(is_companion, path.parent.iterdir()), parser)
-            yield from _broken_companions(kin, path.parent.parent)
-            yield from _in_file(path, _display_path(path, path.parent.parent), kin)
-
-
-def _broken_companions(kin: Companions, above: Path) -> Iterator[Drop]:
-    for path, why in kin.broken:
-        yield Drop(f"{_display_path(path, above)}: {why}", "malformed file")
 
 
 def _display_path(path: Path, above: Path) -> str:
     """The path from `above` on, fit to be printed and stored whatever bytes the name holds."""
     return one_line(path.relative_to(above).as_posix())
-
-
-def _is_text(name: str) -> bool:
-    """Whether a name can be stored and named again: some hold bytes of no known encoding."""
-    return _NOT_TEXT.search(name) is None
 
 
 def _no_unit(folder: Path) -> FolderParser | None:
@@ -196,9 +225,9 @@ def _no_unit(folder: Path) -> FolderParser | None:
 def _walk_folder(
     folder: Path,
     root: Path,
-    unit_of: Callable[[Path], FolderParser | None] = _no_unit,
+    unit_of: Callable[[Path], FolderParser | None],
     depth: int = 0,
-) -> Iterator[Path | FoundFolder | Drop]:
+) -> Iterator[str | FoundFolder | Drop]:
     """Regular files in sorted order, folders that are one unit, and what is passed over."""
     name = _display_path(folder, root.parent)
     try:
@@ -214,23 +243,26 @@ def _walk_folder(
         yield FoundFolder(SourceFile(folder), name, parser)
         return
     for path in inside:
-        if path.is_symlink():
-            yield Drop(_display_path(path, root.parent), "link")
-        elif not _is_text(path.name):
-            yield Drop(_display_path(path, root.parent), "name is not text")
-        elif path.name.startswith("."):
-            yield Drop(_display_path(path, root.parent), "hidden")
-        elif path.is_dir():
+        reason = "link" if path.is_symlink() else _unwanted_name(path.name)
+        if path.is_dir() and reason in {"", _PAPERS}:
             yield from _walk_folder(path, root, unit_of, depth + 1)
-        elif not path.is_file():
-            yield Drop(_display_path(path, root.parent), "not a regular file")
-        elif _ABOUT.fullmatch(path.name):
-            yield Drop(_display_path(path, root.parent), "licence or readme")
+        elif reason or not path.is_file():
+            yield Drop(_display_path(path, root.parent), reason or "not a regular file")
         else:
-            yield path
+            yield os.fspath(path)
 
 
-def _in_file(path: Path, name: str, kin: Companions) -> Iterator[FoundFile | Drop]:
+def _unwanted_name(name: str) -> str:
+    """Why a file of this name is not read, as the reason of a drop; "" for a good one."""
+    # Some names hold bytes of no known encoding: they could not be stored and named again.
+    if _NOT_TEXT.search(name):
+        return "name is not text"
+    if name.startswith("."):
+        return "hidden"
+    return _PAPERS if _ABOUT.fullmatch(name) else ""
+
+
+def _open_path(path: Path, name: str, companions: Companions) -> Iterator[FoundFile | Drop]:
     """The file itself, or what is in it when it is an archive."""
     if is_companion(path):
         yield Drop(name, "table of contents, read with its files")
@@ -238,42 +270,44 @@ def _in_file(path: Path, name: str, kin: Companions) -> Iterator[FoundFile | Dro
     try:
         if is_archive(path.name):
             for member in open_members(path, name):
-                yield (member if isinstance(member, Drop) else _in_archive(path, name, member, kin))
+                if isinstance(member, Drop):
+                    yield member
+                else:
+                    yield _open_archived(path, name, member, companions)
         else:
             with open_file(path) as stream:
                 head = stream.peek(_HEAD)[:_HEAD]
-            yield _match_parser(SourceFile(path), name, head, kin, lambda: open_file(path))
+            yield _match_parser(SourceFile(path), name, head, companions, lambda: open_file(path))
     except Unreadable as error:
         yield Drop(name, error.reason)
     except PermissionError:
         yield Drop(name, "not readable")
 
 
-def _in_archive(path: Path, name: str, member: Member, kin: Companions) -> FoundFile | Drop:
+def _open_archived(
+    path: Path, name: str, member: Member, companions: Companions
+) -> FoundFile | Drop:
     where, last = f"{name}!{one_line(member.name)}", PurePosixPath(member.name).name
-    if not _is_text(member.name):
-        return Drop(where, "name is not text")
-    if last.startswith("."):
-        return Drop(where, "hidden")
-    if _ABOUT.fullmatch(last):
-        return Drop(where, "licence or readme")
+    if reason := "name is not text" if _NOT_TEXT.search(member.name) else _unwanted_name(last):
+        return Drop(where, reason)
     try:
         head = member.stream.peek(_HEAD)[:_HEAD]
     except Unreadable as error:
         return Drop(where, error.reason)
-    return _match_parser(SourceFile(path, member.name), where, head, kin, lambda: member.stream)
+    file = SourceFile(path, member.name)
+    return _match_parser(file, where, head, companions, lambda: member.stream)
 
 
 def _match_parser(
     file: SourceFile,
     name: str,
     head: bytes,
-    kin: Companions,
+    companions: Companions,
     opener: Callable[[], BinaryIO],
 ) -> FoundFile | Drop:
     if not head:
         return Drop(name, "empty file")
-    parser = kin.parser_of(name, head)
+    parser = companions.parser_of(name, head)
     if parser is None:
         return Drop(name, "unknown format")
-    return FoundFile(file, name, parser, opener, kin.beside.get(parser.name, ""))
+    return FoundFile(file, name, parser, opener, companions.beside.get(parser.name, ""))

@@ -9,11 +9,12 @@ from osler.sources.records import Document, Drop, Record
 
 _PATIENTS = frozenset({"Patient", "Synthetic patient"})
 _REMEMBERED = 1_000_000
-"""Documents of one file that are compared with each other; about 100 MB."""
+"""Documents of one file that are compared with each other; their keys take about 100 MB."""
 
 
 def without_doubles(records: Iterator[Record], name: str) -> Iterator[Record]:
-    """The records; a document that repeats an earlier one of the file `name` is a drop.
+    """The records, without documents that repeat an earlier one of the file `name`: each is a
+    drop instead.
 
     Patients are not compared: two may well have the same history.
     """

@@ -1,4 +1,4 @@
-"""What a parser yields: a document, the end of one, or a record it had to drop and why.
+"""The values that a parser yields: documents, deletions, and drops with their reasons.
 
 Nothing is swallowed: `Drop` is a value, counted and shown by `osler kb info`.
 """
@@ -39,7 +39,7 @@ class Document:
     licence: str = ""
     illustrative: bool = False
     kinds: tuple[str, ...] = ()
-    """Every publication type; `kind` is the most telling of them."""
+    """Every publication type; `kind` is the most informative of them."""
     retracted: bool = False
     trust: int | None = None
     """1 (least) to 5, see `osler.sources.catalogue.trust_of`; `None` = that of its source."""
@@ -52,13 +52,13 @@ class Document:
     checksum: str = ""
     """SHA-256 of the file at `origin`, in hexadecimal."""
     source: str = ""
-    """The source it was exported from; other formats say none."""
+    """The source it was exported from; "" for other formats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The publisher takes a document back: what an earlier file brought goes (PubMed's
-    DeleteCitation)."""
+    """A document that its publisher has taken back (PubMed's DeleteCitation): an earlier file's
+    version of it is removed."""
 
     document: str
     """Its id within the source."""

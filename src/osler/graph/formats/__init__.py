@@ -1,4 +1,17 @@
-"""The public formats of graphs, and how a file's own is found."""
+"""Importers of the public formats of graphs, and the choice of one for a file.
+
+| module       | formats                                                                |
+|--------------|------------------------------------------------------------------------|
+| `umls`       | UMLS, a folder of RRF tables                                            |
+| `ontologies` | OBO, OBO graphs in JSON, SSSOM mappings                                 |
+| `owl`        | OWL in RDF/XML                                                          |
+| `mesh`       | MeSH descriptors in XML or as a table                                   |
+| `icd`        | titles of ICD-9-CM and ICD-10-CM, General Equivalence Mappings          |
+| `drugbank`   | DrugBank's full database in XML                                         |
+| `tables`     | HPO annotations, Hetionet, PrimeKG, DrugBank's vocabulary, plain triples |
+| `chinese`    | CMeKG, KAG's nodes, lists of entities                                   |
+| `zh_disease` | QASystemOnMedicalKG                                                     |
+"""
 
 from __future__ import annotations
 
@@ -6,8 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from osler.errors import BadConfig, MalformedSource
-from osler.graph.formats.about import AboutFile
-from osler.graph.formats.base import Importer
+from osler.graph.formats.base import AboutFile, Importer
 from osler.graph.formats.chinese import Cmekg, EntityList, KagNodes
 from osler.graph.formats.drugbank import DrugBank
 from osler.graph.formats.icd import Gem, IcdTitles
@@ -57,12 +69,11 @@ _HEAD = 4096
 
 
 def read_graph_files(paths: Iterable[Path], *, fmt: str | None = None) -> Iterator[Item]:
-    """All facts of the files and folders, in order. What is of no known format is a drop.
+    """All facts of the files and folders, in order; a file of no known format is a drop.
 
-    A folder that is no unit of its own (a UMLS release is one) is walked. A file that
-    breaks off gives what stands before the break, and a drop that says so. Raises
-    `BadConfig` for a format that there is none of, and `MalformedSource` for a path
-    that does not exist.
+    A folder that is not one unit (as a UMLS release is) is walked. A truncated file gives
+    the facts before the break, and a drop that says so. Raises `BadConfig` for an unknown
+    format and `MalformedSource` for a path that does not exist.
     """
     chosen = _choose_importers(fmt)
     for path in paths:

@@ -1,17 +1,19 @@
-"""What importers share: their shape, and the rows of a table with the bad ones named."""
+"""The protocol of graph importers, and what they share: table rows and a concept's items."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, ClassVar, NamedTuple, Protocol
 
 from osler.errors import MalformedSource
-from osler.graph.items import Item
+from osler.graph.curies import name_vocabulary
+from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.reading import decode_text
+from osler.sources.formats.reading import decode_text, plain_head
 from osler.sources.records import Drop
+from osler.text import language_of
 
 
 class Importer(Protocol):
@@ -25,13 +27,108 @@ class Importer(Protocol):
         ...
 
     def read(self, path: Path) -> Iterator[Item]:
-        """Raises `MalformedSource` where the file cannot be read to its end."""
+        """The facts of the file. Raises `MalformedSource` where it cannot be read to its end."""
         ...
 
 
 class TableRow(NamedTuple):
+    """One row of a table with a header."""
+
     where: str
+    """File and line."""
     cells: dict[str, str]
+    """By column name."""
+
+
+class TableImporter:
+    """Base of the importers whose file is one table with a header."""
+
+    needed: ClassVar[tuple[str, ...]]
+    """Columns that must be there."""
+    delimiter: ClassVar[str] = "\t"
+    """Cells are quoted in comma-separated files, and never in tab-separated ones."""
+
+    def read(self, path: Path) -> Iterator[Item]:
+        """The facts of all rows. Raises `MalformedSource` when a needed column is missing."""
+        seen: set[str] = set()
+        quoted = self.delimiter != "\t"
+        for row in read_table(path, self.needed, delimiter=self.delimiter, quoted=quoted):
+            if isinstance(row, Drop):
+                yield row
+            else:
+                yield from self.row_items(row, seen)
+
+    def row_items(self, row: TableRow, seen: set[str]) -> Iterator[Item]:
+        """The facts of one row. `seen` is kept from row to row: what was named already."""
+        raise NotImplementedError
+
+
+class AboutFile:
+    """Files that describe a graph and hold none of its facts.
+
+    They are a format so that a folder with one in it is read without a complaint.
+    """
+
+    name = "about"
+    _BEGINNINGS = (
+        b"metaedge\tabbreviation\t",  # Hetionet
+        b"metanode\tabbreviation\t",
+        b"namespace ",  # OpenSPG's schema
+        b"MATCH (",  # and its rules
+    )
+
+    def matches(self, path: Path, head: bytes) -> bool:
+        return plain_head(head).startswith(self._BEGINNINGS) or path.name == "predicate.json"
+
+    def read(self, path: Path) -> Iterator[Item]:
+        """One drop that says why nothing is read."""
+        yield Drop(path.name, "description of a graph, no facts")
+
+
+def concept_items(
+    id: str,
+    name: str,
+    where: str,
+    *,
+    source: str = "",
+    synonyms: Iterable[tuple[str, int]] = (),
+    definition: str = "",
+    kind: str = "",
+    mappings: Iterable[tuple[str, str]] = (),
+) -> Iterator[Item]:
+    """A concept with its names, definition, semantic type and mappings; empty ones left out.
+
+    `source`: the vocabulary, by default that of the identifier. `synonyms`: texts with
+    ranks. `mappings`: other identifiers with the field that names them.
+    """
+    source = source or name_vocabulary(id)
+    for text, rank in ((name, 0), *synonyms):
+        if text:
+            yield Name(id, text, source, rank, language_of(text), where)
+    if definition:
+        yield Definition(id, definition, source, where)
+    if kind:
+        yield SemanticType(id, kind, where)
+    for other, field in mappings:
+        if other:
+            yield ConceptMapping(id, other, field, where)
+
+
+def relation_item(id: str, predicate: str, other: str, where: str) -> Item:
+    """A relation that the vocabulary of `id` states, or a drop for one that leads nowhere."""
+    if not other or not predicate:
+        return Drop(f"{where}: {id}", "relation to no identifier")
+    if other == id:
+        return Drop(f"{where}: {id}", "relation to itself")
+    return Relation(id, predicate, other, name_vocabulary(id), "", where)
+
+
+def has_columns(head: bytes, *names: str) -> bool:
+    """Whether the first line that is no comment begins with these columns."""
+    lines = plain_head(head).decode(errors="replace").splitlines()
+    first = next((line for line in lines if not line.startswith("#")), "")
+    cells = [cell.strip().strip('"') for cell in first.replace("\t", ",").split(",")]
+    return cells[: len(names)] == list(names)
 
 
 def text_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, str] | Drop]:
@@ -58,58 +155,45 @@ def read_table(
     skipped: list[int] = []
     with open_file(path) as file:
         reader = csv.reader(
-            _comments_aside(file, path.name, bad, skipped),
+            _skip_comments(file, path.name, bad, skipped),
             delimiter=delimiter,
             quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         )
-        header = _next_cells(reader)
+        header = [cell.strip() for cell in next(reader, [])]
         if not header:
             yield Drop(path.name, "empty file")
             return
-        header = [cell.strip() for cell in header]
         if missing := [name for name in needed if name not in header]:
             raise MalformedSource(
                 f"{path.name} has no column {missing[0]!r}", fix="check its first line"
             )
-        yield from _read_rows(reader, header, path.name, len(skipped))
+        while True:
+            where = f"{path.name}:{len(skipped) + reader.line_num + 1}"
+            try:
+                cells = next(reader)
+            except StopIteration:
+                break
+            except csv.Error:  # the reader can go on after it, a `for` loop could not
+                yield Drop(where, "malformed row")
+                continue
+            if len(cells) == len(header):
+                yield TableRow(where, dict(zip(header, cells, strict=True)))
+            elif cells:
+                yield Drop(where, "wrong number of columns")
     yield from bad
 
 
-def _read_rows(
-    reader: Iterator[list[str]], header: Sequence[str], name: str, above: int
-) -> Iterator[TableRow | Drop]:
-    while True:
-        where = f"{name}:{above + reader.line_num + 1}"  # type: ignore[attr-defined]
-        try:
-            cells = _next_cells(reader)
-        except csv.Error:
-            yield Drop(where, "malformed row")
-            continue
-        if cells is None:
-            return
-        if len(cells) == len(header):
-            yield TableRow(where, dict(zip(header, cells, strict=True)))
-        elif cells:
-            yield Drop(where, "wrong number of columns")
-
-
-def _next_cells(reader: Iterator[list[str]]) -> list[str] | None:
-    return next(reader, None)
-
-
-def _comments_aside(
-    file: BinaryIO, name: str, bad: list[Drop], skipped: list[int]
-) -> Iterator[str]:
+def _skip_comments(file: BinaryIO, name: str, bad: list[Drop], skipped: list[int]) -> Iterator[str]:
     """Lines below the comments at the top; bad ones as empty ones, so that numbers stay true."""
-    heading = True
+    in_comments = True
     for number, raw in enumerate(file, 1):
         try:
             text = decode_text(raw, name)
         except MalformedSource:
             bad.append(Drop(f"{name}:{number}", "neither UTF-8 nor GB18030", number))
             text = ""
-        heading = heading and (text.startswith("#") or not text.strip())
-        if heading:
+        in_comments = in_comments and (text.startswith("#") or not text.strip())
+        if in_comments:
             skipped.append(number)
             continue
         yield text.replace("\0", "") or "\n"

@@ -33,7 +33,7 @@ class Cmekg:
         return begin.startswith((b"[", b"{")) and b'"spo_list"' in begin
 
     def read(self, path: Path) -> Iterator[Item]:
-        """An array of at most 64 MiB; lines without bound."""
+        """The facts of all records; an array is read as a whole, lines one by one."""
         with open_file(path) as file:
             lines = plain_head(file.peek(4096)).startswith(b"{")
             records = _by_line(file, path.name) if lines else _read_array(file, path.name)
@@ -83,7 +83,7 @@ def _read_record(record: Any, where: str, source: str) -> Iterator[Item]:
 def triple_items(
     one: str, predicate: str, other: str, source: str, note: str, where: str
 ) -> Iterator[Item]:
-    """A triple of names, each its own identifier; "_" in a name stands for a space."""
+    """The names and the relation of a triple; a name is its own identifier, "_" a space in it."""
     if not (one and predicate and other):
         yield Drop(where, "empty cell")
         return

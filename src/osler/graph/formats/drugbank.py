@@ -15,7 +15,13 @@ from osler.text import language_of
 
 _ROLES = {"targets": "target", "enzymes": "enzyme", "carriers": "carrier",
           "transporters": "transporter"}  # fmt: skip
-_TOLD = ("description", "indication", "mechanism-of-action", "pharmacodynamics", "absorption")
+_DEFINITIONS = (
+    "description",
+    "indication",
+    "mechanism-of-action",
+    "pharmacodynamics",
+    "absorption",
+)
 _ELSEWHERE = 9
 """The rank of a name that another drug's record gives; the drug's own record has a better one."""
 
@@ -29,6 +35,7 @@ class DrugBank:
     def read(self, path: Path) -> Iterator[Item]:
         with open_file(path) as file:
             for drug in iterate_elements(file, path.name, ("{*}drug",)):
+                # <drug> also stands inside <drug>: interactions, pathways, mixtures.
                 above = drug.getparent()
                 if above is not None and etree.QName(above).localname == "drugbank":
                     yield from _drug_items(drug, f"{path.name}:{drug.sourceline}")
@@ -46,7 +53,7 @@ def _drug_items(drug: etree._Element, where: str) -> Iterator[Item]:
     for synonym in drug.iterfind("{*}synonyms/{*}synonym"):
         if text := text_of(synonym):
             yield Name(id, text, "DRUGBANK", 1, language_of(text), where)
-    for part in _TOLD:
+    for part in _DEFINITIONS:
         if text := text_of(drug.find(f"{{*}}{part}")):
             source = "DRUGBANK" if part == "description" else f"DRUGBANK {part}"
             yield Definition(id, text, source, where)

@@ -1,4 +1,4 @@
-"""Tables of ICD-9-CM and ICD-10-CM: codes with their titles, and what answers to what."""
+"""Tables of ICD-9-CM and ICD-10-CM: codes with their titles, and mappings between the two."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from osler.graph.formats.base import read_table
+from osler.graph.formats.base import TableImporter, TableRow, has_columns
 from osler.graph.items import ConceptMapping, Item, Name, Relation
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import plain_head
@@ -18,7 +18,6 @@ _CMS = re.compile(rb"([0-9EV]\d{2,4}|\d{2,4}) {1,3}[^\s,|]")
 _CODE_10 = re.compile(rb'[A-TV-Z]\d[0-9A-Z]{1,5},"')
 _BARE = re.compile(r"[A-Z0-9]{2,7}")
 _TITLED = re.compile(r"(\S+)\s+(\S.*)")
-_GEM = ("icd9cm", "icd10cm", "flags", "approximate", "no_map")
 _SYSTEMS = {"icd9cm": ("ICD9CM", "9"), "icd10cm": ("ICD10CM", "10")}
 
 
@@ -52,7 +51,7 @@ class IcdTitles:
 
 
 def _decode_line(line: bytes) -> str:
-    """CMS publishes in Windows' alphabet."""
+    # CMS publishes in Windows-1252.
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
@@ -73,7 +72,7 @@ def _split_code(line: str) -> list[str]:
 def _code_items(
     rows: Iterator[tuple[int, list[str]]], file: str, system: str, *, shift: int = 0
 ) -> Iterator[Item]:
-    """Names first, then the hierarchy of what there is."""
+    """Names first, then the hierarchy of the codes that were named."""
     procedures, version = system.endswith("procedure"), "9" if "9" in system else "10"
     known: dict[str, str] = {}
     for number, cells in rows:
@@ -97,30 +96,27 @@ def _code_items(
             yield Relation(id, "is_a", above, system.partition(".")[0], "", f"{file}: {bare}")
 
 
-class Gem:
-    """General Equivalence Mappings in NBER's table: what is no exact match is a relation."""
+class Gem(TableImporter):
+    """General Equivalence Mappings in NBER's table: an approximate match is a relation."""
 
     name = "icd-gem"
+    needed = ("icd9cm", "icd10cm", "flags", "approximate", "no_map")
+    delimiter = ","
 
     def matches(self, path: Path, head: bytes) -> bool:
-        first = plain_head(head).split(b"\n", 1)[0].replace(b'"', b"")
-        return first.startswith((b"icd9cm,icd10cm,flags", b"icd10cm,icd9cm,flags"))
+        return has_columns(head, "icd9cm", "icd10cm") or has_columns(head, "icd10cm", "icd9cm")
 
-    def read(self, path: Path) -> Iterator[Item]:
-        for row in read_table(path, _GEM):
-            if isinstance(row, Drop):
-                yield row
-                continue
-            one, other = (name for name in row.cells if name in _SYSTEMS)
-            ends = [_icd_curie(row.cells[name], name) for name in (one, other)]
-            if row.cells["no_map"].strip() == "1":
-                yield Drop(row.where, "code without a counterpart")
-            elif not all(ends):
-                yield Drop(row.where, "no id")
-            elif row.cells["approximate"].strip() == "0":
-                yield ConceptMapping(ends[0], ends[1], "gem", row.where)
-            else:
-                yield Relation(ends[0], "close_to", ends[1], "GEM", "approximate", row.where)
+    def row_items(self, row: TableRow, seen: set[str]) -> Iterator[Item]:
+        # The file's direction is the order of its columns.
+        one, other = (_icd_curie(row.cells[name], name) for name in row.cells if name in _SYSTEMS)
+        if row.cells["no_map"].strip() == "1":
+            yield Drop(row.where, "code without a counterpart")
+        elif not (one and other):
+            yield Drop(row.where, "no id")
+        elif row.cells["approximate"].strip() == "0":
+            yield ConceptMapping(one, other, "gem", row.where)
+        else:
+            yield Relation(one, "close_to", other, "GEM", "approximate", row.where)
 
 
 def _icd_curie(code: str, system: str) -> str:

@@ -15,7 +15,7 @@ from osler.sources.records import Drop
 
 
 class Mesh:
-    """Descriptors with all terms; the hierarchy follows from the tree numbers."""
+    """Descriptors with all terms; the hierarchy follows from the tree numbers, at the end."""
 
     name = "mesh-xml"
 
@@ -59,7 +59,7 @@ def _descriptor_items(record: etree._Element, file: str, trees: dict[str, str]) 
 
 
 def hierarchy_items(trees: dict[str, str], file: str) -> Iterator[Item]:
-    """A descriptor is narrower than the one whose tree number is its own less the last part."""
+    """A descriptor is narrower than that whose tree number is a part shorter (C14 for C14.280)."""
     for number, id in trees.items():
         parent = trees.get(number.rpartition(".")[0])
         if parent is not None and parent != id:

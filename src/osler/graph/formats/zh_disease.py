@@ -26,7 +26,7 @@ _LISTS = {
     "not_eat": ("忌吃", "food"),
     "recommand_eat": ("推荐食谱", "food"),
 }
-"""Key of the record to the relation's name in that project, and the kind at its end."""
+"""By key of the record: the relation's name in that project, and the kind at its end."""
 KINDS = {
     "disease": "疾病", "symptom": "症状", "check": "诊断检查项目", "drug": "药品",
     "food": "食物", "department": "医疗科目", "producer": "在售药品",
@@ -82,7 +82,7 @@ def _entity_items(kind: str, name: str, where: str, rank: int = 1) -> Iterator[I
 
 
 def _department_items(disease: str, names: list[str], where: str) -> Iterator[Item]:
-    """The list goes from the large department to the small; the disease belongs to the last."""
+    # The list goes from the large department to the small; the disease belongs to the last.
     for name in names:
         yield from _entity_items("department", name, where)
     for large, small in pairwise(names):
@@ -94,7 +94,7 @@ def _department_items(disease: str, names: list[str], where: str) -> Iterator[It
 
 
 def _producer_items(details: list[str], where: str) -> Iterator[Item]:
-    """ "桂林南药布洛芬(布洛芬片)": a product on sale, and the drug that it is."""
+    # "桂林南药布洛芬(布洛芬片)": a product on sale, and the drug that it is.
     for detail in details:
         product, bracket, rest = detail.replace("（", "(").rpartition("(")
         drug = rest.replace("）", ")").removesuffix(")").strip()

@@ -10,7 +10,7 @@ import hashlib
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
@@ -23,8 +23,15 @@ from osler.kb.ingest.document_upsert import DocumentUpsert
 from osler.kb.ingest.prepare import IngestOptions, Outcome, PreparedDocument
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, set_meta
-from osler.sources.discover import Found, FoundFile, FoundFolder, discover, hash_tree
-from osler.sources.patients.pseudonymize import pseudonymize_place
+from osler.sources.discover import (
+    Found,
+    FoundFile,
+    check_paths,
+    hash_tree,
+    list_path,
+    open_listing,
+)
+from osler.sources.patients.patient import pseudonymize_place
 from osler.sources.records import Drop
 
 READER = "2"
@@ -35,7 +42,7 @@ _REPORT_EVERY = 100
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What `add_paths` or `update_roots` did."""
+    """Counts of one `add` or `update`, and the files that failed."""
 
     files: int
     """Read now, to their end; each member of an archive is one."""
@@ -60,7 +67,7 @@ class IngestResult:
 
 @dataclass
 class _IngestTally:
-    """Counts of one file, or of all."""
+    """Running counts of one file, or of all."""
 
     files: int = 0
     unchanged: int = 0
@@ -104,7 +111,7 @@ class _IngestTally:
 
 
 def sum_results(parts: Sequence[IngestResult]) -> IngestResult:
-    """The sum of several."""
+    """Adds up several results."""
     total = _IngestTally()
     for part in parts:
         total.files += part.files
@@ -121,7 +128,7 @@ def sum_results(parts: Sequence[IngestResult]) -> IngestResult:
 
 
 class _BrokenFile(Exception):
-    """A file broke off: what was read of it must not stay."""
+    """Raised when a file broke off: what was read of it must not stay."""
 
     def __init__(self, drop: Drop) -> None:
         super().__init__(drop.reason)
@@ -133,7 +140,7 @@ Outcomes = Callable[[Found, IngestOptions], Iterator[list[Outcome]]]
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """How closely to look, and what to do with what is gone."""
+    """Options of one reading: how closely to compare, and what to do with files that are gone."""
 
     checksum: bool = False
     """Compare contents, even where size and time are those of the last reading."""
@@ -144,7 +151,7 @@ class UpdateOptions:
     by_hand: bool = False
     """The user names the files: documents that were taken out by hand come back."""
     outcomes: Outcomes = reader_process.read_outcomes
-    """Who reads and prepares a file."""
+    """Function that reads and prepares a file."""
 
 
 def add_paths(
@@ -154,12 +161,12 @@ def add_paths(
     progress: Progress,
     outcomes: Outcomes = reader_process.read_outcomes,
 ) -> IngestResult:
-    """See `KnowledgeBase.add`."""
-    discover(paths, fmt=how.fmt)  # a bad path or format is told before anything is written
+    """Implements `KnowledgeBase.add`."""
+    check_paths(paths, fmt=how.fmt)  # before anything is written
     tally = _IngestTally()
     for path in paths:
         root, other_terms = file_table.note_root(db, _absolute_path(path), how)
-        _requeue_removed(db, root)
+        file_table.requeue_removed(db, root)
         care = UpdateOptions(checksum=other_terms, by_hand=True, outcomes=outcomes)
         _read_root(db, root, care, tally, progress)
     return tally.to_result()
@@ -168,7 +175,7 @@ def add_paths(
 def update_roots(
     db: sqlite3.Connection, source: str | None, care: UpdateOptions, progress: Progress
 ) -> IngestResult:
-    """See `KnowledgeBase.update`."""
+    """Implements `KnowledgeBase.update`."""
     roots, tally = file_table.list_roots(db, source), _IngestTally()
     if not roots:
         raise KnowledgeBaseError(
@@ -191,18 +198,9 @@ def _absolute_path(path: Path) -> Path:
         str(path).encode()
     except UnicodeEncodeError as error:
         raise KnowledgeBaseError(
-            f"the name of {str(path)!r} is not text", fix="rename it, then add it"
+            f"the file name {str(path)!r} is not valid UTF-8", fix="rename it, then add it"
         ) from error
     return path
-
-
-def _requeue_removed(db: sqlite3.Connection, root: file_table.IngestRoot) -> None:
-    with write_transaction(db):
-        db.execute(
-            "UPDATE file SET complete = 0 WHERE root = ?"
-            " AND id IN (SELECT file FROM dropped WHERE reason = ?)",
-            (root.id, rejects.REMOVED),
-        )
 
 
 def _read_reconsidered(
@@ -212,7 +210,7 @@ def _read_reconsidered(
     tally: _IngestTally,
     progress: Progress,
 ) -> None:
-    """Documents that had given way to one that went now come in; what is left waits its turn."""
+    """Reads files with documents that had given way to one that went now; the rest waits."""
     waiting = (
         "SELECT 1 FROM file WHERE root = ? AND NOT complete AND id NOT IN"
         " (SELECT file FROM dropped WHERE reason IN (SELECT value FROM json_each(?)))"
@@ -234,8 +232,9 @@ def _read_root(
     tally: _IngestTally,
     progress: Progress,
 ) -> None:
-    """Everything below one path that was added."""
-    seen = _queue_files(db, root, care)
+    """Reads everything below one path that was added."""
+    listing = list_path(root.path, fmt=root.how.fmt)
+    seen = _queue_files(db, root, listing.paths, care)
     content = _checksum_reader(db, root.how.source, care)
 
     def skip_settled(path: Path) -> bool:
@@ -244,8 +243,7 @@ def _read_root(
         tally.unchanged += 1
         return True
 
-    found = discover([root.path], fmt=root.how.fmt, settled=skip_settled)
-    for number, item in enumerate(found):
+    for number, item in enumerate(open_listing(listing, settled=skip_settled)):
         progress("files", number, None)
         if isinstance(item, Drop):
             rejects.note_passed_over(db, root.how.source, item)
@@ -266,21 +264,15 @@ def _read_root(
 
 
 def _queue_files(
-    db: sqlite3.Connection, root: file_table.IngestRoot, care: UpdateOptions
+    db: sqlite3.Connection, root: file_table.IngestRoot, paths: Iterable[Path], care: UpdateOptions
 ) -> set[str]:
-    """Writes down every file that waits, so that what a kill interrupts is known; all files."""
+    """Queues every file, so that an interrupted reading is known; returns the names of all."""
     seen: set[str] = set()
-
-    def queue_path(path: Path) -> bool:
-        seen.add(pseudonymize_place(root.how.source, str(path)))
-        if care.checksum or not file_table.is_settled(db, root, path):
-            file_table.queue_file(db, root, path)
-        return True
-
     with write_transaction(db):
-        for item in discover([root.path], fmt=root.how.fmt, settled=queue_path):
-            if isinstance(item, FoundFolder):
-                queue_path(item.file.path)
+        for path in paths:
+            seen.add(pseudonymize_place(root.how.source, str(path)))
+            if care.checksum or not file_table.is_settled(db, root, path):
+                file_table.queue_file(db, root, path)
     return seen
 
 

@@ -1,4 +1,4 @@
-"""A whole recipe: its files are found, there is room for them, they are fetched two at a time."""
+"""Downloads a whole recipe: lists its files, checks the room, fetches two at a time."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from osler.sources.online.client import AGENT
 AT_ONCE = 2
 _HREF = re.compile(r"""href\s*=\s*["']([^"'?#]+)["']""", re.IGNORECASE)
 _ROOM = 1.05
-"""Of what is needed, so that a full disk is not the end of everything else on it."""
+"""Times the size that must be free, so that other programs do not meet a full disk."""
 
 
 class LicenceNotAccepted(BadConfig):
-    """The licence was shown and not accepted."""
+    """The licence of a recipe has not been accepted."""
 
 
 @dataclass(frozen=True)
 class DownloadResult:
-    """What a recipe gave."""
+    """The files that a recipe gave."""
 
     recipe: DownloadRecipe
     folder: Path
@@ -65,10 +65,10 @@ class DownloadJob:
     room: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free
 
     def run(self, *, accepted: bool, progress: Progress | None = None) -> DownloadResult:
-        """All files, whole and checked; those that are there are only checked.
+        """Fetches and checks all files; those that are there already are only checked.
 
         Raises `LicenceNotAccepted`, `BadConfig` (a key that is not set, instructions only) and
-        `FetchFailed`. Whatever fails, what was fetched stays, and the next run goes on.
+        `FetchFailed`. After a failure the fetched files stay, and the next run goes on.
         """
         recipe = self.recipe
         if recipe.listing == "none":
@@ -133,7 +133,7 @@ class DownloadJob:
         return [RemoteFile(place + name, name) for name in names]
 
     def _of_hub(self, fetcher: Fetcher) -> list[RemoteFile]:
-        """The hub lists a thousand files a page, and tells where the next one is."""
+        """The files of a data set on the hub, which lists a thousand of them a page."""
         recipe, found = self.recipe, list[RemoteFile]()
         top = recipe.pattern.partition("/")[0]
         listing = httpx2.URL(f"{self.base}api/datasets/{recipe.folder}/tree/main/{top}")
@@ -186,7 +186,7 @@ class DownloadJob:
         return remote
 
     def _check_room(self, remotes: list[RemoteFile]) -> None:
-        """By the sizes that the listing tells, else by the recipe's."""
+        """Raises `FetchFailed` without room for the sizes in the listing, else for the recipe's."""
         sizes = [remote.size for remote in remotes]
         if all(size is not None for size in sizes):
             needed = sum(size or 0 for size in sizes)
@@ -204,7 +204,7 @@ class DownloadJob:
     def _fetch_all(
         self, fetcher: Fetcher, remotes: list[RemoteFile], progress: Progress | None
     ) -> list[Path]:
-        """After a failure no other file is begun; those that are under way come to their end."""
+        """Fetches in parallel. After a failure no file is begun; those under way are finished."""
         failed, stopped = threading.Event(), threading.Event()
 
         def report_progress(name: str, done: int, total: int | None) -> None:
@@ -242,7 +242,7 @@ def _parse_objects(text: str) -> list[dict[str, Any]]:
 
 
 def _safe_name(path: str) -> str:
-    """A file's name out of an address; never a folder, never hidden."""
+    """A file name made of an address; never a folder, never hidden."""
     name = PurePosixPath(path).name
     if re.fullmatch(r"(?:master|main)", name):  # an archive of a repository's branch
         parts = PurePosixPath(path).parts

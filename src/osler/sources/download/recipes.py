@@ -1,4 +1,4 @@
-"""What can be fetched: the recipes of the package, as data."""
+"""Recipes: the downloads that the package knows, as data (`recipes.toml`)."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class DownloadRecipe(BaseModel):
 
 @cache
 def load_recipes() -> dict[str, DownloadRecipe]:
-    """By name, in the order of the file."""
+    """The recipes by name, in the order of the file."""
     text = (files("osler.sources.download") / "recipes.toml").read_text(encoding="utf-8")
     return {name: DownloadRecipe(name=name, **told) for name, told in tomllib.loads(text).items()}
 
 
 def find_recipe(name: str) -> DownloadRecipe:
-    """Raises `BadConfig`, with the names, for one that is not there."""
+    """The recipe of this name. Raises `BadConfig`, with the known names, for any other."""
     try:
         return load_recipes()[name]
     except KeyError:

@@ -1,9 +1,9 @@
-"""One file from a server to the disk, so that it can be interrupted anywhere and go on there.
+"""Resumable download of one file.
 
-While it is fetched it is `NAME.part`, with what the server said of it in `NAME.part.json`. To go
-on, the rest is asked for with `Range` and `If-Range`: a server that has another file now, or
-knows no ranges, sends the whole, and the download begins anew. The file gets its name when its
-length and its sum are right, and not before.
+While it is fetched it is `NAME.part`, with the server's validators in `NAME.part.json`. To resume,
+the rest is requested with `Range` and `If-Range`: a server that has another file now, or does not
+know ranges, sends the whole, and the download begins anew. The file gets its name only when its
+length and its checksum are right.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _RANGE = "bytes "
 
 
 class FetchFailed(SourceUnavailable):
-    """A file that could not be had."""
+    """A file that could not be fetched."""
 
 
 class SumMismatch(FetchFailed):
-    """A file whose content is not what its publisher says."""
+    """A file whose checksum is not the published one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How hard it is tried."""
+    """How often and how long a download is retried."""
 
     retries: int = 5
-    """In a row without a single new byte."""
+    """Attempts in a row without a single new byte."""
     seconds: float = 60.0
-    """Without a byte."""
+    """Time without a byte after which a connection is given up."""
     first_wait: float = 1.0
     longest_wait: float = 60.0
 
@@ -77,10 +77,10 @@ class Fetcher:
     sleep: Sleep = time.sleep
 
     def fetch(self, remote: RemoteFile, folder: Path, progress: Progress | None = None) -> Path:
-        """The file in the folder, whole and checked; what is there already is only checked.
+        """Fetches the file into the folder and checks it; one that is there is only checked.
 
-        Raises `SumMismatch` (what was fetched is thrown away) and `FetchFailed`; the part that
-        was fetched stays for the next time.
+        Raises `SumMismatch` (the content is deleted) and `FetchFailed`, after which the part
+        that was fetched stays for the next time.
         """
         target = folder / remote.name
         wanted = remote.sum or (self._published_sum(remote) if remote.sum_url else "")
@@ -115,7 +115,7 @@ class Fetcher:
         return self.fetch_page(url, remote).text
 
     def fetch_page(self, url: str, remote: RemoteFile | None = None) -> httpx2.Response:
-        """As `text`, with what else the server says."""
+        """As `fetch_text`, with the headers of the reply."""
         for attempt in range(self.patience.retries + 1):
             try:
                 response = self.client.get(url, follow_redirects=True, timeout=self._timeout)
@@ -143,7 +143,7 @@ class Fetcher:
         return min(self.patience.longest_wait, self.patience.first_wait * 2.0**attempt)
 
     def _published_sum(self, remote: RemoteFile) -> str:
-        """NCBI writes "MD5(pubmed25n0001.xml.gz)= 5d0a…", md5sum "5d0a…  NAME"."""
+        # NCBI writes "MD5(pubmed25n0001.xml.gz)= 5d0a…", md5sum "5d0a…  NAME".
         lines = self.fetch_text(remote.sum_url, remote).splitlines()
         for line in lines:
             if len(lines) == 1 or remote.name in line:
@@ -155,7 +155,7 @@ class Fetcher:
     def _continue_part(
         self, remote: RemoteFile, part: _PartialFile, progress: Progress | None
     ) -> None:
-        """Asks for what is missing. Raises `_RetryNeeded` when the line breaks."""
+        """Requests the missing rest. Raises `_RetryNeeded` when the connection breaks."""
         headers = {"Accept-Encoding": "identity", **part.range_headers()}
         url = httpx2.URL(remote.url)
         if remote.secret:
@@ -168,12 +168,12 @@ class Fetcher:
                 if self._prepare_part(remote, part, response):
                     _write_body(remote, part, response, progress)
         except httpx2.TransportError as error:
-            raise _RetryNeeded(f"the line broke ({type(error).__name__})") from error
+            raise _RetryNeeded(f"the connection broke ({type(error).__name__})") from error
 
     def _prepare_part(
         self, remote: RemoteFile, part: _PartialFile, response: httpx2.Response
     ) -> bool:
-        """Makes the part ready for what comes; whether anything does."""
+        """Prepares the part for the body of the reply; false when nothing is missing."""
         status = response.status_code
         if status in _BUSY:
             told = response.headers.get("retry-after", "")
@@ -210,14 +210,14 @@ def _write_body(
             if progress:
                 progress(remote.name, file.tell(), part.total)
     if part.total is not None and part.size < part.total:
-        raise _RetryNeeded(f"the line broke at {part.size:,} of {part.total:,} bytes")
+        raise _RetryNeeded(f"the connection broke at {part.size:,} of {part.total:,} bytes")
     if part.total is not None and part.size > part.total:
         part.discard_part()
         raise _RetryNeeded("more came than was announced")
 
 
 class _RetryNeeded(Exception):
-    """It is worth another try."""
+    """A failure that another attempt may mend."""
 
     def __init__(self, why: str, wait: float | None = None) -> None:
         super().__init__(why)
@@ -225,7 +225,7 @@ class _RetryNeeded(Exception):
 
 
 class _PartialFile:
-    """A file that is not whole yet, and what is known of the whole."""
+    """A file that is not whole yet, and the validators and length of the whole."""
 
     def __init__(self, folder: Path, name: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -250,13 +250,13 @@ class _PartialFile:
             self._write_state({**self._known, "total": value})
 
     def range_headers(self) -> dict[str, str]:
-        """Headers that ask for the rest, if the server can tell that it is the rest of this."""
+        """Headers that request the rest, if a validator can prove that it is of the same file."""
         if not self.size or not (tag := self._tag):
             return {}
         return {"Range": f"bytes={self.size}-", "If-Range": tag}
 
     def is_of(self, response: httpx2.Response) -> bool:
-        """Whether a reply is of the same file, as far as it says."""
+        """Whether a reply has the same ETag, as far as both have one."""
         etag = response.headers.get("etag")
         return etag is None or not self._known.get("etag") or etag == self._known["etag"]
 
@@ -277,7 +277,7 @@ class _PartialFile:
 
     @property
     def _tag(self) -> str:
-        """A strong tag, else the date: a weak one does not promise the same bytes."""
+        # A strong tag, else the date: a weak tag does not promise the same bytes (RFC 9110 §8.8.1).
         etag = self._known.get("etag") or ""
         return (
             etag if etag and not etag.startswith("W/") else self._known.get("last-modified") or ""
@@ -330,5 +330,5 @@ def _refusal_of(name: str, status: int) -> OslerError:
 
 
 def _display_url(url: str) -> str:
-    """An address without what may be a key."""
+    """An address without its query, which may hold a key."""
     return str(httpx2.URL(url).copy_with(query=None))

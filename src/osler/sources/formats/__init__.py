@@ -1,7 +1,22 @@
-"""One parser for each public format; which one a file wants is told by its first bytes."""
+"""Parsers of the public formats, and the choice of one by a file's name and first bytes.
+
+A new format is one module with a `Parser` (or a `FolderParser`, for tables that belong
+together) and its place in `PARSERS` (or `FOLDER_PARSERS`). Beside the parsers stand the
+modules that they share:
+
+| module                      | holds                                                          |
+|-----------------------------|----------------------------------------------------------------|
+| `reading`, `containers`     | whole files and their encodings; compression and archives      |
+| `json_lines`, `rows`        | JSON in a stream; records with named fields as documents       |
+| `safe_xml`, `tree`, `trim`  | XML as a stream of records; trees of titled sections           |
+| `headings`, `noise`         | sections under heading lines; lists of references left out     |
+| `patient_tables`, `tables`  | databases of patients, as one document a patient               |
+| `scratch`, `concept_text`   | joins on disk; a concept as text                               |
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -13,16 +28,12 @@ from osler.sources.formats.csv_rows import CsvRows
 from osler.sources.formats.eicu import Eicu
 from osler.sources.formats.evaluation import EvaluationFile
 from osler.sources.formats.fhir import Fhir
-from osler.sources.formats.guideline_jsonl import GuidelineJsonl
 from osler.sources.formats.html import Html
 from osler.sources.formats.jats import Jats
-from osler.sources.formats.json_records import JsonRecords
-from osler.sources.formats.kilt import Kilt
+from osler.sources.formats.json_records import GuidelineJsonl, JsonRecords, MedragJsonl
 from osler.sources.formats.markdown import Markdown
-from osler.sources.formats.mediawiki import Mediawiki
 from osler.sources.formats.medline import Medline
 from osler.sources.formats.medquad_xml import MedquadXml
-from osler.sources.formats.medrag_jsonl import MedragJsonl
 from osler.sources.formats.mimic import Mimic
 from osler.sources.formats.mimic_ed import MimicEd
 from osler.sources.formats.ngc_xml import NgcXml
@@ -35,8 +46,7 @@ from osler.sources.formats.plain import Plain
 from osler.sources.formats.pubmed_xml import PubmedXml
 from osler.sources.formats.rrf import Rrf
 from osler.sources.formats.synthea import Synthea
-from osler.sources.formats.wiki_api import WikiApi
-from osler.sources.formats.wikiextractor import Wikiextractor
+from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi, Wikiextractor
 from osler.sources.formats.xlsx import Xlsx
 from osler.sources.records import Parser, Record
 
@@ -68,16 +78,16 @@ class FolderParser(Protocol):
 
 @runtime_checkable
 class CompanionParser(Protocol):
-    """A format whose documents are named and ordered by other files that lie beside them."""
+    """A format whose documents are named and ordered by companion files beside them."""
 
     name: str
 
     def is_companion(self, name: str) -> bool:
-        """Whether a file of this name tells about others and holds no text itself."""
+        """Whether a file of this name is a companion (e.g. a table of contents) without text."""
         ...
 
     def with_companions(self, paths: Sequence[Path]) -> Parser:
-        """The same parser, knowing them. Raises `MalformedSource` for one that is bad."""
+        """The parser with these companions. Raises `MalformedSource` for an unreadable one."""
         ...
 
 
@@ -119,6 +129,8 @@ FOLDER_PARSERS: tuple[FolderParser, ...] = (
     Synthea(),
 )
 
+_TABLE = re.compile(r"\.(?:csv|parquet|rrf)(?:\.gz)?$", re.IGNORECASE)
+
 
 def by_name(name: str) -> Parser | FolderParser:
     """The parser that `--format` names; raises `BadConfig`, with the names, for any other."""
@@ -137,4 +149,7 @@ def sniff_file(name: str, head: bytes) -> Parser | None:
 
 def sniff_folder(folder: Path) -> FolderParser | None:
     """The parser that takes the folder as one unit, if there is one."""
+    # Each format lists the folder anew: most folders hold no tables, and are listed once.
+    if not any(_TABLE.search(path.name) for path in folder.iterdir()):
+        return None
     return next((parser for parser in FOLDER_PARSERS if parser.matches_folder(folder)), None)

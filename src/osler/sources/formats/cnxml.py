@@ -32,7 +32,7 @@ _NAMED = {"table": "Table", "figure": "Figure", "example": "Example"}
 
 @dataclass(frozen=True, slots=True)
 class ModulePlace:
-    """Where a module stands in a book."""
+    """The place of a module in a book."""
 
     book: str
     path: tuple[str, ...]
@@ -42,7 +42,7 @@ class ModulePlace:
 
 @dataclass
 class _Book:
-    """What is known of a book while its table of contents is walked."""
+    """A book while its table of contents is walked."""
 
     title: str
     slug: str
@@ -83,11 +83,11 @@ class Cnxml:
         return root_tag(head) == "document" and b"cnx.rice.edu/cnxml" in head
 
     def is_companion(self, name: str) -> bool:
-        """Whether a file of this name tells about modules and holds no text itself."""
+        """Whether a file of this name is the table of contents of a book."""
         return name.lower().endswith(_COLLECTION)
 
     def with_companions(self, paths: Sequence[Path]) -> Cnxml:
-        """The same parser, knowing these books. Raises `MalformedSource` for a bad one."""
+        """The parser with these books. Raises `MalformedSource` for one that cannot be read."""
         return Cnxml([book for path in paths for book in _read_books(path)])
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
@@ -118,7 +118,7 @@ class Cnxml:
         )
 
     def _find_place(self, identifier: str, name: str) -> ModulePlace | None:
-        """The module's place; of several books, in the one whose name stands in its path."""
+        """The module's place, or `None`; of several books, in that whose slug is in the path."""
         found = [book for book in self._books if identifier in book.places]
         parts = PurePosixPath(name.replace("!", "/")).parts
         found.sort(key=lambda book: book.slug not in parts)
@@ -145,7 +145,7 @@ def _module_roles(module: Element) -> ElementRoles:
     kinds = {e.get("id"): _NAMED[local_name(e)] for e in module.iter() if local_name(e) in _NAMED}
 
     def replace_link(element: Element) -> str | None:
-        """A cross-reference without words of its own: what it points to."""
+        """The kind of thing that a cross-reference without text points to: "Figure"."""
         if local_name(element) != "link" or len(element) or (element.text or "").strip():
             return None
         return _pointed_at(element, kinds)

@@ -18,6 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
@@ -25,6 +26,7 @@ from osler.errors import MalformedSource
 from osler.sources.records import Drop
 from osler.text import one_line
 
+# Text compresses about 5 times and XML 20; deflate cannot exceed 1,032.
 _HIGHEST_RATIO = 200
 _ALWAYS_ALLOWED = 2 * 2**30
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz")
@@ -35,7 +37,7 @@ _DAMAGE = (EOFError, OSError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 
 
 class Unreadable(MalformedSource):
-    """A container that does not give its whole content; `reason` is that of a drop."""
+    """A container that cannot be read to its end; `reason` is that of a drop."""
 
     def __init__(self, name: str, reason: str, *, fix: str) -> None:
         super().__init__(f"{name}: {reason}", fix=fix)
@@ -54,6 +56,12 @@ def is_archive(name: str) -> bool:
     return name.lower().endswith((*_TAR, ".zip"))
 
 
+def require_package(module: str, extra: str, name: str) -> None:
+    """Raises `Unreadable`, with the command that installs it, where a package is absent."""
+    if find_spec(module) is None:
+        raise Unreadable(name, f"needs osler[{extra}]", fix=f'pip install "osler[{extra}]"')
+
+
 def open_file(path: Path) -> io.BufferedReader:
     """The file's content, decompressed by its name's ending (.gz, .bz2).
 
@@ -64,9 +72,9 @@ def open_file(path: Path) -> io.BufferedReader:
 
 
 def open_members(path: Path, label: str) -> Iterator[Member | Drop]:
-    """The archive's files in its order; what is refused, as drops.
+    """The archive's files in its order, and a drop for each member that is refused.
 
-    Raises `Unreadable` where the archive itself breaks off.
+    Raises `Unreadable` where the archive itself is truncated or damaged.
     """
     found = _zip_members if path.name.lower().endswith(".zip") else _tar_members
     try:
@@ -141,13 +149,13 @@ def _damage_error(name: str) -> Unreadable:
 
 
 def _damage_errors() -> tuple[type[Exception], ...]:
-    """What a broken file raises; the fast decoder has an error of its own."""
+    """The exceptions of damaged content; the fast decoder has one of its own."""
     fast = sys.modules.get("isal.isal_zlib")
     return _DAMAGE if fast is None else (*_DAMAGE, fast.error)
 
 
 def _open_gzip(file: BinaryIO) -> gzip.GzipFile:
-    """By Intel's decoder where the extra `fast` is installed: it takes a third of the time."""
+    """By Intel's decoder where the extra `fast` is installed, in a third of the time."""
     try:
         from isal import igzip
     except ImportError:
@@ -173,7 +181,7 @@ class _Bzip2(bz2.BZ2File):
 
 
 class _BoundedStream(io.RawIOBase):
-    """At most `limit` bytes of a stream; damage and excess are `Unreadable`."""
+    """At most `limit` bytes of a stream; damaged or longer content raises `Unreadable`."""
 
     def __init__(self, file: BinaryIO, name: str, limit: int) -> None:
         super().__init__()

@@ -21,7 +21,7 @@ class CsvRows:
         return extension_of(name) in _DELIMITERS and is_corpus(read_header(name, head))
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        """Memory holds one row. A row that cannot be read is a drop and the next is read."""
+        """A document for each row, in constant memory; a row that cannot be parsed is a drop."""
         rows = _Rows(stream, name)
         names = next(rows, None)
         if isinstance(names, list):
@@ -37,7 +37,7 @@ class CsvRows:
 
 
 def read_header(name: str, head: bytes) -> list[str]:
-    """The names in the first line of `head`; none where it is no table."""
+    """The names in the first line of `head`; [] where it is not a table."""
     line, has_end, _ = plain_head(head).partition(b"\n")
     if not has_end or b"\0" in line:
         return []
@@ -53,7 +53,7 @@ def read_header(name: str, head: bytes) -> list[str]:
 
 
 def _guess_encoding(data: bytes) -> str:
-    """UTF-8 where the bytes are that, up to a character cut at their end; else GB18030."""
+    """UTF-8 where the bytes are valid, but for a character cut at the end; else GB18030."""
     try:
         data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -63,7 +63,7 @@ def _guess_encoding(data: bytes) -> str:
 
 
 class _Rows(Iterator["list[str] | str"]):
-    """Each row, or in words what is wrong with it; the line that it began on."""
+    """Each row, or the reason of a drop; `line` is the line that it began on."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self.line = 0

@@ -1,4 +1,9 @@
-"""Questions and judgements to test with: recognised so that they are never evidence."""
+"""Test sets, recognised so that they never become evidence.
+
+Exam questions with their options, and judgements of relevance (qrels), lie beside the corpora in
+public collections. Indexed as text they would give the answers away to the systems that are
+evaluated with them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,7 @@ from osler.sources.formats.reading import extension_of, plain_head
 from osler.sources.formats.rows import is_exam
 from osler.sources.records import Drop, Record
 
+# "1_2 0 GHR_0000559_Sec2 3": question, iteration, document, grade.
 _QREL = re.compile(rb"\S+[ \t]+\S+[ \t]+\S*(?:_|\d)\S*(?:[ \t]+\d)?\s*")
 _LINES = 5
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, BinaryIO
 
-from osler.sources.formats.cohort import hash_pseudonym
 from osler.sources.formats.fhir_facts import (
     Resource,
     StatedFact,
@@ -30,7 +29,14 @@ from osler.sources.formats.fhir_facts import (
 )
 from osler.sources.formats.json_lines import read_items
 from osler.sources.formats.reading import plain_head
-from osler.sources.patients.patient import Encounter, Fact, Patient, age_between, group_age
+from osler.sources.patients.patient import (
+    Encounter,
+    Fact,
+    Patient,
+    age_between,
+    group_age,
+    hash_pseudonym,
+)
 from osler.sources.patients.patient_document import document_of
 from osler.sources.records import Drop, Record
 
@@ -38,12 +44,12 @@ _BUNDLE = re.compile(rb'"resourceType"\s*:\s*"Bundle"')
 _SEXES = frozenset({"male", "female", "other"})
 _IDENTIFYING = ("name", "telecom", "address", "identifier", "contact")
 _SYNTHEA = "github.com/synthetichealth/synthea"
-"""Stands in the system of an identifier that Synthea gave."""
+"""Part of the system of identifiers by Synthea, which invents patients."""
 
 
 @dataclass(slots=True)
 class _Patient:
-    """What is known of one patient while the bundle is read."""
+    """One patient while the bundle is read."""
 
     is_described: bool = False
     """Whether the bundle holds the Patient resource, not only references to it."""
@@ -113,7 +119,7 @@ class _Bundle:
             patient.encounters.append((begun[0], text_at(resource, "class", "code")))
 
     def join_by_url(self) -> None:
-        """Gives a patient the facts that name it by its entry's URL instead of its id."""
+        """Merges the facts that name a patient by its entry's URL into those that name its id."""
         for other, key in self._other_key.items():
             if named_so := self.patients.pop(other, None):
                 self.patients[key].facts += named_so.facts
@@ -128,7 +134,7 @@ class Fhir:
         return plain_head(head).startswith(b"{") and _BUNDLE.search(head) is not None
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        """Memory holds the facts of the patients in the bundle, not its resources."""
+        """One document a patient; memory holds their facts, not the resources."""
         bundle = _Bundle()
         for entry in read_items(stream, "entry", name):
             bundle.add_entry(entry)

@@ -51,19 +51,19 @@ _NOT_SO = frozenset({"entered-in-error", "refuted", "cancelled", "not-done"})
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """What one resource states."""
+    """The fact that one resource states."""
 
     kind: FactKind
     when: date | None
     concept: Resource
     reference: str
-    """Where the concept stands when it is not in the resource itself."""
+    """Of the resource that holds the concept, when this one does not."""
     says: str
     """Status, value or reaction."""
 
 
 def fact_of(resource: Resource) -> StatedFact | None:
-    """The fact that a resource states; `None` when it states none, or denies or withdraws it."""
+    """The fact that a resource states; `None` without one, or when it is denied or withdrawn."""
     kind = _KIND_OF.get(resource["resourceType"])
     states = (text_at(resource, "status"), *_codes_of(value_at(resource, "verificationStatus")))
     if kind is None or _NOT_SO.intersection(states):
@@ -87,7 +87,7 @@ def words_of(concept: Resource, own_words: frozenset[str]) -> str:
 
 
 def code_of(concept: Resource) -> Code | None:
-    """The first code of a vocabulary that is known."""
+    """The first code of a known vocabulary."""
     return next(_known_codings(concept), None)
 
 
@@ -98,7 +98,7 @@ def first_display(concept: Any) -> str:
 
 
 def value_at(value: Any, *path: str) -> Any:
-    """What stands at a path of keys; `None` where the path breaks off."""
+    """The value at a path of keys; `None` where the path ends early."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -132,7 +132,7 @@ def own_words_of(*values: Any) -> frozenset[str]:
 
 
 def dates_in(resource: Resource, *fields: str) -> list[date]:
-    """The dates of the fields, or of all that say when something was; unknown parts are 1."""
+    """The dates of the fields, by default all that date an event; a missing month or day is 1."""
     paths = tuple((name,) for name in fields) or _WHEN
     return [day for path in paths if (day := _parse_date(value_at(resource, *path)))]
 
@@ -148,7 +148,7 @@ def _parse_date(value: Any) -> date | None:
 
 
 def _safe_text(concept: Resource, own_words: frozenset[str]) -> str:
-    """A concept's free text, unless a word of it is one of the patient's own."""
+    """A concept's free text, unless it holds one of the patient's own words (name, address)."""
     text = one_line(text_at(concept, "text"))
     said = text.lower()
     names = own_words.intersection(_WORDS.findall(said))
@@ -170,7 +170,7 @@ def _codes_of(concept: Any) -> Iterator[str]:
 
 
 def _status_of(resource: Resource) -> str:
-    """Clinical status, the status of an order, and what an allergy does."""
+    """Clinical status or status of the order, and the manifestations of an allergy."""
     status = next(_codes_of(value_at(resource, "clinicalStatus")), "")
     if resource["resourceType"].startswith("Medication"):
         status = text_at(resource, "status")
@@ -211,5 +211,5 @@ def _simple_value(holder: Any) -> str:
 
 
 def _format_amount(amount: float) -> str:
-    """At most two decimals: more is the machine's, not the measurement's."""
+    # At most two decimals: more come from conversion, not from the measurement.
     return f"{amount:.2f}".rstrip("0").rstrip(".") if isinstance(amount, float) else str(amount)

@@ -18,7 +18,7 @@ class HeadingPath:
         self._open: list[Heading] = []
 
     def enter_heading(self, level: int, heading: str) -> None:
-        """Goes under a heading: those of the same or a deeper level end. "" only ends them."""
+        """Enters a heading: those of the same or a deeper level end. "" only ends them."""
         self._open = [above for above in self._open if above[0] < level]
         if heading:
             self._open.append((level, heading))

@@ -1,4 +1,4 @@
-"""Web pages: what a reader reads, without menus, scripts and what is hidden from the eye."""
+"""Web pages: the visible text under its headings, without menus and scripts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _DATES = _list_words(
     " dcterms.date dcterms.issued datepublished date pubdate"
 )
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{2,20})""", re.IGNORECASE)
-# What browsers read these names as.
+# The WHATWG Encoding Standard: browsers decode these names as the wider encoding.
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "us-ascii": "cp1252"}
 _MOST_TAGS = 1_000_000
 _SPACES = re.compile(r"\s+")
@@ -90,7 +90,7 @@ def fragment_sections(fragment: str) -> tuple[Section, ...]:
 
 
 def _decode_page(data: bytes, name: str) -> str:
-    """The page in the encoding that it declares, or failing that as any other text."""
+    """The page decoded as it declares, or failing that as any other text."""
     declared = _CHARSET.search(data[:4096])
     charset = declared[1].decode("ascii").lower() if declared else "utf-8"
     try:
@@ -122,7 +122,7 @@ def _is_hidden(element: etree._Element) -> bool:
 
 
 def _remove_element(element: etree._Element) -> None:
-    """Takes an element out and leaves the text that follows it."""
+    """Removes an element and keeps the text that follows it."""
     parent, before = element.getparent(), element.getprevious()
     if parent is None:
         element.clear()

@@ -42,7 +42,7 @@ def _list_words(text: str) -> frozenset[str]:
 
 
 def _replace_element(element: Element) -> str | None:
-    """Formulas as they are typed, and marks of references as nothing."""
+    """TeX for formulas, `GONE` for reference marks, `None` for elements that are walked."""
     match local_name(element):
         case "xref" if element.get("ref-type") == "bibr":
             # "Smith (2003)" is a word of its sentence; "12" is a mark.
@@ -85,7 +85,7 @@ class Jats:
         return root in _ROOTS
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        """Memory holds one article."""
+        """A document for each article and sub-article; memory holds one article."""
         for element in iterate_elements(stream, name, _DOCUMENTS):
             if any(local_name(above) == "article" for above in element.iterancestors()):
                 continue
@@ -128,7 +128,7 @@ def _read_record(article: Element, where: str, identifier: str) -> Record:
 
 
 def _find_metas(article: Element) -> list[Element]:
-    """The records about a document, its own before those of what it is a part of."""
+    """The metadata of a document, its own before that of the whole it is a part of."""
     found = {local_name(meta): meta for meta in article.iter() if local_name(meta) in _META}
     return [found[name] for name in _META if name in found]
 
@@ -219,7 +219,7 @@ def _find_licence(metas: list[Element]) -> str:
 
 
 def _is_retracted(metas: list[Element]) -> bool:
-    """Whether the article itself says that a retraction of it was published."""
+    """Whether the article links to the notice of its own retraction."""
     return any(
         link.get("related-article-type") in _RETRACTED_BY
         for meta in metas

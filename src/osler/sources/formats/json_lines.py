@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
 from osler.sources.formats.reading import plain_head
-from osler.sources.records import Drop
+from osler.sources.records import Drop, Record
 from osler.text import clean_text
 
 LONGEST = 16 * 2**20
@@ -21,8 +21,23 @@ Object = dict[str, Any]
 """A JSON object; its values are checked where they are read (`text_in`)."""
 
 
+class JsonLinesParser:
+    """Base of the formats with one JSON object a line, each a document or a drop."""
+
+    name: str
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        """Documents and drops in order; memory holds one line."""
+        for line in read_objects(stream, name):
+            yield line if isinstance(line, Drop) else self.read_record(line[1], line[0])
+
+    def read_record(self, record: Object, where: str) -> Record:
+        """The document of one object, or why there is none."""
+        raise NotImplementedError
+
+
 def read_objects(stream: BinaryIO, name: str) -> Iterator[tuple[str, Object] | Drop]:
-    """Each line's object with its place ("file:17"), or the reason why it has none."""
+    """Each line's place ("file:17") and object, or a drop for a line without one."""
     number = 0
     while line := stream.readline(LONGEST + 1):
         number += 1
@@ -88,7 +103,7 @@ def read_items(stream: BinaryIO, key: str, name: str) -> Iterator[Any]:
 
 
 def array_items(stream: BinaryIO, name: str) -> Iterator[Any]:
-    """The items of a document that is one array, as `read_items`."""
+    """The items of a document that is one array; otherwise as `read_items`."""
     window = _JsonWindow(stream, name)
     window.expect_char("[")
     while not window.skip_char("]"):
@@ -97,7 +112,7 @@ def array_items(stream: BinaryIO, name: str) -> Iterator[Any]:
 
 
 class _JsonWindow:
-    """The stretch of a JSON document that is being read."""
+    """The part of a JSON document that is in memory."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream, self._name = stream, name
@@ -118,6 +133,7 @@ class _JsonWindow:
 
     def read_value(self) -> Any:
         self._to_visible()
+        # The step doubles, so that a large value is not parsed from its start again and again.
         step = _STEP
         while True:
             try:

@@ -1,4 +1,11 @@
-"""JSON arrays and JSON Lines of records with text: instruction data, questions and answers."""
+"""Corpora of JSON records: one object a line, or one array of them.
+
+| format            | fields                                                                |
+|-------------------|-----------------------------------------------------------------------|
+| `guideline-jsonl` | Meditron's guidelines (epfl-llm/guidelines): `clean_text` is Markdown |
+| `medrag-jsonl`    | snippets of MedRAG and FlashRAG                                       |
+| `json-records`    | text, or questions and answers, under the names that corpora use      |
+"""
 
 from __future__ import annotations
 
@@ -6,10 +13,82 @@ import io
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from osler.sources.formats.json_lines import array_items, first_keys, read_objects
+from osler.sources.formats.json_lines import (
+    JsonLinesParser,
+    Object,
+    array_items,
+    first_keys,
+    read_objects,
+    text_in,
+)
+from osler.sources.formats.markdown import first_title, markdown_sections
+from osler.sources.formats.pubmed_xml import url_of
 from osler.sources.formats.reading import id_of, plain_head
 from osler.sources.formats.rows import is_corpus, record_of
-from osler.sources.records import Drop, Record
+from osler.sources.records import Document, Drop, Record, Section
+from osler.text import language_of, make_slug, one_line
+
+
+class GuidelineJsonl(JsonLinesParser):
+    """`id, source, title, clean_text, raw_text, url, overview`."""
+
+    name = "guideline-jsonl"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        keys = first_keys(head)
+        return "title" in keys and bool(keys & {"clean_text", "raw_text"})
+
+    def read_record(self, record: Object, where: str) -> Record:
+        text = text_in(record, "clean_text") or text_in(record, "raw_text")
+        name, sections = text_in(record, "id"), markdown_sections(text)
+        title = one_line(text_in(record, "title")) or first_title(text)
+        if not name:
+            return Drop(where, "no id")
+        if not title:
+            return Drop(where, "no title")
+        if not sections:
+            return Drop(where, "no text")
+        return Document(
+            id=make_slug(name),
+            title=title,
+            sections=sections,
+            language=language_of(text),
+            url=text_in(record, "url"),
+            kind="guideline",
+        )
+
+
+class MedragJsonl(JsonLinesParser):
+    """`{id, title, content, contents, PMID?, section?}`, or FlashRAG's `{id, contents}` with
+    the title on the first line. A snippet stays a document of its own."""
+
+    name = "medrag-jsonl"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        keys = first_keys(head)
+        return keys >= {"id", "title", "content"} or keys >= {"id", "contents"}
+
+    def read_record(self, record: Object, where: str) -> Record:
+        name, pmid = text_in(record, "id"), text_in(record, "PMID")
+        title, text = _title_and_text(record)
+        if not name or not text:
+            return Drop(where, "no text" if name else "no id")
+        section = one_line(text_in(record, "section"))
+        return Document(
+            id=make_slug(name),
+            title=title or (f"PMID {pmid}" if pmid else ""),
+            sections=(Section(text, (section,) if section else ()),),
+            language=language_of(text),
+            url=url_of(pmid) if pmid else "",
+            code=f"PMID:{pmid}" if pmid else "",
+        )
+
+
+def _title_and_text(record: Object) -> tuple[str, str]:
+    if text := text_in(record, "content"):
+        return one_line(text_in(record, "title")), text
+    title, _, text = text_in(record, "contents").partition("\n")
+    return (one_line(title).strip('"'), text.strip()) if text.strip() else ("", title)
 
 
 class JsonRecords:
@@ -19,23 +98,22 @@ class JsonRecords:
         return is_corpus(keys_of(head))
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        base, number = id_of(name), 0
+        """Records in order, one of them in memory, from lines or from one array."""
+        base = id_of(name)
         buffered = io.BufferedReader(cast("io.RawIOBase", stream))
-        if not plain_head(buffered.peek(64)).startswith(b"["):
-            for found in read_objects(buffered, name):
-                number += 1
-                yield (
-                    found
-                    if isinstance(found, Drop)
-                    else record_of(found[1], found[0], f"{base}-{number}")
-                )
+        if plain_head(buffered.peek(64)).startswith(b"["):
+            for number, item in enumerate(array_items(buffered, name), start=1):
+                where = f"{name}:{number}"
+                if isinstance(item, dict):
+                    yield record_of(item, where, f"{base}-{number}")
+                else:
+                    yield Drop(where, "not a JSON object")
             return
-        for number, item in enumerate(array_items(buffered, name), start=1):
-            where = f"{name}:{number}"
-            if isinstance(item, dict):
-                yield record_of(item, where, f"{base}-{number}")
+        for number, line in enumerate(read_objects(buffered, name), start=1):
+            if isinstance(line, Drop):
+                yield line
             else:
-                yield Drop(where, "not a JSON object")
+                yield record_of(line[1], line[0], f"{base}-{number}")
 
 
 def keys_of(head: bytes) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Licences under one spelling, from the addresses and words that publishers write."""
+"""Licences in one spelling, from the addresses and words that publishers write."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ _CC_ADDRESS = re.compile(
     r"|publicdomain/(?P<public>zero|mark)(?:/(?P<level>\d\.\d))?)",
     re.IGNORECASE,
 )
+# In this order: "Attribution" alone is a part of the longer names.
 _CC_WORDS = (
     (re.compile(r"public\s+domain\s+dedication|\bCC0\b", re.IGNORECASE), "CC0"),
     (re.compile(r"Attribution[- ]Non-?Commercial[- ]No-?Deriv", re.IGNORECASE), "CC BY-NC-ND"),
@@ -26,7 +27,7 @@ _LONGEST = 160
 def licence_of(*statements: str) -> str:
     """A short name ("CC BY 4.0") of what the statements say, else their first words.
 
-    An address tells more than words do, so one anywhere goes before them. "" for nothing.
+    An address is more exact than words, so one anywhere goes before them. "" for nothing.
     """
     for statement in statements:
         if found := _CC_ADDRESS.search(statement):

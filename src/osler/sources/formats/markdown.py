@@ -104,7 +104,7 @@ def first_title(text: str) -> str:
 
 
 class _Headings:
-    """Tells heading lines from others; remembers the fence that is open and the title."""
+    """Recognises heading lines; keeps the open fence of code and the title."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -145,7 +145,7 @@ def _front_matter(text: str) -> tuple[dict[str, str], str]:
 
 
 def _plain_text(text: str) -> str:
-    """A section's lines without marks, its fenced code apart."""
+    """A section's lines without marks; fenced code stays as it is."""
     parts: list[str] = []
     prose, fence = list[str](), ""
     for line in text.split("\n"):
@@ -160,7 +160,7 @@ def _plain_text(text: str) -> str:
 
 
 def _plain_prose(lines: list[str]) -> list[str]:
-    """The lines that were gathered, without marks; empties `lines`."""
+    """The gathered lines without marks, as one text or none; empties `lines`."""
     text = _strip_marks(_without_html("\n".join(lines))) if lines else None
     lines.clear()
     return [] if text is None else [text]

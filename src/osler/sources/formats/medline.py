@@ -30,7 +30,7 @@ class Medline:
 
 
 def _read_fields(stream: BinaryIO, name: str) -> Iterator[tuple[int, Fields]]:
-    """Each record's fields with the number of the line that it begins on."""
+    """Each record's first line number and fields."""
     fields: Fields = {}
     begin, tag = 1, ""
     for number, line in enumerate(_decode_lines(stream, name), start=1):

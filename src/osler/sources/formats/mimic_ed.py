@@ -8,22 +8,17 @@ in MIMIC-IV's `patients` and are unknown here.
 
 from __future__ import annotations
 
-from osler.sources.formats.cohort import (
-    Made,
-    PatientTables,
-    TableLayout,
-    digits_in,
-    fact_row,
-    first_value,
-    parse_decimal,
-    published_id,
-)
-from osler.sources.formats.scratch import Values
+from collections.abc import Iterator
+from functools import partial
+from typing import ClassVar
+
+from osler.sources.formats import patient_tables as to
+from osler.sources.formats.mimic import SEXES
+from osler.sources.formats.patient_tables import PatientTables, ScratchRow, need
 from osler.sources.formats.tables import Row
 from osler.sources.patients.codes import Code, CodeSystem, icd_code
 from osler.sources.patients.patient import FactKind
 
-_SEXES = {"F": "female", "M": "male"}
 _SIGNS = {
     "temperature": ("temperature", "°F"),
     "heartrate": ("heart rate", "/min"),
@@ -35,93 +30,61 @@ _SIGNS = {
 """Columns of vital signs: their names and units."""
 
 
+def _keys(row: Row) -> tuple[str, str]:
+    return need(row.digits("subject_id")), need(row.digits("stay_id"))
+
+
+def _stay_rows(row: Row) -> Iterator[ScratchRow]:
+    subject, stay = _keys(row)
+    died = row.text("disposition").upper() == "EXPIRED"
+    sex = SEXES.get(row.text("gender").upper(), "")
+    at, end = row.text("intime"), row.text("outtime")
+    yield to.person_row(subject, to.published_ids("subject", subject), sex)
+    yield to.visit_row(subject, stay, at, end, kind="emergency", died=died)
+    if died:
+        yield to.death_row(subject)
+
+
+def _diagnosis_rows(row: Row) -> Iterator[ScratchRow]:
+    value, version = need(row.text("icd_code")), row.text("icd_version")
+    is_icd = version in {"9", "10"}
+    code = icd_code(value, version) if is_icd else Code(CodeSystem.LOCAL, value)
+    words, seq = row.text("icd_title"), row.digits("seq_num")
+    yield to.fact_row(*_keys(row), FactKind.DIAGNOSIS, code, words=words, seq=seq)
+
+
+def _triage_rows(row: Row) -> Iterator[ScratchRow]:
+    """Vital signs at arrival, the chief complaint, and the urgency (1 highest to 5)."""
+    yield from _vitals_rows(row)  # `triage` has no column `charttime`
+    for words, says in (
+        ("chief complaint", row.text("chiefcomplaint")),
+        ("triage acuity", row.text("acuity").removesuffix(".0")),
+    ):
+        if says:
+            yield to.fact_row(*_keys(row), FactKind.OBSERVATION, words=words, says=says)
+
+
+def _vitals_rows(row: Row) -> Iterator[ScratchRow]:
+    keys, at = _keys(row), row.text("charttime")
+    for column, (name, unit) in _SIGNS.items():
+        yield from to.reading_row(*keys, name, unit, at, row.number(column))
+
+
+def _drug_rows(row: Row, says: str) -> Iterator[ScratchRow]:
+    yield to.fact_row(*_keys(row), FactKind.MEDICATION, words=need(row.text("name")), says=says)
+
+
 class MimicEd(PatientTables):
-    def __init__(self) -> None:
-        super().__init__(
-            TableLayout(
-                name="mimic-ed",
-                title="MIMIC-IV-ED",
-                required=("edstays", "diagnosis"),
-                read={
-                    "edstays": _stay_rows,
-                    "diagnosis": _diagnosis_rows,
-                    "triage": _triage_rows,
-                    "vitalsign": _vitals_rows,
-                    "medrecon": lambda row: _drug_rows(row, "taken before the stay"),
-                    "pyxis": lambda row: _drug_rows(row, "given in the stay"),
-                },
-                stay="emergency stay",
-                visit="stay",
-            )
-        )
-
-
-def _stay_rows(row: Row) -> Made:
-    subject, stay = digits_in(row, "subject_id"), digits_in(row, "stay_id")
-    if not (subject and stay):
-        return None
-    sex = _SEXES.get(first_value(row, "gender").upper(), "")
-    disposition = first_value(row, "disposition")
-    died = disposition.upper() == "EXPIRED"
-    told = [first_value(row, name) for name in ("intime", "outtime")]
-    visit = (subject, stay, *told, "emergency", "", "", "1" if died else "0")
-    made = [("person", (subject, *published_id("subject", subject), sex, "", "", ""))]
-    return [*made, ("visit", visit), *([("death", (subject,))] if died else [])]
-
-
-def _diagnosis_rows(row: Row) -> Made:
-    subject, stay = digits_in(row, "subject_id"), digits_in(row, "stay_id")
-    value, version = first_value(row, "icd_code"), first_value(row, "icd_version")
-    if not (subject and stay and value):
-        return None
-    code = icd_code(value, version) if version in {"9", "10"} else Code(CodeSystem.LOCAL, value)
-    words, seq = first_value(row, "icd_title"), digits_in(row, "seq_num")
-    return [fact_row(subject, stay, FactKind.DIAGNOSIS, code, words=words, seq=seq)]
-
-
-def _triage_rows(row: Row) -> Made:
-    """Vital signs at arrival, what the patient came with, and the urgency (1 highest to 5)."""
-    subject, stay = digits_in(row, "subject_id"), digits_in(row, "stay_id")
-    if not (subject and stay):
-        return None
-    complaint, acuity = (
-        first_value(row, "chiefcomplaint"),
-        first_value(row, "acuity").removesuffix(".0"),
-    )
-    made = [*_reading_rows(row, subject, stay, "")]
-    if complaint:
-        told = fact_row(
-            subject, stay, FactKind.OBSERVATION, words="chief complaint", says=complaint
-        )
-        made.append(told)
-    if acuity:
-        made.append(
-            fact_row(subject, stay, FactKind.OBSERVATION, words="triage acuity", says=acuity)
-        )
-    return made
-
-
-def _vitals_rows(row: Row) -> Made:
-    subject, stay = digits_in(row, "subject_id"), digits_in(row, "stay_id")
-    return (
-        _reading_rows(row, subject, stay, first_value(row, "charttime"))
-        if subject and stay
-        else None
-    )
-
-
-def _reading_rows(row: Row, subject: str, stay: str, at: str) -> list[tuple[str, Values]]:
-    values = {column: parse_decimal(row.get(column, "")) for column in _SIGNS}
-    return [
-        ("reading", (subject, stay, *_SIGNS[column], at, value))
-        for column, value in values.items()
-        if value is not None
-    ]
-
-
-def _drug_rows(row: Row, says: str) -> Made:
-    subject, stay = digits_in(row, "subject_id"), digits_in(row, "stay_id")
-    drug = first_value(row, "name")
-    if not (subject and stay and drug):
-        return None
-    return [fact_row(subject, stay, FactKind.MEDICATION, words=drug, says=says)]
+    name = "mimic-ed"
+    title = "MIMIC-IV-ED"
+    required = ("edstays", "diagnosis")
+    tables: ClassVar = {
+        "edstays": _stay_rows,
+        "diagnosis": _diagnosis_rows,
+        "triage": _triage_rows,
+        "vitalsign": _vitals_rows,
+        "medrecon": partial(_drug_rows, says="taken before the stay"),
+        "pyxis": partial(_drug_rows, says="given in the stay"),
+    }
+    stay = "emergency stay"
+    visit = "stay"

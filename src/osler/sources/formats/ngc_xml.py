@@ -1,7 +1,7 @@
 """Guideline summaries of the National Guideline Clearinghouse, one XML file a guideline.
 
-Every field is HTML inside an attribute. What tells about the summary itself and not about
-medicine (disclaimers, funding, where to order a copy) is left out.
+Every field is HTML inside an attribute. Sections about the summary itself (disclaimers,
+funding, where to order a copy) are left out.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _read_record(summary: Element, name: str) -> Record:
 
 
 def _field_text(summary: Element, field: str) -> str:
-    """A field's text without its markup; of a field that stands twice, the first."""
+    """The text of the first field of this name, without markup; "" for none."""
     for element in summary.iter("Field"):
         if element.get("Name") == field:
             values = (value.get("Value") or "" for value in element.iter("FieldValue"))

@@ -1,4 +1,4 @@
-"""What Omni-RAG §3.1 filters out of its books: addresses, references, citations.
+"""Filter for addresses, references and citations (Omni-RAG §3.1).
 
 Whole sections and whole lines go, never a part of a sentence: a quotation must read as
 its page does. A line goes only when it is nothing but an address or an entry of a list
@@ -65,7 +65,7 @@ def _is_address(line: str) -> bool:
 
 
 def without_noise(sections: Iterable[Section]) -> tuple[tuple[Section, ...], int]:
-    """The sections without apparatus, and how many lines were left out."""
+    """The sections without lists of references and addresses, and the number of lines removed."""
     kept: list[Section] = []
     gone = 0
     for section in sections:

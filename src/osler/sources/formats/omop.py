@@ -13,27 +13,21 @@ the record; a person's number is hashed.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
-from osler.sources.formats import tables
-from osler.sources.formats.cohort import (
-    Made,
-    PatientTables,
-    TableLayout,
-    fact_row,
-    first_value,
-    hash_pseudonym,
-    lab_title,
-    parse_decimal,
-)
-from osler.sources.formats.tables import Row
+from osler.sources.formats import patient_tables as to
+from osler.sources.formats.patient_tables import PatientTables, ScratchRow, need
+from osler.sources.formats.tables import Row, find_table, read_rows
 from osler.sources.patients.codes import Code, CodeSystem, icd_code, version_of
 from osler.sources.patients.patient import FactKind, Patient
 from osler.sources.records import Drop
-from osler.text import make_slug, one_line
+from osler.text import make_slug
 
 _SEXES = {"8507": "male", "8532": "female", "8521": "other"}
 """Concepts of OMOP's own vocabulary Gender."""
@@ -55,111 +49,61 @@ _NDC = re.compile(r"\d{9,11}")
 _NUMBER = re.compile(r"-?\d{1,19}")
 _CPT = re.compile(r"\d{4}[0-9A-Z]")
 
-
-class Omop(PatientTables):
-    def __init__(self) -> None:
-        super().__init__(
-            TableLayout(
-                name="omop",
-                title="OMOP",
-                required=("person", "condition_occurrence"),
-                read={
-                    "person": _person_rows,
-                    "visit_occurrence": _visit_rows,
-                    "condition_occurrence": _condition_rows,
-                    "procedure_occurrence": _procedure_rows,
-                    "drug_exposure": _drug_rows,
-                    "measurement": _reading_rows,
-                    "death": _death_rows,
-                    "concept": _concept_rows,
-                },
-                passed_over=frozenset({"condition_era", "drug_era", "observation_period"}),
-                person="person",
-                visit="visit",
-                stay="visit",
-                needs_visit=False,
-            )
-        )
-
-    def read_patients(self, folder: Path) -> Iterator[Patient | Drop]:
-        vocabulary = _read_vocabulary(folder)
-        for patient in super().read_patients(folder):
-            yield patient if isinstance(patient, Drop) else _name_codings(patient, vocabulary)
+Vocabulary = dict[str, tuple[Code | None, str]]
+"""Concept to its code, where the vocabulary is one that is known, and its words."""
 
 
-def _person_rows(row: Row) -> Made:
-    key, year = _identifier_in(row, "person_id"), first_value(row, "year_of_birth")
-    if not key:
-        return None
-    sex = _SEXES.get(first_value(row, "gender_concept_id")) or _LETTERS.get(
-        first_value(row, "gender_source_value").lower(), ""
+def _person_rows(row: Row) -> Iterator[ScratchRow]:
+    key, year = need(_identifier_in(row, "person_id")), row.text("year_of_birth")
+    sex = _SEXES.get(row.text("gender_concept_id")) or _LETTERS.get(
+        row.text("gender_source_value").lower(), ""
     )
     # A birthday in the middle of the year is at most half a year wrong, where only it is known.
     born = f"{year}-07-01" if year.isdecimal() and len(year) == 4 else ""
-    return [("person", (key, hash_pseudonym(f"omop:{key}"), "", sex, born, "", ""))]
+    yield to.person_row(key, to.hashed_ids(f"omop:{key}"), sex, born=born)
 
 
-def _visit_rows(row: Row) -> Made:
-    person, visit = _identifier_in(row, "person_id"), _identifier_in(row, "visit_occurrence_id")
-    if not (person and visit):
-        return None
-    at = first_value(row, "visit_start_datetime", "visit_start_date")
-    end = first_value(row, "visit_end_datetime", "visit_end_date")
-    return [("visit", (person, visit, at, end, "", "", "", ""))]
-
-
-def _condition_rows(row: Row) -> Made:
-    return _fact_rows(
-        row, FactKind.DIAGNOSIS, "condition", first_value(row, "condition_start_date")
+def _visit_rows(row: Row) -> Iterator[ScratchRow]:
+    yield to.visit_row(
+        need(_identifier_in(row, "person_id")),
+        need(_identifier_in(row, "visit_occurrence_id")),
+        row.text("visit_start_datetime", "visit_start_date"),
+        row.text("visit_end_datetime", "visit_end_date"),
     )
 
 
-def _procedure_rows(row: Row) -> Made:
-    return _fact_rows(row, FactKind.PROCEDURE, "procedure", first_value(row, "procedure_date"))
-
-
-def _drug_rows(row: Row) -> Made:
-    return _fact_rows(
-        row, FactKind.MEDICATION, "drug", first_value(row, "drug_exposure_start_date")
+def _fact_rows(row: Row, kind: FactKind, stem: str, date: str) -> Iterator[ScratchRow]:
+    person, visit = (
+        need(_identifier_in(row, "person_id")),
+        _identifier_in(row, "visit_occurrence_id"),
     )
-
-
-def _reading_rows(row: Row) -> Made:
-    person, visit = _identifier_in(row, "person_id"), _identifier_in(row, "visit_occurrence_id")
-    item, value = (
-        first_value(row, "measurement_concept_id"),
-        parse_decimal(row.get("value_as_number", "")),
-    )
-    if not person:
-        return None
-    if value is None or not item:
-        return ()
-    unit, at = first_value(row, "unit_source_value"), first_value(row, "measurement_date")
-    return [("reading", (person, visit, f"concept {item}", unit, at, value))]
-
-
-def _death_rows(row: Row) -> Made:
-    person = _identifier_in(row, "person_id")
-    return [("death", (person,))] if person else None
-
-
-def _concept_rows(row: Row) -> Made:
-    """Words for the measurements; the other concepts are looked up by `_used_concepts`."""
-    number, words = first_value(row, "concept_id"), first_value(row, "concept_name")
-    if not (number and words):
-        return None
-    return [lab_title(f"concept {number}", words)] if row.get("domain_id") == "Measurement" else ()
-
-
-def _fact_rows(row: Row, kind: FactKind, stem: str, at: str) -> Made:
-    person = _identifier_in(row, "person_id")
-    if not person:
-        return None
     coding = _Coding.from_row(row, stem)
-    if not coding.says_something:
-        return ()
-    code = Code(CodeSystem.LOCAL, str(coding))
-    return [fact_row(person, _identifier_in(row, "visit_occurrence_id"), kind, code, at=at)]
+    if coding.says_something:
+        # Kept whole until the vocabulary is read: see `Omop.patient_finisher`.
+        code = Code(CodeSystem.LOCAL, str(coding))
+        yield to.fact_row(person, visit, kind, code, at=row.text(date))
+
+
+def _reading_rows(row: Row) -> Iterator[ScratchRow]:
+    person, visit = (
+        need(_identifier_in(row, "person_id")),
+        _identifier_in(row, "visit_occurrence_id"),
+    )
+    if item := row.text("measurement_concept_id"):
+        unit, at = row.text("unit_source_value"), row.text("measurement_date")
+        value = row.number("value_as_number")
+        yield from to.reading_row(person, visit, f"concept {item}", unit, at, value)
+
+
+def _death_rows(row: Row) -> Iterator[ScratchRow]:
+    yield to.death_row(need(_identifier_in(row, "person_id")))
+
+
+def _concept_rows(row: Row) -> Iterator[ScratchRow]:
+    """Words for the measurements; codes of facts are looked up by `_read_vocabulary`."""
+    concept, words = need(row.text("concept_id")), need(row.text("concept_name"))
+    if row.get("domain_id") == "Measurement":
+        yield to.lab_title_row(f"concept {concept}", words)
 
 
 def _identifier_in(row: Row, name: str) -> str:
@@ -181,7 +125,7 @@ class _Coding:
         return cls(
             _identifier_in(row, f"{stem}_source_concept_id"),
             _identifier_in(row, f"{stem}_concept_id"),
-            one_line(row.get(f"{stem}_source_value", "")),
+            row.text(f"{stem}_source_value"),
         )
 
     @classmethod
@@ -196,71 +140,84 @@ class _Coding:
         return bool(self.source) or not {self.source_concept, self.concept} <= {"", "0"}
 
 
-Vocabulary = dict[str, tuple[Code | None, str]]
-"""Concept to its code, where the vocabulary is one that is known, and its words."""
+class Omop(PatientTables):
+    name = "omop"
+    title = "OMOP"
+    required = ("person", "condition_occurrence")
+    tables: ClassVar = {
+        "person": _person_rows,
+        "visit_occurrence": _visit_rows,
+        "condition_occurrence": partial(
+            _fact_rows, kind=FactKind.DIAGNOSIS, stem="condition", date="condition_start_date"
+        ),
+        "procedure_occurrence": partial(
+            _fact_rows, kind=FactKind.PROCEDURE, stem="procedure", date="procedure_date"
+        ),
+        "drug_exposure": partial(
+            _fact_rows, kind=FactKind.MEDICATION, stem="drug", date="drug_exposure_start_date"
+        ),
+        "measurement": _reading_rows,
+        "death": _death_rows,
+        "concept": _concept_rows,
+    }
+    passed_over = frozenset({"condition_era", "drug_era", "observation_period"})
+    person = "person"
+    visit = stay = "visit"
+    needs_visit = False
+
+    def patient_finisher(
+        self, folder: Path, database: sqlite3.Connection
+    ) -> Callable[[Patient], Patient]:
+        """Replaces each coding by a code of a known vocabulary with its words."""
+        codings = [
+            _Coding.from_text(text)
+            for (text,) in database.execute("SELECT DISTINCT code FROM fact")
+        ]
+        concepts = {each for c in codings for each in (c.source_concept, c.concept)}
+        return partial(_name_codings, vocabulary=_read_vocabulary(folder, concepts))
 
 
-def _read_vocabulary(folder: Path) -> Vocabulary:
-    """Of the concepts that are used, not of the millions that there are."""
-    path = tables.find_table(folder, "concept")
-    if path is None:
-        return {}
-    used = _used_concepts(folder)
-    found: Vocabulary = {}
-    for row in tables.read_rows(path):
-        if isinstance(row, Drop) or (concept := _identifier_in(row, "concept_id")) not in used:
+def _read_vocabulary(folder: Path, concepts: set[str]) -> Vocabulary:
+    """Entries of the concepts that are used, not of the millions that Athena exports."""
+    path = find_table(folder, "concept")
+    vocabulary: Vocabulary = {}
+    for row in read_rows(path) if path else ():
+        if isinstance(row, Drop) or (concept := _identifier_in(row, "concept_id")) not in concepts:
             continue
-        system = _VOCABULARIES.get(first_value(row, "vocabulary_id"))
-        value = first_value(row, "concept_code")
+        system, value = _VOCABULARIES.get(row.text("vocabulary_id")), row.text("concept_code")
         code = Code(system, value) if system and value else None
-        found[concept] = code, first_value(row, "concept_name")
-    return found
-
-
-def _used_concepts(folder: Path) -> set[str]:
-    used: set[str] = set()
-    for table, stem in (
-        ("condition_occurrence", "condition"),
-        ("procedure_occurrence", "procedure"),
-        ("drug_exposure", "drug"),
-    ):
-        path = tables.find_table(folder, table)
-        for row in tables.read_rows(path) if path else ():
-            if not isinstance(row, Drop):
-                used |= {
-                    _identifier_in(row, f"{stem}_source_concept_id"),
-                    _identifier_in(row, f"{stem}_concept_id"),
-                }
-    return used
+        vocabulary[concept] = code, row.text("concept_name")
+    return vocabulary
 
 
 def _name_codings(patient: Patient, vocabulary: Vocabulary) -> Patient:
-    """The patient with each coding made a code with its words."""
-    codings = [_Coding.from_text(fact.code.value) if fact.code else None for fact in patient.facts]
-    votes: dict[int | None, Counter[str]] = {}
-    for each, coding in zip(patient.facts, codings, strict=True):
-        if coding and each.kind is FactKind.DIAGNOSIS and (version := version_of(coding.source)):
-            votes.setdefault(each.encounter, Counter())[version] += 1
+    codings = [(fact, _Coding.from_text(fact.code.value)) for fact in patient.facts if fact.code]
+    votes: defaultdict[int | None, Counter[str]] = defaultdict(Counter)
+    for fact, coding in codings:
+        if fact.kind is FactKind.DIAGNOSIS and (version := version_of(coding.source)):
+            votes[fact.encounter][version] += 1
     facts = []
-    for each, coding in zip(patient.facts, codings, strict=True):
-        if coding is not None:
-            most = votes.get(each.encounter, Counter[str]()).most_common(1)
-            code, words = _code_of(coding, each.kind, vocabulary, most[0][0] if most else "")
-            facts.append(replace(each, code=code, words=words))
+    for fact, coding in codings:
+        most = votes[fact.encounter].most_common(1)
+        code, words = _code_of(coding, fact.kind, vocabulary, most[0][0] if most else "")
+        facts.append(replace(fact, code=code, words=words))
     return replace(patient, facts=tuple(facts))
 
 
 def _code_of(
     coding: _Coding, kind: FactKind, vocabulary: Vocabulary, version: str
 ) -> tuple[Code | None, str]:
-    """`version` is what the other codes of the visit are of."""
+    """Code and words. `version` is the ICD version of the other codes of the visit."""
     code, words = vocabulary.get(coding.source_concept, (None, ""))
     standard, standard_words = vocabulary.get(coding.concept, (None, ""))
     words = words or standard_words
-    return code or _by_sight(coding.source, kind, version) or standard or _own_code(coding), words
+    return code or _code_by_form(coding.source, kind, version) or standard or _own_code(
+        coding
+    ), words
 
 
-def _by_sight(source: str, kind: FactKind, version: str) -> Code | None:
+def _code_by_form(source: str, kind: FactKind, version: str) -> Code | None:
+    """The code whose form the source code has; `None` when it could be of several vocabularies."""
     if not source:
         return None
     if kind is FactKind.DIAGNOSIS:

@@ -1,4 +1,4 @@
-"""What `osler kb export` writes: a line for each passage, after one that says what it is.
+"""Exports of `osler kb export`: a header line, then a line for each passage.
 
 Passages of one document stand together, in order. Each becomes a section of its own, so
 that it comes out of the chunker as it went in, under the same id.
@@ -23,7 +23,7 @@ HEADER, VERSION = "osler-passages", 1
 
 
 class _PassageLine(BaseModel):
-    """A passage. What a newer version of Osler adds is ignored."""
+    """A passage. Fields that a newer version of Osler adds are ignored."""
 
     source: str
     document: str
@@ -91,7 +91,7 @@ def _parse_header(line: bytes, name: str) -> _HeaderLine:
         header = _HeaderLine.model_validate_json(line)
     except ValidationError as error:
         raise MalformedSource(
-            f"{name} does not begin as an export of Osler does", fix="export it again"
+            f"{name} has no header of an Osler export", fix="export it again"
         ) from error
     if header.version > VERSION:
         raise MalformedSource(

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from osler.errors import MalformedSource
-from osler.sources.formats.extras import require_package
+from osler.sources.formats.containers import require_package
 from osler.sources.formats.headings import sections_of
 from osler.sources.formats.noise import without_noise
 from osler.sources.formats.reading import id_of, on_disk
 from osler.sources.formats.rows import is_corpus, record_of, wanted_fields
-from osler.sources.formats.wikiextractor import parse_heading
+from osler.sources.formats.wikis import parse_heading
 from osler.sources.records import Document, Drop, Record
 
 _ROWS = 64
@@ -55,7 +55,7 @@ def _read_records(path: Path, name: str) -> Iterator[Record]:
 
 
 def _with_headings(document: Document) -> Document:
-    """Heading lines of a wiki ("== Causes ==") become paths."""
+    """The document with heading lines of a wiki ("== Causes ==") made into paths."""
     from dataclasses import replace
 
     (section,) = document.sections

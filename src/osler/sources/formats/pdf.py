@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
-from osler.sources.formats.containers import Unreadable
-from osler.sources.formats.extras import require_package
+from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.headings import HeadingPath
 from osler.sources.formats.noise import is_apparatus, without_noise
 from osler.sources.formats.plain import unwrap_lines
@@ -31,11 +30,11 @@ _MOST_BOOKMARKS = 20_000
 _EDGE_LINES = 3
 _FEWEST_REPEATS = 3
 _SHARE = 0.4
-"""A line at the edge is furniture when it stands on this share of the pages."""
+"""Of the pages: a line at the edge of so many is a running head or foot."""
 _DIGITS = re.compile(r"\d+|(?<![^\W\d_])[ivxlc]+(?![^\W\d_])")
 _CITED = re.compile(r"(?:19|20)\d\d\b|\bet al\b|\bdoi\b|\d+\s*[:(]\s*\d+|\[[JM]\]", re.IGNORECASE)
 _SHARE_CITED = 0.25
-"""Of the lines of a list of references; an entry takes two or three."""
+"""Of the lines of a list of references: so many hold a citation; an entry takes two or three."""
 _JOINED = re.compile("[\ufffe\x02]\\s*")
 """PDFium's mark of a hyphen at a line's end that is no part of the word."""
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
@@ -62,7 +61,7 @@ def _read_records(path: Path, name: str) -> Iterator[Record]:
     try:
         pdf = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
-        # For a file without pages PDFium names the last error of any file before it.
+        # PDFium's error code is global: a file without pages shows that of an earlier file.
         if error.err_code == _PASSWORD and _says_encrypted(path):
             raise Unreadable(name, "encrypted", fix="save it without a password") from error
         raise MalformedSource(
@@ -166,7 +165,7 @@ def _line_key(line: str) -> str:
 
 
 def _build_sections(pages: Iterator[Page], paths: dict[int, tuple[str, ...]]) -> Iterator[Section]:
-    """One a page, so that the page of every passage is known."""
+    """One section a page, so that the page of every passage is known."""
     path: tuple[str, ...] = ()
     in_references = False
     for number, lines in pages:
@@ -179,7 +178,10 @@ def _build_sections(pages: Iterator[Page], paths: dict[int, tuple[str, ...]]) ->
 
 
 def _references_begin(lines: list[str]) -> int:
-    """The line of their heading; a table of contents names them too, but lists none."""
+    """The line of the heading of the references, or the number of lines.
+
+    A table of contents names that heading as well, but no references follow.
+    """
     for place, line in enumerate(lines):
         if is_apparatus(line) and _are_references(lines[place + 1 :]):
             return place
@@ -192,7 +194,7 @@ def _are_references(lines: list[str]) -> bool:
 
 
 def _bookmark_paths(pdf: Any) -> dict[int, tuple[str, ...]]:
-    """The bookmark that is open on each page where one begins."""
+    """The heading path of the last bookmark on each page that has one."""
     outline, found = HeadingPath(), dict[int, tuple[str, ...]]()
     for number, item in enumerate(pdf.get_toc()):
         if number == _MOST_BOOKMARKS:
@@ -206,6 +208,6 @@ def _bookmark_paths(pdf: Any) -> dict[int, tuple[str, ...]]:
 
 
 def _document_title(title: str, name: str) -> str:
-    """Its own, unless that is what a program wrote ("Microsoft Word - draft3.doc")."""
+    """The PDF's own title, unless a program wrote it ("Microsoft Word - draft3.doc")."""
     is_made = title.lower().startswith(("microsoft", "untitled")) or "." in title[-5:-2]
     return title_of(name) if not title or is_made else title

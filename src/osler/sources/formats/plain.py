@@ -39,7 +39,7 @@ class Plain:
     name = "plain"
 
     def matches(self, name: str, head: bytes) -> bool:
-        """A .txt file of sentences: lists, tables, markup and JSON are not plain text."""
+        """Whether it is a .txt file of sentences: lists, tables, markup and JSON are not."""
         if extension_of(name) not in {".txt", ".text"} or b"\0" in head:
             return False
         return _MARKUP.match(plain_head(head)) is None and _is_prose(head)
@@ -85,7 +85,7 @@ def _book_title(text: str) -> str:
 
 
 def unwrap_lines(text: str) -> str:
-    """Lines that were broken to a width within a sentence, made whole again."""
+    """The text with lines joined that were wrapped to a width within a sentence."""
     lines: list[str] = []
     last = ""
     for line in text.split("\n"):
@@ -99,7 +99,7 @@ def unwrap_lines(text: str) -> str:
 
 
 def _join_mark(before: str, after: str) -> str | None:
-    """What stood where a line was wrapped: a space, in Chinese nothing; `None`: a real end."""
+    """The text between two parts of a wrapped line: a space, in Chinese ""; `None`: a real end."""
     if len(before) < _NARROWEST or not after or before[-1] in ".!?:;。！？：；":
         return None
     if after[0].islower() or after[0] == "(":

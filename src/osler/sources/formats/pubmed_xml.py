@@ -59,7 +59,7 @@ def url_of(pmid: str) -> str:
 
 
 def most_telling(types: Iterable[str]) -> str:
-    """The publication type that says most about the kind of study; "" for none."""
+    """The publication type that is most informative of the kind of study; "" for none."""
     kinds = [kind for kind in types if kind]
     for kind in _TELLING:
         if kind in kinds:
@@ -122,13 +122,13 @@ def _is_pmid(text: str) -> bool:
 
 
 def _is_retracted(citation: etree._Element) -> bool:
-    """Whether it names the notice of its retraction."""
+    """Whether the record links to the notice of its retraction."""
     links = citation.iterfind("CommentsCorrectionsList/CommentsCorrections")
     return any(link.get("RefType") == "RetractionIn" for link in links)
 
 
 def _read_version(pmid: etree._Element) -> int:
-    """From 1. A revised record keeps its number; it then comes in a later file."""
+    """The version, from 1. A revised record may keep its number; then it comes in a later file."""
     version = pmid.get("Version") or ""
     return int(version) if version.isascii() and version.isdigit() and len(version) < 6 else 1
 

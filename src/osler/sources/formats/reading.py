@@ -1,4 +1,4 @@
-"""What several parsers share: whole small files, their text, and names for them."""
+"""Helpers of the parsers: whole small files, their text, and names made of paths."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def lines_of(stream: BinaryIO, name: str) -> Iterator[bytes]:
         if len(line) > LONGEST_LINE:
             raise MalformedSource(
                 f"{name} has a line of more than {LONGEST_LINE // 2**20} MiB",
-                fix="check whether it is the format that it seems to be",
+                fix="check that it has the format of its name",
             )
         yield line
 
 
 @contextmanager
 def on_disk(stream: BinaryIO, suffix: str) -> Iterator[Path]:
-    """The content as a file, for libraries that jump about in it; gone at the end."""
+    """The content as a temporary file, for libraries that need random access."""
     with tempfile.TemporaryDirectory(prefix="osler-") as folder:
         path = Path(folder) / f"content{suffix}"
         with path.open("wb") as file:
@@ -103,7 +103,7 @@ def extension_of(name: str) -> str:
 
 
 def title_of(name: str) -> str:
-    """The file's own name without extensions, as a title: "a/heart_failure.md.gz"."""
+    """A title made of the file's own name: "a/heart_failure.md.gz" gives "heart failure"."""
     path = _strip_compression(name)
     return path.name.removesuffix(path.suffix).replace("_", " ").strip()
 

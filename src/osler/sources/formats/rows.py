@@ -1,7 +1,7 @@
-"""Records with named fields, whatever file they come from: CSV, JSON, Parquet.
+"""Records with named fields as documents, whatever file they come from: CSV, JSON, Parquet.
 
-Fields are known by the names that corpora use. A question is a heading, never evidence:
-what is quoted is the answer. Exam questions with their options and retrieval judgements
+Fields are recognised by the names that corpora use. A question is a heading, never evidence:
+only the answer is quoted. Exam questions with their options and retrieval judgements
 are no corpus at all, and are recognised so that a test set never becomes evidence.
 """
 

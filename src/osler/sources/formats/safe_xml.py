@@ -1,4 +1,4 @@
-"""XML as a stream of finished records, without trust in the file.
+"""XML as a stream of finished records, safe for untrusted files.
 
 No entity is expanded, no DTD is loaded, no network is touched, and libxml2's
 limits on depth, size and amplification stay on. A file that declares entities
@@ -42,7 +42,7 @@ def iterate_elements(
 ) -> Iterator[etree._Element]:
     """Each finished element with one of the tags; it is emptied when the next is asked for.
 
-    Raises `MalformedSource` where the XML breaks off or declares entities.
+    Raises `MalformedSource` where the XML is not well-formed or declares entities.
     """
     watched = _WatchedStream(stream, name)
     context = etree.iterparse(
@@ -74,7 +74,7 @@ def iterate_elements(
 
 
 class _WatchedStream:
-    """A stream of which no record may take more than its due."""
+    """A stream that raises `MalformedSource` when one record takes more than 16 MiB."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream, self._name = stream, name
@@ -100,6 +100,7 @@ def _refuse_entities(element: etree._Element, name: str) -> None:
 def _forget_element(element: etree._Element) -> None:
     parent = element.getparent()
     element.clear()
+    # The emptied elements before it still hang on the parent: without this memory grows.
     if parent is not None:
         while element.getprevious() is not None:
             del parent[0]

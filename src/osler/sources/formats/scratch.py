@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,12 +12,16 @@ from pathlib import Path
 from osler.sources.records import Drop
 
 Values = tuple[str | int | float | None, ...]
+ScratchRow = tuple[str, Values]
+"""Name of a table of the database, and the values of one row of it."""
+
 _BATCH = 10_000
+"""Rows of a table that are inserted at once; some MB in memory."""
 
 
 @contextmanager
 def open_scratch(*statements: str) -> Iterator[sqlite3.Connection]:
-    """A new empty database, prepared by `statements`; gone with everything in it at the end."""
+    """A new empty database, prepared by `statements`; deleted at the end."""
     with (
         tempfile.TemporaryDirectory(prefix="osler-") as folder,
         closing(sqlite3.connect(Path(folder) / "scratch.db", isolation_level=None)) as database,
@@ -30,25 +35,35 @@ def open_scratch(*statements: str) -> Iterator[sqlite3.Connection]:
         yield database
 
 
-def fill_table(
-    database: sqlite3.Connection, insert: str, rows: Iterable[Values | Drop | None]
-) -> Iterator[Drop]:
-    """Inserts the rows that are values; hands on the drops; passes over `None`."""
-    batch: list[Values] = []
+def fill_tables(database: sqlite3.Connection, rows: Iterable[ScratchRow | Drop]) -> Iterator[Drop]:
+    """Inserts the rows in batches, and yields the drops among them.
+
+    Of rows with one primary key the first stays.
+    """
+    pending: defaultdict[str, list[Values]] = defaultdict(list)
     for row in rows:
         if isinstance(row, Drop):
             yield row
-        elif row is not None:
-            batch.append(row)
-            if len(batch) == _BATCH:
-                database.executemany(insert, batch)
-                batch.clear()
-    database.executemany(insert, batch)
+            continue
+        table, values = row
+        batch = pending[table]
+        batch.append(values)
+        if len(batch) == _BATCH:
+            _insert_rows(database, table, batch)
+    for table, batch in pending.items():
+        if batch:
+            _insert_rows(database, table, batch)
+
+
+def _insert_rows(database: sqlite3.Connection, table: str, batch: list[Values]) -> None:
+    marks = ", ".join("?" * len(batch[0]))
+    database.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", batch)  # noqa: S608
+    batch.clear()
 
 
 def table_in(folder: Path, *names: str) -> Path | None:
     """The file with one of the names, in any case, as it is or with ".gz" behind it."""
     wanted = {name.lower() + end for name in names for end in ("", ".gz")}
-    found = (path for path in sorted(folder.iterdir()) if path.name.lower() in wanted)
+    paths = (path for path in sorted(folder.iterdir()) if path.name.lower() in wanted)
     # A link could lead out of the folder.
-    return next((path for path in found if path.is_file() and not path.is_symlink()), None)
+    return next((path for path in paths if path.is_file() and not path.is_symlink()), None)

@@ -8,101 +8,66 @@ them; every document says that it is of a synthetic patient.
 
 from __future__ import annotations
 
-from osler.sources.formats.cohort import (
-    Made,
-    PatientTables,
-    TableLayout,
-    fact_row,
-    first_value,
-    hash_pseudonym,
-    parse_decimal,
-)
-from osler.sources.formats.scratch import Values
+from collections.abc import Iterator
+from functools import partial
+from typing import ClassVar
+
+from osler.sources.formats import patient_tables as to
+from osler.sources.formats.mimic import SEXES
+from osler.sources.formats.patient_tables import PatientTables, ScratchRow, need
 from osler.sources.formats.tables import Row
 from osler.sources.patients.codes import Code, CodeSystem
 from osler.sources.patients.patient import FactKind
 
-_SEXES = {"F": "female", "M": "male"}
+
+def _patient_rows(row: Row) -> Iterator[ScratchRow]:
+    key, sex = need(row.text("id")), SEXES.get(row.text("gender").upper(), "")
+    yield to.person_row(key, to.hashed_ids(key), sex, born=row.text("birthdate"))
+    if row.text("deathdate"):
+        yield to.death_row(key)
+
+
+def _encounter_rows(row: Row) -> Iterator[ScratchRow]:
+    person, visit = need(row.text("patient")), need(row.text("id"))
+    at, end = row.text("start"), row.text("stop")
+    yield to.visit_row(person, visit, at, end, kind=row.text("encounterclass"))
+
+
+def _coded_rows(row: Row, kind: FactKind, system: CodeSystem) -> Iterator[ScratchRow]:
+    person, value = need(row.text("patient")), need(row.text("code"))
+    # Allergies name their vocabulary: some are SNOMED CT, drugs are RxNorm.
+    code = Code(CodeSystem.SNOMED if "SNOMED" in row.get("system", "") else system, value)
+    words, at = row.text("description"), row.text("start", "date")
+    yield to.fact_row(person, row.text("encounter"), kind, code, words=words, at=at)
+
+
+def _observation_rows(row: Row) -> Iterator[ScratchRow]:
+    """Measurements only: what has no number holds the text of a survey or an address."""
+    person, name = need(row.text("patient")), need(row.text("description"))
+    visit, unit, at = row.text("encounter"), row.text("units"), row.text("date")
+    yield from to.reading_row(person, visit, name, unit, at, row.number("value"))
 
 
 class Synthea(PatientTables):
-    def __init__(self) -> None:
-        super().__init__(
-            TableLayout(
-                name="synthea",
-                title="Synthea",
-                required=("patients", "conditions", "encounters"),
-                read={
-                    "patients": _patient_rows,
-                    "encounters": _encounter_rows,
-                    "conditions": lambda row: _coded_rows(
-                        row, FactKind.CONDITION, CodeSystem.SNOMED
-                    ),
-                    "medications": lambda row: _coded_rows(
-                        row, FactKind.MEDICATION, CodeSystem.RXNORM
-                    ),
-                    "procedures": lambda row: _coded_rows(
-                        row, FactKind.PROCEDURE, CodeSystem.SNOMED
-                    ),
-                    "immunizations": lambda row: _coded_rows(
-                        row, FactKind.PROCEDURE, CodeSystem.CVX
-                    ),
-                    "allergies": lambda row: _coded_rows(row, FactKind.ALLERGY, CodeSystem.SNOMED),
-                    "observations": _observation_rows,
-                },
-                passed_over=frozenset(
-                    {"organizations", "providers", "payers", "payer_transitions", "claims"}
-                    | {"claims_transactions"}
-                ),
-                person="patient",
-                visit="encounter",
-                stay="encounter",
-                by_stay=False,
-                needs_visit=False,
-                synthetic=True,
-            )
-        )
-
-
-def _patient_rows(row: Row) -> Made:
-    key = first_value(row, "id")
-    if not key:
-        return None
-    sex = _SEXES.get(row.get("gender", "").strip().upper(), "")
-    person: Values = (key, hash_pseudonym(key), "", sex, row.get("birthdate", ""), "", "")
-    made = [("person", person)]
-    return [*made, ("death", (key,))] if first_value(row, "deathdate") else made
-
-
-def _encounter_rows(row: Row) -> Made:
-    person, visit = first_value(row, "patient"), first_value(row, "id")
-    if not (person and visit):
-        return None
-    kind = first_value(row, "encounterclass")
-    return [
-        (
-            "visit",
-            (person, visit, first_value(row, "start"), first_value(row, "stop"), kind, "", "", ""),
-        )
-    ]
-
-
-def _coded_rows(row: Row, kind: FactKind, system: CodeSystem) -> Made:
-    person, value = first_value(row, "patient"), first_value(row, "code")
-    if not (person and value):
-        return None
-    words, at = first_value(row, "description"), first_value(row, "start", "date")
-    code = Code(CodeSystem.SNOMED if "SNOMED" in row.get("system", "") else system, value)
-    return [fact_row(person, first_value(row, "encounter"), kind, code, words=words, at=at)]
-
-
-def _observation_rows(row: Row) -> Made:
-    """Numbers are measurements; what is text (an address of a survey's words) is not told."""
-    person, name = first_value(row, "patient"), first_value(row, "description")
-    if not (person and name):
-        return None
-    value = parse_decimal(row.get("value", ""))
-    if value is None:
-        return ()
-    unit, at = first_value(row, "units"), first_value(row, "date")
-    return [("reading", (person, first_value(row, "encounter"), name, unit, at, value))]
+    name = "synthea"
+    title = "Synthea"
+    required = ("patients", "conditions", "encounters")
+    tables: ClassVar = {
+        "patients": _patient_rows,
+        "encounters": _encounter_rows,
+        "conditions": partial(_coded_rows, kind=FactKind.CONDITION, system=CodeSystem.SNOMED),
+        "medications": partial(_coded_rows, kind=FactKind.MEDICATION, system=CodeSystem.RXNORM),
+        "procedures": partial(_coded_rows, kind=FactKind.PROCEDURE, system=CodeSystem.SNOMED),
+        "immunizations": partial(_coded_rows, kind=FactKind.PROCEDURE, system=CodeSystem.CVX),
+        "allergies": partial(_coded_rows, kind=FactKind.ALLERGY, system=CodeSystem.SNOMED),
+        "observations": _observation_rows,
+    }
+    passed_over = frozenset(
+        {"organizations", "providers", "payers", "payer_transitions"}
+        | {"claims", "claims_transactions"}
+    )
+    person = "patient"
+    visit = stay = "encounter"
+    by_stay = False
+    needs_visit = False
+    synthetic = True

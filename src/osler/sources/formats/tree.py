@@ -31,16 +31,16 @@ Element = etree._Element
 
 @dataclass(frozen=True, slots=True)
 class ElementRoles:
-    """Which elements, by local name, do what."""
+    """The roles of elements in a format, by local name."""
 
     sections: frozenset[str]
     title: str
     blocks: frozenset[str]
     left_out: frozenset[str]
     before: Mapping[str, str] = field(default_factory=dict)
-    """What is written where such an element begins: a bullet, a cell's bar."""
+    """Text written where such an element begins: a bullet, a cell's bar."""
     instead: Callable[[Element], str | None] = lambda element: None
-    """Text that stands for a whole element; `None`: it is walked."""
+    """Text that replaces a whole element; `None`: it is walked."""
 
 
 def local_name(element: Element) -> str:
@@ -56,7 +56,7 @@ def first_child(element: Element | None, name: str) -> Element | None:
 
 
 def find_descendant(element: Element | None, *names: str) -> Element | None:
-    """The child of the child … by local names."""
+    """The element at a path of local names, or `None`."""
     for name in names:
         element = first_child(element, name)
     return element
@@ -109,7 +109,7 @@ class _SectionWalk:
             self._pieces.append("\n" if is_block else "")
 
     def _add_cell(self, element: Element) -> None:
-        """On one line, whatever paragraphs are in it: a row is a line."""
+        # On one line, whatever paragraphs are in it: a row is a line.
         row, self._pieces = self._pieces, []
         while row and row[-1] == " ":  # between the tags of two cells
             row.pop()

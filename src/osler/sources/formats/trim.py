@@ -19,10 +19,10 @@ _AFTER_A_NAME = (b">", b" ", b"/", b"\n", b"\r", b"\t", b"")
 
 
 class TrimmedStream(io.BufferedIOBase):
-    """What `stream` holds, without the elements of these names.
+    """The content of `stream` without the elements of these names.
 
-    A name that stands in a comment or a CDATA section is no element: where the file has one,
-    the rest of it is passed on as it is. So is what is not encoded like ASCII.
+    A name in a comment or a CDATA section is not an element: from the first of these on, the
+    content is passed through unchanged, as is all that is not encoded like ASCII.
     """
 
     def __init__(self, stream: BinaryIO, names: Iterable[str], *, block: int = _BLOCK) -> None:
@@ -51,7 +51,7 @@ class TrimmedStream(io.BufferedIOBase):
         return piece
 
     def _cut_block(self, data: bytes, *, last: bool) -> tuple[bytes, bytes]:
-        """What may be read, and what must wait for more."""
+        """The bytes that may be read, and those that must wait for the next block."""
         self._plain = self._plain or _has_hidden(data)
         if self._plain or last:
             return data, b""
@@ -79,7 +79,7 @@ def _has_hidden(data: bytes) -> bool:
 
 
 def _cut_elements(data: bytes, opener: bytes, closer: bytes) -> tuple[bytes, bytes]:
-    """Everything outside the closed elements up to the first that is still open, and that one."""
+    """The data without closed elements, up to the first that is still open, and the rest."""
     kept: list[bytes] = []
     place = 0
     while (start := _find_opening(data, opener, place, len(data))) >= 0:

@@ -1,9 +1,8 @@
 """Wikitext as plain text with its heading lines, in time linear in its length.
 
-A page is prose in between of templates, tables and references. These are not understood
-but found by their brackets and taken out, so there is no grammar here and nothing that
-a broken page could blow up. What the few templates hold that are part of a sentence
-(measures, words of another language) stays.
+A page is prose between templates, tables and references. These are found by their brackets
+and removed without parsing, so there is no grammar and no page that could make it slow. The
+few templates that are part of a sentence (measures, words of another language) are expanded.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def plain_wikitext(text: str) -> str:
 
 
 def _without_element(text: str, name: str) -> str:
-    """Takes out `<name …>…</name>` and `<name …/>`."""
+    """Removes `<name …>…</name>` and `<name …/>`."""
     opening = re.compile(rf"<{name}(?:\s[^<>]*)?>", re.IGNORECASE)
     closing = re.compile(rf"</{name}\s*>", re.IGNORECASE)
     kept, place = list[str](), 0
@@ -114,7 +113,7 @@ _SHOWN: dict[str, Callable[[list[str]], str]] = {
 
 
 def _without_braces(text: str) -> str:
-    """Takes out templates and tables with all that they hold; lone brackets stay."""
+    """Removes templates and tables with their content; unmatched brackets stay."""
     opened: list[re.Match[str]] = []
     spans: list[tuple[int, int]] = []
     for mark in _BRACES.finditer(text):
@@ -127,7 +126,8 @@ def _without_braces(text: str) -> str:
                 spans.pop()
             spans.append((begin, mark.end()))
         elif kind == "|}" and any(o[0].endswith("{|") for o in opened[-3:]):
-            # A template inside the table was never closed: the table ends all the same.
+            # A template inside the table was never closed: the table ends all the same. Looking
+            # back three openings only keeps the time linear.
             while not opened[-1][0].endswith("{|"):
                 opened.pop()
             begin = opened.pop().start()
@@ -142,7 +142,7 @@ def _without_braces(text: str) -> str:
 
 
 def _link_text(found: re.Match[str]) -> str:
-    """The words that a link shows; nothing for pictures, categories, other languages."""
+    """The visible text of a link; "" for pictures, categories and links to other languages."""
     target, _, shown = found[1].partition("|")
     if _NOT_SHOWN.match(target):
         return ""

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
-from osler.sources.formats.containers import Unreadable
-from osler.sources.formats.extras import require_package
+from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.reading import extension_of, id_of, on_disk, title_of
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import language_of, make_slug, one_line
@@ -25,7 +24,7 @@ _LONGEST_SHEET = 100_000
 """Rows; a sheet that claims more is a formatted void."""
 _HEADER_CELLS = 3
 _HEADER_WITHIN = 5
-"""The row with the names of the columns is among the first that are not empty."""
+"""The row of column names is among so many rows that are not empty."""
 
 Row = tuple[str, ...]
 
@@ -59,7 +58,7 @@ def _read_sheets(path: Path, name: str) -> Iterator[Record]:
 
     try:
         with warnings.catch_warnings():
-            # Of what a reader of text passes over: validation, conditional formats.
+            # Warnings are about parts that carry no text: validation, conditional formats.
             warnings.simplefilter("ignore")
             book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
             try:
@@ -87,7 +86,7 @@ def _build_document(sheet: Any, name: str) -> Record:
 
 
 def _read_rows(sheet: Any) -> Iterator[Row]:
-    """The rows that hold anything, their cells as one line each."""
+    """The rows that are not empty, each cell on one line."""
     sheet.reset_dimensions()  # a wrong claim of the file's would cut the sheet off
     for row in sheet.iter_rows(max_row=_LONGEST_SHEET, values_only=True):
         cells = tuple("" if cell is None else one_line(str(cell)) for cell in row)

@@ -1,8 +1,8 @@
-"""Which addresses may be called: names are resolved here, checked, and called as checked.
+"""Guard against requests into private networks: resolves names, checks and pins the address.
 
-A page on the web can send a client anywhere, to the machine's own services too. So only http and
-https are spoken, and the connection goes to the very address that was checked: a name that
-resolves to another one a moment later (DNS rebinding) finds nobody waiting.
+A web page can redirect a client anywhere, to the machine's own services too. So only http and
+https are allowed, and the connection goes to the very address that was checked: a name that
+resolves to another address a moment later (DNS rebinding) gains nothing.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ import httpx2
 from osler.errors import SourceUnavailable
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
-"""Host and port to addresses. Raises `OSError`."""
+"""Resolves a host and port to addresses. Raises `OSError`."""
 
+# RFC 6052: the last 32 bits of such an address are an IPv4 address.
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class AddressRefused(SourceUnavailable):
-    """An address that may not be called."""
+    """An address that must not be called."""
 
 
 async def resolve_host(host: str, port: int) -> list[str]:
-    """The addresses of a name, as the system tells them."""
+    """The addresses of a name by the system's resolver."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
 def is_public(address: str) -> bool:
-    """Whether anybody on the internet could mean it: not private, loopback, link-local or reserved.
+    """Whether an address is public: not private, loopback, link-local, multicast or reserved.
 
-    An address that carries another one inside (IPv4 in IPv6) is what it carries.
+    An IPv6 address that embeds IPv4 addresses is as public as these.
     """
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
@@ -55,7 +56,7 @@ def is_public(address: str) -> bool:
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """A transport that calls only what may be called. Raises `AddressRefused`."""
+    """A transport that calls public addresses only. Raises `AddressRefused` for others."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._private = frozenset(host.lower() for host in private_hosts)
-        """Hosts of the user's own network that the settings name."""
+        """Hosts of the user's own network that the settings allow."""
         self._resolve = resolve
         self._inner = httpx2.AsyncHTTPTransport(
             verify=tls or httpx2.create_ssl_context(), trust_env=False, retries=0

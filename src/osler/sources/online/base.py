@@ -1,4 +1,4 @@
-"""What every engine outside looks like, and how their replies are read."""
+"""The protocol of online search services, and helpers to read their replies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from osler.sources.records import Document
 
 
 class SearchService(Protocol):
-    """Something outside that can be searched."""
+    """A search service on the internet."""
 
     @property
     def name(self) -> str:
@@ -20,9 +20,9 @@ class SearchService(Protocol):
         ...
 
     async def find(self, query: str, *, k: int) -> list[Document]:
-        """At most `k` documents, in the engine's order; [] when it knows none.
+        """At most `k` documents, in the service's order; [] when it knows none.
 
-        Raises `SourceUnavailable` when it cannot be asked, or answers what is no answer.
+        Raises `SourceUnavailable` when it cannot be reached or sends an unreadable reply.
         """
         ...
 

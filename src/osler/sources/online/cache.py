@@ -1,4 +1,4 @@
-"""What was fetched, kept on disk: replies until they expire, passages as long as there is room."""
+"""Cache on disk: replies until they expire, passages as long as there is room."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ DELETE FROM passage WHERE id IN (
 
 @dataclass(frozen=True, slots=True)
 class CachedReply:
-    """What a server sent, with the time."""
+    """The body of a server's reply, with the time of fetching."""
 
     url: str
-    """Where it came from in the end, after redirects."""
+    """The final address, after redirects."""
     type: str
     """Media type, without parameters."""
     body: bytes
@@ -43,7 +43,8 @@ class CachedReply:
 
 @dataclass(frozen=True)
 class ReplyCache:
-    """One SQLite file in `folder`. Every method blocks; any number of processes may share it.
+    """Replies and passages in one SQLite file in `folder`. Every method blocks; processes may
+    share it.
 
     Every method raises `SourceUnavailable` when the file cannot be read or written.
     """
@@ -66,7 +67,7 @@ class ReplyCache:
         return CachedReply(*row)
 
     def put_reply(self, key: str, reply: CachedReply) -> None:
-        """Keeps the reply, at the cost of the longest unused ones."""
+        """Stores the reply; the longest unused ones make room for it."""
         if len(reply.body) > self.largest:
             return
         with self._connect_file() as db:
@@ -88,7 +89,7 @@ class ReplyCache:
             db.execute(_TOO_MANY, (self.passages,))
 
     def find_passage(self, id: str) -> Passage | None:
-        """The passage as it was when it was last found."""
+        """The passage as it was when it was last stored, if it is still there."""
         if not (self.folder / FILE).is_file():
             return None
         with self._connect_file() as db:

@@ -1,16 +1,16 @@
-"""GET, politely and within bounds: cached, rate-limited, retried, checked, never endless.
+"""HTTP GET for online sources: cached, rate-limited, retried, and bounded in time and size.
 
-| what happens                              | what it becomes                                    |
-|-------------------------------------------|----------------------------------------------------|
-| it is in the cache and not too old        | the reply, without a call                          |
-| offline, and not in the cache             | `Offline`                                          |
-| a private address, another scheme         | `Refused` (`guard`), at every redirect too         |
-| 429, 500, 502, 503, 504, a broken line    | again, as `Retry-After` asks; then `ServiceRefused`      |
-| another status or type, too large,        | `ServiceRefused` (a `SourceUnavailable`) with why        |
-| too slow, too many redirects              |                                                    |
+| event                                  | result                                               |
+|----------------------------------------|------------------------------------------------------|
+| it is in the cache and not too old     | the reply, without a call                            |
+| offline, and not in the cache          | `Offline`                                            |
+| a private address, another scheme      | `AddressRefused`, at every redirect too              |
+| 429, 500, 502, 503, 504, a broken line | retries as `Retry-After` asks; then `ServiceRefused` |
+| another status or type, too large,     | `ServiceRefused` (a `SourceUnavailable`) with why    |
+| too slow, too many redirects           |                                                      |
 
-Keys are handed in apart (`secret`): they are in no cache key, no message and no stored address,
-and they do not follow a redirect to another host.
+Keys are passed separately (`secret`): they are in no cache key, message or stored address, and
+they are not sent to another host after a redirect.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ Clock = Callable[[], float]
 
 
 class Offline(SourceUnavailable):
-    """Nothing may be called, and it is not in the cache."""
+    """The settings forbid calls, and the reply is not in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyLimits:
-    """Of one reply."""
+    """Limits of one reply."""
 
     bytes: int = 8 * 2**20
     """After decompression."""
@@ -59,7 +59,7 @@ class ReplyLimits:
     redirects: int = 5
     retries: int = 3
     longest_wait: float = 60.0
-    """Seconds; a server that asks for more patience is taken at its word and left."""
+    """Seconds of `Retry-After` that are waited for; a server that asks for more is given up."""
 
 
 class TokenBucket:
@@ -70,7 +70,7 @@ class TokenBucket:
         self._free_at = float("-inf")
 
     async def take_token(self) -> None:
-        """Waits for its turn; those who wait are served in the order of their coming."""
+        """Waits for the next free slot; callers are served in the order in which they came."""
         now = self._clock()
         turn = max(now, self._free_at)
         self._free_at = turn + self._gap
@@ -80,17 +80,17 @@ class TokenBucket:
 
 @dataclass(frozen=True)
 class HttpCall:
-    """One request."""
+    """One GET request."""
 
     url: str
     params: Mapping[str, str] = field(default_factory=dict)
     secret: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Parameters that nobody may see."""
+    """Parameters that must not be logged or stored."""
     secret_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     types: tuple[str, ...] = ("application/json",)
     """Media types that are accepted."""
     known_as: str = ""
-    """Names the reply in the cache, where the parameters change and the reply does not."""
+    """Name of the reply in the cache, where the parameters change and the reply does not."""
 
     @property
     def key(self) -> str:
@@ -104,7 +104,7 @@ class HttpCall:
 
 
 class OnlineClient:
-    """The one way out. Holds no connection between calls."""
+    """The one HTTP client of online sources. Holds no connection between calls."""
 
     def __init__(
         self,
@@ -128,14 +128,14 @@ class OnlineClient:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        """Reading the certificates of the world takes a tenth of a second."""
+        """Made once: loading the certificates takes a tenth of a second."""
         return httpx2.create_ssl_context()
 
     def make_bucket(self, rate: float) -> TokenBucket:
         return TokenBucket(rate, sleep=self.sleep, clock=self.clock)
 
     async def get(self, call: HttpCall, *, bucket: TokenBucket | None = None) -> CachedReply:
-        """The reply, from the cache or from the server. Raises as the table above says."""
+        """The reply, from the cache or from the server. Raises as in the table above."""
         if self.cache and (kept := await self._read_cache(self.cache, call)):
             return kept
         if self.offline:
@@ -163,6 +163,7 @@ class OnlineClient:
             if attempt == self.bounds.retries or asked > self.bounds.longest_wait:
                 tries = f"{attempt + 1} of {self.bounds.retries + 1} tries"
                 raise _refusal_of(call, f"{outcome.why}, {tries}")
+            # Half of the wait is random: clients that failed together must not return together.
             grown = min(_LAST_WAIT, _FIRST_WAIT * 2**attempt) * self._rng.uniform(0.5, 1)
             await self.sleep(grown if outcome.asked is None else asked)
         raise AssertionError("unreachable: the last attempt returns or raises")
@@ -185,7 +186,7 @@ class OnlineClient:
         except httpx2.ConnectError as error:
             raise _refusal_of(call, "no connection") from error
         except httpx2.TransportError as error:
-            return _ServerBusy(f"the line broke ({type(error).__name__})")
+            return _ServerBusy(f"the connection broke ({type(error).__name__})")
 
     async def _follow_redirects(
         self, client: httpx2.AsyncClient, call: HttpCall
@@ -222,6 +223,7 @@ class OnlineClient:
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in {"identity", "", "gzip", "x-gzip"}:
             raise _refusal_of(call, f"the reply is packed with {encoding}, which was not asked for")
+        # 32 + 15: either header of zlib, and the largest window.
         unpacker = zlib.decompressobj(wbits=47) if "gzip" in encoding else None
         body = bytearray()
         try:
@@ -235,7 +237,7 @@ class OnlineClient:
         return bytes(body)
 
     def _retry_after(self, response: httpx2.Response) -> float | None:
-        """Seconds that `Retry-After` asks for, as a number or as a date."""
+        """Seconds of the header `Retry-After`, which is a number or a date; `None` without it."""
         told = response.headers.get("retry-after", "").strip()
         if told.isascii() and told.isdigit():
             return float(told)
@@ -247,7 +249,7 @@ class OnlineClient:
 
 
 class ServiceRefused(SourceUnavailable):
-    """A server that is there and refuses; `status` says how."""
+    """A service that refused or failed; `status` is the HTTP status, 0 for none."""
 
     status: int = 0
 

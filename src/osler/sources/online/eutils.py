@@ -26,7 +26,7 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True)
 class PubMedService:
-    """`Engine` over PubMed; the query is PubMed's own language, plain words included."""
+    """`SearchService` over PubMed; a query is in PubMed's own language, plain words included."""
 
     net: OnlineClient
     email: str = ""
@@ -65,7 +65,7 @@ class PubMedService:
     async def _fetch_records(
         self, numbers: list[str], start: int, history: dict[str, str]
     ) -> list[Document]:
-        """The records of these numbers, which the history holds from `start` on."""
+        """The records of these PMIDs, which stand in the search's history from `start` on."""
         place = {**history, "retstart": str(start), "retmax": str(len(numbers))}
         wanted = place if history else {"id": ",".join(numbers)}
         call = self._make_call("efetch", {**wanted, "retmode": "xml", "rettype": "abstract"}, _XML)

@@ -2,7 +2,7 @@
 
 One query does both: `generator=search` finds the pages and `prop=extracts` gives their text
 (https://www.mediawiki.org/wiki/API:Query, Extension:TextExtracts). Introductions come twenty at a
-time, whole pages one at a time; what is left is asked for with the `continue` of the reply.
+time, whole pages one at a time; the rest is requested with the `continue` of the reply.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import Any
 
-from osler.sources.formats.wikiextractor import Wikiextractor
+from osler.sources.formats.wikis import Wikiextractor
 from osler.sources.online.base import dated_kind, list_at, read_json, text_at, unreadable_reply
 from osler.sources.online.client import HttpCall, OnlineClient, TokenBucket
 from osler.sources.records import Document
@@ -50,7 +50,7 @@ class MediaWikiService:
     async def _find_pages(
         self, query: str, language: str, k: int
     ) -> tuple[list[dict[str, Any]], float]:
-        """Pages with their texts, as the search ranks them, and when they were fetched."""
+        """Pages with their texts, in the order of the search, and the time of fetching."""
         found: dict[str, dict[str, Any]] = {}
         going_on: dict[str, str] = {}
         for _ in range(k + 2):
@@ -105,7 +105,7 @@ class MediaWikiService:
         return told, reply.at
 
     def _build_document(self, page: dict[str, Any], language: str, at: float) -> Document | None:
-        """`None` for a page without text and for one that only lists what a name may mean."""
+        """The document of a page; `None` without text, and for a disambiguation page."""
         text, number = text_at(page, "extract"), text_at(page, "pageid")
         is_list = "disambiguation" in (page.get("pageprops") or {})
         if not (text.strip() and number) or is_list or "missing" in page:

@@ -1,7 +1,7 @@
-"""Web search: a SearXNG of your own, or any endpoint that answers as Bing's Web Search v7 did.
+"""Web search: your own SearXNG, or any endpoint with the interface of Bing's Web Search v7.
 
-A result is a title, an address and a few words. With `pages` the page behind it is fetched and
-its text is the document; where it cannot be had, the few words stay, and the document says so.
+A result is a title, an address and a snippet. With `pages` the page behind it is fetched and its
+text is the document; where that fails, the snippet stays, and the document's kind says so.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class SearxngService:
 
 @dataclass(frozen=True)
 class BingService:
-    """`Engine` over an endpoint of the form of Bing Web Search v7, which others still speak."""
+    """`SearchService` over the interface of Bing Web Search v7, which others still offer."""
 
     net: OnlineClient
     url: str
@@ -98,7 +98,7 @@ class BingService:
 def _build_documents(
     results: list[dict[str, Any]], at: float, *, title: str, address: str, words: str
 ) -> Iterator[Document]:
-    """One for each result with an address and words; the same address counts once."""
+    """One document for each result with an address and a snippet; an address counts once."""
     seen = set()
     for result in results:
         url, text = text_at(result, address), clean_text(text_at(result, words))
@@ -117,7 +117,7 @@ def _build_documents(
 
 
 def _address_id(url: str) -> str:
-    """Told by the host, and different for different addresses."""
+    """An identifier that begins with the host and is different for each address."""
     host = httpx2.URL(url).host if len(url) < 2_000 else "page"
     return f"{make_slug(host)}-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
 
@@ -138,7 +138,7 @@ async def _read_documents(
 
 
 async def _read_page(net: OnlineClient, document: Document) -> Document:
-    """The document with the page's text; as it was when the page cannot be had or has none."""
+    """The document with the page's text, or unchanged when that cannot be fetched or is empty."""
     try:
         reply = await net.get(HttpCall(document.url, types=_PAGES))
         pages = await asyncio.to_thread(

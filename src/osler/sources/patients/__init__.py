@@ -1,6 +1,43 @@
-"""Patients: one neutral record, its codes and their translation, and who is like whom.
+"""Patients: one neutral record, its codes and their translation, and similar patients.
 
-`patient` is the record, `codes` and `crosswalk` the vocabularies, `telling` turns a record into
-a document and reads its codes back, `similar` compares. The readers of the public formats are
-beside the other formats, in `osler.sources.formats`.
+The readers of the public formats (MIMIC, eICU, OMOP, CLIF, Synthea, FHIR) stand beside the
+other formats, in `osler.sources.formats`; all of them make the same `Patient`.
+
+| module             | holds                                                               |
+|--------------------|---------------------------------------------------------------------|
+| `patient`          | the record: encounters, facts, labs; its pseudonyms                 |
+| `patient_document` | a record as a document, and its codes read back from the passages   |
+| `entries`          | the entries of a record, each with its place in a passage           |
+| `codes`            | codes of diagnoses, and the hierarchies of ICD-9-CM and ICD-10-CM   |
+| `crosswalk`        | translation between vocabularies by GEM files and SNOMED CT maps    |
+| `similar`          | similar patients by their diagnoses, age and sex (TC-RAG App. 8.5)  |
+
+De-identification is a property of the types and not of a filter behind them: `Patient` has
+no field for a name, an address, an identifier of an office, or a date. Time is counted in
+days since the first encounter, and ages above 89 are one class (HIPAA Safe Harbor). Formats
+whose keys need not be pseudonyms hash them.
+
+The knowledge base stores a patient once, as the document that can be read and cited.
+`patient_document.profile_of` is the inverse of `document_of` in all that is compared, so the
+comparison needs no second store:
+
+    patient → document_of → passages → profile_of → Cohort.find_nearest
+
+A code that no map translates keeps its own vocabulary; it is compared with its equals, and
+counted in `Cohort.unmapped`. Guesses are never made: a source code that could be ICD-9-CM or
+ICD-10-CM stays a "source code" unless the other codes of its visit tell the version.
+
+The likeness of two patients is defined in `similar`, with its properties: it is symmetric, in
+[0, 1], 1 for equal patients, and a diagnosis that both have never lowers it. The tests in
+`tests/laws` hold it to these, and `tests/oracles` has cases that were computed by hand.
+
+From Python:
+
+    from pathlib import Path
+    from osler.sources.formats.mimic import Mimic
+    from osler.sources.patients.patient_document import document_of
+    from osler.sources.records import Drop
+
+    for patient in Mimic().read_patients(Path("mimic-iv/hosp")):
+        print(patient if isinstance(patient, Drop) else document_of(patient).title)
 """

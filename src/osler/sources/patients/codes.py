@@ -1,4 +1,4 @@
-"""Codes of diagnoses and their hierarchy: ICD-9-CM, ICD-10-CM; others are known by name only.
+"""Codes of diagnoses, and the hierarchies of ICD-9-CM and ICD-10-CM.
 
 The levels follow from the code itself: its category is what stands before the dot, and blocks
 and chapters are ranges of categories (the tabular lists of ICD-9-CM 2015 and ICD-10-CM 2018).
@@ -16,7 +16,7 @@ from osler.errors import BadQuestion
 
 
 class CodeSystem(StrEnum):
-    """A vocabulary; the value is its name as records tell it."""
+    """A vocabulary; the value is its name in records."""
 
     ICD9 = "ICD-9-CM"
     ICD10 = "ICD-10-CM"
@@ -29,12 +29,12 @@ class CodeSystem(StrEnum):
     CPT = "CPT"
     CVX = "CVX"
     LOCAL = "source code"
-    """Of a vocabulary that the record does not name and the code does not tell."""
+    """Of a vocabulary that neither the record nor the code's form reveals."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Code:
-    """A code as it is written in the world: with its dot."""
+    """A code as publications write it: with its dot."""
 
     system: CodeSystem
     value: str
@@ -44,7 +44,7 @@ class Code:
 
 
 class CodeLevel(StrEnum):
-    """How much two codes have in common, from most to least."""
+    """Levels of the hierarchy, from the most specific to the least."""
 
     CODE = "code"
     SUBCATEGORY = "subcategory"
@@ -123,7 +123,7 @@ _BARE = re.compile(
 
 
 def icd_code(code: str, version: str, *, is_procedure: bool = False) -> Code:
-    """An ICD code of version "9" or "10" as databases keep it: without dot, padded."""
+    """The code that a database stores without its dot and padded; `version` is "9" or "10"."""
     bare = "".join(code.split()).replace(".", "").upper()
     if version == "9":
         return Code(CodeSystem.ICD9, dotted_code(bare, version, is_procedure=is_procedure))
@@ -132,7 +132,7 @@ def icd_code(code: str, version: str, *, is_procedure: bool = False) -> Code:
 
 
 def dotted_code(code: str, version: str, *, is_procedure: bool) -> str:
-    """A code as the world writes it; databases leave out the dot: 99591 is 995.91."""
+    """A code with its dot, which databases leave out: 99591 is 995.91."""
     if is_procedure:
         place = 2 if version == "9" else len(code)
     else:
@@ -141,7 +141,7 @@ def dotted_code(code: str, version: str, *, is_procedure: bool) -> str:
 
 
 def version_of(code: str) -> str:
-    """ "9" or "10", as far as the code itself tells; "" where it could be either or neither."""
+    """The ICD version ("9" or "10") by the code's form; "" where it could be either or neither."""
     written = "".join(code.split()).upper()
     bare = written.replace(".", "")
     is_9, is_10 = bool(_ICD_9.fullmatch(written)), bool(_ICD_10.fullmatch(written))
@@ -155,9 +155,9 @@ def version_of(code: str) -> str:
 
 
 def parse_code(text: str) -> Code:
-    """A code that somebody wrote: "E11.9", "ICD-9-CM 250.00", "snomed:44054006".
+    """Parses a code as users write it: "E11.9", "ICD-9-CM 250.00", "snomed:44054006".
 
-    Raises `BadQuestion` for what is no code, and where its vocabulary must be named.
+    Raises `BadQuestion` for other text, and where the vocabulary must be named.
     """
     written = " ".join(text.split())
     if (named := _NAMED.fullmatch(written)) and not named[3]:
@@ -169,7 +169,7 @@ def parse_code(text: str) -> Code:
 
 
 def found_in(text: str) -> tuple[Code, ...]:
-    """The codes that stand in running text, each once: the named ones, then the others."""
+    """The codes in running text, each once: those with a named vocabulary, then the others."""
     found: dict[Code, None] = {}
     for match in _NAMED.finditer(text):
         for value in (match[2], *re.findall(_DOTTED, match[3], re.IGNORECASE)):
@@ -189,7 +189,7 @@ def _named_code(name: str, value: str) -> Code:
 
 @cache
 def code_lineage(code: Code) -> tuple[Node, ...]:
-    """The code and what it belongs to, most specific first; of other vocabularies itself alone."""
+    """The code and all that contains it, most specific first; outside ICD the code alone."""
     own: tuple[Node, ...] = ((CodeLevel.CODE, str(code)),)
     if code.system not in (CodeSystem.ICD9, CodeSystem.ICD10, CodeSystem.ICD10_WHO):
         return own
@@ -222,7 +222,7 @@ class _CodeRanges:
         return cls(tuple(name.partition("-")[0] for name in wide), tuple(wide), single)
 
     def range_of(self, category: str) -> str:
-        """The range that holds the category, or "". A range of one category goes first."""
+        """The range that contains the category, or ""; a range of one category goes first."""
         if own := self.single.get(category):
             return own
         if (moved := _ELSEWHERE.get(category)) in self.names:

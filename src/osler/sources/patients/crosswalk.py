@@ -1,6 +1,6 @@
-"""From one vocabulary of diagnoses to another: GEM files, SNOMED CT maps, and what has no map.
+"""Crosswalks: translation of diagnoses from one vocabulary to another.
 
-Three forms are read, told apart by their first line:
+Three forms of maps are read, recognised by their first line:
 
 * the General Equivalence Mappings of CMS: `2018_I9gem.txt`, `2018_I10gem.txt` (columns of
   blanks: source, target, five flags) and their CSV form (`icd9cm,icd10cm,flags,…`);
@@ -30,7 +30,7 @@ _WAY_BACK = 4
 
 @dataclass(frozen=True, slots=True)
 class CodeMapping:
-    """One row of a GEM file, or of another map as far as it says the same."""
+    """One row of a map, in the terms of GEM files."""
 
     source: Code
     target: Code | None
@@ -46,19 +46,19 @@ class CodeMapping:
 
 @dataclass(frozen=True, slots=True)
 class CodeTranslation:
-    """What a code is in another vocabulary."""
+    """A code's equivalent in another vocabulary."""
 
     codes: tuple[Code, ...]
-    """Together they say what the source says; empty = no map."""
+    """Together they mean the source code; empty = the map says that there is none."""
     approximate: bool = False
     combination: bool = False
     alternatives: int = 0
-    """Other targets that would do as well as those chosen."""
+    """Number of other targets that would do as well as the chosen ones."""
 
 
 @dataclass
 class Crosswalk:
-    """Every mapping that was read, and the way from one vocabulary to another."""
+    """All mappings that were read, and translation by them."""
 
     mappings: dict[Code, list[CodeMapping]] = field(default_factory=dict)
     malformed: int = 0
@@ -66,9 +66,9 @@ class Crosswalk:
 
     @classmethod
     def read_files(cls, paths: Iterable[Path]) -> Crosswalk:
-        """The files, and those in the folders. Raises `MalformedSource` for one of no known form.
+        """Reads the files, and those in the folders. Raises `MalformedSource` for an unknown form.
 
-        Of a folder, files of other forms (a guide, a licence) are passed over.
+        In a folder, files of other forms (a guide, a licence) are passed over.
         """
         walk = cls()
         for path in paths:
@@ -87,7 +87,7 @@ class Crosswalk:
         return sum(map(len, self.mappings.values()))
 
     def translate_directly(self, code: Code, target: CodeSystem) -> CodeTranslation | None:
-        """By one map from the code's own vocabulary; `None` when the code is in none of them.
+        """Translates by one map from the code's own vocabulary; `None` when no map has the code.
 
         Of several combinations the first is taken, and of several alternatives for one part
         of it, or for the whole, the first that is exact, else the first.
@@ -116,7 +116,7 @@ class Crosswalk:
         )
 
     def translate_code(self, code: Code, target: CodeSystem) -> CodeTranslation | None:
-        """By one map or by several in a row; `None` when there is no way.
+        """Translates by one map or by several in a row; `None` when they do not lead there.
 
         A code of the target vocabulary is its own translation.
         """
@@ -154,7 +154,7 @@ class Crosswalk:
             if read is None:
                 if is_named:
                     raise MalformedSource(
-                        f"{path.name} is no map of codes",
+                        f"{path.name} is not a map of codes",
                         fix="give a GEM file, a SNOMED CT extended map, or a table with the"
                         ' header "source<TAB>code<TAB>target<TAB>to"',
                     )
@@ -169,7 +169,7 @@ class Crosswalk:
 def translate_all(
     codes: Iterable[Code], walk: Crosswalk | None, target: CodeSystem
 ) -> tuple[frozenset[Code], Counter[CodeSystem]]:
-    """The codes in one vocabulary; what has no way there stays as it is, and is counted."""
+    """Translates all codes; those without a map stay as they are, counted by vocabulary."""
     kept: set[Code] = set()
     unmapped: Counter[CodeSystem] = Counter()
     for code in codes:

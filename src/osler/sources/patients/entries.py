@@ -1,4 +1,4 @@
-"""The entries of a patient's record, read back from the passages that tell it.
+"""The entries of a patient's record, read back from its passages.
 
 Every entry points at the line that it was read from, so whoever is given a few of them can open
 the rest.
@@ -23,7 +23,7 @@ Resource = Literal[
     "Observation",
     "AllergyIntolerance",
 ]
-"""Called as in FHIR R4."""
+"""Resource types of FHIR R4."""
 RESOURCES: tuple[Resource, ...] = get_args(Resource)
 FIELDS = ("text", "display", "code", "says", "at", "section")
 _HEADED: dict[str, Resource] = {
@@ -40,7 +40,7 @@ _AT = re.compile(r", at age (?P<age>[^,]+)$")
 
 @dataclass(frozen=True, slots=True)
 class RecordEntry:
-    """One line of a record, and where it stands."""
+    """One line of a record, and its place in a passage."""
 
     resource: Resource
     passage: str
@@ -59,7 +59,7 @@ class RecordEntry:
 
 
 def list_entries(passages: Iterable[Passage]) -> Iterator[RecordEntry]:
-    """Every entry of a record, in its order; the summary counts as `Patient`."""
+    """Every entry of a record, in order; the summary counts as `Patient`."""
     for passage in passages:
         section = passage.locator.section
         resource = _HEADED.get(section.rpartition(" > ")[2])

@@ -1,4 +1,4 @@
-"""One patient, whatever database the record comes from, with nothing that names the person.
+"""One patient, whatever database the record comes from, without identifying data.
 
 De-identification is built into the types: there is no field for a name, an address, a number of
 an office or a date. Time is counted in days since the first encounter, and an age above 89 is
@@ -7,10 +7,12 @@ an office or a date. Time is counted in days since the first encounter, and an a
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
+from osler.sources.catalogue import EMR
 from osler.sources.patients.codes import Code
 
 OLDEST = 90
@@ -18,11 +20,11 @@ OLDEST = 90
 
 
 class FactKind(StrEnum):
-    """What a fact is; the value is the heading that it is told under."""
+    """The kind of a fact; the value is its heading in the patient's document."""
 
     DIAGNOSIS = "Diagnoses"
     CONDITION = "Conditions"
-    """A diagnosis on a list that is kept over a life, not made for one stay."""
+    """A diagnosis on a problem list kept over a life, not made for one stay."""
     PROCEDURE = "Procedures"
     MEDICATION = "Medications"
     OBSERVATION = "Observations"
@@ -38,7 +40,7 @@ class Fact:
     """The code's display; "" when only the code is known."""
     code: Code | None = None
     encounter: int | None = None
-    """Number of the encounter, from 1; `None` = of none, or not said."""
+    """Number of the encounter, from 1; `None` = of none, or not known."""
     order: int = 0
     """As ranked in the encounter, from 1 (the principal one); 0 = not ranked."""
     age: int | None = None
@@ -65,7 +67,7 @@ class Encounter:
     """A stay or a visit."""
 
     number: int
-    """From 1, in the order of time as far as the source tells it."""
+    """From 1, in the order of time as far as the source has it."""
     kind: str = ""
     """"emergency", "urgent", a unit's type."""
     reason: str = ""
@@ -93,14 +95,14 @@ class Patient:
     code: str = ""
     """The publisher's pseudonym as it is cited: "subject:10006"."""
     died: bool = False
-    """Whether the record says so."""
+    """Whether the record states the death."""
     stay: str = "admission"
-    """What an encounter of this source is called."""
+    """The name of an encounter in this source."""
     by_stay: bool = True
     """Whether the record is kept by stay, as in a hospital, or over a life, as by a doctor."""
 
     synthetic: bool = False
-    """Made by a program: nobody's record."""
+    """Made by a program: not the record of a person."""
 
     @property
     def diagnoses(self) -> frozenset[Code]:
@@ -116,7 +118,7 @@ def age_between(born: date, then: date) -> int:
 
 
 def group_age(age: int | None) -> int | None:
-    """The age as a record may keep it: from 0 to `OLDEST`."""
+    """The age as a record may keep it: clamped to 0 … `OLDEST`."""
     return None if age is None else min(max(age, 0), OLDEST)
 
 
@@ -125,3 +127,20 @@ def age_text(age: int | None) -> str:
     if age is None:
         return "unknown"
     return str(age) if age < OLDEST else "90 or over"
+
+
+def hash_pseudonym(key: str) -> str:
+    """A pseudonym for a person: `patient-` and 16 hexadecimal digits of the key's SHA-256."""
+    return f"patient-{_short_hash(key)}"
+
+
+def pseudonymize_place(source: str, name: str) -> str:
+    """The stored name of a file or a member of an archive: in the source `emr` a hash of it.
+
+    Exports of patients are often called after them.
+    """
+    return f"file-{_short_hash(name)}" if source == EMR and name else name
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""A patient as a document, and a document's codes, age and sex back again.
+"""A patient as a document, and the codes, age and sex read back from it.
 
 The two are inverse as far as patients are compared: `profile_of` reads from the passages of
 `document_of(patient)` exactly the patient's diagnoses, age and sex. So the knowledge base keeps
@@ -40,14 +40,14 @@ LINE = re.compile(
     rf"|(?P<bare>{_SYSTEMS}) (?P<only>[^\s:,]+))(?:(?:: .*)?(?:, at age .*)?)?"
 )
 _FORGED = re.compile(rf"\[(?=(?:{_SYSTEMS}) )")
-"""What in the words of a fact would read as its code."""
+"""Text in the words of a fact that would read as its code."""
 _ROUND = str.maketrans("[]", "()")
 _TITLE = re.compile(r"Patient, (?P<sex>.+), age (?P<age>\d+|90 or over|unknown)")
 
 
 @dataclass(frozen=True, slots=True)
 class PatientProfile:
-    """What of a patient is compared."""
+    """The parts of a patient that are compared."""
 
     id: str
     codes: frozenset[Code] = frozenset()
@@ -57,7 +57,7 @@ class PatientProfile:
 
 
 def document_of(patient: Patient) -> Document:
-    """The patient told in sections; the first is a summary of at most one passage."""
+    """The patient in sections; the first is a summary of at most one passage."""
     who = f"{patient.sex or 'sex unknown'}, age {age_text(patient.age)}"
     told = _by_stay(patient) if patient.by_stay else _by_life(patient)
     return Document(
@@ -71,14 +71,14 @@ def document_of(patient: Patient) -> Document:
 
 
 def profile_of(id: str, passages: Iterable[Passage | Section], title: str) -> PatientProfile:
-    """The inverse of `document_of` in what is compared."""
+    """Reads the profile back from the passages (or sections) and title of `document_of`."""
     return PatientProfile(
         id, frozenset(code for code, _ in coded_lines(passages)), *_describe_person(title)
     )
 
 
 def coded_lines(passages: Iterable[Passage | Section]) -> Iterator[tuple[Code, str]]:
-    """Every diagnosis that the passages of a patient tell, with its words."""
+    """Every diagnosis in the passages of a patient, with its words."""
     for passage in passages:
         if isinstance(passage, Section):
             heading = passage.path[-1] if passage.path else ""
@@ -132,7 +132,7 @@ def _summary_text(patient: Patient, who: str) -> str:
 
 
 def _main_diagnoses(patient: Patient) -> list[str]:
-    """Diagnoses, the most often given first, then those ranked highest."""
+    """Labels of diagnoses, the most frequent first, then those ranked highest."""
     wanted = [f for f in patient.facts if f.kind in (FactKind.DIAGNOSIS, FactKind.CONDITION)]
     labels = [(f, (one_line(f.words)[:_WORDS].strip() or str(f.code or ""))) for f in wanted]
     often = Counter(label for _, label in labels if label)
@@ -179,7 +179,7 @@ def _by_life(patient: Patient) -> Iterator[Section]:
 
 
 def _merge_labs(labs: Iterable[Lab]) -> Iterator[Lab]:
-    """Of all encounters together; the last value is that of the last encounter with one."""
+    """The labs of all encounters merged; `last` is that of the last encounter with a value."""
     by_name: dict[tuple[str, str], list[Lab]] = {}
     for lab in sorted(labs, key=lambda lab: lab.encounter or 0):
         by_name.setdefault((lab.name, lab.unit), []).append(lab)

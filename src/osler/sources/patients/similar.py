@@ -1,4 +1,4 @@
-"""Who is like whom: exact nearest patients by their diagnoses, with age and sex.
+"""Similar patients: exact nearest neighbours by diagnoses, with age and sex.
 
 **The score.** A patient is a set of places in the hierarchy of codes: each diagnosis with all
 that it belongs to (`codes.code_lineage`). A place `f` weighs
@@ -46,10 +46,10 @@ LEVEL = {
     CodeLevel.CHAPTER: 0.1,
 }
 AGE_LOSS, SEX_LOSS, AGE_SPAN = 0.3, 0.2, 40
-"""What another age (from `AGE_SPAN` years of difference on, in full) and another sex take away."""
+"""Shares of the score lost by another age (in full from `AGE_SPAN` years on) and another sex."""
 
 _DIGITS = 12
-"""Of a score: what lies behind is the order of adding, not likeness."""
+"""Decimals of a score; those behind depend on the order of summation."""
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -57,7 +57,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisMatch:
-    """Why a patient is like the one asked for: one diagnosis and its nearest counterpart."""
+    """A diagnosis of the query and its nearest counterpart in a similar patient."""
 
     asked: Code
     found: Code
@@ -66,17 +66,17 @@ class DiagnosisMatch:
 
 @dataclass(frozen=True, slots=True)
 class SimilarPatient:
-    """A patient that is like the one asked for."""
+    """A patient that is similar to the query."""
 
     id: str
     score: float
     """In (0, 1]; 1 = equal."""
     matches: tuple[DiagnosisMatch, ...]
-    """In the order of the codes asked for, those with the most in common first."""
+    """The most specific first, then in the order of the query's codes."""
 
 
 class Cohort:
-    """Patients that can be compared. Built once, then read by any number of threads."""
+    """An index of patients. Built once, then read by any number of threads."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Cohort:
     ) -> None:
         self._walk, self._target = walk, target
         self.unmapped: Counter[CodeSystem] = Counter()
-        """Distinct codes of a patient that no map leads into the common vocabulary."""
+        """By vocabulary, the number of codes that could not be translated into the common one."""
         self._profiles: list[PatientProfile] = []
         self._number: dict[Node, int] = {}
         members: list[array[int]] = []
@@ -129,7 +129,7 @@ class Cohort:
         ]
 
     def weight_of(self, node: Node) -> float:
-        """How much a place tells."""
+        """The weight w(f) of a place in the hierarchy (see the module's docstring)."""
         number = self._number.get(node)
         held = 1 if number is None else int(self._starts[number + 1] - self._starts[number])
         return LEVEL[node[0]] * math.log1p(max(1, len(self._profiles)) / held)
@@ -142,7 +142,7 @@ class Cohort:
         return round(both / every * demographic_closeness(one, other), _DIGITS) if every else 0.0
 
     def explain_match(self, query: PatientProfile, place: int) -> tuple[DiagnosisMatch, ...]:
-        """For each code asked for, what the patient has nearest to it."""
+        """For each code of the query, the patient's nearest code."""
         held: dict[Node, Code] = {}
         for code in sorted(self._profiles[place].codes):
             for node in self._lineages_of(code):
@@ -198,7 +198,7 @@ class Cohort:
 
 
 def demographic_closeness(one: PatientProfile, other: PatientProfile) -> float:
-    """What age and sex leave of a score, in [0.5, 1]."""
+    """The factor by which age and sex lower a score, in [0.5, 1]."""
     close = 1.0
     if one.age is not None and other.age is not None:
         close -= AGE_LOSS * min(1.0, abs(one.age - other.age) / AGE_SPAN)

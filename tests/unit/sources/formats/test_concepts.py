@@ -1,4 +1,4 @@
-"""Terminologies as text: UMLS tables and OBO, in Omni-RAG's wire form (F-OM-14, F-OM-88)."""
+"""Terminologies as text: UMLS tables and OBO, in Omni-RAG's wire form (§3.2)."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ def test_rows_that_cannot_be_read_are_drops_with_their_line(tmp_path: Path) -> N
     (tmp_path / "MRCONSO.RRF").write_bytes(b"C1|ENG\n" + b"\xff" * 9 + b"|" * 18 + b"\n")
 
     assert list(Rrf().parse_folder(tmp_path)) == [
-        Drop("MRCONSO.RRF:1", "malformed row"),
-        Drop("MRCONSO.RRF:2", "not UTF-8"),
+        Drop("MRCONSO.RRF:1", "wrong number of columns", 1),
+        Drop("MRCONSO.RRF:2", "not UTF-8", 2),
     ]
 
 

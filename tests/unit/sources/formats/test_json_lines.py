@@ -10,10 +10,9 @@ import pytest
 
 from osler.errors import MalformedSource
 from osler.sources.formats import sniff_file
-from osler.sources.formats.guideline_jsonl import GuidelineJsonl
 from osler.sources.formats.json_lines import first_keys, read_items, read_objects
-from osler.sources.formats.medrag_jsonl import MedragJsonl
-from osler.sources.formats.wikiextractor import Wikiextractor
+from osler.sources.formats.json_records import GuidelineJsonl, MedragJsonl
+from osler.sources.formats.wikis import Wikiextractor
 from osler.sources.records import Document, Drop, Parser, Record, Section
 
 

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.formats.kilt import Kilt
-from osler.sources.formats.mediawiki import Mediawiki
-from osler.sources.formats.wiki_api import WikiApi
+from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi
 from osler.sources.formats.wikitext import plain_wikitext
 from osler.sources.records import Document, Drop, Record, Section
 from osler.testing.cpu_time import cpu_seconds

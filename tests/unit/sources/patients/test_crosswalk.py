@@ -101,7 +101,7 @@ def test_the_csv_form_of_the_gems_says_the_same(tmp_path: Path) -> None:
 
 
 def test_gems_between_procedures_are_not_taken_for_diagnoses(tmp_path: Path) -> None:
-    with pytest.raises(MalformedSource, match="no map of codes"):
+    with pytest.raises(MalformedSource, match="not a map of codes"):
         read(tmp_path, "0001  6A750Z7 10000\n")
 
 
@@ -158,7 +158,7 @@ def test_of_a_folder_what_is_no_map_is_passed_over_and_a_named_file_is_refused(
     (tmp_path / "guide.txt").write_text("How to use the maps.\n", encoding="utf-8")
 
     assert len(Crosswalk.read_files([tmp_path])) == 5
-    with pytest.raises(MalformedSource, match=r"guide\.txt is no map"):
+    with pytest.raises(MalformedSource, match=r"guide\.txt is not a map"):
         Crosswalk.read_files([tmp_path / "guide.txt"])
 
 

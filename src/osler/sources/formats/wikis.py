@@ -1,0 +1,217 @@
+"""Wikipedia in the forms in which it is passed on: dumps, extracts and the API's answers.
+
+| format          | what a file is                                                        |
+|-----------------|-----------------------------------------------------------------------|
+| `mediawiki`     | a dump of a wiki, pages-articles XML, usually bz2                      |
+| `wikiextractor` | `{id, revid, url, title, text}`, one page a line                       |
+| `kilt`          | KILT (2019): a page a line, its paragraphs in a list                   |
+| `wiki-api`      | an answer of MediaWiki's API (action=query, prop=extracts), one JSON   |
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+from urllib.parse import quote
+
+from osler.errors import MalformedSource
+from osler.sources.formats.headings import Heading, sections_of
+from osler.sources.formats.html import fragment_sections
+from osler.sources.formats.json_lines import JsonLinesParser, Object, first_keys, text_in
+from osler.sources.formats.noise import without_noise
+from osler.sources.formats.reading import decode_text, plain_head, read_whole, year_in
+from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
+from osler.sources.formats.tree import Element, find_descendant, first_child, local_name
+from osler.sources.formats.wikitext import plain_wikitext
+from osler.sources.records import Document, Drop, Record, Section
+from osler.text import clean_text, language_of, make_slug, one_line
+
+_HEADING = re.compile(r"(={2,6})\s*([^=\n](?:.{0,300}?))\s*\1\s*")
+_REDIRECT = re.compile(r"\s*#(?:redirect|重定向)", re.IGNORECASE)
+_SECTION, _BULLET = "Section::::", "BULLET::::"
+_FORMULA = re.compile(r"formula_\d+")
+_LARGEST = 8 * 2**20
+"""Bytes of one answer of the API, which holds a few pages."""
+_ANSWER = re.compile(rb'"query"\s*:\s*\{')
+_PAGES = re.compile(rb'"(?:pages|normalized|redirects)"\s*:\s*[\[{]')
+
+
+def parse_heading(line: str) -> Heading | None:
+    """Level and text of a line "== Treatment =="."""
+    match = _HEADING.fullmatch(line)
+    return (len(match[1]), one_line(match[2])) if match else None
+
+
+def _article(
+    identifier: str,
+    title: str,
+    where: str,
+    parts: tuple[Section, ...] | Iterator[Section],
+    *,
+    url: str = "",
+    year: int | None = None,
+) -> Record:
+    """A page as a document, without its lists of references; a drop when no text is left."""
+    sections, _ = without_noise(parts)
+    if not sections:
+        return Drop(where, "no text")
+    return Document(
+        id=make_slug(identifier),
+        title=title,
+        sections=sections,
+        language=language_of(" ".join(section.text for section in sections[:20])),
+        year=year,
+        url=url,
+    )
+
+
+class Mediawiki:
+    """Articles only: redirects, pages outside the main namespace and pages that are not
+    wikitext are drops."""
+
+    name = "mediawiki"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return root_tag(head) == "mediawiki"
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        """A document or drop for each page; memory holds one page."""
+        base = ""
+        for element in iterate_elements(stream, name, ("{*}siteinfo", "{*}page")):
+            if local_name(element) == "siteinfo":
+                base = text_of(first_child(element, "base")).rpartition("/")[0]
+            else:
+                yield _read_page(element, name, base)
+
+
+def _read_page(page: Element, name: str, base: str) -> Record:
+    identifier, title = text_of(first_child(page, "id")), text_of(first_child(page, "title"))
+    where = f"{name}: page {identifier or title}"
+    revision = first_child(page, "revision")
+    content = first_child(revision, "text")
+    text = "" if content is None else content.text or ""
+    if not identifier or not title:
+        return Drop(where, "no id" if title else "no title")
+    if (text_of(first_child(page, "ns")) or "0") != "0":
+        return Drop(where, "not an article")
+    if first_child(page, "redirect") is not None or _REDIRECT.match(text):
+        return Drop(where, "redirect")
+    if text_of(first_child(revision, "model")) not in {"", "wikitext"}:
+        return Drop(where, "not wikitext")
+    return _article(
+        identifier,
+        title,
+        where,
+        sections_of(plain_wikitext(text), parse_heading),
+        url=f"{base}/{quote(title.replace(' ', '_'))}" if base else "",
+        # Of the revision: an article is what it was on that day.
+        year=year_in(text_of(find_descendant(revision, "timestamp"))[:4]),
+    )
+
+
+class Wikiextractor(JsonLinesParser):
+    name = "wikiextractor"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return first_keys(head) >= {"id", "url", "title", "text"}
+
+    def read_record(self, record: Object, where: str) -> Record:
+        name, title = text_in(record, "id"), one_line(text_in(record, "title"))
+        if not name or not title:
+            return Drop(where, "no title" if name else "no id")
+        sections = sections_of(text_in(record, "text"), parse_heading)
+        return _article(name, title, where, sections, url=text_in(record, "url"))
+
+
+class Kilt(JsonLinesParser):
+    """Headings are paragraphs such as "Section::::Treatment.:Drugs."."""
+
+    name = "kilt"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        # A long list of paragraphs may stand before the title and reach beyond the head.
+        keys = first_keys(head)
+        return "wikipedia_title" in keys or (keys >= {"text"} and b'"wikipedia_title"' in head)
+
+    def read_record(self, record: Object, where: str) -> Record:
+        title, paragraphs = one_line(text_in(record, "wikipedia_title")), record.get("text")
+        if not title:
+            return Drop(where, "no title")
+        if not isinstance(paragraphs, list):
+            return Drop(where, "no text")
+        history = record.get("history")
+        return _article(
+            text_in(record, "wikipedia_id") or text_in(record, "_id") or title,
+            title,
+            where,
+            _kilt_sections([each for each in paragraphs if isinstance(each, str)], title),
+            url=text_in(history, "url") if isinstance(history, dict) else "",
+        )
+
+
+def _kilt_sections(paragraphs: list[str], title: str) -> Iterator[Section]:
+    path: tuple[str, ...] = ()
+    lines: list[str] = []
+    if paragraphs and one_line(paragraphs[0]) == title:
+        paragraphs = paragraphs[1:]
+    for paragraph in (*paragraphs, _SECTION):  # the last one only ends the page
+        if not paragraph.startswith(_SECTION):
+            lines.append(_FORMULA.sub("", paragraph.removeprefix(_BULLET)).strip())
+            continue
+        if text := clean_text("\n".join(lines)):
+            yield Section(text, path)
+        lines.clear()
+        names = paragraph.removeprefix(_SECTION).strip().removesuffix(".").split(".:")
+        path = tuple(name for part in names if (name := one_line(part)))
+
+
+class WikiApi:
+    name = "wiki-api"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return (
+            plain_head(head).startswith(b"{")
+            and _ANSWER.search(head) is not None
+            and _PAGES.search(head) is not None
+        )
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        """A document or drop for each page of the answer."""
+        try:
+            answer = json.loads(decode_text(read_whole(stream, name, _LARGEST), name))
+        except (ValueError, RecursionError) as error:
+            raise MalformedSource(f"{name} is not JSON", fix="fetch it again") from error
+        for page in _answer_pages(answer):
+            yield _read_answer_page(page, name)
+
+
+def _answer_pages(answer: Any) -> Iterator[Object]:
+    """The pages of either version of the format: an object by page id, or a list."""
+    query = answer.get("query") if isinstance(answer, dict) else None
+    pages = query.get("pages") if isinstance(query, dict) else None
+    values = pages.values() if isinstance(pages, dict) else pages
+    for page in values if values and not isinstance(values, str) else ():
+        if isinstance(page, dict):
+            yield page
+
+
+def _read_answer_page(page: Object, name: str) -> Record:
+    title, identifier = one_line(text_in(page, "title")), text_in(page, "pageid")
+    where = f"{name}: {title or identifier}"
+    if page.get("missing") is not None or page.get("invalid") is not None:
+        return Drop(where, "missing page")
+    if not title:
+        return Drop(where, "no title")
+    extract = text_in(page, "extract")
+    return _article(
+        identifier or title,
+        title,
+        where,
+        # Without the parameter "explaintext" an extract is HTML.
+        fragment_sections(extract)
+        if extract.startswith("<")
+        else sections_of(clean_text(extract), parse_heading),
+        url=text_in(page, "fullurl") or text_in(page, "canonicalurl"),
+    )
