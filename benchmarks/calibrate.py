@@ -16,8 +16,10 @@ from pathlib import Path
 import numpy as np
 from sample_questions import Sample, samples
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.knowledge import build_sample
+from osler.app.wiring.live import live_parts
+from osler.app.wiring import Parts
 from osler.types import Hit, Retriever
 
 UNANSWERED = {
@@ -55,12 +57,12 @@ def quantiles(name: str, values: list[float]) -> None:
     print(f"{name:40} n {len(values):3}  " + "  ".join(f"{value:7.3f}" for value in cut))
 
 
-async def covered(parts: wiring.Parts, query: str, hits: list[Hit]) -> tuple[float, ...]:
+async def covered(parts: Parts, query: str, hits: list[Hit]) -> tuple[float, ...]:
     texts = [f"{hit.passage.heading}. {hit.passage.text}" for hit in hits]
     return await parts.coverage.relevance(query, texts)
 
 
-async def coverage(parts: wiring.Parts, retriever: Retriever, every: list[Sample]) -> None:
+async def coverage(parts: Parts, retriever: Retriever, every: list[Sample]) -> None:
     for language in ("en", "zh"):
         gold, other, alone = [], [], []
         for sample in (s for s in every if s.question.language == language):
@@ -84,8 +86,8 @@ async def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"home": Path(folder)})
-        wiring.build_sample(settings)
-        parts = await wiring.live_parts(settings)
+        build_sample(settings)
+        parts = await live_parts(settings)
         await coverage(parts, parts.retriever("calibrate", parts.sources), every)
 
 

@@ -25,19 +25,18 @@ from statistics import fmean
 
 from multihop import Item, build, items_2wiki, recall
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.models import load_encoder
 from osler.evaluate.intervals import difference, mean
 from osler.extract import job as extraction
 from osler.extract import publish
 from osler.extract.derived import Extractions
 from osler.extract.dictionary import DictionaryExtractor
-from osler.extract.indexes import job
-from osler.extract.indexes.kinds import KINDS, Kind
+from osler.extract.indexes import KINDS, Kind, job
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
+from osler.retrieve.hybrid import Fusion
 from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings, Walk
-from osler.retrieve.sources import Fusion
 from osler.retrieve.words import STOP_WORDS
 
 K = 5
@@ -133,7 +132,7 @@ def main() -> None:
     items, corpus = items_2wiki(given.data / "2wikimultihopqa")
     random.Random(given.seed).shuffle(items)
     settings = Settings.model_validate({"home": given.home})
-    encoder = wiring.load_encoder(settings)
+    encoder = load_encoder(settings)
     prepare(settings, corpus, encoder)
     with KnowledgeBase.open(settings.kb.path) as kb:
         asyncio.run(table(kb, encoder, items[: given.n], given.only))

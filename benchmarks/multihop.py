@@ -37,8 +37,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.live import live_parts
+from osler.app.wiring.models import load_encoder
+from osler.app.wiring import Parts
 from osler.errors import MalformedOutput
 from osler.evaluate.intervals import difference, mean, proportion
 from osler.kb.base import KnowledgeBase
@@ -57,7 +59,7 @@ from osler.methods.kag.planner import FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.speaker import Speaker, reply_answer
 from osler.prompts import render_prompt
-from osler.retrieve.lookup import look_up
+from osler.retrieve import look_up
 from osler.trace import BoundaryChecked, FormSolved, FormsPlanned, Retrieved, Run
 from osler.types import Answer, Hit, Question, Retriever
 
@@ -166,7 +168,7 @@ class Bench:
 
     name: str
     settings: Settings
-    parts: wiring.Parts
+    parts: Parts
 
     @property
     def speaker(self) -> Speaker:
@@ -323,7 +325,7 @@ async def opened(name: str, folder: Path, home: Path, n: int) -> tuple[Bench, li
         {"home": home, "model": {"threads": 1}, "strategy": {"kind": "kag-thinker"}}
     )
     build(settings, corpus)
-    return Bench(name, settings, await wiring.live_parts(settings)), chosen(items, n)
+    return Bench(name, settings, await live_parts(settings)), chosen(items, n)
 
 
 def build(settings: Settings, corpus: Sequence[dict[str, str]]) -> None:
@@ -336,7 +338,7 @@ def build(settings: Settings, corpus: Sequence[dict[str, str]]) -> None:
     file.write_text("\n".join(lines), encoding="utf-8")
     with KnowledgeBase.create(settings.kb.path) as kb:
         print(kb.add([file], source="wiki"))
-        kb.build(wiring.load_encoder(settings))
+        kb.build(load_encoder(settings))
 
 
 def rows(log: Path) -> list[Row]:

@@ -31,7 +31,7 @@ from planning import DATA, SOURCES, Asked
 from quality import store
 from train_planner import TOKENS, settings_of
 
-from osler.app import wiring
+from osler.app.wiring.models import load_roles
 from osler.llm.core.base import LanguageModel
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
@@ -63,7 +63,7 @@ def held_out(data: Path, count: int, seed: int) -> list[Asked]:
 async def embedded(given: argparse.Namespace, *, free: bool) -> SourcePlanner:
     file = given.work / "tuned" / f"{given.name}.gguf"
     chosen = {"kind": "gguf", "path": file, "threads": given.threads, "context": 2048}
-    ready = (await wiring.load_roles(settings_of(given.work, model=chosen), ["planner"]))["planner"]
+    ready = (await load_roles(settings_of(given.work, model=chosen), ["planner"]))["planner"]
     if free:
         return trained_planner(ready.model, OFFERS, form=given.prompt)
     greedy = replace(SAMPLING, max_tokens=TOKENS)
@@ -75,7 +75,7 @@ async def in_transformers(given: argparse.Namespace) -> SourcePlanner:
     adapter = given.work / "tuned" / given.name
     chosen = {"kind": "transformers", "path": given.base, "adapter": adapter, "dtype": "float32"}
     settings = settings_of(given.work, model={**chosen, "threads": given.threads, "context": 2048})
-    model: LanguageModel = (await wiring.load_roles(settings, ["planner"]))["planner"].model
+    model: LanguageModel = (await load_roles(settings, ["planner"]))["planner"].model
     form: Form = given.prompt
     return trained_planner(model, OFFERS, form=form)
 

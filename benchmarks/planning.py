@@ -39,8 +39,9 @@ from xml.etree import ElementTree
 
 from quality import figure, store
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.knowledge import make_retriever, open_knowledge_base, open_or_create
+from osler.app.wiring.models import load_encoder, load_roles
 from osler.evaluate.intervals import Estimate, mean
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Sampling
@@ -202,7 +203,7 @@ def _sample(asked: list[Asked], n: int, chance: random.Random) -> list[Asked]:
 
 
 def build(settings: Settings, entries: Iterable[Entry], data: Path) -> None:
-    with wiring.open_or_create(settings) as kb, tempfile.TemporaryDirectory() as place:
+    with open_or_create(settings) as kb, tempfile.TemporaryDirectory() as place:
         lines = {source: list(_head(data, source)) for source in WITHOUT_GOLD}
         for entry in entries:
             lines.setdefault(entry.source, []).append(_line(entry))
@@ -210,7 +211,7 @@ def build(settings: Settings, entries: Iterable[Entry], data: Path) -> None:
             file = Path(place) / f"{source}.jsonl"
             file.write_text("".join(mine), encoding="utf-8")
             kb.add([file], source=source)
-        kb.build(wiring.load_encoder(settings))
+        kb.build(load_encoder(settings))
         for each in kb.info().sources:
             print(f"{each.source}: {each.documents:,} documents, {each.passages:,} passages")
 
@@ -337,7 +338,7 @@ async def go(given: argparse.Namespace) -> list[dict[str, Any]]:
     lines = log.read_text("utf-8").splitlines() if log.exists() else []
     results: list[dict[str, Any]] = [json.loads(line) for line in lines]
     done = {(result["set"], result["id"], result["planner"]) for result in results}
-    with wiring.open_knowledge_base(settings) as kb:
+    with open_knowledge_base(settings) as kb:
         found, planners = await _parts(settings, kb)
         gate = asyncio.Semaphore(given.at_once)
 
@@ -362,11 +363,11 @@ async def go(given: argparse.Namespace) -> list[dict[str, Any]]:
 async def _parts(
     settings: Settings, kb: KnowledgeBase
 ) -> tuple[PlannedRetriever, dict[str, SourcePlanner]]:
-    encoder = wiring.load_encoder(settings)
+    encoder = load_encoder(settings)
     found = PlannedRetriever(
-        {source: wiring.make_retriever(settings, kb, encoder, (source,)) for source in SOURCES}, CUT
+        {source: make_retriever(settings, kb, encoder, (source,)) for source in SOURCES}, CUT
     )
-    ready = (await wiring.load_roles(settings, ["planner"]))["planner"]
+    ready = (await load_roles(settings, ["planner"]))["planner"]
     offers = tuple(map(SourceDescription, SOURCES))
 
     def speaker(planner: str) -> Speaker:

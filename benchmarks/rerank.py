@@ -18,8 +18,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.hub import open_reranker, with_reranker
+from osler.app.wiring.knowledge import make_retriever
+from osler.app.wiring.models import load_encoder
 from osler.kb.base import KnowledgeBase
 from osler.types import Retriever
 
@@ -34,7 +36,7 @@ def main() -> None:
     asked: dict[str, Any] = json.loads(given.file.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"home": Path(folder)})
-        encoder = wiring.load_encoder(settings)
+        encoder = load_encoder(settings)
         with KnowledgeBase.create(settings.kb.path) as kb:
             file = Path(folder) / "abstracts.jsonl"
             file.write_text("".join(map(_line, asked.items())), encoding="utf-8")
@@ -45,9 +47,9 @@ def main() -> None:
                 chosen = settings.model_copy(
                     update={"reranker": settings.reranker.model_copy(update={"kind": kind})}
                 )
-                plain = wiring.make_retriever(chosen, kb, encoder, ("research",))
-                second = wiring.open_reranker(chosen, encoder)
-                found = wiring.with_reranker(chosen, plain, second, ("research",))
+                plain = make_retriever(chosen, kb, encoder, ("research",))
+                second = open_reranker(chosen, encoder)
+                found = with_reranker(chosen, plain, second, ("research",))
                 print(
                     asyncio.run(_table(kind, found, dict(list(asked.items())[: given.questions])))
                 )

@@ -22,8 +22,14 @@ from math import sqrt
 from pathlib import Path
 
 import osler
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.knowledge import (
+    build_sample,
+    make_retriever,
+    open_knowledge_base,
+    searched_sources,
+)
+from osler.app.wiring.models import load_encoder, load_model
 from osler.types import Question, Solution
 
 SEED = 0
@@ -70,8 +76,8 @@ def wilson(right: int, n: int) -> tuple[float, float]:
 async def retrieval(settings: Settings, every: list[Sample]) -> None:
     print("\nretrieval, question as asked, sources: all but emr")
     print("language   n   recall@5   some gold@5   MRR@10   median ms   p95 ms")
-    kb, encoder = wiring.open_knowledge_base(settings), wiring.load_encoder(settings)
-    retriever = wiring.make_retriever(settings, kb, encoder, wiring.searched_sources(settings, kb))
+    kb, encoder = open_knowledge_base(settings), load_encoder(settings)
+    retriever = make_retriever(settings, kb, encoder, searched_sources(settings, kb))
     for language in ("en", "zh"):
         chosen = [s for s in every if s.question.language == language]
         recalls, hits, ranks, times = [], [], [], []
@@ -98,7 +104,7 @@ def right(sample: Sample, solution: Solution) -> bool:
 
 
 async def solvers(settings: Settings, every: list[Sample], names: list[str]) -> None:
-    model = (await wiring.load_model(settings.model)).model
+    model = (await load_model(settings.model)).model
     print(f"\nsolvers, model {model.name}, seed {SEED}")
     print("strategy   kind     n   right   95 % interval   converged   calls   seconds")
     for name in names:
@@ -139,7 +145,7 @@ async def main() -> None:
     every = (samples("questions_en.jsonl") + samples("questions_zh.jsonl"))[: given.limit]
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"home": Path(folder), "sampling": {"seed": SEED}})
-        wiring.build_sample(settings)
+        build_sample(settings)
         await retrieval(settings, every)
         if given.strategies:
             await solvers(settings, every, given.strategies.split(","))

@@ -17,8 +17,11 @@ from pathlib import Path
 
 from sample_questions import samples
 
-from osler.app import wiring
 from osler.app.config import Settings, load
+from osler.app.wiring.knowledge import build_sample
+from osler.app.wiring.live import live_parts
+from osler.app.wiring.models import load_roles
+from osler.app.wiring.strategies import build_solver
 from osler.evaluate.stability import TEMPERATURES, Stability, StabilityJudge, measure_stability
 from osler.trace import Solver
 from osler.types import Question
@@ -33,12 +36,12 @@ def at(settings: Settings, temperature: float) -> Settings:
 
 
 async def measured(settings: Settings, questions: list[Question]) -> Stability:
-    parts = await wiring.live_parts(settings)
-    ready = (await wiring.load_roles(settings, ["judge"]))["judge"]
+    parts = await live_parts(settings)
+    ready = (await load_roles(settings, ["judge"]))["judge"]
 
     def solver(seed: int) -> Solver:
         sampling = settings.sampling.model_copy(update={"seed": seed})
-        return wiring.build_solver(settings.model_copy(update={"sampling": sampling}), parts)
+        return build_solver(settings.model_copy(update={"sampling": sampling}), parts)
 
     return await measure_stability(solver, StabilityJudge(ready.model, ready.constrains), questions)
 
@@ -57,7 +60,7 @@ async def main() -> None:
             else Settings.model_validate({"home": Path(home), "model": {"threads": 1}})
         )
         if not given.config:
-            wiring.build_sample(settings)
+            build_sample(settings)
         print("| temperature | n | judged | alike | unread verdicts | seconds a question |")
         print("|--:|--:|---|---|--:|--:|")
         for temperature in TEMPERATURES:

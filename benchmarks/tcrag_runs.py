@@ -24,9 +24,9 @@ from pathlib import Path
 
 from sample_questions import samples
 
-from osler.app import wiring
 from osler.app.config import Settings
 from osler.app.studies import sigma_sweep
+from osler.app.wiring.knowledge import build_sample
 from osler.evaluate.figures import sigma_figure
 from osler.evaluate.labeled_questions import LabeledQuestion
 from osler.evaluate.sigma import Metric, SigmaOutcome, SigmaPoint, summarize_points
@@ -139,7 +139,7 @@ async def main(given: argparse.Namespace) -> None:
                 "answer": {"candidates": 4},
             }
         )
-        wiring.build_sample(settings)
+        build_sample(settings)
         counts: dict[Metric, int] = {"cppl": given.limit, "uct": given.uct}
         for metric, count in counts.items():
             asked = every[:count]

@@ -32,9 +32,10 @@ from messages import messages
 from planning import DATA, SETS, SOURCES, Asked, Entry, figures, measured
 from quality import figure, store
 
-from osler.app import wiring
 from osler.app.config import Settings
 from osler.app.wiring import training
+from osler.app.wiring.knowledge import make_retriever, open_knowledge_base
+from osler.app.wiring.models import load_encoder, load_roles
 from osler.evaluate.datasets import data_set
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.base import Sampling
@@ -228,10 +229,10 @@ async def evaluate(given: argparse.Namespace) -> None:
         chosen = {"kind": "gguf", "path": files[name]} if name in files else {}
         model = {"threads": 1, "slots": given.at_once, "context": 2048, **chosen}
         settings = settings_of(given.work, model=model)
-        with wiring.open_knowledge_base(settings) as kb:
-            encoder = wiring.load_encoder(settings)
+        with open_knowledge_base(settings) as kb:
+            encoder = load_encoder(settings)
             found = PlannedRetriever(
-                {s: wiring.make_retriever(settings, kb, encoder, (s,)) for s in SOURCES},
+                {s: make_retriever(settings, kb, encoder, (s,)) for s in SOURCES},
                 planning.CUT,
             )
             planner = await _planner(settings, name, given.prompt, asking=given.asking)
@@ -255,7 +256,7 @@ async def evaluate(given: argparse.Namespace) -> None:
 
 async def _planner(settings: Settings, name: str, form: Form, *, asking: bool) -> SourcePlanner:
     offers = tuple(map(SourceDescription, SOURCES))
-    ready = (await wiring.load_roles(settings, ["planner"]))["planner"]
+    ready = (await load_roles(settings, ["planner"]))["planner"]
     sampling = Sampling(temperature=0.0, max_tokens=TOKENS, top=0)
     system = "" if name == "prompting" else SYSTEM
     speaker = Speaker(ready.model, "planner", sampling, ready.constrains, system=system)

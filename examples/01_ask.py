@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import osler
-from osler.app import wiring
+from osler.app.wiring.models import load_encoder
 
 
 def main(notes: str, question: str) -> None:
@@ -21,7 +21,7 @@ def main(notes: str, question: str) -> None:
 
         with osler.KnowledgeBase.create(settings.kb.path) as kb:
             added = kb.add([Path(notes)], source="book", licence="mine")
-            kb.build(wiring.load_encoder(settings))
+            kb.build(load_encoder(settings))
             print(f"{added.documents} documents, {added.passages} passages")
 
         solution = asyncio.run(osler.ask(settings, osler.parse_question(question))).solution

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import osler
-from osler.answer.base import Composer
-from osler.app import wiring
-from osler.retrieve.lookup import look_up
+from osler.answer import Composer
+from osler.app.wiring.composers import build_composer
+from osler.app.wiring.knowledge import build_sample
+from osler.app.wiring.live import live_parts
+from osler.retrieve import look_up
 from osler.types import Halt
 
 
@@ -35,10 +37,10 @@ class TwoSearches:
 async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         settings = osler.load({"home": home}, cwd=Path.cwd(), env={}).settings
-        wiring.build_sample(settings)
-        parts = await wiring.live(settings)
+        build_sample(settings)
+        parts = await live_parts(settings)
         solver = TwoSearches(
-            parts.retriever("two", parts.sources), wiring.composer(settings, parts)
+            parts.retriever("two", parts.sources), build_composer(settings, parts)
         )
         run = osler.Run(sink=lambda event: print(event.type))
         question = osler.parse_question("Which drug reverses opioid overdose?")

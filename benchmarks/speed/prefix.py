@@ -37,8 +37,10 @@ from typing import Any
 
 from sample_questions import samples
 
-from osler.app import wiring
 from osler.app.config import Settings, TcRagSettings
+from osler.app.wiring.knowledge import build_sample
+from osler.app.wiring.live import live_parts
+from osler.app.wiring.tc_rag import build_machine
 from osler.llm.local.engine import LlamaEngine
 from osler.llm.local.model import LlamaCpp
 from osler.methods.tcrag.actions import Move
@@ -166,12 +168,12 @@ async def main(runs: int, skip: int, again: int, moves: str) -> None:
         flags = {"home": Path(home), "strategy": strategy}
         settings = Settings.model_validate(flags)
         assert isinstance(settings.strategy, TcRagSettings)
-        wiring.build_sample(settings)
-        parts = await wiring.live_parts(settings)
+        build_sample(settings)
+        parts = await live_parts(settings)
         model = parts.model_for("planner")
         assert isinstance(model, LlamaCpp)
         recorder = Recorder(model._engine)
-        machine = wiring.build_machine(settings, settings.strategy, parts)
+        machine = build_machine(settings, settings.strategy, parts)
         every = (samples("questions_en.jsonl")[:15] + samples("questions_zh.jsonl"))[
             skip : skip + runs
         ]

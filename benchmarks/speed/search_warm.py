@@ -17,7 +17,8 @@ from importlib.resources import files
 from pathlib import Path
 
 import osler
-from osler.app import wiring
+from osler.app.wiring.knowledge import make_retriever, open_knowledge_base, searched_sources
+from osler.app.wiring.models import load_encoder
 
 
 def queries() -> list[str]:
@@ -29,8 +30,8 @@ def queries() -> list[str]:
 
 async def main(count: int) -> None:
     settings = osler.load({}, cwd=Path.cwd(), env=os.environ).settings
-    kb, encoder = wiring.open_knowledge_base(settings), wiring.load_encoder(settings)
-    retriever = wiring.make_retriever(settings, kb, encoder, wiring.searched_sources(settings, kb))
+    kb, encoder = open_knowledge_base(settings), load_encoder(settings)
+    retriever = make_retriever(settings, kb, encoder, searched_sources(settings, kb))
     asked, took = queries(), []
     for query in asked:
         await retriever.search(query, k=10)

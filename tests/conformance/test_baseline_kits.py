@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import Settings
 from osler.app.config.baselines import BASELINES
 from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.parts import Parts
+from osler.app.wiring import Parts
+from osler.app.wiring.strategies import build_solver
 from osler.llm.core.base import Attended, Message
 from osler.methods.baselines.table import METHODS
 from osler.retrieve.relevance import OverlapRelevance
@@ -71,7 +71,7 @@ def built(kind: str, says: str, home: Path, writes: str) -> Solver:
         OverlapRelevance(),
         ("book",),
     )
-    return wiring.build_solver(settings, parts)
+    return build_solver(settings, parts)
 
 
 @pytest.fixture(params=["open", "choice", "zh"])

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.knowledge import open_knowledge_base
 from osler.cli import app
 
 Osler = Any
@@ -34,7 +34,7 @@ QUESTIONS = [
 
 def _written(folder: Path, home: Path) -> Path:
     """The questions, each with the book's documents that name its subject as gold."""
-    with wiring.open_knowledge_base(Settings.model_validate({"home": home})) as kb:
+    with open_knowledge_base(Settings.model_validate({"home": home})) as kb:
         passages = [passage for found in kb.read_documents("book") for passage in found]
     lines = []
     for text, answer, subject in QUESTIONS:

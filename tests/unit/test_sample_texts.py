@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import Settings
 from osler.app.wiring import knowledge
+from osler.app.wiring.knowledge import build_sample, open_knowledge_base
 from osler.kb.base import KnowledgeBase
 from osler.sources.catalogue import ALL_SOURCES
 from osler.testing.encoders import HashingEncoder
@@ -24,8 +24,8 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(knowledge, "load_encoder", lambda settings: HashingEncoder())
         settings = Settings.model_validate({"home": tmp_path_factory.mktemp("home")})
-        wiring.build_sample(settings)
-        with wiring.open_knowledge_base(settings) as built:
+        build_sample(settings)
+        with open_knowledge_base(settings) as built:
             yield built
 
 

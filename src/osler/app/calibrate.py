@@ -19,14 +19,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from osler.app import wiring
 from osler.app.config import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings
 from osler.app.wiring import thinking
+from osler.app.wiring.live import live_parts
+from osler.app.wiring.tc_rag import build_machine
 from osler.errors import BadConfig, BadQuestion
 from osler.kb.base import Progress
 from osler.methods.kag.calibration import CalibrationAttempt, GoldAnswer, attempt_question, tau_of
 from osler.questions import parse_question
-from osler.retrieve.lookup import look_up
+from osler.retrieve import look_up
 from osler.trace import Run
 from osler.types import Language, Question
 
@@ -160,8 +161,8 @@ async def measure_state_values(
 ) -> StateValues:
     """The value of each question. Raises `BadConfig` unless the strategy is a monitored TC-RAG."""
     chosen, metric = _require_monitored(settings)
-    parts = await wiring.live_parts(settings)
-    machine = wiring.build_machine(settings, chosen, parts)
+    parts = await live_parts(settings)
+    machine = build_machine(settings, chosen, parts)
     found = parts.retriever("calibrate", parts.sources)
     values = []
     for number, question in enumerate(questions):
@@ -187,7 +188,7 @@ async def measure_tau(
             "only a KAG-Thinker whose boundary weighs likelihood has a tau to calibrate",
             fix='set strategy.kind = "kag-thinker" and strategy.boundary = "both"',
         )
-    parts = await wiring.live_parts(settings)
+    parts = await live_parts(settings)
     boundary = thinking.own_knowledge(settings, chosen, parts)
     points = []
     for number, each in enumerate(graded):

@@ -9,9 +9,11 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from osler.app import wiring
 from osler.app.config import STRATEGIES, Settings, read_presets
-from osler.app.wiring import graphs
+from osler.app.wiring import Parts, graphs
+from osler.app.wiring.live import live_parts, record_parts, remember_replies
+from osler.app.wiring.models import load_roles
+from osler.app.wiring.strategies import build_solver, run_budget
 from osler.errors import BadConfig
 from osler.evaluate import plan as planning
 from osler.evaluate.datasets import LoadedDataset, data_set
@@ -34,7 +36,7 @@ from osler.llm.recording.tape import Tape
 from osler.methods.baselines.table import ATTENTION, CHAINS, METHODS_BY_KIND
 from osler.trace import Solver
 
-KeepRun = Callable[[Settings, wiring.Parts, Tape, SolvedRun], str]
+KeepRun = Callable[[Settings, Parts, Tape, SolvedRun], str]
 """Keeps a finished run with its tape; returns its name below `runs/` of the log folder."""
 ALL = "all"
 """Stands for every strategy, with what follows it for each: "all:answer.candidates=1"."""
@@ -212,21 +214,21 @@ async def prepare_strategy(
     settings: Settings, keep: KeepRun | None = None, replies: ResponseCache | None = None
 ) -> ReadyStrategy:
     """The strategy, with its models and its knowledge base open."""
-    parts = await wiring.live_parts(settings)
+    parts = await live_parts(settings)
     if replies is not None:
-        parts = wiring.remember_replies(settings, parts, replies)
-    solver: Solver = wiring.build_solver(settings, parts)
+        parts = remember_replies(settings, parts, replies)
+    solver: Solver = build_solver(settings, parts)
 
     def record_sample(keep: KeepRun) -> tuple[Solver, Keep]:
         tape = Tape()
-        recorded = wiring.record_parts(parts, tape)
-        return wiring.build_solver(settings, recorded), partial(keep, settings, recorded, tape)
+        recorded = record_parts(parts, tape)
+        return build_solver(settings, recorded), partial(keep, settings, recorded, tape)
 
     return ReadyStrategy(
         solver,
         {str(role): name for role, name in parts.names.items()},
         parts.snapshot,
-        wiring.run_budget(settings),
+        run_budget(settings),
         settings.sampling.seed,
         settings.strategy.kind,
         None if keep is None else partial(record_sample, keep),
@@ -244,7 +246,7 @@ async def judge_answers(
     """New judgements by the model in the role `judge`. Raises `BadRun` where there is
     nothing to judge."""
     planning.read_plan(folder)
-    ready = (await wiring.load_roles(settings, ("judge",)))["judge"]
+    ready = (await load_roles(settings, ("judge",)))["judge"]
     made = []
     async for one in JudgingRun(folder, form, Judge(ready.model, ready.constrains), limit).run():
         made.append(one)

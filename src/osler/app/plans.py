@@ -11,9 +11,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from osler.app import wiring
 from osler.app.config import Settings
 from osler.app.runs import open_planning
+from osler.app.wiring.models import load_encoder
+from osler.app.wiring.planning import planner_name
+from osler.app.wiring.strategies import run_budget
 from osler.evaluate.intervals import Estimate, difference, proportion
 from osler.evaluate.labeled_questions import LabeledQuestion
 from osler.evaluate.planning import (
@@ -88,10 +90,10 @@ async def study_plans(
         _ablation_rows(kept),
         queries_per_source(kept.plans, parts.sources),
         words_per_query(kept.plans, parts.sources),
-        diversity_per_plan(kept.plans, parts.sources, wiring.load_encoder(settings)),
+        diversity_per_plan(kept.plans, parts.sources, load_encoder(settings)),
         {role: _mean_cost(cost, len(posed)) for role, cost in cost_per_stage(kept.events).items()},
         {stage: seconds / len(posed) for stage, seconds in kept.seconds.items()},
-        wiring.planner_name(settings, parts),
+        planner_name(settings, parts),
         len(posed),
     )
 
@@ -103,7 +105,7 @@ async def _study_question(
     one: LabeledQuestion,
     kept: _PlanOutcomes,
 ) -> None:
-    run = Run("plans", settings.sampling.seed, wiring.run_budget(settings))
+    run = Run("plans", settings.sampling.seed, run_budget(settings))
     plan, found = SourcePlan(), {}
     began = time.perf_counter()
     try:
@@ -130,7 +132,7 @@ async def _study_question(
 
 def _new_run(settings: Settings) -> Run:
     """Every reading has the same chance and the same bounds."""
-    return Run("plans", settings.sampling.seed, wiring.run_budget(settings))
+    return Run("plans", settings.sampling.seed, run_budget(settings))
 
 
 async def _reads_correctly(

@@ -22,8 +22,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from osler.app import wiring
 from osler.app.config import Role, Settings
+from osler.app.wiring import Parts, roles_of
+from osler.app.wiring.live import live_parts, record_parts, replay_parts
+from osler.app.wiring.planning import planner_name
+from osler.app.wiring.strategies import build_solver, run_budget
 from osler.errors import BadConfig, BadRun
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.rag import fixed_plan
@@ -97,7 +100,7 @@ async def ask(
     sink: Sink | None = None,
     plan_only: bool = False,
     plan: SavedPlan | None = None,
-    parts: wiring.Parts | None = None,
+    parts: Parts | None = None,
     id: str = "",
 ) -> FinishedRun:
     """Solves the question as the settings say, and keeps the run if they say so.
@@ -107,17 +110,17 @@ async def ask(
     """
     began = time.perf_counter()
     when = datetime.now(UTC)
-    live = parts or await wiring.live_parts(settings)
+    live = parts or await live_parts(settings)
     tape = Tape(date=when.isoformat(timespec="seconds"))
-    parts = wiring.record_parts(live, tape)
+    parts = record_parts(live, tape)
     run = Run(
         id=id or new_run_id(when),
         seed=settings.sampling.seed,
-        budget=wiring.run_budget(settings),
+        budget=run_budget(settings),
         sink=sink,
     )
     if plan_only:
-        await _propose_plan(wiring.build_solver(settings, parts, plan), parts, question, run)
+        await _propose_plan(build_solver(settings, parts, plan), parts, question, run)
         solution = None
     else:
         solution = await _solve_question(settings, parts, question, run, plan)
@@ -142,7 +145,7 @@ async def ask(
 
 def _make_record(
     settings: Settings,
-    parts: wiring.Parts,
+    parts: Parts,
     run: Run,
     question: Question,
     when: datetime,
@@ -170,7 +173,7 @@ def _make_record(
 def save_run(
     folder: Path,
     settings: Settings,
-    parts: wiring.Parts,
+    parts: Parts,
     tape: Tape,
     run: Run,
     question: Question,
@@ -189,15 +192,13 @@ def save_run(
     return _write_run(place, kept, run.events, tape).name
 
 
-async def open_planning(
-    settings: Settings, parts: wiring.Parts | None = None
-) -> tuple[OmniRag, wiring.Parts]:
+async def open_planning(settings: Settings, parts: Parts | None = None) -> tuple[OmniRag, Parts]:
     """Omni-RAG over live parts, or over these. Raises `BadConfig` for another strategy."""
     kind = settings.strategy.kind
     if kind != "omni-rag":
         raise BadConfig(f"{kind} makes no source plan", fix="add --strategy omni-rag")
-    parts = parts or await wiring.live_parts(settings)
-    solver = wiring.build_solver(settings, parts)
+    parts = parts or await live_parts(settings)
+    solver = build_solver(settings, parts)
     assert isinstance(solver, OmniRag), "the settings name it"  # noqa: S101
     return solver, parts
 
@@ -208,7 +209,7 @@ async def plan_question(
     *,
     search: bool = False,
     sink: Sink | None = None,
-    parts: wiring.Parts | None = None,
+    parts: Parts | None = None,
 ) -> SavedPlan:
     """Omni-RAG's plan for the question, and with `search` what it finds.
 
@@ -216,7 +217,7 @@ async def plan_question(
     where the budget ends first.
     """
     solver, parts = await open_planning(settings, parts)
-    run = Run("plan", settings.sampling.seed, wiring.run_budget(settings), sink=sink)
+    run = Run("plan", settings.sampling.seed, run_budget(settings), sink=sink)
     try:
         proposal = await solver.propose_plan(question, run)
     except BudgetExceeded as spent:
@@ -228,7 +229,7 @@ async def plan_question(
         {query: result for query, result in found.items() if query in proposal.plan.queries},
         question=question,
         dropped=proposal.dropped,
-        planner=wiring.planner_name(settings, parts),
+        planner=planner_name(settings, parts),
         snapshot=parts.snapshot,
     )
 
@@ -244,12 +245,12 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
     settings = _read_settings(folder, record)
     # An older log lacks fields that came later; both sides are written as this version writes.
     expected = [to_line(event) for event in _read_events(folder / EVENTS)]
-    names = {role: record.models.get(role, "") for role in wiring.roles_of(settings)}
+    names = {role: record.models.get(role, "") for role in roles_of(settings)}
     tape = Tape.read(folder / TAPE)
-    parts = wiring.replay_parts(
+    parts = replay_parts(
         tape, names, record.sources, record.snapshot, record.carriers, record.offers
     )
-    run = Run(record.id, settings.sampling.seed, wiring.run_budget(settings), sink=sink)
+    run = Run(record.id, settings.sampling.seed, run_budget(settings), sink=sink)
     solution = await _solve_question(settings, parts, record.question, run, record.plan)
     _compare_events(folder / EVENTS, expected, [to_line(event) for event in run.events])
     return FinishedRun(
@@ -275,7 +276,7 @@ def read_record(folder: Path) -> RunRecord:
         raise BadRun(f"{path} is damaged: {error.errors()[0]['msg']}") from error
 
 
-async def _propose_plan(solver: Solver, parts: wiring.Parts, question: Question, run: Run) -> None:
+async def _propose_plan(solver: Solver, parts: Parts, question: Question, run: Run) -> None:
     """Only the plan; of a strategy that plans nothing, the question itself."""
     if isinstance(solver, OmniRag):
         with contextlib.suppress(BudgetExceeded):  # the run says which bound it was
@@ -286,12 +287,12 @@ async def _propose_plan(solver: Solver, parts: wiring.Parts, question: Question,
 
 async def _solve_question(
     settings: Settings,
-    parts: wiring.Parts,
+    parts: Parts,
     question: Question,
     run: Run,
     plan: SavedPlan | None = None,
 ) -> Solution:
-    solver = wiring.build_solver(settings, parts, plan)
+    solver = build_solver(settings, parts, plan)
     run.emit(
         Started(
             run.id,
@@ -308,7 +309,7 @@ async def _solve_question(
     return solution
 
 
-def _model_names(parts: wiring.Parts) -> dict[str, str]:
+def _model_names(parts: Parts) -> dict[str, str]:
     return {str(role): name for role, name in parts.names.items()}
 
 

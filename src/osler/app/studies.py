@@ -9,8 +9,12 @@ from math import inf, log
 from pathlib import Path
 from random import Random
 
-from osler.app import wiring
 from osler.app.config import Settings, TcRagSettings
+from osler.app.wiring import Parts, no_retriever, roles_of
+from osler.app.wiring.live import live_parts, record_parts, replay_parts
+from osler.app.wiring.models import encoder_relevance, load_encoder, load_roles
+from osler.app.wiring.strategies import run_budget
+from osler.app.wiring.tc_rag import build_machine
 from osler.errors import BadConfig, BadQuestion
 from osler.evaluate.attacks import (
     KINDS,
@@ -79,7 +83,7 @@ async def sigma_sweep(
     the strategy is TC-RAG.
     """
     chosen = _require_tc_rag(settings)
-    parts = await wiring.live_parts(settings)
+    parts = await live_parts(settings)
     outcomes: list[SigmaOutcome] = []
     for metric, levels in sigmas.items():
         for number, one in enumerate(posed):
@@ -95,7 +99,7 @@ async def sigma_sweep(
 async def _run_levels(
     settings: Settings,
     chosen: TcRagSettings,
-    parts: wiring.Parts,
+    parts: Parts,
     posed: LabeledQuestion,
     metric: Metric,
     levels: Sequence[float],
@@ -105,13 +109,11 @@ async def _run_levels(
         strategy = chosen.model_copy(update={"metric": metric, "sigma": sigma})
         under = settings.model_copy(update={"strategy": strategy})
         if sigma == levels[0] or chosen.visible:
-            given = wiring.record_parts(parts, tape)
+            given = record_parts(parts, tape)
         else:
-            given = wiring.replay_parts(
-                tape, parts.names, parts.sources, parts.snapshot, parts.carriers
-            )
-        run = Run(posed.question.id, settings.sampling.seed, wiring.run_budget(settings))
-        solution = await wiring.build_machine(under, strategy, given).solve(posed.question, run)
+            given = replay_parts(tape, parts.names, parts.sources, parts.snapshot, parts.carriers)
+        run = Run(posed.question.id, settings.sampling.seed, run_budget(settings))
+        solution = await build_machine(under, strategy, given).solve(posed.question, run)
         found.append(record_outcome(posed, metric, sigma, solution, run.events))
     return found
 
@@ -128,9 +130,7 @@ async def run_attacks(
     parts = await _open_parts(settings, targets)
 
     def build_machine(retriever: Retriever) -> TuringMachine:
-        return wiring.build_machine(
-            settings, chosen, replace(parts, retriever=lambda *_: retriever)
-        )
+        return build_machine(settings, chosen, replace(parts, retriever=lambda *_: retriever))
 
     cells, seed = [], settings.sampling.seed
     for number, (kind, noise) in enumerate((k, n) for k in KINDS for n in NOISES):
@@ -142,7 +142,7 @@ async def run_attacks(
     return cells
 
 
-async def _open_parts(settings: Settings, targets: Iterable[Target]) -> wiring.Parts:
+async def _open_parts(settings: Settings, targets: Iterable[Target]) -> Parts:
     """Parts whose words are rare by how few passages of the targets hold them."""
     every = [p for t in targets for p in (*t.passages, *t.relevant, *t.irrelevant)]
     held = Counter(term for passage in every for term in content_terms(passage.text))
@@ -151,10 +151,10 @@ async def _open_parts(settings: Settings, targets: Iterable[Target]) -> wiring.P
         """As `KnowledgeBase.rarity` has it."""
         return {t: log(1 + (len(every) - held[t] + 0.5) / (held[t] + 0.5)) for t in asked}
 
-    return wiring.Parts(
-        await wiring.load_roles(settings, wiring.roles_of(settings)),
-        wiring.no_retriever,
-        wiring.encoder_relevance(wiring.load_encoder(settings)),
+    return Parts(
+        await load_roles(settings, roles_of(settings)),
+        no_retriever,
+        encoder_relevance(load_encoder(settings)),
         CoverageRelevance(term_rarity),
         (RESEARCH, WIKI),
     )

@@ -101,7 +101,9 @@ def _summarise_communities(here: CliSession, found: Communities, wanted: list[Co
 
 
 async def _write_summaries(here: CliSession, found: Communities, wanted: list[Community]) -> int:
-    from osler.app.wiring import load_roles, may_write, run_budget
+    from osler.app.wiring.composers import may_write
+    from osler.app.wiring.models import load_roles
+    from osler.app.wiring.strategies import run_budget
     from osler.errors import BadConfig, MalformedOutput
     from osler.retrieve.graph_summaries import CommunitySummariser
     from osler.trace import Run

@@ -61,7 +61,7 @@ def add(
     not be read.
     """
     here = open_session(context, as_json=as_json, quiet=quiet)
-    from osler.app.wiring import open_or_create
+    from osler.app.wiring.knowledge import open_or_create
 
     settings = here.load_settings({"kb.chunk": chunk})
     with open_or_create(settings) as kb, show_progress(here) as report:
@@ -119,7 +119,8 @@ def build(
     """
     here = open_session(context, as_json=as_json, quiet=quiet)
     settings = here.load_settings()
-    from osler.app.wiring import build_sample, bulk_runner, load_encoder
+    from osler.app.wiring.knowledge import build_sample, bulk_runner
+    from osler.app.wiring.models import load_encoder
 
     with show_progress(here) as report:
         if sample:
@@ -211,7 +212,7 @@ def search(
             "retrieve.retracted": retracted or None,
         }
     )
-    from osler.app.wiring import search_passages
+    from osler.app.wiring.knowledge import search_passages
     from osler.cli.document import hit_document
     from osler.cli.render import hits_page
 
@@ -288,7 +289,7 @@ def rm(
 
 def open_kb(settings: Settings, wait: float = 0.0) -> KnowledgeBase:
     """The knowledge base of the settings; what writes waits so many seconds for another."""
-    from osler.app.wiring import open_knowledge_base
+    from osler.app.wiring.knowledge import open_knowledge_base
 
     kb = open_knowledge_base(settings)
     kb.wait = wait

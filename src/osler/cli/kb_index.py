@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from osler.app.config import Settings
+    from osler.extract.indexes import Kind
     from osler.extract.indexes.job import IndexReport
-    from osler.extract.indexes.kinds import Kind
     from osler.extract.indexes.store import IndexCost
     from osler.kb.store.passages import Progress
 
@@ -66,7 +66,7 @@ def follow_indexes(
     settings: Settings, folder: Path, wanted: Sequence[Kind], report: Progress | None
 ) -> list[IndexReport]:
     """Brings these and those that are kept in step, and loads the encoder only for that."""
-    from osler.app.wiring import load_encoder
+    from osler.app.wiring.models import load_encoder
     from osler.extract.indexes import job
 
     kinds = (*job.kept_kinds(folder), *wanted)
@@ -76,7 +76,7 @@ def follow_indexes(
 def check_kinds(names: Sequence[str]) -> tuple[Kind, ...]:
     """Raises `BadConfig` for what is no index that is made."""
     from osler.errors import BadConfig
-    from osler.extract.indexes.kinds import KINDS
+    from osler.extract.indexes import KINDS
 
     for name in names:
         if name not in KINDS:

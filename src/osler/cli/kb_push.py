@@ -29,7 +29,7 @@ def push(
     A push that was cut short goes on where it stopped. Set kb.url to search there.
     """
     here = open_session(context, as_json=as_json, quiet=quiet)
-    from osler.app.wiring import search_backend
+    from osler.app.wiring.knowledge import search_backend
     from osler.cli.tables import pushed_page
     from osler.errors import BadConfig
 

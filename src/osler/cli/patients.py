@@ -36,7 +36,7 @@ def patients(
     A likeness of 1 is an equal record, 0 one without anything in common.
     """
     here = open_session(context, as_json=as_json)
-    from osler.app.wiring import open_knowledge_base
+    from osler.app.wiring.knowledge import open_knowledge_base
     from osler.app.wiring.online_sources import open_patients as of_knowledge_base
 
     settings = here.load_settings()

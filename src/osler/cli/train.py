@@ -72,8 +72,8 @@ def explore(
     here = open_session(context, as_json=as_json, quiet=quiet)
     flags = {"strategy.kind": "omni-rag", "kb.sources": sources, "sampling.seed": seed}
     settings = here.load_settings(flags)
-    from osler.app import wiring
     from osler.app.wiring import training
+    from osler.app.wiring.models import load_encoder
     from osler.train.spo.job import explored_in
 
     cases = _read_cases(questions, tasks, data, part, held_out, settings.sampling.seed)
@@ -87,7 +87,7 @@ def explore(
     _run_work(here, work, workers, on)
     from osler.cli.train_pages import explored_page, explored_summary
 
-    found = explored_summary(explored_in(log_dir), wiring.load_encoder(settings))
+    found = explored_summary(explored_in(log_dir), load_encoder(settings))
     here.show_result(explored_page(found), {"log": str(log_dir), **found})
     here.print_line(f"next: osler train judge --log-dir {log_dir}")
     _exit_if_partial(found)

@@ -68,7 +68,7 @@ async def _parse_plan(
 
 async def _searched_sources(site: ServerState, settings: Settings) -> tuple[str, ...]:
     """Raises `BadConfig`, which a request is told as 422, for a source that is not there."""
-    from osler.app.wiring import searched_sources
+    from osler.app.wiring.knowledge import searched_sources
 
     kb = (await site.shelf.open_knowledge()).kb
     return await asyncio.to_thread(searched_sources, settings, kb)
@@ -262,7 +262,7 @@ async def passage_context(
 @router.get("/sources", tags=["knowledge"])
 async def sources(site: At) -> schemas_kb.SourceList:
     """What there is to search, counted."""
-    from osler.app.wiring import searched_sources
+    from osler.app.wiring.knowledge import searched_sources
 
     kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from osler.app.config import Settings
-from osler.app.wiring import ResourceCache
+from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import OslerError
 from osler.serve import api, chat, evaluations, otel, page, problems, status, tooling, tools
 from osler.serve import schemas as wire

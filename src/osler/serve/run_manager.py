@@ -18,7 +18,8 @@ from datetime import UTC, datetime
 
 from osler.app import runs
 from osler.app.config import ServeSettings, Settings
-from osler.app.wiring import Parts, ResourceCache
+from osler.app.wiring import Parts
+from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import OslerError
 from osler.methods.omni.dossier import SavedPlan
 from osler.serve.admission import Admission

@@ -11,7 +11,7 @@ from pathlib import Path
 from fastapi import Request
 
 from osler.app.config import Settings
-from osler.app.wiring import ResourceCache
+from osler.app.wiring.resource_cache import ResourceCache
 from osler.serve.keys import Authenticator, Caller
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import ServerMetrics

@@ -11,8 +11,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from fastapi.responses import Response
 
-from osler.app import wiring
 from osler.app.config import ROLES, STRATEGIES
+from osler.app.wiring.composers import may_write
+from osler.app.wiring.models import PACKAGED
 from osler.errors import OslerError
 from osler.serve import documents, schemas, schemas_evaluation
 from osler.serve.metrics import MEDIA
@@ -82,7 +83,7 @@ async def transparency(site: At) -> schemas.Transparency:
         role: schemas.ModelView(
             kind=settings.model_for(role).kind,
             name=settings.model_for(role).name or _model_name(settings.model_for(role).kind),
-            words_answers=wiring.may_write(settings, role),
+            words_answers=may_write(settings, role),
         )
         for role in ROLES
     }
@@ -135,4 +136,4 @@ def _shortest_examples() -> list[schemas_evaluation.ExampleView]:
 
 
 def _model_name(kind: str) -> str:
-    return wiring.PACKAGED if kind == "packaged" else kind
+    return PACKAGED if kind == "packaged" else kind

@@ -20,7 +20,8 @@ import httpx2
 from uvicorn import Config
 
 from osler.app.config import Settings
-from osler.app.wiring import LoadedModel, ResourceCache
+from osler.app.wiring.models import LoadedModel
+from osler.app.wiring.resource_cache import ResourceCache
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.serve.app import build_state, create_app

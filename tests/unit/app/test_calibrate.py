@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import calibrate, wiring
+from osler.app import calibrate
 from osler.app.calibrate import (
     QuestionValue,
     SigmaFit,
@@ -18,6 +18,8 @@ from osler.app.calibrate import (
     write_calibration,
 )
 from osler.app.config import Settings, load, render_template
+from osler.app.wiring import Parts
+from osler.app.wiring.models import LoadedModel
 from osler.errors import BadConfig, BadQuestion
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
@@ -48,9 +50,9 @@ def live(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
         f"drug {n}": [Passage(f"b:{n}#0", f"Drug {n} treats it.", "book", "B")] for n in range(5)
     }
 
-    async def live(settings: Settings) -> wiring.Parts:
-        ready = wiring.LoadedModel(script)
-        return wiring.Parts(
+    async def live(settings: Settings) -> Parts:
+        ready = LoadedModel(script)
+        return Parts(
             {"planner": ready, "summariser": ready, "reader": ready},
             lambda *_: ScriptedRetriever(dict(found)),
             OverlapRelevance(),
@@ -58,7 +60,7 @@ def live(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
             ("book",),
         )
 
-    monkeypatch.setattr(wiring, "live_parts", live)
+    monkeypatch.setattr("osler.app.calibrate.live_parts", live)
     return script
 
 

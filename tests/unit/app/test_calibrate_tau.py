@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from osler.app import calibrate, wiring
+from osler.app import calibrate
 from osler.app.calibrate import TauFit, fit_tau, measure_tau, write_calibration
 from osler.app.config import KagThinkerSettings, Settings, load
+from osler.app.wiring import Parts
+from osler.app.wiring.models import LoadedModel
+from osler.app.wiring.strategies import build_solver
 from osler.app.wiring.thinking import boundary_tau
 from osler.errors import BadConfig, BadQuestion
 from osler.methods.kag.calibration import CalibrationAttempt, GoldAnswer
@@ -29,11 +32,11 @@ def settings(**strategy: object) -> Settings:
     return Settings.model_validate({"model": SERVER, "strategy": chosen})
 
 
-def parts(script: ScriptedModel) -> wiring.Parts:
-    ready = wiring.LoadedModel(script)
+def parts(script: ScriptedModel) -> Parts:
+    ready = LoadedModel(script)
     roles: Any = {"planner": ready, "reader": ready}
     found = ScriptedRetriever({})
-    return wiring.Parts(roles, lambda *_: found, OverlapRelevance(), OverlapRelevance(), ("book",))
+    return Parts(roles, lambda *_: found, OverlapRelevance(), OverlapRelevance(), ("book",))
 
 
 @pytest.fixture
@@ -42,10 +45,10 @@ def live(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     said = [*(f"drug {n}" for n in range(5)), "tea"]
     script = ScriptedModel([rf"<answer>\boxed{{{text}}}</answer>" for text in said], name="reader")
 
-    async def live(settings: Settings) -> wiring.Parts:
+    async def live(settings: Settings) -> Parts:
         return parts(script)
 
-    monkeypatch.setattr(wiring, "live_parts", live)
+    monkeypatch.setattr("osler.app.calibrate.live_parts", live)
     return script
 
 
@@ -116,7 +119,7 @@ def test_a_calibrated_tau_is_used_for_its_model_alone() -> None:
 async def test_a_run_under_a_calibrated_tau_says_so() -> None:
     script = ScriptedModel(["nothing"] * 30, name="reader")
     run = Run()
-    await wiring.build_solver(fitted("reader"), parts(script)).solve(Question("q", "Why?"), run)
+    await build_solver(fitted("reader"), parts(script)).solve(Question("q", "Why?"), run)
     assert run.events[0] == Noted("tau 0.62: calibrated on 6 answers, 2026-11-21")
 
 

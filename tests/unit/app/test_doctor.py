@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from osler.app import wiring
 from osler.app.config import ROLES, STRATEGIES, ModelSettings, Settings
 from osler.app.doctor import Ability, Check, DoctorReport, judge_strategies, probe_models
 from osler.app.doctor.needs import StrategyVerdict
+from osler.app.wiring.models import LoadedModel
 from osler.cli.model_tables import doctor_page
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.core.base import Attended, Completion, Message, Sampling
@@ -62,17 +62,17 @@ class Refusing(ScriptedModel):
         return await super().complete(messages, sampling)
 
 
-def models(monkeypatch: pytest.MonkeyPatch, made: dict[str, wiring.LoadedModel]) -> None:
-    async def language_model(chosen: ModelSettings, section: str) -> wiring.LoadedModel:
+def models(monkeypatch: pytest.MonkeyPatch, made: dict[str, LoadedModel]) -> None:
+    async def language_model(chosen: ModelSettings, section: str) -> LoadedModel:
         if chosen.name not in made:
             raise ModelUnreachable(f"{chosen.name}: no connection", fix="start it")
         return made[chosen.name]
 
-    monkeypatch.setattr(wiring, "load_model", language_model)
+    monkeypatch.setattr("osler.app.doctor.abilities.load_model", language_model)
 
 
 async def test_a_model_is_asked_for_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    models(monkeypatch, {"": wiring.LoadedModel(Obedient(["yes"], name="m"))})
+    models(monkeypatch, {"": LoadedModel(Obedient(["yes"], name="m"))})
     (found,) = await probe_models(Settings())
     assert found == Ability(
         ROLES,
@@ -91,13 +91,13 @@ async def test_a_model_is_asked_for_what_it_can_do(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     "ready",
     [
-        wiring.LoadedModel(TextOnly(ScriptedModel(["yes"])), constrains=False, formats=()),
-        wiring.LoadedModel(TextOnly(Refusing(["yes"]))),
-        wiring.LoadedModel(TextOnly(ScriptedModel(["yes", "free text"]))),
+        LoadedModel(TextOnly(ScriptedModel(["yes"])), constrains=False, formats=()),
+        LoadedModel(TextOnly(Refusing(["yes"]))),
+        LoadedModel(TextOnly(ScriptedModel(["yes", "free text"]))),
     ],
 )
 async def test_what_it_only_says_it_can_do_does_not_count(
-    monkeypatch: pytest.MonkeyPatch, ready: wiring.LoadedModel
+    monkeypatch: pytest.MonkeyPatch, ready: LoadedModel
 ) -> None:
     models(monkeypatch, {"": ready})
     (found,) = await probe_models(Settings())
@@ -107,7 +107,7 @@ async def test_what_it_only_says_it_can_do_does_not_count(
 async def test_a_server_that_is_down_is_one_line_and_the_others_are_still_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    models(monkeypatch, {"big": wiring.LoadedModel(Obedient(["yes"], name="big"))})
+    models(monkeypatch, {"big": LoadedModel(Obedient(["yes"], name="big"))})
     chosen = Settings.model_validate({"model": SERVER, "roles": {"reader": {"name": "gone"}}})
     first, second = await probe_models(chosen)
     assert (first.roles, first.completes) == (("planner", "judge", "summariser"), True)
@@ -144,7 +144,7 @@ def test_without_a_concept_graph_what_walks_it_is_refused_and_what_may_use_it_de
 
 
 async def test_attention_counts_where_it_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    models(monkeypatch, {"": wiring.LoadedModel(Looking(["yes"], name="m"))})
+    models(monkeypatch, {"": LoadedModel(Looking(["yes"], name="m"))})
     (found,) = await probe_models(Settings())
     assert found.attends
 

@@ -2,8 +2,10 @@
 
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.options import OptionLetters, OptionTexts
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring import Parts
+from osler.app.wiring.composers import answer_wording
+from osler.app.wiring.models import LoadedModel
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 
@@ -11,15 +13,15 @@ from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 def chooser(options: str, *, scores: bool = True) -> object:
     script = ScriptedModel([])
     model = script if scores else TextOnly(script)
-    parts = wiring.Parts(
-        {"reader": wiring.LoadedModel(model)},
+    parts = Parts(
+        {"reader": LoadedModel(model)},
         lambda name, sources: ScriptedRetriever({}),
         OverlapRelevance(),
         OverlapRelevance(),
         (),
     )
     settings = Settings.model_validate({"answer": {"options": options}})
-    composer = wiring.answer_wording(settings, parts)
+    composer = answer_wording(settings, parts)
     assert isinstance(composer, ExtractiveComposer)
     return composer.options
 

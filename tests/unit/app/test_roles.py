@@ -8,9 +8,14 @@ import pytest
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.rewriter import Rewriter
 from osler.answer.written import WrittenComposer
-from osler.app import wiring
 from osler.app.config import ModelSettings, Settings, TcRagSettings
+from osler.app.wiring import Parts
 from osler.app.wiring import models as wired
+from osler.app.wiring.composers import answer_wording
+from osler.app.wiring.live import live_parts, record_parts, replay_parts
+from osler.app.wiring.models import LoadedModel, load_roles
+from osler.app.wiring.strategies import build_solver
+from osler.app.wiring.tc_rag import Threshold, halting_threshold
 from osler.errors import BadRun, CapabilityMissing, ModelUnreachable
 from osler.llm.core.base import LanguageModel
 from osler.llm.recording.tape import Tape
@@ -31,9 +36,9 @@ def settings(**sections: object) -> Settings:
     return Settings.model_validate(given)
 
 
-def parts(**models: LanguageModel) -> wiring.Parts:
-    return wiring.Parts(
-        {role: wiring.LoadedModel(model) for role, model in models.items()},  # type: ignore[misc]
+def parts(**models: LanguageModel) -> Parts:
+    return Parts(
+        {role: LoadedModel(model) for role, model in models.items()},  # type: ignore[misc]
         lambda *_: ScriptedRetriever({"": [PASSAGE]}),
         OverlapRelevance(),
         OverlapRelevance(),
@@ -50,9 +55,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[ModelSettings]:
     """The models that were really made."""
     made: list[ModelSettings] = []
 
-    async def language_model(chosen: ModelSettings, section: str) -> wiring.LoadedModel:
+    async def language_model(chosen: ModelSettings, section: str) -> LoadedModel:
         made.append(chosen)
-        return wiring.LoadedModel(scripted(f"model {len(made)}"))
+        return LoadedModel(scripted(f"model {len(made)}"))
 
     monkeypatch.setattr(wired, "load_model", language_model)
     return made
@@ -60,7 +65,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[ModelSettings]:
 
 async def test_roles_with_equal_settings_share_one_loaded_model(asked: list[ModelSettings]) -> None:
     chosen = settings(model=SERVER, roles={"judge": {"name": "strict"}, "reader": {"writes": "no"}})
-    cast = await wiring.load_roles(chosen, ("planner", "reader", "summariser", "judge"))
+    cast = await load_roles(chosen, ("planner", "reader", "summariser", "judge"))
     assert [model.name for model in asked] == ["big", "strict"]
     assert cast["planner"] is cast["reader"] is cast["summariser"]
     assert cast["judge"].model.name == "model 2"
@@ -70,14 +75,14 @@ async def test_a_model_that_no_role_of_the_strategy_has_is_never_asked(
     asked: list[ModelSettings],
 ) -> None:
     chosen = settings(strategy={"kind": "direct"}, roles={"judge": SERVER, "planner": SERVER})
-    await wiring.live_parts(chosen)
+    await live_parts(chosen)
     assert [model.kind for model in asked] == ["packaged"]
 
 
 async def test_a_server_that_is_down_is_an_error_never_another_model() -> None:
     chosen = settings(roles={"reader": SERVER}, strategy={"kind": "direct"})
     with pytest.raises(ModelUnreachable, match=r"127\.0\.0\.1:9"):
-        await wiring.live_parts(chosen)
+        await live_parts(chosen)
 
 
 async def test_the_planner_acts_the_summariser_sums_up_and_the_reader_answers() -> None:
@@ -92,7 +97,7 @@ async def test_the_planner_acts_the_summariser_sums_up_and_the_reader_answers() 
     chosen = settings(model=SERVER, roles={"reader": {"name": "r"}, "summariser": {"name": "s"}})
     made = parts(planner=planner, summariser=summariser, reader=reader)
     run = Run()
-    solution = await wiring.build_solver(chosen, made).solve(QUESTION, run)
+    solution = await build_solver(chosen, made).solve(QUESTION, run)
     for model in (planner, summariser, reader):
         model.finish()
     assert solution.halt is Halt.CONVERGED
@@ -109,7 +114,7 @@ async def test_one_model_in_every_role_writes_its_own_summary_and_conclusion() -
     only = scripted("one", "Tool_Use: DOC_RAG", "Summary: short [1]", "Conclusion: It does. [1]")
     made = parts(planner=only, summariser=only, reader=only)
     run = Run()
-    await wiring.build_solver(settings(model=SERVER), made).solve(QUESTION, run)
+    await build_solver(settings(model=SERVER), made).solve(QUESTION, run)
     only.finish()
     assert {e.role for e in run.events if isinstance(e, Asked)} == {"planner"}
 
@@ -119,7 +124,7 @@ async def test_a_reader_that_the_budget_has_no_call_for_leaves_the_draft() -> No
     chosen = settings(model=SERVER, roles={"reader": {"name": "r"}})
     made = parts(planner=planner, summariser=planner, reader=scripted("reader"))
     run = Run(budget=Budget(calls=2))
-    solution = await wiring.build_solver(chosen, made).solve(QUESTION, run)
+    solution = await build_solver(chosen, made).solve(QUESTION, run)
     assert solution.answer.text.startswith("Iron treats anaemia.")
     assert run.spent == "calls 2 of 2"
 
@@ -138,33 +143,33 @@ def test_who_words_the_answer_follows_from_the_reader(roles: dict[str, object], 
     planner = scripted("p")
     reader = planner if not roles else scripted("r")
     made = parts(planner=planner, summariser=planner, reader=reader)
-    assert isinstance(wiring.answer_wording(chosen, made), kind)
+    assert isinstance(answer_wording(chosen, made), kind)
 
 
 def test_the_monitor_is_the_planner_s() -> None:
     blind = TextOnly(scripted("blind"))
     chosen = settings(model=SERVER, strategy={"kind": "tc-rag", "metric": "cppl"})
     with pytest.raises(CapabilityMissing, match="blind"):
-        wiring.build_solver(chosen, parts(planner=blind, summariser=blind, reader=scripted("r")))
+        build_solver(chosen, parts(planner=blind, summariser=blind, reader=scripted("r")))
 
 
 def test_recorded_parts_note_what_each_model_could_do() -> None:
     tape = Tape()
     blind = TextOnly(scripted("blind"))
-    made = wiring.record_parts(parts(planner=blind, reader=scripted("r")), tape)
+    made = record_parts(parts(planner=blind, reader=scripted("r")), tape)
     assert {name: able.scores for name, able in tape.models.items()} == {"blind": False, "r": True}
-    again = wiring.replay_parts(tape, made.names, ("book",), "")
+    again = replay_parts(tape, made.names, ("book",), "")
     assert again.names == {"planner": "blind", "reader": "r"}
     with pytest.raises(BadRun, match="no model 'other', but blind, r"):
-        wiring.replay_parts(tape, {"reader": "other"}, (), "")
+        replay_parts(tape, {"reader": "other"}, (), "")
 
 
 FITTED = {"sigma": 3.5, "metric": "off", "model": "planner", "n": 20, "date": "2026-11-21"}
 
 
-def threshold(chosen: Settings, planner: str) -> wiring.Threshold:
+def threshold(chosen: Settings, planner: str) -> Threshold:
     assert isinstance(chosen.strategy, TcRagSettings)
-    return wiring.halting_threshold(chosen, chosen.strategy, planner)
+    return halting_threshold(chosen, chosen.strategy, planner)
 
 
 def test_a_calibrated_sigma_is_for_its_own_model_and_metric_alone() -> None:
@@ -182,12 +187,12 @@ def test_a_calibrated_sigma_is_for_its_own_model_and_metric_alone() -> None:
     )
     assert threshold(by_uct, "planner").sigma == 20.0
     by_hand = settings(model=SERVER, strategy={"kind": "tc-rag", "sigma": 7.0}, calibration=fitted)
-    assert threshold(by_hand, "planner") == wiring.Threshold(7.0)
+    assert threshold(by_hand, "planner") == Threshold(7.0)
 
 
 def steered(chosen: Settings, replies: Sequence[str]) -> tuple[TuringMachine, Run]:
     planner = scripted("planner", *replies)
-    solver = wiring.build_solver(chosen, parts(planner=planner, summariser=planner, reader=planner))
+    solver = build_solver(chosen, parts(planner=planner, summariser=planner, reader=planner))
     assert isinstance(solver, TuringMachine)
     return solver, Run()
 
@@ -212,4 +217,4 @@ async def test_a_key_is_read_from_the_role_s_own_file(tmp_path: Path) -> None:
     absent = tmp_path / "key"
     chosen = settings(roles={"reader": {**SERVER, "key_file": absent}}, strategy={"kind": "direct"})
     with pytest.raises(Exception, match=r"key file .* cannot be read"):
-        await wiring.live_parts(chosen)
+        await live_parts(chosen)

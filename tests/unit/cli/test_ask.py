@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from osler.app import runs, wiring
+from osler.app import runs
 from osler.app.config import RagSettings, Settings
+from osler.app.wiring import Parts
+from osler.app.wiring.models import LoadedModel
 from osler.errors import ModelMissing
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
@@ -27,12 +29,12 @@ def asked(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
     """The settings of each run. Everything is real but the model and the index."""
     seen: list[Settings] = []
 
-    async def live(settings: Settings) -> wiring.Parts:
+    async def live(settings: Settings) -> Parts:
         seen.append(settings)
         index = ScriptedRetriever({"anaphylaxis": [passage]})
         sources = settings.kb.sources or ("guideline",)
-        return wiring.Parts(
-            {"reader": wiring.LoadedModel(ScriptedModel([]))},
+        return Parts(
+            {"reader": LoadedModel(ScriptedModel([]))},
             lambda *_: index,
             OverlapRelevance(),
             OverlapRelevance(),
@@ -40,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
             "5f2a",
         )
 
-    monkeypatch.setattr(wiring, "live_parts", live)
+    monkeypatch.setattr("osler.app.runs.live_parts", live)
     monkeypatch.setenv("OSLER__ANSWER__COVERAGE", "0.2")
     return seen
 
@@ -257,10 +259,10 @@ def test_a_file_that_cannot_be_written_is_told_before_the_run(
 
 
 def test_a_missing_model_ends_with_5(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def live(_: Settings) -> wiring.Parts:
+    def live(_: Settings) -> Parts:
         raise ModelMissing("no weights", fix="run `osler download-models`")
 
-    monkeypatch.setattr(wiring, "live_parts", live)
+    monkeypatch.setattr("osler.app.runs.live_parts", live)
     result = osler("ask", QUESTION)
     assert result.exit_code == 5
     assert result.stderr == "osler: no weights; run `osler download-models`\n"
@@ -278,7 +280,7 @@ def run(osler: Any, asked: list[Settings], tmp_path: Path) -> Path:
 def test_a_run_is_replayed_without_a_model(
     osler: Any, run: Path, monkeypatch: pytest.MonkeyPatch, word: Callable[[Path], str]
 ) -> None:
-    monkeypatch.delattr(wiring, "live_parts")
+    monkeypatch.delattr("osler.app.runs.live_parts")
     result = osler("replay", word(run))
     assert result.exit_code == 0
     events = len((run / "events.jsonl").read_text("utf-8").splitlines())

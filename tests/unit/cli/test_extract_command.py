@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from osler.app import wiring
 from osler.app.wiring import extraction, models
+from osler.app.wiring.models import load_roles
 from osler.testing.scripted import KeyedModel
 
 TEXT = "Chronic kidney disease (CKD) is common. CKD is caused by hypertension."
@@ -111,5 +111,5 @@ def test_a_bad_wish_is_refused_before_any_model_is_loaded(
 
 
 def test_without_a_knowledge_base_there_is_nothing_to_extract(osler: Any, folder: Path) -> None:
-    assert wiring.load_roles is models.load_roles
+    assert load_roles is models.load_roles
     assert osler("kb", "extract").exit_code == 4

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from osler.app import wiring
 from osler.app.wiring import knowledge
 from osler.testing.encoders import HashingEncoder
 
@@ -17,7 +16,7 @@ TEXT = "Chronic kidney disease (CKD) is common. CKD is caused by hypertension."
 
 @pytest.fixture(autouse=True)
 def encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wiring, "load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: HashingEncoder())
     monkeypatch.setattr(knowledge, "load_encoder", lambda _: HashingEncoder())
 
 

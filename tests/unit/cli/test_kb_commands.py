@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.knowledge import open_or_create
 from osler.kb.base import BuildResult, IngestResult, KnowledgeBase, KnowledgeBaseInfo, Progress
 from osler.kb.check import SourceInfo
 from osler.types import Hit, Passage
@@ -33,7 +33,7 @@ def books(folder: Path) -> Path:
 @pytest.fixture
 def kb(osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A knowledge base that is searched by words alone."""
-    monkeypatch.setattr(wiring, "load_encoder", lambda _: None)
+    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: None)
     assert osler("kb", "add", str(books), "--source", "book").exit_code == 0
     assert osler("kb", "build").exit_code == 0
 
@@ -105,12 +105,12 @@ def test_the_sample_is_added_before_it_is_built(
     osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def build_sample(settings: Settings, progress: Progress | None) -> BuildResult:
-        with wiring.open_or_create(settings) as kb:
+        with open_or_create(settings) as kb:
             kb.add([books], source="book", illustrative=True)
             return kb.build(None, progress=progress)
 
-    monkeypatch.setattr(wiring, "load_encoder", lambda _: None)
-    monkeypatch.setattr(wiring, "build_sample", build_sample)
+    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: None)
+    monkeypatch.setattr("osler.app.wiring.knowledge.build_sample", build_sample)
     assert osler("kb", "build", "--sample").stdout.startswith("2 passages, 0 encoded now")
 
 
@@ -196,7 +196,7 @@ def test_kb_search_finds_as_many_hits_as_set(
         seen.append((query, k, settings.kb.sources))
         return [Hit(passage, 0.5, 1, query, passage.source)]
 
-    monkeypatch.setattr(wiring, "search_passages", search)
+    monkeypatch.setattr("osler.app.wiring.knowledge.search_passages", search)
     assert "1. 0.500 guideline · Anaphylaxis" in osler("kb", "search", "shock").stdout
     document = json.loads(
         osler("kb", "search", "休克", "--k", "3", "-s", "book", "-s", "wiki", "--json").stdout
@@ -209,6 +209,6 @@ def test_kb_search_without_hits_ends_with_1(osler: Any, monkeypatch: pytest.Monk
     async def search(*_: Any, **__: Any) -> list[Hit]:
         return []
 
-    monkeypatch.setattr(wiring, "search_passages", search)
+    monkeypatch.setattr("osler.app.wiring.knowledge.search_passages", search)
     result = osler("kb", "search", "shock")
     assert (result.exit_code, result.stdout) == (1, "nothing found\n")

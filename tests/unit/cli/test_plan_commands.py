@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.parts import Parts, roles_of
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.encoders import HashingEncoder
@@ -44,8 +43,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
             offers=(SourceDescription("book"), SourceDescription("wiki")),
         )
 
-    monkeypatch.setattr(wiring, "live_parts", live)
-    monkeypatch.setattr(wiring, "load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler.app.runs.live_parts", live)
+    monkeypatch.setattr("osler.app.plans.load_encoder", lambda _: HashingEncoder())
     return scripted
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import Role, Settings
+from osler.app.wiring import Parts, roles_of
+from osler.app.wiring.models import LoadedModel
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.encoders import HashingEncoder
@@ -55,21 +56,19 @@ class Expert:
 @pytest.fixture(autouse=True)
 def expert(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     (folder / "osler.toml").write_text(SERVER, encoding="utf-8")
-    ready = wiring.LoadedModel(Expert(), constrains=False)
+    ready = LoadedModel(Expert(), constrains=False)
 
-    async def cast(settings: Settings, roles: Iterable[Role]) -> dict[Role, wiring.LoadedModel]:
+    async def cast(settings: Settings, roles: Iterable[Role]) -> dict[Role, LoadedModel]:
         return dict.fromkeys(roles, ready)
 
-    async def live(settings: Settings) -> wiring.Parts:
+    async def live(settings: Settings) -> Parts:
         found = ScriptedRetriever({"": [Passage("book:h#0", FACT, "book", "Hernia")]})
-        models = await cast(settings, wiring.roles_of(settings))
-        return wiring.Parts(
-            models, lambda *_: found, OverlapRelevance(), OverlapRelevance(), ("book",)
-        )
+        models = await cast(settings, roles_of(settings))
+        return Parts(models, lambda *_: found, OverlapRelevance(), OverlapRelevance(), ("book",))
 
-    monkeypatch.setattr(wiring, "load_roles", cast)
-    monkeypatch.setattr(wiring, "live_parts", live)
-    monkeypatch.setattr(wiring, "load_encoder", lambda settings: HashingEncoder())
+    monkeypatch.setattr("osler.app.studies.load_roles", cast)
+    monkeypatch.setattr("osler.app.studies.live_parts", live)
+    monkeypatch.setattr("osler.app.studies.load_encoder", lambda settings: HashingEncoder())
 
 
 def noise_set(n: int, relevant: list[str]) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from osler.app import wiring
 from osler.app.wiring import graphs, models, teaching
 from osler.testing.encoders import HashingEncoder
 from osler.testing.scripted import KeyedModel
@@ -43,8 +42,8 @@ def teacher(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
         return {role: models.LoadedModel(one) for role in roles}
 
     monkeypatch.setattr(teaching, "load_roles", cast)
-    for place in (wiring, teaching):
-        monkeypatch.setattr(place, "encoder", lambda _: HashingEncoder())
+    for place in ("models", "teaching"):
+        monkeypatch.setattr(f"osler.app.wiring.{place}.load_encoder", lambda _: HashingEncoder())
     return one
 
 

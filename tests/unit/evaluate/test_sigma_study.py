@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import studies, wiring
+from osler.app import studies
 from osler.app.config import Settings
+from osler.app.wiring import Parts
+from osler.app.wiring.models import LoadedModel
 from osler.errors import BadConfig, BadQuestion, OslerError
 from osler.evaluate.figures import sigma_figure
 from osler.evaluate.labeled_questions import LabeledQuestion, read_posed
@@ -37,13 +39,13 @@ def settings(**strategy: object) -> Settings:
 
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedModel]:
-    """The scripts that were played, one for each call of `wiring.live`."""
+    """The scripts that were played, one for each call of `live_parts`."""
     made: list[ScriptedModel] = []
 
-    async def live(settings: Settings) -> wiring.Parts:
+    async def live(settings: Settings) -> Parts:
         made.append(ScriptedModel(list(REPLIES) * 9, scores=SCORES, name="m"))
-        ready = wiring.LoadedModel(made[-1])
-        return wiring.Parts(
+        ready = LoadedModel(made[-1])
+        return Parts(
             {"planner": ready, "summariser": ready, "reader": ready},
             lambda *_: ScriptedRetriever({"": [FOUND]}),
             OverlapRelevance(),
@@ -51,7 +53,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedModel]:
             ("book",),
         )
 
-    monkeypatch.setattr(wiring, "live_parts", live)
+    monkeypatch.setattr("osler.app.studies.live_parts", live)
     return made
 
 

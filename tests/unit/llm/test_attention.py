@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.live import record_parts, replay_parts
 from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.parts import Parts
+from osler.app.wiring import Parts
+from osler.app.wiring.strategies import build_solver
 from osler.llm.core.base import Attended, Attentive, Likelihood, Message
 from osler.llm.core.token_bytes import TokenCodec
 from osler.llm.recording.players import ReplayingAttentive
@@ -121,12 +122,12 @@ async def test_dragin_runs_on_transformers_and_replays(pair: ModelPair, tmp_path
     )
     tape, run, again = Tape(), Run(), Run()
     question = Question("q", "What treats iron deficiency anaemia?")
-    solver = wiring.build_solver(settings, wiring.record_parts(parts, tape))
+    solver = build_solver(settings, record_parts(parts, tape))
     assert isinstance(solver, Dragin)
     assert isinstance(solver.sensor, AttentionSensor)
     solution = await solver.solve(question, run)
     assert solution.halt in set(Halt)
     assert found.asked, "random weights are unsure of everything"
-    kept = wiring.replay_parts(tape, {"reader": "tiny"}, ("book",), "")
-    assert await wiring.build_solver(settings, kept).solve(question, again) == solution
+    kept = replay_parts(tape, {"reader": "tiny"}, ("book",), "")
+    assert await build_solver(settings, kept).solve(question, again) == solution
     assert [to_line(e) for e in again.events] == [to_line(e) for e in run.events]

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from osler.app import wiring
 from osler.app.config import ROLES, Role, Settings
+from osler.app.wiring.composers import may_write
+from osler.app.wiring.models import LoadedModel, load_model
 from osler.errors import ModelError, OslerError
 from osler.llm.core.base import Attentive, Completion, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, lit
@@ -65,19 +66,17 @@ def _group_roles(settings: Settings) -> Iterable[tuple[Role, ...]]:
 
 
 async def _probe_model(settings: Settings, roles: tuple[Role, ...]) -> Ability:
-    found = Ability(
-        roles, settings.model_for(roles[0]).kind, writes=wiring.may_write(settings, roles[0])
-    )
+    found = Ability(roles, settings.model_for(roles[0]).kind, writes=may_write(settings, roles[0]))
     try:
         chosen = settings.model_for(roles[0])
         section = "model" if chosen == settings.model else f"roles.{roles[0]}"
-        ready = await wiring.load_model(chosen, section)
+        ready = await load_model(chosen, section)
         return await _measure_ability(ready, replace(found, name=ready.model.name))
     except OslerError as error:
         return replace(found, error=error.message, fix=error.fix)
 
 
-async def _measure_ability(ready: wiring.LoadedModel, found: Ability) -> Ability:
+async def _measure_ability(ready: LoadedModel, found: Ability) -> Ability:
     model = ready.model
     began = time.perf_counter()
     reply = await model.complete(_ASKED, Sampling(temperature=0.0, max_tokens=8, top=5))

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from osler.app import wiring
 from osler.app.config import Settings
+from osler.app.wiring.hub import open_reranker
+from osler.app.wiring.knowledge import open_knowledge_base
+from osler.app.wiring.models import load_encoder
 from osler.errors import OslerError
 
 _LEAST_FREE = 1_000_000_000
@@ -68,7 +70,7 @@ def _check_runs(settings: Settings) -> Check:
 
 
 def _check_encoder(settings: Settings) -> Check:
-    chosen = wiring.load_encoder(settings)
+    chosen = load_encoder(settings)
     near, far = (
         chosen.encode(["high blood pressure", "a red bicycle"], kind="passage")
         @ (chosen.encode(["hypertension"], kind="query")[0])
@@ -83,7 +85,7 @@ def _check_encoder(settings: Settings) -> Check:
 def _check_reranker(settings: Settings) -> Check:
     if settings.reranker.kind == "none":
         return Check("reranker", "pass", "none is configured")
-    second = wiring.open_reranker(settings, wiring.load_encoder(settings))
+    second = open_reranker(settings, load_encoder(settings))
     assert second is not None, "some reranker is configured"  # noqa: S101
     texts = ["Iron deficiency anaemia is treated with iron.", "The train leaves at noon."]
     near, far = asyncio.run(second.relevance("What treats iron deficiency anaemia?", texts))
@@ -94,8 +96,8 @@ def _check_reranker(settings: Settings) -> Check:
 
 
 def _check_knowledge_base(settings: Settings) -> Check:
-    with wiring.open_knowledge_base(settings) as kb:
-        kb.require_built(wiring.load_encoder(settings).identity)
+    with open_knowledge_base(settings) as kb:
+        kb.require_built(load_encoder(settings).identity)
         problems = kb.verify()
         if problems:
             shown = "; ".join(problems[:3])

@@ -1,80 +1,105 @@
-"""Settings → objects: the only package that knows everything.
+"""Builds objects from settings: the only package that knows every other room.
 
-| Module | Makes |
+| Module | Builds |
 |---|---|
-| `models` | language models and encoders |
-| `hub` | those that transformers or a server runs, and rerankers |
-| `keys` | the keys of servers |
+| `models` | language models and encoders; which model plays which role |
+| `hub` | models that transformers or a server runs, rerankers, the keys of servers |
 | `knowledge` | the knowledge base and its retrievers |
-| `extraction` | what takes knowledge out of its texts |
-| `parts` | what a strategy is built from: live, recorded or replayed |
-| `shelf` | what is costly to open, opened once and shared by many runs |
-| `strategies` | the strategy itself: one `match`, no registry |
+| `graphs` | what the concept graph answers: chains, logical forms, single facts |
+| `online_sources` | searches outside the knowledge base, and patients |
+| `extraction` | extractors of entities, relations and knowledge points |
+| `live` | the `Parts` of a strategy: live, recorded to a tape, or replayed from one |
+| `resource_cache` | what is costly to open, opened once and shared by many runs |
+| `composers`, `tc_rag`, `thinking`, `planning`, `tools` | the pieces of the papers' strategies |
+| `strategies`, `baselines`, `unified` | the strategies: one `match`, no registry |
+| `training`, `teaching` | what `osler train` explores, judges and teaches with |
+
+Import each name from the module that defines it. This one defines `Parts`, which all share:
+they come live, recorded or replayed, and a strategy cannot tell these apart.
 """
 
-from osler.app.wiring.composers import answer_wording, build_composer, evidence_gate, may_write
-from osler.app.wiring.hub import open_reranker, with_reranker
-from osler.app.wiring.knowledge import (
-    build_sample,
-    bulk_runner,
-    describe_sources,
-    make_retriever,
-    open_knowledge_base,
-    open_or_create,
-    search_backend,
-    search_passages,
-    searched_sources,
-)
-from osler.app.wiring.live import live_parts, record_parts, remember_replies, replay_parts
-from osler.app.wiring.models import (
-    PACKAGED,
-    LoadedModel,
-    encoder_relevance,
-    load_encoder,
-    load_model,
-    load_roles,
-)
-from osler.app.wiring.parts import Parts, no_retriever, roles_of
-from osler.app.wiring.planning import planner_name
-from osler.app.wiring.resource_cache import ResourceCache
-from osler.app.wiring.strategies import build_solver, run_budget
-from osler.app.wiring.tc_rag import PACKAGED_SIGMA, Threshold, build_machine, halting_threshold
+from __future__ import annotations
 
-__all__ = [
-    "PACKAGED",
-    "PACKAGED_SIGMA",
-    "LoadedModel",
-    "Parts",
-    "ResourceCache",
-    "Threshold",
-    "answer_wording",
-    "build_composer",
-    "build_machine",
-    "build_sample",
-    "build_solver",
-    "bulk_runner",
-    "describe_sources",
-    "encoder_relevance",
-    "evidence_gate",
-    "halting_threshold",
-    "live_parts",
-    "load_encoder",
-    "load_model",
-    "load_roles",
-    "make_retriever",
-    "may_write",
-    "no_retriever",
-    "open_knowledge_base",
-    "open_or_create",
-    "open_reranker",
-    "planner_name",
-    "record_parts",
-    "remember_replies",
-    "replay_parts",
-    "roles_of",
-    "run_budget",
-    "search_backend",
-    "search_passages",
-    "searched_sources",
-    "with_reranker",
-]
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from osler.app.config import (
+    BaselineSettings,
+    CotSettings,
+    DirectSettings,
+    KagThinkerSettings,
+    OmniRagSettings,
+    RagSettings,
+    Role,
+    Settings,
+    TcRagSettings,
+    UnifiedSettings,
+)
+from osler.app.wiring.models import LoadedModel
+from osler.errors import BadConfig
+from osler.llm.core.base import LanguageModel
+from osler.methods.omni.describe import SourceDescription
+from osler.types import Relevance, Retriever
+
+CHAINS = "chains"
+"""The user of a retriever that finds reasoning chains, not passages."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a strategy is built from."""
+
+    models: Mapping[Role, LoadedModel]
+    """Of the roles that the strategy has."""
+    retriever: Callable[[str, tuple[str, ...]], Retriever]
+    """Name of its user and sources → retriever."""
+    relevance: Relevance
+    """Of a sentence to a question."""
+    coverage: Relevance
+    """Of a question by a passage."""
+    sources: tuple[str, ...]
+    """Those that the knowledge base holds and the settings allow."""
+    snapshot: str = ""
+    carriers: tuple[str, ...] = ()
+    """What can be looked up in the concept graph besides the source: `wiring.tools`."""
+    offers: tuple[SourceDescription, ...] = ()
+    """The same sources as a planner is told of them; empty where nobody plans sources."""
+
+    def model_for(self, role: Role) -> LanguageModel:
+        return self.models[role].model
+
+    @property
+    def names(self) -> dict[Role, str]:
+        """Role to model identity."""
+        return {role: ready.model.name for role, ready in self.models.items()}
+
+
+def roles_of(settings: Settings) -> tuple[Role, ...]:
+    """The roles that the strategy has."""
+    match settings.strategy:
+        case DirectSettings() | CotSettings() | RagSettings() | BaselineSettings():
+            return ("reader",)
+        case TcRagSettings():
+            return ("planner", "summariser", "reader")
+        case KagThinkerSettings():
+            return ("planner", "reader")
+        case UnifiedSettings(planner="reflexion" | "serts"):
+            return ("planner", "summariser", "judge", "reader")
+        case UnifiedSettings():
+            return ("planner", "summariser", "reader")
+        case OmniRagSettings(planner="reflexion" | "serts"):
+            return ("planner", "judge", "reader")
+        case OmniRagSettings():
+            return ("planner", "reader")
+        case _ as never:
+            assert_never(never)
+
+
+def reads_knowledge(settings: Settings) -> bool:
+    """Whether the strategy reads the knowledge base."""
+    return not isinstance(settings.strategy, DirectSettings | CotSettings)
+
+
+def no_retriever(name: str, sources: tuple[str, ...]) -> Retriever:
+    raise BadConfig(f"{name} searches nothing")

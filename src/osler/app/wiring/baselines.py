@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.app.config import baselines as chosen
-from osler.app.wiring.parts import CHAINS, Parts
+from osler.app.wiring import CHAINS, Parts
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Attentive, LanguageModel, Likelihood, Sampling
 from osler.methods.baselines import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.answer.cautions import CautiousComposer
 from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
@@ -14,7 +14,7 @@ from osler.app.config import (
     Role,
     Settings,
 )
-from osler.app.wiring.parts import Parts
+from osler.app.wiring import Parts
 from osler.llm.core.base import Likelihood, Sampling
 from osler.types import Language
 

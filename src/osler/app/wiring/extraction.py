@@ -11,8 +11,7 @@ from osler.app.config import Settings
 from osler.app.wiring.graphs import open_graph
 from osler.app.wiring.models import load_roles
 from osler.errors import BadConfig
-from osler.extract import schema
-from osler.extract.base import Extractor
+from osler.extract import Extractor, schema
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.items import Unit
 from osler.extract.model import DEFAULT, ModelExtractor

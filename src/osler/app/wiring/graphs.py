@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from osler.app.config import Settings
@@ -60,3 +61,20 @@ def graph_passage(settings: Settings, id: str) -> Passage | None:
         return find_passage(graph, id) if graph else None
     except UnknownPassage:
         return None
+
+
+FORMS = "kag-thinker/forms"
+"""Its name among the retrievers of a run, and so on its tape."""
+
+
+def form_retriever(
+    settings: Settings, search: Callable[[tuple[str, ...]], Retriever], sources: tuple[str, ...]
+) -> Retriever:
+    """Takes forms as they are written. `search` makes what searches some of `sources` by words."""
+    from osler.methods.kag.hybrid import FormsAsQueries, FormsAsWords, HybridGraph
+
+    graph = open_graph(settings)
+    if graph is None:
+        return FormsAsQueries(FormsAsWords(search((GRAPH,))))
+    texts = tuple(source for source in sources if source != GRAPH)
+    return FormsAsQueries(HybridGraph(graph, search(texts) if texts else None))

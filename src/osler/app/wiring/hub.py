@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from osler.app.config import EmbedderSettings, ModelSettings, RerankerSettings, Settings
-from osler.app.wiring.keys import read_server_key
+from osler.errors import BadConfig
 from osler.llm.core.base import LanguageModel
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.retrieve.rerank import BestSentence, RerankedRetriever
@@ -135,3 +136,16 @@ def _server_client(chosen: EmbedderSettings | RerankerSettings, section: str) ->
             section=section,
         )
     )
+
+
+def read_server_key(
+    file: Path | None, section: str, variable: str = "OPENAI_API_KEY"
+) -> str | None:
+    """The file's words, else `variable` of the environment. Raises `BadConfig`."""
+    if file is None:
+        return os.environ.get(variable)
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        fix = f"set {section}.key_file to a file that holds the key alone"
+        raise BadConfig(f"the key file {file} cannot be read: {error}", fix=fix) from error

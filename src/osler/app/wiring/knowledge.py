@@ -10,21 +10,20 @@ from typing import TYPE_CHECKING, Literal
 
 from osler.app.config import Settings
 from osler.app.wiring import graphs, online_sources
-from osler.app.wiring.hub import open_reranker, with_reranker
-from osler.app.wiring.keys import read_server_key
+from osler.app.wiring.hub import open_reranker, read_server_key, with_reranker
 from osler.app.wiring.models import load_encoder
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
-from osler.extract.indexes.kinds import KINDS
+from osler.extract.indexes import KINDS
 from osler.graph.extras import has_rapidfuzz
 from osler.kb.base import BuildResult, KnowledgeBase, Progress
 from osler.kb.search.base import BackendChoice, PassageFilter
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.graph import GraphRetriever
+from osler.retrieve.hybrid import Fusion, retriever_over
 from osler.retrieve.indexed import IndexedRetriever, NameRankings
 from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.relevance import OverlapRelevance
-from osler.retrieve.sources import Fusion, retriever_over
 from osler.retrieve.web import FusedRetriever
 from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH
 from osler.types import Hit, Relevance, Retriever

@@ -14,7 +14,7 @@ from osler.app.config import (
 )
 from osler.app.config.baselines import IMedRagSettings, MedRagSettings
 from osler.app.wiring import graphs, tools
-from osler.app.wiring.graph_lookup import FORMS, form_retriever
+from osler.app.wiring.graphs import FORMS, form_retriever
 from osler.app.wiring.hub import open_reranker, with_reranker
 from osler.app.wiring.knowledge import (
     describe_sources,
@@ -46,7 +46,7 @@ from osler.types import Relevance, Retriever
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
     from osler.kb.encoders.base import Encoder
-from osler.app.wiring.parts import CHAINS, Parts, no_retriever, reads_knowledge, roles_of
+from osler.app.wiring import CHAINS, Parts, no_retriever, reads_knowledge, roles_of
 
 
 async def live_parts(settings: Settings) -> Parts:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from osler.app.config import ModelSettings, Role, Settings
-from osler.app.wiring.hub import open_encoder, open_transformers_model
-from osler.app.wiring.keys import read_server_key
+from osler.app.wiring.hub import open_encoder, open_transformers_model, read_server_key
 from osler.llm.core.base import LanguageModel
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.types import Relevance

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.app.config import OmniRagSettings, Role, Settings
+from osler.app.wiring import Parts
 from osler.app.wiring.composers import may_write
-from osler.app.wiring.parts import Parts
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni import solver as omni

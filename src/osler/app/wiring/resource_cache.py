@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from osler.app.config import ModelSettings, Settings
-from osler.app.wiring import graphs, online_sources
+from osler.app.wiring import Parts, graphs, online_sources, reads_knowledge, roles_of
 from osler.app.wiring.hub import open_reranker, with_reranker
 from osler.app.wiring.knowledge import make_retriever, open_knowledge_base, searched_sources
 from osler.app.wiring.live import with_knowledge, without_knowledge
 from osler.app.wiring.models import LoadedModel, load_encoder, load_roles
-from osler.app.wiring.parts import Parts, reads_knowledge, roles_of
 from osler.kb.base import KnowledgeBase
 from osler.types import Hit, Passage, Relevance, Retriever
 

@@ -15,9 +15,9 @@ from osler.app.config import (
     TcRagSettings,
     UnifiedSettings,
 )
+from osler.app.wiring import Parts
 from osler.app.wiring.baselines import baseline
 from osler.app.wiring.composers import build_composer, sampling_of
-from osler.app.wiring.parts import Parts
 from osler.app.wiring.planning import planner_and_reader
 from osler.app.wiring.tc_rag import build_machine
 from osler.app.wiring.thinking import build_thinker

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.app.config import (
     Settings,
     TcRagSettings,
 )
+from osler.app.wiring import Parts
 from osler.app.wiring.composers import build_composer, evidence_gate, may_write, sampling_of
-from osler.app.wiring.parts import Parts
 from osler.app.wiring.tools import make_tools as tools_of
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from osler.app.config import KagThinkerSettings, Role, Settings
+from osler.app.wiring import Parts
 from osler.app.wiring.hub import open_reranker
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.live import with_knowledge, without_knowledge
 from osler.app.wiring.models import LoadedModel, load_encoder, load_roles
-from osler.app.wiring.parts import Parts
 from osler.app.wiring.thinking import boundary_tau, form_lookup, make_speaker
 from osler.errors import BadConfig
 from osler.evaluate.judges import Judge

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.app.config import KagThinkerSettings, Role, Settings
+from osler.app.wiring import Parts
 from osler.app.wiring.composers import may_write
-from osler.app.wiring.graph_lookup import FORMS
-from osler.app.wiring.parts import Parts
+from osler.app.wiring.graphs import FORMS
 from osler.errors import BadConfig
 from osler.llm.core.base import Sampling
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from osler.answer.extractive import EvidenceGate
 from osler.app.config import Settings, TcRagSettings
-from osler.app.wiring import graphs
-from osler.app.wiring.parts import Parts
+from osler.app.wiring import Parts, graphs
 from osler.errors import BadConfig
 from osler.llm.core.base import Sampling
 from osler.methods.tcrag import helpers

@@ -21,13 +21,13 @@ from osler.app.wiring.live import live_parts, with_knowledge
 from osler.app.wiring.models import load_encoder, load_roles
 from osler.app.wiring.strategies import build_solver
 from osler.errors import BadConfig
+from osler.jobs.runner import Progress
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni import solver as omni
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve.relevance import CoverageRelevance
-from osler.train.journal import Progress
 from osler.train.named import choose_named
 from osler.train.spo import job
 from osler.train.spo.case import TrainingCase

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from osler.answer.base import Composer
+from osler.answer import Composer
 from osler.answer.extractive import ExtractiveComposer
 from osler.app.config import (
     KagThinkerSettings,
@@ -15,8 +15,7 @@ from osler.app.config import (
     TcRagSettings,
     UnifiedSettings,
 )
-from osler.app.wiring import composers, tc_rag, thinking
-from osler.app.wiring.parts import Parts
+from osler.app.wiring import Parts, composers, tc_rag, thinking
 from osler.app.wiring.planning import source_planner, source_retriever
 from osler.app.wiring.tools import graph_tools, make_tools
 from osler.llm.core.base import Likelihood, Sampling

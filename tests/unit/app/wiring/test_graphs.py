@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import KbSettings, Settings
 from osler.app.wiring import graphs
-from osler.app.wiring.knowledge import make_retriever, searched_sources
+from osler.app.wiring.knowledge import make_retriever, open_knowledge_base, searched_sources
 from osler.errors import UnknownPassage
 from osler.graph.formats import read_graph_files
 from osler.graph.store import Graph
@@ -56,4 +55,4 @@ def test_an_id_that_the_graph_has_not_is_not_its_own(settings: Settings, tmp_pat
     assert graphs.graph_passage(settings, "book:a#0") is None
     with KnowledgeBase.open(settings.kb.path) as kb, pytest.raises(UnknownPassage):
         kb.get("graph:nobody#def")
-    assert wiring.open_knowledge_base(settings).sources == ()
+    assert open_knowledge_base(settings).sources == ()

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from osler.app import wiring
 from osler.app.config import Settings
 from osler.app.doctor import Check, run_checks
+from osler.app.wiring.hub import open_reranker, with_reranker
+from osler.app.wiring.knowledge import search_passages
+from osler.app.wiring.models import load_encoder, load_model
 from osler.errors import BadConfig, KnowledgeBaseMismatch, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import BatchLikelihood, Message, Sampling
@@ -56,7 +58,7 @@ def test_a_model_that_is_not_named_well_is_refused(
 async def test_a_folder_becomes_the_language_model(tmp_path: Path) -> None:
     folder = save_tiny(tmp_path / "planner")
     chosen = settings(tmp_path, model={"kind": "transformers", "path": folder, "device": "cpu"})
-    ready = await wiring.load_model(chosen.model)
+    ready = await load_model(chosen.model)
     model = ready.model
     assert not ready.constrains
     assert model.name == "planner/float32"
@@ -74,9 +76,9 @@ def test_the_same_settings_give_the_same_encoder_and_others_another(tmp_path: Pa
         {"kind": "hub", "path": one, "passage_path": other, "longest": 64},
         {"kind": "medcpt", "path": one, "passage_path": other},
     ]
-    found = [wiring.load_encoder(settings(tmp_path, embedder=kind)).identity for kind in kinds]
+    found = [load_encoder(settings(tmp_path, embedder=kind)).identity for kind in kinds]
     assert len(set(found)) == len(kinds)
-    assert found[0] == wiring.load_encoder(settings(tmp_path, embedder=kinds[0])).identity
+    assert found[0] == load_encoder(settings(tmp_path, embedder=kinds[0])).identity
 
 
 def test_a_server_becomes_the_encoder_with_its_key(tmp_path: Path) -> None:
@@ -88,7 +90,7 @@ def test_a_server_becomes_the_encoder_with_its_key(tmp_path: Path) -> None:
     with serve_posts(answer) as place:
         given = {"kind": "openai", "url": place.url, "name": "e5", "query_prefix": "query: "}
         chosen = settings(tmp_path, embedder={**given, "key_file": tmp_path / "key"})
-        vectors = wiring.load_encoder(chosen).encode(["iron"], kind="query")
+        vectors = load_encoder(chosen).encode(["iron"], kind="query")
     assert vectors.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)]]
     assert place.asked[0].key == "Bearer sk-of-mine"
     assert place.asked[0].body["input"] == ["query: iron"]
@@ -97,25 +99,25 @@ def test_a_server_becomes_the_encoder_with_its_key(tmp_path: Path) -> None:
 def test_a_key_file_that_is_not_there_names_its_section(tmp_path: Path) -> None:
     given = {"kind": "openai", "url": "http://h/v1", "name": "e5", "key_file": tmp_path / "no"}
     with pytest.raises(BadConfig, match=r"embedder\.key_file"):
-        wiring.load_encoder(settings(tmp_path, embedder=given))
+        load_encoder(settings(tmp_path, embedder=given))
 
 
 def test_without_a_reranker_the_search_stays_as_it_is(tmp_path: Path) -> None:
     chosen = settings(tmp_path)
     inner = object()
-    assert wiring.open_reranker(chosen, HashingEncoder()) is None
-    assert wiring.with_reranker(chosen, inner, None, ("book",)) is inner  # type: ignore[arg-type]
+    assert open_reranker(chosen, HashingEncoder()) is None
+    assert with_reranker(chosen, inner, None, ("book",)) is inner  # type: ignore[arg-type]
 
 
 def test_sentences_rerank_with_the_encoder_at_hand(tmp_path: Path) -> None:
     chosen = settings(tmp_path, reranker={"kind": "sentences", "depth": 7})
-    second = wiring.open_reranker(chosen, HashingEncoder())
+    second = open_reranker(chosen, HashingEncoder())
     assert isinstance(second, BestSentence)
-    search = wiring.with_reranker(chosen, object(), second, ("book",))  # type: ignore[arg-type]
+    search = with_reranker(chosen, object(), second, ("book",))  # type: ignore[arg-type]
     assert isinstance(search, RerankedRetriever)
     assert (search.depth, search.k) == (7, 7)
     patients = object()
-    assert wiring.with_reranker(chosen, patients, second, ("emr",)) is patients  # type: ignore[arg-type]
+    assert with_reranker(chosen, patients, second, ("emr",)) is patients  # type: ignore[arg-type]
 
 
 NOTES = "# Anaemia\n\nOral iron treats anaemia.\n\n# Gout\n\nColchicine treats gout, not anaemia.\n"
@@ -136,11 +138,11 @@ async def test_a_base_is_built_searched_and_reranked_as_the_settings_say(tmp_pat
     plain = settings(tmp_path, embedder=embedder)
     with KnowledgeBase.create(plain.kb.path) as kb:
         kb.add([tmp_path / "notes.md"], source="book")
-        kb.build(wiring.load_encoder(plain))
+        kb.build(load_encoder(plain))
     with serve_posts(answer) as place:
         given = {"kind": "openai", "url": place.url, "name": "bge"}
         chosen = settings(tmp_path, embedder=embedder, reranker=given)
-        hits = await wiring.search_passages(chosen, "iron anaemia", k=2, sources=())
+        hits = await search_passages(chosen, "iron anaemia", k=2, sources=())
         told = {check.name: check for check in await asyncio.to_thread(list, run_checks(chosen))}
     assert [hit.passage.text.split()[0] for hit in hits] == ["Colchicine", "Oral"]
     assert [hit.score for hit in hits] == [1.0, 0.0]
@@ -153,14 +155,14 @@ async def test_a_base_is_built_searched_and_reranked_as_the_settings_say(tmp_pat
     other = save_tiny_bert(tmp_path / "other", seed=1)
     changed = settings(tmp_path, embedder={**embedder, "path": other})
     with pytest.raises(KnowledgeBaseMismatch, match="was built by"):
-        await wiring.search_passages(changed, "iron", k=2, sources=())
+        await search_passages(changed, "iron", k=2, sources=())
 
 
 @pytest.mark.torch
 def test_a_cross_encoder_becomes_the_reranker(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "cross", labels=1)
     chosen = settings(tmp_path, reranker={"kind": "hub", "path": folder, "longest": 64})
-    assert wiring.open_reranker(chosen, HashingEncoder()) is not None
+    assert open_reranker(chosen, HashingEncoder()) is not None
     broken = settings(tmp_path, reranker={"kind": "hub", "path": tmp_path / "absent"})
     with pytest.raises(ModelError, match="no model"):
-        wiring.open_reranker(broken, HashingEncoder())
+        open_reranker(broken, HashingEncoder())

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from osler.app.config import Settings
-from osler.app.wiring import make_retriever, online_sources, searched_sources
+from osler.app.wiring import online_sources
+from osler.app.wiring.knowledge import make_retriever, searched_sources
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.hybrid import HybridRetriever

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from osler.app import runs, wiring
+from osler.app import runs
 from osler.app.config import (
     KagThinkerSettings,
     OmniRagSettings,
@@ -17,8 +17,11 @@ from osler.app.config import (
 )
 from osler.app.config.baselines import IrCotSettings
 from osler.app.plans import study_plans
+from osler.app.wiring import Parts, roles_of
+from osler.app.wiring.knowledge import describe_sources
 from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.parts import Parts, roles_of
+from osler.app.wiring.planning import planner_name
+from osler.app.wiring.strategies import build_solver
 from osler.errors import BadConfig, BadQuestion, SourceUnavailable
 from osler.evaluate.labeled_questions import read_posed
 from osler.kb.base import KnowledgeBase
@@ -64,7 +67,7 @@ def parts(model: KeyedModel) -> Parts:
 
 def built(home: Path, **options: Any) -> Solver:
     chosen = settings(home, OmniRagSettings.model_validate(options))
-    solver = wiring.build_solver(chosen, parts(KeyedModel({})))
+    solver = build_solver(chosen, parts(KeyedModel({})))
     assert isinstance(solver, Solver)
     return solver
 
@@ -87,10 +90,10 @@ def test_each_planner_is_a_setting(name: str, kind: type, tmp_path: Path) -> Non
 
 def test_a_model_that_may_not_word_medicine_does_not_plan_by_default(tmp_path: Path) -> None:
     chosen = settings(tmp_path, OmniRagSettings(), writes="no")
-    solver = wiring.build_solver(chosen, parts(KeyedModel({})))
+    solver = build_solver(chosen, parts(KeyedModel({})))
     assert isinstance(solver, Solver)
     assert isinstance(solver.planner, OriginalQuestion)
-    assert wiring.planner_name(chosen, parts(KeyedModel({}))) == "original, keyed"
+    assert planner_name(chosen, parts(KeyedModel({}))) == "original, keyed"
 
 
 def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
@@ -110,7 +113,7 @@ def test_a_trained_planner_is_held_only_by_an_engine_that_can(tmp_path: Path) ->
         made = parts(KeyedModel({}))
         ready = replace(made.models["planner"], constrains=able)
         made = replace(made, models={**made.models, "planner": ready})
-        solver = wiring.build_solver(settings(tmp_path, chosen), made)
+        solver = build_solver(settings(tmp_path, chosen), made)
         assert isinstance(solver, Solver)
         assert isinstance(solver.planner, Prompting)
         proposer = solver.planner.proposer
@@ -129,13 +132,11 @@ def test_only_planners_that_are_judged_have_a_judge(tmp_path: Path) -> None:
 
 def test_a_given_plan_is_run_by_omni_rag_alone(tmp_path: Path) -> None:
     given = parse_saved_plan("<book> x </book>")
-    solver = wiring.build_solver(
-        settings(tmp_path, OmniRagSettings()), parts(KeyedModel({})), given
-    )
+    solver = build_solver(settings(tmp_path, OmniRagSettings()), parts(KeyedModel({})), given)
     assert isinstance(solver, Solver)
     assert solver.planner == GivenPlan(given)
     with pytest.raises(BadConfig, match="tc-rag runs no source plan"):
-        wiring.build_solver(settings(tmp_path, TcRagSettings()), parts(KeyedModel({})), given)
+        build_solver(settings(tmp_path, TcRagSettings()), parts(KeyedModel({})), given)
 
 
 @pytest.fixture
@@ -153,8 +154,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
         every = parts(scripted)
         return replace(every, models={role: every.models[role] for role in roles_of(chosen)})
 
-    monkeypatch.setattr(wiring, "live_parts", live)
-    monkeypatch.setattr(wiring, "load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler.app.runs.live_parts", live)
+    monkeypatch.setattr("osler.app.plans.load_encoder", lambda _: HashingEncoder())
     return scripted
 
 
@@ -263,7 +264,7 @@ def test_a_source_of_ones_own_is_described_by_its_titles(tmp_path: Path) -> None
     (tmp_path / "rules.md").write_text("# Ward rules\n\nWash your hands.\n", encoding="utf-8")
     with KnowledgeBase.create(tmp_path / "kb") as kb:
         kb.add([tmp_path / "rules.md"], source="notes")
-        offers = wiring.describe_sources(kb, ("book", "notes"))
+        offers = describe_sources(kb, ("book", "notes"))
     assert offers == (SourceDescription("book"), SourceDescription("notes", ("Ward rules",)))
     assert (
         replace(offers[1], titles=()).describe_in("en").endswith('collection "notes" of the user.')

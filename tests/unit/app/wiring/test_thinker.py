@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import KagThinkerSettings, ModelSettings, Settings
+from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.parts import Parts, roles_of
+from osler.app.wiring.strategies import build_solver
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.outline import Outliner
@@ -43,7 +43,7 @@ def parts(model: KeyedModel) -> Parts:
 
 def built(tmp_path: Path, **options: object) -> Thinker:
     chosen = settings(tmp_path, **options).model_copy(update={"model": ModelSettings(writes="yes")})
-    solver = wiring.build_solver(chosen, parts(KeyedModel({})))
+    solver = build_solver(chosen, parts(KeyedModel({})))
     assert isinstance(solver, Thinker)
     return solver
 
@@ -64,7 +64,7 @@ def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
 
 
 def test_a_small_model_outlines_and_is_shown_what_is_asked_for(tmp_path: Path) -> None:
-    solver = wiring.build_solver(settings(tmp_path), parts(KeyedModel({})))
+    solver = build_solver(settings(tmp_path), parts(KeyedModel({})))
     assert isinstance(solver, Thinker)
     assert isinstance(solver.planner, Outliner)
     boundary = depth_of(solver).boundary
@@ -99,7 +99,7 @@ async def test_a_question_is_answered_through_the_wiring(tmp_path: Path) -> None
         }
     )
     chosen = settings(tmp_path, boundary="none", decompose=False)
-    solution = await wiring.build_solver(chosen, parts(model)).solve(QUESTION, Run())
+    solution = await build_solver(chosen, parts(model)).solve(QUESTION, Run())
     assert solution.halt is Halt.CONVERGED
     assert solution.answer.evidence[0].passage == FACT
 
@@ -130,11 +130,11 @@ async def test_a_planner_stands_in_front_of_another_reader(tmp_path: Path) -> No
         parts(reader), models={"planner": LoadedModel(planner), "reader": LoadedModel(reader)}
     )
     run = Run()
-    solution = await wiring.build_solver(chosen, apart).solve(QUESTION, run)
+    solution = await build_solver(chosen, apart).solve(QUESTION, run)
     assert solution.answer.evidence[0].passage == FACT
     assert planner.asked == ["decompose the user question"]
     asked = {event.role for event in run.events if isinstance(event, Asked)}
     assert asked == {"planner", "reader"}
-    assert isinstance(solver := wiring.build_solver(chosen, apart), Thinker)
+    assert isinstance(solver := build_solver(chosen, apart), Thinker)
     assert (solver.deducer.speaker.reasoning, depth_of(solver).boundary) == (80, NoBoundary())
     assert isinstance(solver.planner, Decomposer)

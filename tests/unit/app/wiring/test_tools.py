@@ -8,9 +8,12 @@ from typing import get_args
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import KbSettings, Role, Settings, TcRagSettings
 from osler.app.config.strategies import ToolName
+from osler.app.wiring import Parts
+from osler.app.wiring.live import record_parts, replay_parts
+from osler.app.wiring.models import LoadedModel
+from osler.app.wiring.tc_rag import build_machine
 from osler.app.wiring.tools import carrier_for, graph_carriers
 from osler.errors import BadConfig
 from osler.graph import communities
@@ -62,11 +65,9 @@ def with_graph(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def parts(
-    given: Settings, sources: tuple[str, ...], replies: list[str] | None = None
-) -> wiring.Parts:
-    ready = wiring.LoadedModel(ScriptedModel(replies or [], name="m"), constrains=False)
-    models: Mapping[Role, wiring.LoadedModel] = {
+def parts(given: Settings, sources: tuple[str, ...], replies: list[str] | None = None) -> Parts:
+    ready = LoadedModel(ScriptedModel(replies or [], name="m"), constrains=False)
+    models: Mapping[Role, LoadedModel] = {
         "planner": ready,
         "summariser": ready,
         "reader": ready,
@@ -75,7 +76,7 @@ def parts(
     def retriever(name: str, _: tuple[str, ...]) -> Retriever:
         return carrier_for(given, name) or ScriptedRetriever({})
 
-    return wiring.Parts(
+    return Parts(
         models,
         retriever,
         OverlapRelevance(),
@@ -87,7 +88,7 @@ def parts(
 
 def names(given: Settings, sources: tuple[str, ...]) -> list[str]:
     assert isinstance(given.strategy, TcRagSettings)
-    machine = wiring.build_machine(given, given.strategy, parts(given, sources))
+    machine = build_machine(given, given.strategy, parts(given, sources))
     return [tool.name for tool in machine.tools]
 
 
@@ -150,12 +151,12 @@ async def test_a_run_with_these_tools_replays_from_its_tape_without_the_graph(
     assert isinstance(given.strategy, TcRagSettings)
     tape, live = Tape(), parts(given, (GRAPH,), list(REPLIES))
     first = Run(seed=3)
-    machine = wiring.build_machine(given, given.strategy, wiring.record_parts(live, tape))
+    machine = build_machine(given, given.strategy, record_parts(live, tape))
     solution = await machine.solve(QUESTION, first)
     (with_graph / "kb" / "graph.sqlite").unlink()
     again = Run(seed=3)
-    played = wiring.replay_parts(tape, live.names, (GRAPH,), "", live.carriers)
-    replayed = await wiring.build_machine(given, given.strategy, played).solve(QUESTION, again)
+    played = replay_parts(tape, live.names, (GRAPH,), "", live.carriers)
+    replayed = await build_machine(given, given.strategy, played).solve(QUESTION, again)
     assert (replayed, again.events) == (solution, first.events)
     observed = [e.text for e in first.events if isinstance(e, Pushed) and "Tool" in e.kind]
     assert observed[0] == "MEDICAL_NER: Medical terms: ascorbic acid; gum bleeding"

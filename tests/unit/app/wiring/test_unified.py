@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import wiring
 from osler.app.config import ModelSettings, Settings, UnifiedSettings, load, read_presets
+from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.parts import Parts, roles_of
+from osler.app.wiring.strategies import build_solver
 from osler.errors import CapabilityMissing
 from osler.evaluate.experiments import read_experiment
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
@@ -53,7 +53,7 @@ def settings(tmp_path: Path, *, writes: bool = True, **options: object) -> Setti
 
 
 def built(tmp_path: Path, *, writes: bool = True, **options: object) -> Thinker:
-    solver = wiring.build_solver(settings(tmp_path, writes=writes, **options), parts())
+    solver = build_solver(settings(tmp_path, writes=writes, **options), parts())
     assert isinstance(solver, Thinker)
     return solver
 
@@ -147,14 +147,14 @@ def test_a_reader_that_scores_nothing_leaves_the_paper_its_two_signals(tmp_path:
         apart.sources,
         offers=apart.offers,
     )
-    solver = wiring.build_solver(settings(tmp_path), apart)
+    solver = build_solver(settings(tmp_path), apart)
     assert isinstance(solver, Thinker)
     found = machine_of(solver).boundary
     assert isinstance(found, GenerateThenAssess)
     assert found.state is None
     assert "scores no given text" in solver.note
     with pytest.raises(CapabilityMissing):
-        wiring.build_solver(settings(tmp_path), parts(hides))
+        build_solver(settings(tmp_path), parts(hides))
 
 
 def test_a_planner_of_rounds_needs_a_judge(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ async def test_a_question_is_answered_through_the_wiring(tmp_path: Path) -> None
         }
     )
     chosen = settings(tmp_path, machine=False, boundary="none", decompose=False)
-    solution = await wiring.build_solver(chosen, parts(model, ("book",))).solve(QUESTION, Run())
+    solution = await build_solver(chosen, parts(model, ("book",))).solve(QUESTION, Run())
     assert solution.answer.grounding is Grounding.GROUNDED
     assert solution.answer.evidence[0].passage == FACT
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from osler.app import runs, wiring
+from osler.app import runs
 from osler.app.config import KbSettings, ModelSettings, RunsSettings, Settings
-from osler.app.wiring import live_parts
+from osler.app.wiring.models import LoadedModel
 from osler.graph.items import Name, Relation
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
@@ -42,9 +42,9 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     graph.build_arrays()
 
     async def cast(settings: Settings, roles: Any) -> Any:
-        return dict.fromkeys(roles, wiring.LoadedModel(KeyedModel(MODEL)))
+        return dict.fromkeys(roles, LoadedModel(KeyedModel(MODEL)))
 
-    monkeypatch.setattr(live_parts, "cast", cast)
+    monkeypatch.setattr("osler.app.wiring.live.load_roles", cast)
     monkeypatch.setattr(KnowledgeBase, "require_built", lambda self, identity: None)
     return Settings(
         home=tmp_path,
