@@ -26,13 +26,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun
 from osler.evaluate.judges import Judge
-from osler.evaluate.log import read_records, read_trace, writer_name
+from osler.evaluate.log import read_records, read_trace
 from osler.evaluate.measures import answer_text
 from osler.evaluate.metrics.several import Entailment, luq
 from osler.evaluate.plan import read_plan
 from osler.evaluate.record import SampleKey, SampleRecord
 from osler.evaluate.stability import StabilityJudge as ProcessJudge
 from osler.evaluate.stability import process_of_events
+from osler.jobs.journal import writer_name
 from osler.text import split_sentences
 from osler.trace import Asked, Run
 from osler.types import Usage

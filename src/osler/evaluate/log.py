@@ -14,8 +14,6 @@ last line, which is ignored. Nobody ever writes into a file of somebody else.
 from __future__ import annotations
 
 import os
-import secrets
-import socket
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -33,17 +31,12 @@ from osler.evaluate.record import (
     key_of,
     to_line,
 )
+from osler.jobs.journal import NewLines, read_lines, writer_name
 from osler.trace import Event
 from osler.trace import from_line as event_from
 from osler.trace import to_line as event_line
 
 RECORDS, TRACES, RUNS = "records-", "traces-", "runs"
-
-
-def writer_name() -> str:
-    """This process, told from every other on every host."""
-    host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())[:32]
-    return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
 @dataclass
@@ -104,17 +97,15 @@ class TriedSamples:
     status: dict[SampleKey, Status] = field(default_factory=dict)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Samples that were tried, by strategy and task."""
-    _read: dict[str, int] = field(default_factory=dict)
+    _lines: NewLines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lines = NewLines(self.folder, f"{RECORDS}*.jsonl")
 
     def refresh(self) -> None:
         """Reads what any writer added since. Raises `BadRun` naming file and byte."""
-        for path in sorted(self.folder.glob(f"{RECORDS}*.jsonl")):
-            start = self._read.get(path.name, 0)
-            if path.stat().st_size <= start:
-                continue
-            for at, line in _whole_lines(path, start):
-                self._read_line(path, at, line)
-                self._read[path.name] = at + len(line)
+        for path, at, line in self._lines.read_new():
+            self._read_line(path, at, line)
 
     def note_try(self, key: SampleKey, status: Status) -> None:
         """One try; a failed one never hides a done one."""
@@ -138,16 +129,6 @@ class TriedSamples:
         return found == "done" or (found == "failed" and not again)
 
 
-def _whole_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Whole lines from a byte on, each with where it begins; half a line at the end is none."""
-    with path.open("rb") as file:
-        file.seek(start)
-        for line in file:
-            if line.endswith(b"\n"):
-                yield start, line
-            start += len(line)
-
-
 def read_records(folder: Path) -> Iterator[SampleRecord]:
     """The try that counts of each key: done before failed, then the newest.
 
@@ -158,7 +139,7 @@ def read_records(folder: Path) -> Iterator[SampleRecord]:
         raise BadRun(f"{folder} is no log folder", fix="`osler eval run --log-dir` makes one")
     chosen: dict[SampleKey, tuple[tuple[bool, str], Path, int]] = {}
     for path in sorted(folder.glob(f"{RECORDS}*.jsonl")):
-        for at, line in _whole_lines(path):
+        for at, line in read_lines(path):
             record = _parse_record(path, at, line)
             rank = (record.status == "done", record.when)
             if record.key not in chosen or chosen[record.key][0] < rank:

@@ -9,29 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-import traceback
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from osler.errors import BadRun, OslerError
-from osler.evaluate.claims import Claims
 from osler.evaluate.log import LogWriter, TriedSamples
 from osler.evaluate.record import RecordedOutcome, SampleKey, SampleRecord, outcome_of
 from osler.evaluate.sample import Sample
+from osler.jobs.claims import Claims
+from osler.jobs.journal import failure_reason
+from osler.jobs.runner import Batch, JobRunner, Progress, make_batches
 from osler.trace import Answered, Budget, Run, Solver, Started
-from osler.trace.ordered import gather
 from osler.types import Question, Solution
-
-Progress = Callable[[str, int, int | None], None]
 
 BATCH = 16
 """Samples that are claimed at once."""
-HOPELESS = 20
-"""Failures in a row after which a run stops."""
-_POLL = 0.5
-"""Seconds between two looks at batches that others hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +67,21 @@ class RunnerCell:
     task: str
     samples: Sequence[Sample]
 
-    def batches(self) -> Iterator[tuple[str, Sequence[Sample]]]:
-        for start in range(0, len(self.samples), BATCH):
-            name = f"{self.strategy}.{self.task}.{start // BATCH}"
-            yield name, self.samples[start : start + BATCH]
+    def batches(self) -> list[Batch[CellSample]]:
+        items = [CellSample(self, sample) for sample in self.samples]
+        return make_batches(items, BATCH, lambda n, _: f"{self.strategy}.{self.task}.{n}")
 
-    def key(self, sample: Sample) -> SampleKey:
-        return SampleKey(self.strategy, self.task, sample.id)
+
+@dataclass(frozen=True, slots=True)
+class CellSample:
+    """One sample under one strategy."""
+
+    cell: RunnerCell
+    sample: Sample
+
+    @property
+    def key(self) -> SampleKey:
+        return SampleKey(self.cell.strategy, self.cell.task, self.sample.id)
 
 
 Prepare = Callable[[str], Awaitable[ReadyStrategy]]
@@ -99,13 +100,11 @@ class EvaluationRunner:
     """Whether samples that failed are tried once more."""
     progress: Progress | None = None
     _tried: TriedSamples = field(init=False)
-    _claims: Claims = field(init=False)
     _writer: LogWriter = field(init=False)
     _ready: tuple[str, ReadyStrategy] | None = field(init=False, default=None)
+    _loading: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
     _fresh: set[SampleKey] = field(init=False, default_factory=set)
     """Tried by this run: a failed one is not tried again before the next."""
-    _row: int = field(init=False, default=0)
-    """Failures in a row."""
 
     async def run(self, cells: Sequence[RunnerCell]) -> None:
         """Returns when every sample of every cell was tried by somebody.
@@ -114,87 +113,36 @@ class EvaluationRunner:
         """
         self._tried = TriedSamples(self.folder)
         with LogWriter(self.folder) as self._writer:
-            self._claims = Claims(self.folder / "claims", self._writer.name)
-            while left := [cell for cell in cells if self._has_open(cell)]:
-                if not await self._make_pass(left):
-                    await asyncio.sleep(_POLL)  # the rest is in other hands
+            claims = Claims(self.folder / "claims", self._writer.name)
+            runner = JobRunner[CellSample](claims, self, self.jobs, "samples")
+            await runner.run([batch for cell in cells for batch in cell.batches()])
 
-    def _has_open(self, cell: RunnerCell) -> bool:
+    def refresh(self) -> None:
         self._tried.refresh()
-        return any(self._is_due(cell, sample) for sample in cell.samples)
 
-    def _is_due(self, cell: RunnerCell, sample: Sample) -> bool:
-        key = cell.key(sample)
-        return not self._tried.is_done(key, again=self.again and key not in self._fresh)
+    def is_due(self, item: CellSample) -> bool:
+        again = self.again and item.key not in self._fresh
+        return not self._tried.is_done(item.key, again=again)
 
-    async def _make_pass(self, cells: Sequence[RunnerCell]) -> bool:
-        """Takes every batch that is free; whether there was any."""
-        worked = False
-        for cell in cells:
-            for name, samples in cell.batches():
-                if not any(self._is_due(cell, sample) for sample in samples):
-                    continue
-                if not self._claims.take_batch(name):
-                    continue
-                worked = True
-                try:
-                    self._tried.refresh()  # another may have done it before we claimed it
-                    due = [sample for sample in samples if self._is_due(cell, sample)]
-                    await self._run_batch(cell, name, due)
-                finally:
-                    self._claims.release_batch(name)
-        return worked
-
-    async def _run_batch(self, cell: RunnerCell, name: str, samples: Sequence[Sample]) -> None:
-        if not samples:
-            return
+    async def try_item(self, item: CellSample) -> str:
+        cell = item.cell
         ready = await self._prepare_strategy(cell.strategy)
-        todo = iter(samples)
-
-        async def work_through() -> None:
-            for sample in todo:
-                await self._try_one(cell, ready, sample)
-                self._claims.touch_claim(name)
-                self._report_progress(cell)
-
-        alive = asyncio.create_task(self._keep_alive(name))
-        try:
-            await gather(work_through() for _ in range(min(self.jobs, len(samples))))
-        finally:
-            alive.cancel()
-
-    async def _keep_alive(self, name: str) -> None:
-        """One slow sample may take longer than a claim lasts."""
-        while True:
-            await asyncio.sleep(self._claims.lease / 4)
-            self._claims.touch_claim(name)
-
-    async def _prepare_strategy(self, strategy: str) -> ReadyStrategy:
-        """The strategy; the one before it is let go, so that one model is in memory."""
-        if self._ready is None or self._ready[0] != strategy:
-            self._ready = None
-            self._ready = (strategy, await self.prepare(strategy))
-        return self._ready[1]
-
-    async def _try_one(self, cell: RunnerCell, ready: ReadyStrategy, sample: Sample) -> None:
-        record = await try_sample(cell.strategy, ready, sample, self._writer)
+        record = await try_sample(cell.strategy, ready, item.sample, self._writer)
         self._writer.write_record(record)
         self._tried.note_try(record.key, record.status)
         self._fresh.add(record.key)
-        self._row = self._row + 1 if record.status == "failed" else 0
-        if self._row >= HOPELESS:
-            raise BadRun(
-                f"{self._row} samples in a row have failed; the last: {record.error}",
-                fix="mend that, and run the same command again: what is done is kept",
-            )
-
-    def _report_progress(self, cell: RunnerCell) -> None:
         if self.progress is not None:
-            self.progress(
-                f"{cell.strategy} on {cell.task}",
-                self._tried.counts[cell.strategy, cell.task],
-                len(cell.samples),
-            )
+            done = self._tried.counts[cell.strategy, cell.task]
+            self.progress(f"{cell.strategy} on {cell.task}", done, len(cell.samples))
+        return record.error
+
+    async def _prepare_strategy(self, strategy: str) -> ReadyStrategy:
+        """The strategy; the one before it is let go, so that one model is in memory."""
+        async with self._loading:
+            if self._ready is None or self._ready[0] != strategy:
+                self._ready = None
+                self._ready = (strategy, await self.prepare(strategy))
+            return self._ready[1]
 
 
 async def try_sample(
@@ -221,11 +169,8 @@ async def try_sample(
             seconds = round(time.perf_counter() - began, 4)
             done = SolvedRun(question, run, solution, when, seconds)
             tape = await asyncio.to_thread(keep, done)
-    except OslerError as failure:
-        error = f"{type(failure).__name__}: {failure}"
     except Exception as failure:  # a bug in one sample is noted with its place; the others go on
-        last = traceback.extract_tb(failure.__traceback__)[-1]
-        error = f"{type(failure).__name__}: {failure} ({Path(last.filename).name}:{last.lineno})"
+        error = failure_reason(failure)
     return SampleRecord(
         strategy,
         sample,

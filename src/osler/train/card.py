@@ -62,7 +62,8 @@ def render_data_card(folder: Path, *, title: str = "", licence: str = "other") -
     found = summarize_records(folder)
     facts = _card_facts(folder)
     title = title or f"Source plans to learn ({found.kind.upper()})"
-    return f"{_front_matter(found, title, licence)}\n# {title}\n\n{_about_section(found)}\n{_made_of(facts)}"
+    front = _front_matter(found, title, licence)
+    return f"{front}\n# {title}\n\n{_about_section(found)}\n{_made_of(facts)}"
 
 
 def write_card(folder: Path, *, title: str = "", licence: str = "other") -> str:

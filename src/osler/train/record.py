@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from osler.errors import BadRun
-from osler.extract.base import estimate_tokens
+from osler.extract import estimate_tokens
 from osler.llm.core.base import Message
 
 Kind = Literal["sft", "dpo"]

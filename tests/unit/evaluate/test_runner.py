@@ -14,13 +14,14 @@ import pytest
 
 from osler.errors import BadRun, ModelUnreachable
 from osler.evaluate import plan as planning
-from osler.evaluate.claims import LEASE, Claims
 from osler.evaluate.log import TriedSamples, read_records, read_trace
 from osler.evaluate.merge import merge_logs
 from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
 from osler.evaluate.record import SampleKey
-from osler.evaluate.runner import HOPELESS, EvaluationRunner, ReadyStrategy, RunnerCell, SolvedRun
+from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell, SolvedRun
 from osler.evaluate.sample import Gold, Sample
+from osler.jobs.claims import LEASE, Claims
+from osler.jobs.runner import HOPELESS
 from osler.testing.waiting import TaskBarrier
 from osler.trace import Answered, Run, Started
 from osler.types import Answer, Halt, Question, Solution

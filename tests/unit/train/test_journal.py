@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun, MalformedOutput
+from osler.jobs import runner
+from osler.jobs.journal import require_agreement
 from osler.testing.waiting import TaskBarrier
-from osler.train import journal
-from osler.train.journal import DoneItems, JobStage, StageJob, require_agreement
+from osler.train.journal import DoneItems, JobStage, StageJob
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def test_a_failure_is_noted_the_rest_goes_on_and_next_time_it_is_tried_again(
 def test_where_nothing_succeeds_any_more_the_job_stops_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "HOPELESS", 3)
+    monkeypatch.setattr(runner, "HOPELESS", 3)
     with pytest.raises(BadRun, match=r"3 items in a row have failed.*expected a number"):
         asyncio.run(job(tmp_path, Doubler(" ".join(ITEMS))).run(ITEMS))
 

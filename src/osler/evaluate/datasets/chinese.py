@@ -71,8 +71,8 @@ def native_clinical_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
             pairs = case.data.get("QA_pairs")
             for number, pair in enumerate(pairs if isinstance(pairs, list) else [None]):
                 inner = make_row(path, number, pair)
-                text = f"{case.optional_text('description')}\n{inner.optional_text('question')}".strip()
-                data = {"question": text, "answers": inner.optional_text("answer")}
+                parts = case.optional_text("description"), inner.optional_text("question")
+                data = {"question": "\n".join(parts).strip(), "answers": inner.optional_text("answer")}
                 yield DatasetRow(f"{case.place}.QA_pairs[{number}]", case.number, data)
 
 

@@ -67,7 +67,7 @@ def export_tasks(parts: Sequence[ExportedTask], harness: Harness, folder: Path) 
 def make_export_row(sample: Sample) -> dict[str, Any]:
     """One line of the data: flat, with the prompt as a harness without our templates asks it."""
     question, gold = sample.question, sample.gold
-    lettered = list(zip(question.letters, question.options, strict=True))
+    lettered = question.lettered
     ask = _SEVERAL if sample.kind == "choices" else _ANSWER
     lines = [question.text, *(f"{a}. {text}" for a, text in lettered), ask[question.language]]
     return {

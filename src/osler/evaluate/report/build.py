@@ -266,7 +266,7 @@ def _reported_sample(record: SampleRecord, score: float | None) -> ReportedSampl
         sample.task,
         sample.id,
         question.text,
-        tuple(zip(question.letters, question.options, strict=True)),
+        tuple(question.lettered),
         gold,
         answer or "none",
         score,

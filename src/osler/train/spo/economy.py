@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from osler.extract.base import estimate_tokens
+from osler.extract import estimate_tokens
 from osler.prompts import RenderedPrompt
 from osler.train.spo.explore import ExploredCase
 from osler.train.spo.judge import judging_prompt, listing_prompt

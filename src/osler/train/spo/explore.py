@@ -15,10 +15,9 @@ from osler.errors import MalformedOutput, SourceUnavailable
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription, source_variables
 from osler.methods.omni.plan import Query, SourcePlan, expect_source_plan, source_plan_grammar
-from osler.methods.omni.planners.base import list_options
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.prompts import render_prompt
-from osler.retrieve.lookup import LookupResult
+from osler.retrieve import LookupResult
 from osler.retrieve.rerank import reranker_text
 from osler.trace import Noted, Run
 from osler.train.spo.case import TrainingCase
@@ -98,7 +97,7 @@ class ExpertExplorer:
             "spo/explore",
             question.language,
             question=question.text,
-            options=list_options(question),
+            options=question.lettered,
             sources=source_variables(offers, question.language),
             queries=self.count,
         )

@@ -16,16 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadRun
+from osler.jobs.journal import facts_of, require_agreement
+from osler.jobs.runner import Progress
 from osler.methods.omni.describe import SourceDescription
 from osler.text import make_slug
-from osler.train.journal import (
-    JobStage,
-    Progress,
-    ResultPlace,
-    StageJob,
-    facts_of,
-    require_agreement,
-)
+from osler.train.journal import JobStage, ResultPlace, StageJob
 from osler.train.spo.case import TrainingCase
 from osler.train.spo.explore import Exploration, ExploredCase
 from osler.train.spo.judge import JudgedCase, JudgingSignal, judge_case

@@ -17,7 +17,6 @@ from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.llm.core.speaker import Speaker
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
-from osler.methods.omni.planners.base import list_options
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import Run
 from osler.train.spo.case import TrainingCase
@@ -227,7 +226,7 @@ def _prompt_values(explored: ExploredCase, read: Sequence[str]) -> dict[str, obj
         )
     return {
         "question": case.question.text,
-        "options": list_options(case.question),
+        "options": case.question.lettered,
         "gold": case.gold,
         "documents": [explored.passages[id] for id in read],
     }

@@ -176,7 +176,7 @@ class RerankSignal:
 
     async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         scored = await _score_documents(
-            self.relevance, question_with_options(explored.case.question), explored
+            self.relevance, explored.case.question.with_options, explored
         )
         return [self._judge_query(query, scored) for query in explored.queries], len(scored)
 

@@ -1,7 +1,7 @@
 """The shared log of a data run: what was taught, kept and dropped, by whom.
 
     tries-WRITER.jsonl   one line a try; only its writer appends to it
-    claims/              who works on which batch (`osler.evaluate.claims`)
+    claims/              who works on which batch (`osler.jobs.claims`)
 
 A line counts once its line break is there. What is killed loses the try that it was in.
 """
@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun
 from osler.evaluate.sample import Sample
+from osler.jobs.journal import MEND, NewLines, append_line, read_lines
 from osler.train.thinker.dialogue import Stage
 from osler.train.thinker.trajectory import Trajectory
 from osler.types import Usage
@@ -72,16 +73,15 @@ class SeenTries:
     kept: set[TryKey] = field(default_factory=set)
     tries: Counter[tuple[TryKey, str]] = field(default_factory=Counter)
     """Tries that were kept or dropped, by question and teacher; a failed one is no try."""
-    _read: dict[str, int] = field(default_factory=dict)
+    _lines: NewLines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lines = NewLines(self.folder, f"{FILES}*.jsonl")
 
     def refresh(self) -> None:
         """Raises `BadRun` for a damaged line, naming file and byte."""
-        for path in sorted(self.folder.glob(f"{FILES}*.jsonl")):
-            start = self._read.get(path.name, 0)
-            if path.stat().st_size > start:
-                for at, one in _read_tries(path, start):
-                    self.note_try(one)
-                    self._read[path.name] = at
+        for path, at, line in self._lines.read_new():
+            self.note_try(_parse_try(path, at, line))
 
     def note_try(self, one: TeachingTry) -> None:
         if one.status == "kept":
@@ -90,14 +90,9 @@ class SeenTries:
             self.tries[one.key, one.teacher] += 1
 
 
-def append_try(path: Path, one: TeachingTry) -> int:
-    """The file's length afterwards. Raises `BadRun`."""
-    try:
-        with path.open("ab") as file:
-            file.write(_adapter().dump_json(one) + b"\n")
-            return file.tell()
-    except OSError as error:
-        raise BadRun(f"{path} cannot be written: {error.strerror}", fix="make room") from error
+def append_try(path: Path, one: TeachingTry) -> None:
+    """Raises `BadRun`."""
+    append_line(path, _adapter().dump_json(one) + b"\n")
 
 
 def read_tries(folder: Path) -> Iterator[TeachingTry]:
@@ -105,8 +100,8 @@ def read_tries(folder: Path) -> Iterator[TeachingTry]:
     if not any(folder.glob(f"{FILES}*.jsonl")):
         raise BadRun(f"{folder} is no log of training data", fix="`osler train thinker-data`")
     for path in sorted(folder.glob(f"{FILES}*.jsonl")):
-        for _, one in _read_tries(path, 0):
-            yield one
+        for at, line in read_lines(path):
+            yield _parse_try(path, at, line)
 
 
 def kept_tries(folder: Path) -> Mapping[TryKey, TeachingTry]:
@@ -119,22 +114,12 @@ def kept_tries(folder: Path) -> Mapping[TryKey, TeachingTry]:
     return dict(sorted(newest.items()))
 
 
-def _read_tries(path: Path, start: int) -> Iterator[tuple[int, TeachingTry]]:
-    """Whole lines from a byte on, each with where it ends."""
-    with path.open("rb") as file:
-        file.seek(start)
-        for line in file:
-            if not line.endswith(b"\n"):
-                return
-            try:
-                one = _adapter().validate_json(line)
-            except ValidationError as error:
-                raise BadRun(
-                    f"{path} at byte {start}: not a try: {error.errors()[0]['msg']}",
-                    fix="take that line out, or the file away",
-                ) from error
-            start += len(line)
-            yield start, one
+def _parse_try(path: Path, at: int, line: bytes) -> TeachingTry:
+    try:
+        return _adapter().validate_json(line)
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"]
+        raise BadRun(f"{path} at byte {at}: not a try: {reason}", fix=MEND) from error
 
 
 @cache

@@ -7,22 +7,21 @@ has `rounds` tries at whatever no teacher has solved yet.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from osler.errors import BadRun, MalformedOutput, OslerError
-from osler.evaluate.claims import Claims
+from osler.errors import MalformedOutput, OslerError
 from osler.evaluate.judges import Judge
-from osler.evaluate.log import writer_name
 from osler.evaluate.sample import Sample
+from osler.jobs.claims import Claims
+from osler.jobs.journal import make_folder, writer_name
+from osler.jobs.runner import JobRunner, Progress, make_batches
 from osler.llm.core.base import Message
 from osler.trace import BudgetExceeded, Run
-from osler.trace.ordered import gather
 from osler.train.thinker.dialogue import Stage, stage_messages
 from osler.train.thinker.filters import FilterBounds, find_fault, too_long, wrong_reason
 from osler.train.thinker.log import FILES, SeenTries, TeachingTry, TryKey, append_try
@@ -32,11 +31,6 @@ from osler.train.thinker.trajectory import Trajectory
 
 BATCH = 16
 """Questions that are claimed at once."""
-HOPELESS = 20
-"""Failures in a row after which a run stops."""
-_POLL = 0.5
-"""Seconds between two looks at batches that others hold."""
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
@@ -69,9 +63,9 @@ class TeachingJob:
     """Questions at once."""
     progress: Progress | None = None
     _seen: SeenTries = field(init=False)
-    _claims: Claims = field(init=False)
     _path: Path = field(init=False)
-    _row: int = field(init=False, default=0)
+    _samples: Sequence[Sample] = field(init=False, default=())
+    _round: int = field(init=False, default=1)
     _failed: set[TryKey] = field(init=False, default_factory=set)
     """By this run: not tried again before the next."""
 
@@ -80,85 +74,43 @@ class TeachingJob:
 
         Raises `BadRun` when `HOPELESS` questions in a row have failed, with the last reason.
         """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadRun(f"{self.folder} cannot be made: {error.strerror}") from error
+        make_folder(self.folder)
         writer = writer_name()
-        self._seen, self._path = SeenTries(self.folder), self.folder / f"{FILES}{writer}.jsonl"
-        self._claims = Claims(self.folder / "claims", writer)
-        self._seen.refresh()
-        for round in range(1, self.course.rounds + 1):
-            while any(self._is_due(sample, round) for sample in samples):
-                if not await self._make_pass(samples, round):
-                    await asyncio.sleep(_POLL)  # the rest is in other hands
-                self._seen.refresh()
+        self._samples, self._seen = samples, SeenTries(self.folder)
+        self._path = self.folder / f"{FILES}{writer}.jsonl"
+        runner = JobRunner[Sample](
+            Claims(self.folder / "claims", writer), self, self.jobs, "questions"
+        )
+        batches = make_batches(
+            samples, BATCH, lambda _, first: f"{self.course.stage}.{first.task}.{first.id}"
+        )
+        for number in range(1, self.course.rounds + 1):
+            self._round = number
+            await runner.run(batches)
 
-    def _is_due(self, sample: Sample, round: int) -> bool:
+    def refresh(self) -> None:
+        self._seen.refresh()
+
+    def is_due(self, sample: Sample) -> bool:
         key = self._key_of(sample)
         tried = self._seen.tries[key, self.course.teacher.name]
-        return key not in self._seen.kept and key not in self._failed and tried < round
+        return key not in self._seen.kept and key not in self._failed and tried < self._round
 
     def _key_of(self, sample: Sample) -> TryKey:
         return TryKey(self.course.stage, sample.task, sample.id)
 
-    async def _make_pass(self, samples: Sequence[Sample], round: int) -> bool:
-        """Takes every batch that is free; whether there was any."""
-        worked = False
-        for start in range(0, len(samples), BATCH):
-            batch = samples[start : start + BATCH]
-            name = f"{self.course.stage}.{batch[0].task}.{batch[0].id}"
-            if not any(self._is_due(s, round) for s in batch) or not self._claims.take_batch(name):
-                continue
-            worked = True
-            try:
-                self._seen.refresh()  # another may have done it before we claimed it
-                await self._run_batch(
-                    name, [s for s in batch if self._is_due(s, round)], round, samples
-                )
-            finally:
-                self._claims.release_batch(name)
-        return worked
-
-    async def _run_batch(
-        self, name: str, due: Sequence[Sample], round: int, samples: Sequence[Sample]
-    ) -> None:
-        todo = iter(due)
-
-        async def work_through() -> None:
-            for sample in todo:
-                self._write_try(await teach_once(self.course, sample, round))
-                self._claims.touch_claim(name)
-                if self.progress is not None:
-                    known = sum(self._key_of(each) in self._seen.kept for each in samples)
-                    told = f"{self.course.stage}, round {round}, kept"
-                    self.progress(told, known, len(samples))
-
-        alive = asyncio.create_task(self._keep_alive(name))
-        try:
-            await gather([work_through() for _ in range(min(self.jobs, len(due)))])
-        finally:
-            alive.cancel()
-
-    async def _keep_alive(self, name: str) -> None:
-        """One slow question may take longer than a claim lasts."""
-        while True:
-            await asyncio.sleep(self._claims.lease / 4)
-            self._claims.touch_claim(name)
-
-    def _write_try(self, one: TeachingTry) -> None:
+    async def try_item(self, sample: Sample) -> str:
+        one = await teach_once(self.course, sample, self._round)
         append_try(self._path, one)
         self._seen.refresh()
+        if self.progress is not None:
+            known = sum(self._key_of(each) in self._seen.kept for each in self._samples)
+            label = f"{self.course.stage}, round {self._round}, kept"
+            self.progress(label, known, len(self._samples))
         if one.status != "failed":
-            self._row = 0
-            return
+            return ""
         self._failed.add(one.key)
-        self._row += 1
-        if self._row >= HOPELESS:
-            raise BadRun(
-                f"{self._row} questions in a row have failed; the last: {one.why}",
-                fix="mend that, and run the same command again: what is done is kept",
-            )
+        return one.why
 
 
 async def teach_once(course: TeachingConfig, sample: Sample, round: int) -> TeachingTry:
@@ -216,7 +168,7 @@ async def _teach_and_judge(
 def item_of(sample: Sample, chat: Sequence[Message], stage: Stage) -> QualityItem:
     """A sample as its quality is judged."""
     question = sample.question
-    options = zip(question.letters, question.options, strict=True)
+    options = question.lettered
     lettered = " ".join(f"{letter}. {text}" for letter, text in options)
     asked = f"{question.text}\n{lettered}".strip()
     return QualityItem(question.id, tuple(chat), asked, golds_of(sample, stage), question.language)

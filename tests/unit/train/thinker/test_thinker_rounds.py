@@ -11,6 +11,7 @@ import pytest
 from osler.errors import BadRun, ModelUnreachable
 from osler.evaluate.judges import Judge
 from osler.evaluate.sample import Gold, Kind, Sample
+from osler.jobs.runner import HOPELESS
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
@@ -19,7 +20,7 @@ from osler.train.thinker.export import export_data, stage_tallies
 from osler.train.thinker.filters import FilterBounds
 from osler.train.thinker.log import kept_tries, read_tries
 from osler.train.thinker.quality import read_items
-from osler.train.thinker.rounds import HOPELESS, TeachingConfig, TeachingJob, golds_of
+from osler.train.thinker.rounds import TeachingConfig, TeachingJob, golds_of
 from osler.train.thinker.rules import RuleInspector, inspect_by_rules
 from osler.train.thinker.teacher import Teacher
 from osler.train.tune.lines import read_dialogues

@@ -1,0 +1,121 @@
+"""Append-only JSON Lines in a shared folder: one file a writer, read by everybody.
+
+A line counts once its line break is there, so a process that is killed loses what it was at and
+nothing else; half a line at the end is skipped until its writer, or nobody, completes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from osler.errors import BadRun, OslerError
+
+MEND = "take that line out, or the file away: what is left counts"
+
+
+def writer_name() -> str:
+    """A name of this process that no other has, on this host or another."""
+    host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())[:32]
+    return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+def make_folder(folder: Path) -> None:
+    """Raises `BadRun`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadRun(f"{folder} cannot be made: {error.strerror}") from error
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Appends `line`, which ends with its line break. Raises `BadRun`."""
+    try:
+        with path.open("ab") as file:
+            file.write(line)
+    except OSError as error:
+        raise BadRun(f"{path} cannot be written: {error.strerror}", fix="make room") from error
+
+
+def read_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Whole lines from a byte on, each with the byte where it begins."""
+    with path.open("rb") as file:
+        file.seek(start)
+        for line in file:
+            if line.endswith(b"\n"):
+                yield start, line
+            start += len(line)
+
+
+@dataclass
+class NewLines:
+    """Lines that any writer added to the files of a pattern since the last look."""
+
+    folder: Path
+    pattern: str
+    _read: dict[str, int] = field(default_factory=dict)
+
+    def read_new(self) -> Iterator[tuple[Path, int, bytes]]:
+        """Each new line with its file and the byte where it begins.
+
+        A line counts as read once the caller asks for the next: one that the caller rejects is
+        given again.
+        """
+        for path in sorted(self.folder.glob(self.pattern)):
+            start = self._read.get(path.name, 0)
+            if path.stat().st_size > start:
+                for at, line in read_lines(path, start):
+                    yield path, at, line
+                    self._read[path.name] = at + len(line)
+
+
+def failure_reason(failure: Exception) -> str:
+    """Kind and message; for a bug also the file and line where it was raised."""
+    reason = f"{type(failure).__name__}: {failure}"
+    if isinstance(failure, OslerError):
+        return reason
+    last = traceback.extract_tb(failure.__traceback__)[-1]
+    return f"{reason} ({Path(last.filename).name}:{last.lineno})"
+
+
+def facts_of(folder: Path, name: str) -> dict[str, Any]:
+    """The facts that `require_agreement` wrote. Raises `BadRun` where nobody did."""
+    path = folder / f"{name}.json"
+    try:
+        facts: dict[str, Any] = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise BadRun(f"{path} cannot be read: {error}") from error
+    return facts
+
+
+def require_agreement(folder: Path, name: str, facts: dict[str, Any]) -> None:
+    """Holds all who work in a folder to the facts that the first of them wrote.
+
+    Raises `BadRun` naming what differs.
+    """
+    make_folder(folder)
+    path = folder / f"{name}.json"
+    text = json.dumps(facts, ensure_ascii=False, sort_keys=True, indent=1)
+    draft = folder / f".{name}.{writer_name()}"
+    try:
+        draft.write_text(text, encoding="utf-8")
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)  # whole or not at all, also for who reads it meanwhile
+        draft.unlink()
+    except OSError as error:
+        raise BadRun(f"{path} cannot be written: {error.strerror}") from error
+    known, now = facts_of(folder, name), json.loads(text)
+    differs = [key for key in sorted(known.keys() | now.keys()) if known.get(key) != now.get(key)]
+    if differs:
+        changes = "; ".join(f"{key} {known.get(key)!r}, now {now.get(key)!r}" for key in differs)
+        raise BadRun(
+            f"{path} was made otherwise: {changes}", fix="run as before, or use another --log-dir"
+        )
