@@ -2,9 +2,9 @@
 
 `osler.methods.kag.calibration` has the method of tau. That of sigma: for each calibration
 question, what the strategy finds and would conclude from it at once, valued as in a run. Sigma
-is a quantile of those values: with 0.9, nine in ten of such conclusions may stand. Either is written into the
-settings file with what it was fitted to, and is used only there (`wiring.threshold`,
-`wiring.thinking.boundary_tau`).
+is a quantile of those values: with 0.9, nine in ten of such conclusions may stand. Either is
+written into the settings file with what it was fitted to, and is used only there
+(`wiring.tc_rag`, `wiring.thinking`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from osler.app.wiring import thinking
 from osler.app.wiring.live import live_parts
 from osler.app.wiring.tc_rag import build_machine
 from osler.errors import BadConfig, BadQuestion
+from osler.evaluate.labeled_questions import LabeledQuestion, parse_labeled, read_labeled
 from osler.kb.base import Progress
 from osler.methods.kag.calibration import CalibrationAttempt, GoldAnswer, attempt_question, tau_of
-from osler.questions import parse_question
 from osler.retrieve import look_up
 from osler.trace import Run
 from osler.types import Language, Question
@@ -93,11 +93,10 @@ def packaged_questions() -> list[Question]:
 
 def packaged_graded() -> list[GoldAnswer]:
     """The same with their answers."""
-    found: list[GoldAnswer] = []
-    for name in ("calibration_en.jsonl", "calibration_zh.jsonl"):
-        text = files("osler.sample").joinpath(name).read_text(encoding="utf-8")
-        found += _parse_graded(text, name)
-    return found
+    folder = files("osler.sample")
+    names = ("calibration_en.jsonl", "calibration_zh.jsonl")
+    texts = ((folder.joinpath(name).read_text(encoding="utf-8"), name) for name in names)
+    return [_gold_answer(one) for text, name in texts for one in parse_labeled(text, name)]
 
 
 def read_questions(path: Path) -> list[Question]:
@@ -105,50 +104,20 @@ def read_questions(path: Path) -> list[Question]:
 
     Raises `BadQuestion` naming file, line and fix.
     """
-    return [graded.question for graded in _read_lines(path)]
+    return [one.question for one in read_labeled(path)]
 
 
 def read_graded(path: Path) -> list[GoldAnswer]:
     """The same with `answer`, which each line must have: a text, or the letter of an option."""
-    found = _read_lines(path)
-    for number, graded in enumerate(found, 1):
-        if not graded.answer:
-            raise BadQuestion(
-                f"{path}: question {number} has no answer", fix='write "answer": "…" in each line'
-            )
-    return found
+    labeled = read_labeled(path)
+    for one in labeled:
+        if not one.answer:
+            raise BadQuestion(f"{one.place}: no answer", fix='write "answer": "…" in each line')
+    return [_gold_answer(one) for one in labeled]
 
 
-def _read_lines(path: Path) -> list[GoldAnswer]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadQuestion(
-            f"{path} cannot be read: {error}", fix="name a file of JSON Lines with --questions"
-        ) from error
-    if not (found := _parse_graded(text, str(path))):
-        raise BadQuestion(f"{path} has no question", fix='write lines like {"question": "…"}')
-    return found
-
-
-def _parse_graded(text: str, name: str) -> list[GoldAnswer]:
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            options = row.get("options") or ()
-            listed = options.values() if isinstance(options, dict) else options
-            question = parse_question(row["question"], options=tuple(map(str, listed)))
-            answer = str(row.get("answer") or "").strip()
-            found.append(GoldAnswer(question, _option_text(question, answer)))
-        except (ValueError, TypeError, AttributeError, KeyError, BadQuestion) as error:
-            raise BadQuestion(
-                f"{name}:{number}: no question: {error}",
-                fix='write lines like {"question": "…", "options": ["…", "…"]}',
-            ) from error
-    return found
+def _gold_answer(one: LabeledQuestion) -> GoldAnswer:
+    return GoldAnswer(one.question, _option_text(one.question, one.answer))
 
 
 def _option_text(question: Question, answer: str) -> str:

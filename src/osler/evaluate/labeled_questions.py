@@ -1,10 +1,18 @@
-"""Questions of the user's own, with their right options, as the studies ask them."""
+"""Question files of the user's own: JSON Lines with what is known of each question.
+
+    {"question": "…", "options": ["…", "…"], "answer": "A", "id": "…", "task": "…",
+     "documents": ["book:…"]}
+
+Only `question` is required. Options are a list, or texts by letter, or stand in the question's
+last lines; `answer` (or `gold`) is a letter where there are options, else words.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from osler.errors import BadQuestion
 from osler.questions import parse_question
@@ -15,47 +23,75 @@ _FIX = 'write lines like {"question": "…", "options": ["…", "…"], "answer"
 
 @dataclass(frozen=True, slots=True)
 class LabeledQuestion:
-    """A question, with the letter of its right option where that is known."""
+    """A question and what its line says of it."""
 
     question: Question
-    gold: str = ""
+    answer: str = ""
+    """As the line has it; empty where it is not known."""
+    task: str = "mine"
+    documents: tuple[str, ...] = ()
+    """Ids of gold documents."""
+    place: str = ""
+    """File and line."""
+
+    @property
+    def gold(self) -> str:
+        """The letter of the right option; empty where it is not known."""
+        return self.answer if self.answer in self.question.letters else ""
+
+    def require_gold(self) -> None:
+        """Raises `BadQuestion` for a question with options whose right one is not named."""
+        if self.question.options and not self.gold:
+            letters = ", ".join(self.question.letters)
+            raise BadQuestion(
+                f"{self.place}: the answer {self.answer!r} is none of {letters}", fix=_FIX
+            )
 
 
-def read_posed(path: Path, *, marked: bool = False) -> list[LabeledQuestion]:
-    """JSON Lines with `question` and, if it has them, `id`, `options` and `answer` (a letter).
-
-    The options are a list, or texts by letter, or stand in the question's last lines; `gold` may
-    stand for `answer`. `marked` leaves open questions out, and wants the right option of each
-    other. Raises `BadQuestion` naming file, line and fix.
-    """
+def read_labeled(path: Path) -> list[LabeledQuestion]:
+    """Raises `BadQuestion` naming file, line and fix, and for a file without a question."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise BadQuestion(f"{path} cannot be read: {error}", fix="name JSON Lines") from error
-    every = [
-        _read_question(line, f"{path}:{n}", marked)
-        for n, line in enumerate(lines, 1)
-        if line.strip()
-    ]
-    found = [posed for posed in every if posed.question.options or not marked]
-    if not found:
-        lacking = "question with options and their answer" if marked else "question"
-        raise BadQuestion(f"{path} has no {lacking}", fix=_FIX)
-    return found
+    if not (questions := parse_labeled(text, str(path))):
+        raise BadQuestion(f"{path} has no question", fix=_FIX)
+    return questions
 
 
-def _read_question(line: str, where: str, marked: bool) -> LabeledQuestion:
+def parse_labeled(text: str, name: str) -> list[LabeledQuestion]:
+    """The lines of a file called `name`. Raises `BadQuestion` naming file, line and fix."""
+    lines = enumerate(text.split("\n"), 1)
+    return [_parse_line(line, f"{name}:{n}") for n, line in lines if line.strip()]
+
+
+def _parse_line(line: str, place: str) -> LabeledQuestion:
     try:
-        row = json.loads(line)
+        row: dict[str, Any] = json.loads(line)
         options = row.get("options") or ()
         listed = options.values() if isinstance(options, dict) else options
         question = parse_question(row["question"], options=tuple(map(str, listed)))
-        gold = str(row.get("answer", row.get("gold")) or "").strip()
+        return LabeledQuestion(
+            replace(question, id=str(row.get("id") or question.id)),
+            str(row.get("answer") or row.get("gold") or "").strip(),
+            str(row.get("task") or "mine"),
+            tuple(map(str, row.get("documents") or ())),
+            place,
+        )
     except (ValueError, TypeError, AttributeError, KeyError, BadQuestion) as error:
-        raise BadQuestion(f"{where}: no question: {error}", fix=_FIX) from error
-    known = gold in question.letters
-    if marked and question.options and not known:
-        letters = ", ".join(question.letters)
-        raise BadQuestion(f"{where}: the answer {gold!r} is none of {letters}", fix=_FIX)
-    named = replace(question, id=str(row.get("id", question.id)))
-    return LabeledQuestion(named, gold if known else "")
+        raise BadQuestion(f"{place}: no question: {error}", fix=_FIX) from error
+
+
+def read_posed(path: Path, *, marked: bool = False) -> list[LabeledQuestion]:
+    """The questions of a file; `marked`: those with options, each with its right one.
+
+    Raises `BadQuestion` naming file, line and fix.
+    """
+    questions = read_labeled(path)
+    if not marked:
+        return questions
+    if not (closed := [one for one in questions if one.question.options]):
+        raise BadQuestion(f"{path} has no question with options and their answer", fix=_FIX)
+    for one in closed:
+        one.require_gold()
+    return closed

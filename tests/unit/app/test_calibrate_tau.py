@@ -132,7 +132,7 @@ def test_a_graded_file_needs_answers_and_reads_letters_as_options(tmp_path: Path
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     assert [each.answer for each in calibrate.read_graded(path)] == ["tea", "36 hours"]
     path.write_text('{"question": "Which?"}', encoding="utf-8")
-    with pytest.raises(BadQuestion, match=r"question 1 has no answer"):
+    with pytest.raises(BadQuestion, match=r":1: no answer"):
         calibrate.read_graded(path)
     assert len(calibrate.packaged_graded()) == 24
     assert all(each.answer for each in calibrate.packaged_graded())

@@ -36,9 +36,9 @@ def test_what_is_written_reads_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ("", "holds no question"),
-        ('{"answer": "A"}', "cases.jsonl:1 is no case"),
-        ("[1]", "cases.jsonl:1 is no case"),
+        ("", "has no question"),
+        ('{"answer": "A"}', "cases.jsonl:1: no question"),
+        ("[1]", "cases.jsonl:1: no question"),
         ('{"question": "Which?", "options": ["a", "b"], "answer": "C"}', "'C' is none of A, B"),
         ('{"id": "1", "question": "a?"}\n{"id": "1", "question": "b?"}', "the id of another"),
     ],

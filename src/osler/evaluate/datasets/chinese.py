@@ -72,7 +72,10 @@ def native_clinical_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
             for number, pair in enumerate(pairs if isinstance(pairs, list) else [None]):
                 inner = make_row(path, number, pair)
                 parts = case.optional_text("description"), inner.optional_text("question")
-                data = {"question": "\n".join(parts).strip(), "answers": inner.optional_text("answer")}
+                data = {
+                    "question": "\n".join(parts).strip(),
+                    "answers": inner.optional_text("answer"),
+                }
                 yield DatasetRow(f"{case.place}.QA_pairs[{number}]", case.number, data)
 
 

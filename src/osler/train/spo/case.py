@@ -1,7 +1,6 @@
 """A question to train on: its gold answer, its gold documents, and the part that it is in.
 
-A file of cases is JSON Lines: `question`, and of these what is known: `id`, `task`, `options`
-(list), `answer` (a letter where there are options), `documents` (ids of gold documents).
+A file of cases is a question file (`osler.evaluate.labeled_questions`).
 """
 
 from __future__ import annotations
@@ -9,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from osler.errors import BadQuestion, OslerError
-from osler.evaluate.sample import Gold, Kind, Sample
-from osler.questions import parse_question
+from osler.errors import BadQuestion
+from osler.evaluate.labeled_questions import LabeledQuestion, read_labeled
+from osler.evaluate.sample import Gold, Sample
 from osler.text import split_words
 from osler.types import Question
 
@@ -72,44 +71,28 @@ def of_part(
 
 
 def read_cases(path: Path) -> list[TrainingCase]:
-    """Raises `BadQuestion` naming file and line, and for a file without a case."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadQuestion(f"{path} cannot be read: {error}") from error
-    found = [_read_case(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
-    if not found:
-        raise BadQuestion(f"{path} holds no question")
+    """The cases of a question file (`osler.evaluate.labeled_questions`).
+
+    Raises `BadQuestion` naming file and line, and for two cases with one id.
+    """
+    cases = [_make_case(one) for one in read_labeled(path)]
     seen: set[str] = set()
-    for number, case in enumerate(found, 1):
+    for number, case in enumerate(cases, 1):
         if case.key in seen:
             raise BadQuestion(f"{path}: case {number} has the id of another: {case.key}")
         seen.add(case.key)
-    return found
+    return cases
 
 
-def _read_case(line: str, where: str) -> TrainingCase:
-    try:
-        record: dict[str, Any] = json.loads(line)
-        question = parse_question(record["question"], options=tuple(record.get("options") or ()))
-        question = replace(question, id=str(record.get("id") or question.id))
-        gold, kind = _read_gold(str(record.get("answer") or ""), question)
-        documents = tuple(map(str, record.get("documents") or ()))
-        task = str(record.get("task") or "mine")
-    except (ValueError, KeyError, TypeError, AttributeError, OslerError) as error:
-        raise BadQuestion(
-            f"{where} is no case: {error}",
-            fix='write {"question", "answer"}, with "options" and "documents" where there are any',
-        ) from error
-    return TrainingCase(Sample(task, kind, question, gold), documents)
-
-
-def _read_gold(answer: str, question: Question) -> tuple[Gold, Kind]:
-    if not question.options:
-        return Gold((), (answer,) if answer else ()), "long"
-    if answer and answer not in question.letters:
-        raise ValueError(f"the answer {answer!r} is none of {', '.join(question.letters)}")
-    return Gold((answer,) if answer else ()), "choice"
+def _make_case(one: LabeledQuestion) -> TrainingCase:
+    known = (one.answer,) if one.answer else ()
+    if one.question.options:
+        if known:
+            one.require_gold()
+        sample = Sample(one.task, "choice", one.question, Gold(known))
+    else:
+        sample = Sample(one.task, "long", one.question, Gold((), known))
+    return TrainingCase(sample, one.documents)
 
 
 def to_line(case: TrainingCase) -> str:

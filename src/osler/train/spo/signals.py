@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from osler.evaluate.metrics.overlap import rouge_l
 from osler.evaluate.metrics.retrieval import ndcg
-from osler.methods.omni.planners.base import question_with_options
 from osler.methods.omni.reader import Reader
 from osler.trace import Run
 from osler.train.spo.case import TrainingCase
