@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadRun
-from osler.llm.core.base import Message
 from osler.text import language_of
-from osler.train.record import CARD, DATA, Kind, RecordSize, kind_of, read_records, size_of
+from osler.train.record import CARD, DATA, DpoRecord, Kind, RecordSize, read_records, size_of
 
 FACTS = "recipe.json"
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
@@ -34,17 +33,11 @@ class RecordSummary:
 def summarize_records(folder: Path) -> RecordSummary:
     """Raises `BadRun` for a folder without records, or with both kinds."""
     found = RecordSummary()
-    kinds: set[Kind] = set()
     for record in read_records(folder):
-        kinds.add(kind_of(record))
-        messages = [Message(said["role"], said["content"]) for said in record["messages"]]
-        replies = [record[key] for key in ("completion", "chosen", "rejected") if key in record]
-        found.size += size_of(messages, *replies)
-        found.tasks[str(record.get("meta", {}).get("task", "unnamed"))] += 1
-        found.languages[language_of(messages[-1].content)] += 1
-    if len(kinds) != 1:
-        raise BadRun(f"{folder / DATA} holds {' and '.join(sorted(kinds)) or 'no record'}")
-    (found.kind,) = kinds
+        found.kind = "dpo" if isinstance(record, DpoRecord) else "sft"
+        found.size += size_of(record.messages, *record.replies)
+        found.tasks[str(record.meta.get("task", "unnamed"))] += 1
+        found.languages[language_of(record.messages[-1].content)] += 1
     return found
 
 

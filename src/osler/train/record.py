@@ -1,63 +1,119 @@
-"""What a trainer reads: JSON Lines in a folder, with a card that says what they are.
+"""Training records: written by `osler train make-…`, read by `osler train sft|dpo|thinker`.
 
-    data.jsonl    a record a line
-    README.md     the card, in the form of the Hugging Face hub
+A data set is a folder with `data.jsonl`, a record a line, and a card `README.md` in the form of the
+Hugging Face hub; where data is read, the file itself may be named too.
 
 | Kind | Record |
 |---|---|
-| sft | `{"id", "messages": [{"role", "content"}, …], "completion", "meta"}` |
-| dpo | `{"id", "messages": […], "chosen", "rejected", "meta"}` |
+| SFT | `{"id", "messages": [{"role", "content"}, …], "completion", "meta"}` |
+| DPO | `{"id", "messages": […], "chosen", "rejected", "meta"}` |
+| several turns | `{"id", "messages": [… with the assistant's turns …], "meta"}` |
+
+ShareGPT's `{"conversations": [{"from": "human", "value": …}, …]}` is read as several turns.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from osler.errors import BadRun
 from osler.extract import estimate_tokens
-from osler.llm.core.base import Message
+from osler.llm.core.base import Message, Role
 
 Kind = Literal["sft", "dpo"]
 DATA, CARD = "data.jsonl", "README.md"
+_SHAREGPT: Mapping[str, Role] = {
+    "system": "system",
+    "human": "user",
+    "user": "user",
+    "gpt": "assistant",
+    "assistant": "assistant",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class SftRecord:
+class _Conversation(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    id: str = Field(min_length=1)
+    messages: tuple[Message, ...] = Field(min_length=1)
+
+    @property
+    def line(self) -> str:
+        return json.dumps(self.model_dump(), ensure_ascii=False)
+
+
+class _Prompted(_Conversation):
+    @model_validator(mode="after")
+    def _ends_with_a_question(self) -> _Prompted:
+        if self.messages[-1].role != "user":
+            raise ValueError("the last message is not the user's")
+        return self
+
+
+class SftRecord(_Prompted):
     """A reply to learn, after its messages."""
 
-    id: str
-    messages: tuple[Message, ...]
-    completion: str
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    completion: str = Field(min_length=1)
+    meta: Mapping[str, Any] = Field(default_factory=dict)
 
     @property
-    def line(self) -> str:
-        return _record_line(self, completion=self.completion)
+    def replies(self) -> tuple[str, ...]:
+        return (self.completion,)
 
 
-@dataclass(frozen=True, slots=True)
-class DpoRecord:
+class DpoRecord(_Prompted):
     """A reply that is better than another, after the same messages."""
 
-    id: str
-    messages: tuple[Message, ...]
-    chosen: str
-    rejected: str
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    chosen: str = Field(min_length=1)
+    rejected: str = Field(min_length=1)
+    meta: Mapping[str, Any] = Field(default_factory=dict)
 
     @property
-    def line(self) -> str:
-        return _record_line(self, chosen=self.chosen, rejected=self.rejected)
+    def replies(self) -> tuple[str, ...]:
+        return self.chosen, self.rejected
+
+    @model_validator(mode="after")
+    def _must_differ(self) -> DpoRecord:
+        if self.chosen == self.rejected:
+            raise ValueError("chosen and rejected are the same")
+        return self
 
 
-def _record_line(record: SftRecord | DpoRecord, **replies: str) -> str:
-    messages = [{"role": said.role, "content": said.content} for said in record.messages]
-    told = {"id": record.id, "messages": messages, **replies, "meta": dict(record.meta)}
-    return json.dumps(told, ensure_ascii=False)
+class Dialogue(_Conversation):
+    """A conversation whose assistant's turns are all learnt.
+
+    A line with a completion is a dialogue that ends with it.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_other_forms(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        if isinstance(given.get("completion"), str):
+            last = {"role": "assistant", "content": given["completion"]}
+            return {**given, "messages": [*given.get("messages", ()), last]}
+        if "conversations" not in given:
+            return given
+        turns = [
+            {"role": _SHAREGPT.get(turn["from"], turn["from"]), "content": turn["value"]}
+            for turn in given["conversations"]
+        ]
+        return {**given, "messages": turns}
+
+    @model_validator(mode="after")
+    def _takes_turns(self) -> Dialogue:
+        spoken = [turn.role for turn in self.messages if turn.role != "system"]
+        if spoken != [("user", "assistant")[i % 2] for i in range(len(spoken))]:
+            raise ValueError("user and assistant do not take turns, the user first")
+        if spoken[-1:] != ["assistant"]:
+            raise ValueError("the last message is not the assistant's")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,31 +156,79 @@ def write_records(folder: Path, lines: Iterable[str]) -> None:
         draft.unlink(missing_ok=True)
 
 
-def read_records(folder: Path) -> Iterator[dict[str, Any]]:
-    """The records. Raises `BadRun` naming file and line for one that is neither kind."""
-    path = folder / DATA
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRun(
-            f"{path} cannot be read: {error}", fix="`osler train make-sft` writes such a folder"
-        ) from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+L = TypeVar("L", bound=_Conversation)
+
+
+def read_samples(path: Path) -> tuple[SftRecord, ...]:
+    """Raises `BadRun` for a file that is not there, is empty, or has a line that is no record."""
+    return tuple(_read_lines(path, SftRecord))
+
+
+def read_preferences(path: Path) -> tuple[DpoRecord, ...]:
+    """Raises as `read_samples`."""
+    return tuple(_read_lines(path, DpoRecord))
+
+
+def read_dialogues(path: Path) -> tuple[Dialogue, ...]:
+    """Raises as `read_samples`."""
+    return tuple(_read_lines(path, Dialogue))
+
+
+def read_records(path: Path) -> Iterator[SftRecord | DpoRecord]:
+    """The records of a data set of either kind, told by its first. Raises as `read_samples`."""
+    for _, first in _numbered_objects(data_file(path)):
+        kind: type[SftRecord | DpoRecord] = DpoRecord if "chosen" in first else SftRecord
+        return _read_lines(path, kind)
+    return _read_lines(path, SftRecord)
+
+
+def data_file(path: Path) -> Path:
+    """The file of the records. Raises `BadRun` where there is none."""
+    file = path / DATA if path.is_dir() else path
+    if not file.is_file():
+        raise BadRun(f"no training data {file}", fix="run `osler train make-sft` or `make-dpo`")
+    return file
+
+
+def _read_lines(path: Path, kind: type[L]) -> Iterator[L]:
+    file = data_file(path)
+    seen: dict[str, int] = {}
+    for number, given in _numbered_objects(file):
+        where = f"{file}:{number}"
         try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise BadRun(f"{path}:{number}: not JSON: {error.msg}") from error
-        kind_of(record, f"{path}:{number}")
+            record = kind.model_validate(given)
+        except (ValidationError, KeyError, TypeError, AttributeError) as error:
+            reason = _error_reason(error)
+            raise BadRun(f"{where}: {reason}", fix="mend the line or take it out") from error
+        if record.id in seen:
+            raise BadRun(
+                f"{where}: the id {record.id!r} stands in line {seen[record.id]} already",
+                fix="give every sample an id of its own",
+            )
+        seen[record.id] = number
         yield record
+    if not seen:
+        raise BadRun(
+            f"{file} has no samples",
+            fix="judge more questions, or give sources in which the answers can be found",
+        )
 
 
-def kind_of(record: object, where: str = "record") -> Kind:
-    """Raises `BadRun` for what is no record."""
-    if isinstance(record, dict) and isinstance(record.get("messages"), list):
-        if isinstance(record.get("completion"), str):
-            return "sft"
-        if isinstance(record.get("chosen"), str) and isinstance(record.get("rejected"), str):
-            return "dpo"
-    raise BadRun(f"{where}: neither messages with completion nor with chosen and rejected")
+def _numbered_objects(file: Path) -> Iterator[tuple[int, Any]]:
+    try:
+        with file.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield number, json.loads(line)
+    except json.JSONDecodeError as error:
+        raise BadRun(f"{file}:{number}: not JSON: {error.msg}", fix="mend the line") from error
+    except UnicodeDecodeError as error:
+        raise BadRun(f"{file} is not UTF-8", fix="write it as UTF-8") from error
+
+
+def _error_reason(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return f"no sample: {error!r}"
+    first = error.errors()[0]
+    at = ".".join(str(part) for part in first["loc"])
+    return f"{at}: {first['msg']}" if at else first["msg"]

@@ -90,13 +90,14 @@ def test_a_record_is_one_line_as_trainers_read_it(tmp_path: Path) -> None:
         tmp_path, (one.line for one in sft_records(RECIPE, [BOTH, GOOD], RecordTally()))
     )
     first, second = record.read_records(tmp_path)
-    assert list(first) == ["id", "messages", "completion", "meta"]
-    assert [said["role"] for said in first["messages"]] == ["system", "user"]
-    assert (record.kind_of(first), second["id"]) == ("sft", "t/good")
+    assert list(json.loads(first.line)) == ["id", "messages", "completion", "meta"]
+    assert [message.role for message in first.messages] == ["system", "user"]
+    assert (type(first), second.id) == (record.SftRecord, "t/good")
     record.write_records(tmp_path, (one.line for one in dpo_records(RECIPE, [BOTH], RecordTally())))
     (pair,) = record.read_records(tmp_path)
-    assert list(pair) == ["id", "messages", "chosen", "rejected", "meta"]
-    assert pair["rejected"].startswith("<book> b </book>")
+    assert list(json.loads(pair.line)) == ["id", "messages", "chosen", "rejected", "meta"]
+    assert isinstance(pair, record.DpoRecord)
+    assert pair.rejected.startswith("<book> b </book>")
     assert [path.name for path in tmp_path.iterdir()] == ["data.jsonl"]
 
 
@@ -223,15 +224,15 @@ def test_the_card_says_what_the_records_are_and_how_they_were_made(tmp_path: Pat
     ("line", "told"),
     [
         ("{", "data.jsonl:1: not JSON"),
-        ('{"messages": []}', "data.jsonl:1: neither messages"),
-        ("", "holds no record"),
+        ('{"messages": []}', "data.jsonl:1: id: Field required"),
+        ("", "has no samples"),
     ],
 )
 def test_a_folder_that_holds_no_records_is_told(tmp_path: Path, line: str, told: str) -> None:
     (tmp_path / "data.jsonl").write_text(f"{line}\n", encoding="utf-8")
     with pytest.raises(BadRun, match=told):
         render_data_card(tmp_path)
-    with pytest.raises(BadRun, match="cannot be read"):
+    with pytest.raises(BadRun, match="no training data"):
         render_data_card(tmp_path / "none")
 
 

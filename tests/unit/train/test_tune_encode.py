@@ -9,12 +9,16 @@ import pytest
 from osler.errors import BadRun, ModelError
 from osler.llm.core.base import Message
 from osler.testing.tiny import tiny_tokenizer
+from osler.train.record import Dialogue, DpoRecord, SftRecord
 from osler.train.tune.encode import ChatEncoder, EncodedText
-from osler.train.tune.lines import Dialogue, Preference, PromptReply
 
 pytestmark = pytest.mark.torch
 
 ASK = (Message("system", "Be brief."), Message("user", "维生素C? Iron?"))
+
+YES = SftRecord(id="1", messages=ASK, completion="yes")
+PAIR = DpoRecord(id="1", messages=ASK, chosen="good one", rejected="bad")
+SAME_TRIMMED = DpoRecord(id="1", messages=ASK, chosen="yes", rejected="yes ")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +33,7 @@ def learnt(tokenizer: Any, row: EncodedText) -> str:
 
 def test_the_reply_and_its_end_are_learnt_and_nothing_else(tokenizer: Any) -> None:
     row = ChatEncoder(tokenizer, name="t").encode_sample(
-        PromptReply("1", ASK, "抗坏血酸 <book> iron </book>")
+        SftRecord(id="1", messages=ASK, completion="抗坏血酸 <book> iron </book>")
     )
     assert learnt(tokenizer, row) == "抗坏血酸 <book> iron </book><|im_end|>"
     prompt = tokenizer.apply_chat_template(
@@ -43,7 +47,9 @@ def test_the_reply_and_its_end_are_learnt_and_nothing_else(tokenizer: Any) -> No
 
 
 def test_both_replies_of_a_pair_have_one_prompt(tokenizer: Any) -> None:
-    pair = ChatEncoder(tokenizer, name="t").encode_pair(Preference("1", ASK, "good one", "bad"))
+    pair = ChatEncoder(tokenizer, name="t").encode_pair(
+        DpoRecord(id="1", messages=ASK, chosen="good one", rejected="bad")
+    )
     size = pair.chosen.learns.index(True)
     assert pair.chosen.tokens[:size] == pair.rejected.tokens[:size]
     assert learnt(tokenizer, pair.rejected) == "bad<|im_end|>"
@@ -57,7 +63,7 @@ def test_all_turns_of_the_assistant_are_learnt(tokenizer: Any) -> None:
         Message("user", "found"),
         Message("assistant", "two"),
     )
-    row = ChatEncoder(tokenizer, name="t").encode_dialogue(Dialogue("1", said))
+    row = ChatEncoder(tokenizer, name="t").encode_dialogue(Dialogue(id="1", messages=said))
     assert learnt(tokenizer, row) == "<think> one<|im_end|>two<|im_end|>"
     whole = tokenizer.apply_chat_template(
         [{"role": m.role, "content": m.content} for m in said], tokenize=False
@@ -79,7 +85,7 @@ def test_a_template_that_forgets_thoughts_is_told_apart(tokenizer: Any) -> None:
         Message("assistant", "c"),
     )
     with pytest.raises(ModelError, match="rewrites earlier turns"):
-        ChatEncoder(forgets, name="t").encode_dialogue(Dialogue("1", said))
+        ChatEncoder(forgets, name="t").encode_dialogue(Dialogue(id="1", messages=said))
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused() -> None:
@@ -92,7 +98,9 @@ def test_a_tokenizer_without_a_chat_template_is_refused() -> None:
 def test_a_template_that_writes_no_end_gets_one() -> None:
     endless = tiny_tokenizer()
     endless.chat_template = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
-    row = ChatEncoder(endless, name="t").encode_sample(PromptReply("1", ASK, "yes"))
+    row = ChatEncoder(endless, name="t").encode_sample(
+        SftRecord(id="1", messages=ASK, completion="yes")
+    )
     assert learnt(endless, row).endswith("yes\n<|im_end|>")
 
 
@@ -100,11 +108,15 @@ def test_a_template_that_refuses_is_one_line(tokenizer: Any) -> None:
     picky = tiny_tokenizer()
     picky.chat_template = "{{ raise_exception('no system here') }}"
     with pytest.raises(ModelError, match="the chat template refuses: no system here"):
-        ChatEncoder(picky, name="t").encode_sample(PromptReply("1", ASK, "yes"))
+        ChatEncoder(picky, name="t").encode_sample(
+            SftRecord(id="1", messages=ASK, completion="yes")
+        )
 
 
 def test_replies_that_are_the_same_tokens_are_no_pair() -> None:
     strips = tiny_tokenizer()
     strips.chat_template = "{% for m in messages %}{{ m.content | trim }}<|im_end|>{% endfor %}"
     with pytest.raises(BadRun, match="the same tokens"):
-        ChatEncoder(strips, name="t").encode_pair(Preference("1", ASK, "yes", "yes "))
+        ChatEncoder(strips, name="t").encode_pair(
+            DpoRecord(id="1", messages=ASK, chosen="yes", rejected="yes ")
+        )

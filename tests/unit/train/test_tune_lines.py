@@ -11,8 +11,8 @@ import pytest
 
 from osler.errors import BadConfig, BadRun
 from osler.llm.core.base import Message
+from osler.train.record import read_dialogues, read_preferences, read_samples
 from osler.train.tune.encode import EncodedText, fit_rows
-from osler.train.tune.lines import read_dialogues, read_preferences, read_samples
 from osler.train.tune.loop import learning_order, steps_of
 from osler.train.tune.recipe import OMNI_DPO, OMNI_SFT, PRETRAIN, THINKER, TuningRecipe
 

@@ -120,15 +120,15 @@ def sft_records(
             made.drop_case(lacks, one.case)
             continue
         meta = {"task": one.case.sample.task, "learns": recipe.learns}
-        shown = SftRecord(
-            one.key,
-            tuple(recipe.planner_prompt(one.case)),
-            render_source_plan(plan, recipe.names),
-            meta,
+        record = SftRecord(
+            id=one.key,
+            messages=tuple(recipe.planner_prompt(one.case)),
+            completion=render_source_plan(plan, recipe.names),
+            meta=meta,
         )
-        if _fits_recipe(recipe, made, one.case, size_of(shown.messages, shown.completion)):
+        if _fits_recipe(recipe, made, one.case, size_of(record.messages, *record.replies)):
             made.queries.update(query.source for query in plan.queries)
-            yield shown
+            yield record
     _require_some(made, "SFT")
 
 
@@ -145,13 +145,16 @@ def dpo_records(
             made.drop_case(NO_NEGATIVE if pair.positive.queries else NO_POSITIVE, one.case)
             continue
         plans = [render_source_plan(plan, recipe.names) for plan in (pair.positive, pair.negative)]
-        meta = {"task": one.case.sample.task}
-        preferred = DpoRecord(
-            one.key, tuple(recipe.planner_prompt(one.case)), plans[0], plans[1], meta
+        record = DpoRecord(
+            id=one.key,
+            messages=tuple(recipe.planner_prompt(one.case)),
+            chosen=plans[0],
+            rejected=plans[1],
+            meta={"task": one.case.sample.task},
         )
-        if _fits_recipe(recipe, made, one.case, size_of(preferred.messages, *plans)):
+        if _fits_recipe(recipe, made, one.case, size_of(record.messages, *record.replies)):
             made.queries.update(query.source for query in pair.positive.queries)
-            yield preferred
+            yield record
     _require_some(made, "DPO")
 
 

@@ -15,7 +15,7 @@ from jinja2 import TemplateError
 
 from osler.errors import BadConfig, BadRun, ModelError
 from osler.llm.core.base import Message
-from osler.train.tune.lines import Dialogue, Preference, PromptReply
+from osler.train.record import Dialogue, DpoRecord, SftRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class ChatEncoder:
         self._tokenizer = tokenizer
         self._name = name
 
-    def encode_sample(self, sample: PromptReply) -> EncodedText:
+    def encode_sample(self, sample: SftRecord) -> EncodedText:
         return self._encode_reply(sample.id, sample.messages, sample.completion)
 
-    def encode_pair(self, pair: Preference) -> EncodedPair:
+    def encode_pair(self, pair: DpoRecord) -> EncodedPair:
         chosen = self._encode_reply(pair.id, pair.messages, pair.chosen)
         rejected = self._encode_reply(pair.id, pair.messages, pair.rejected)
         if chosen.tokens == rejected.tokens:

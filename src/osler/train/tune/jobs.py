@@ -29,11 +29,11 @@ from osler.llm.transformers.hub import (
     weights_fingerprint,
     weights_name,
 )
+from osler.train.record import data_file, read_dialogues, read_preferences, read_samples
 from osler.train.tune.card import TunedModelCard, write_card
 from osler.train.tune.corpus import Corpus, PackedCorpus, pack_corpus, read_texts
 from osler.train.tune.encode import ChatEncoder, EncodedPair, FittedRows, encode_all, fit_rows
 from osler.train.tune.estimate import TrainingEstimate, estimate_training
-from osler.train.tune.lines import data_file, read_dialogues, read_preferences, read_samples
 from osler.train.tune.loop import Progress, TuningResult, train_model
 from osler.train.tune.loss import perplexity
 from osler.train.tune.model import matrix_products, prepare_model

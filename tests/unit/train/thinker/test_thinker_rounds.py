@@ -16,6 +16,7 @@ from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.testing.waiting import TaskBarrier
+from osler.train.record import read_dialogues
 from osler.train.thinker.export import export_data, stage_tallies
 from osler.train.thinker.filters import FilterBounds
 from osler.train.thinker.log import kept_tries, read_tries
@@ -23,7 +24,6 @@ from osler.train.thinker.quality import read_items
 from osler.train.thinker.rounds import TeachingConfig, TeachingJob, golds_of
 from osler.train.thinker.rules import RuleInspector, inspect_by_rules
 from osler.train.thinker.teacher import Teacher
-from osler.train.tune.lines import read_dialogues
 from osler.types import Passage, Question
 
 KITE = Passage("book:kite#0", "Red Kite is a film of Peter Berg.", "book", "Red Kite")
