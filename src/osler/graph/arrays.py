@@ -34,18 +34,18 @@ def write_arrays(
         at += -(-array.nbytes // _ALIGN) * _ALIGN
     header = json.dumps({"stamp": stamp, "size": at, "arrays": places}).encode()
     start = -(-(16 + len(header)) // _ALIGN) * _ALIGN
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".graph-", delete=False) as made:
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".graph-", delete=False) as temporary:
         try:
-            made.write(_MAGIC + len(header).to_bytes(8, "little") + header)
-            made.write(b"\0" * (start - 16 - len(header)))
+            temporary.write(_MAGIC + len(header).to_bytes(8, "little") + header)
+            temporary.write(b"\0" * (start - 16 - len(header)))
             for array in arrays.values():
-                made.write(np.ascontiguousarray(array).data)
-                made.write(b"\0" * (-array.nbytes % _ALIGN))
-            made.flush()
+                temporary.write(np.ascontiguousarray(array).data)
+                temporary.write(b"\0" * (-array.nbytes % _ALIGN))
+            temporary.flush()
             # Readers that have the old file mapped keep it: the name alone moves on.
-            os.replace(made.name, folder / file)
+            os.replace(temporary.name, folder / file)
         except BaseException:
-            Path(made.name).unlink(missing_ok=True)
+            Path(temporary.name).unlink(missing_ok=True)
             raise
 
 

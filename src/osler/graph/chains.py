@@ -31,8 +31,8 @@ __all__ = [
 ]
 
 MOST_HOPS = 4
+# Half-paths that are held at once; beyond it those through the fewest-linked concepts stay.
 _MOST_HALVES = 200_000
-"""Half-paths that are held at once; beyond it those through the fewest-linked concepts stay."""
 
 Nodes = NDArray[np.int32]
 
@@ -48,10 +48,10 @@ def find_chains_between(
     if not all(ends) or ends[0] == ends[1]:
         return []
     adjacency = _Adjacency(graph.load_arrays())
-    found: list[tuple[int, ...]] = []
+    paths: list[tuple[int, ...]] = []
     for length in range(1, min(hops, MOST_HOPS) + 1):
-        found += adjacency.find_paths(ends[0][0], ends[1][0], length)
-    return _build_chains(graph, adjacency, found, k)
+        paths += adjacency.find_paths(ends[0][0], ends[1][0], length)
+    return _build_chains(graph, adjacency, paths, k)
 
 
 def find_chains_from(
@@ -63,11 +63,11 @@ def find_chains_from(
         return []
     adjacency = _Adjacency(graph.load_arrays())
     halves = np.array([start], dtype=np.int32)
-    found: list[tuple[int, ...]] = []
+    paths: list[tuple[int, ...]] = []
     for _ in range(min(hops, MOST_HOPS)):
         halves = adjacency.extend_paths(halves)
-        found += [tuple(row) for row in halves.tolist()]
-    return _build_chains(graph, adjacency, found, k)
+        paths += [tuple(row) for row in halves.tolist()]
+    return _build_chains(graph, adjacency, paths, k)
 
 
 def _build_chains(
@@ -162,13 +162,13 @@ def _join_halves(front: NDArray[np.int32], back: NDArray[np.int32]) -> list[tupl
     first = np.searchsorted(back[:, -1], front[:, -1])
     count = np.searchsorted(back[:, -1], front[:, -1], side="right") - first
     meets = np.flatnonzero(count)
-    found: list[tuple[int, ...]] = []
+    joined: list[tuple[int, ...]] = []
     for row in meets.tolist():
         head, begin = tuple(front[row].tolist()), int(first[row])
         tails = back[begin : begin + int(count[row])].tolist()
         paths = ((*head, *tail[-2::-1]) for tail in tails)
-        found += [path for path in paths if len(set(path)) == len(path)]
-    return found
+        joined += [path for path in paths if len(set(path)) == len(path)]
+    return joined
 
 
 # Nearness

@@ -81,11 +81,11 @@ class Communities:
 
     def list_communities(self, *, level: int | None = None, least: int = 2) -> Iterator[Community]:
         """Communities of a level, or of all, with at least `least` concepts; the largest first."""
-        held = self._held
-        sizes = held["last"] - held["first"]
+        arrays = self._held
+        sizes = arrays["last"] - arrays["first"]
         wanted = sizes >= least
         if level is not None:
-            wanted &= held["level"] == level
+            wanted &= arrays["level"] == level
         numbers = np.flatnonzero(wanted)
         for number in numbers[np.argsort(-sizes[numbers], kind="stable")].tolist():
             yield self.get_community(number)
@@ -105,13 +105,13 @@ class Communities:
             wanted = np.uint64(int(mark, 16))
         except (ValueError, OverflowError):
             return None
-        found = np.flatnonzero(self._held["mark"] == wanted)
-        return self.get_community(int(found[-1])) if len(found) and len(mark) == 16 else None
+        numbers = np.flatnonzero(self._held["mark"] == wanted)
+        return self.get_community(int(numbers[-1])) if len(numbers) and len(mark) == 16 else None
 
     def member_numbers(self, community: Community) -> Nodes:
         """Numbers of the community's concepts in the graph."""
-        held = self._held
-        return np.array(held["members"][held["first"][community.number] :][: community.size])
+        arrays = self._held
+        return np.array(arrays["members"][arrays["first"][community.number] :][: community.size])
 
     def leaf_numbers(self) -> Nodes:
         """The smallest community of each concept number; -1 for none."""
@@ -125,10 +125,10 @@ class Communities:
 
     def get_community(self, number: int) -> Community:
         """The community of this number."""
-        held = self._held
-        size = int(held["last"][number] - held["first"][number])
+        arrays = self._held
+        size = int(arrays["last"][number] - arrays["first"][number])
         return Community(
-            f"{int(held['mark'][number]):016x}", int(held["level"][number]), size, number
+            f"{int(arrays['mark'][number]):016x}", int(arrays["level"][number]), size, number
         )
 
     # Descriptions
@@ -146,31 +146,31 @@ class Communities:
         central = np.lexsort((nodes, -degree))
         chosen = _choose_covering(pairs, degree, set(central[:CENTRAL].tolist()), relations)
         ends = [(int(nodes[a]), int(nodes[b])) for a, b in chosen]
-        shown = nodes[central[:names]].tolist()
-        called = {n: found[0] for n, found in self._read_names({*shown, *sum(ends, ())}).items()}
+        named = nodes[central[:names]].tolist()
+        labels = {n: texts[0] for n, texts in self._read_names({*named, *sum(ends, ())}).items()}
         return CommunityDigest(
-            tuple(called[n] for n in shown if n in called),
-            tuple(self._read_definitions(shown, called)),
-            tuple(self._read_relations(ends, called)),
+            tuple(labels[n] for n in named if n in labels),
+            tuple(self._read_definitions(named, labels)),
+            tuple(self._read_relations(ends, labels)),
         )
 
     def _read_names(self, numbers: set[int]) -> dict[int, tuple[str, ...]]:
         return self.graph.names_of(numbers)
 
     def _read_definitions(
-        self, numbers: Sequence[int], called: dict[int, str]
+        self, numbers: Sequence[int], labels: dict[int, str]
     ) -> Iterator[tuple[str, str]]:
-        found, ids = 0, self.graph.ids_of(numbers)
+        count, ids = 0, self.graph.ids_of(numbers)
         for number in numbers:
-            concept = self.graph.get_concept(ids[number]) if found < 3 else None
+            concept = self.graph.get_concept(ids[number]) if count < 3 else None
             if concept is not None and concept.definitions:
                 text = concept.definitions[0][1]
                 spans = split_sentences(text)
-                found += 1
-                yield called[number], text[slice(*spans[0])] if spans else text
+                count += 1
+                yield labels[number], text[slice(*spans[0])] if spans else text
 
     def _read_relations(
-        self, ends: Sequence[tuple[int, int]], called: dict[int, str]
+        self, ends: Sequence[tuple[int, int]], labels: dict[int, str]
     ) -> Iterator[ConceptChain]:
         """The first relation of each pair, from the end that states it."""
         ids, words = self.graph.ids_of({n for pair in ends for n in pair}), self.graph.read_words()
@@ -184,7 +184,7 @@ class Communities:
             subject, object_ = (one, two) if kind > 0 else (two, one)
             yield ConceptChain(
                 (ids[subject], ids[object_]),
-                (called[subject], called[object_]),
+                (labels[subject], labels[object_]),
                 (ChainStep(words[abs(kind)], True),),
                 1.0,
             )
@@ -237,10 +237,10 @@ def build_communities(graph: Graph, *, largest: int = LARGEST, seed: int = 0) ->
     `CapabilityMissing` without the extra `graph`, `OSError` where the file cannot be written.
     """
     stamp = _read_stamp(graph)
-    found = partition_graph(graph.load_arrays(), largest=largest, seed=seed)
-    found["mark"] = _hash_members(graph, found)
-    found["leaf"] = _find_leaves(found, len(graph.load_arrays()["heads"]))
-    stored.write_arrays(graph.folder, stamp, found, file=FILE)
+    arrays = partition_graph(graph.load_arrays(), largest=largest, seed=seed)
+    arrays["mark"] = _hash_members(graph, arrays)
+    arrays["leaf"] = _find_leaves(arrays, len(graph.load_arrays()["heads"]))
+    stored.write_arrays(graph.folder, stamp, arrays, file=FILE)
     return Communities(graph)
 
 
@@ -257,12 +257,12 @@ def find_passage(graph: Graph, id: str) -> Passage:
         communities = Communities(graph)
     except KnowledgeBaseMissing as error:
         raise UnknownPassage(f"there is no passage {id!r}", fix=error.fix) from error
-    found = communities.find_by_mark(document.removeprefix(f"{GRAPH}:{PREFIX}"))
+    community = communities.find_by_mark(document.removeprefix(f"{GRAPH}:{PREFIX}"))
     passage = None
-    if found is not None and part == "extract":
-        passage = communities.write_extract(found)
-    elif found is not None and part == "summary":
-        passage = communities.read_summary(found)
+    if community is not None and part == "extract":
+        passage = communities.write_extract(community)
+    elif community is not None and part == "summary":
+        passage = communities.read_summary(community)
     if passage is None:
         raise UnknownPassage(f"there is no passage {id!r}", fix="search for one of its concepts")
     return passage
@@ -270,8 +270,8 @@ def find_passage(graph: Graph, id: str) -> Passage:
 
 def _read_arrays(graph: Graph) -> tuple[str, dict[str, stored.Array]]:
     stamp = _read_stamp(graph)
-    held = stored.read_arrays(graph.folder, stamp, file=FILE)
-    if held is None:
+    arrays = stored.read_arrays(graph.folder, stamp, file=FILE)
+    if arrays is None:
         there = (Path(graph.folder) / FILE).exists()
         raise KnowledgeBaseMissing(
             "the graph has changed since its communities were found"
@@ -279,7 +279,7 @@ def _read_arrays(graph: Graph) -> tuple[str, dict[str, stored.Array]]:
             else "the communities of the graph have not been found yet",
             fix="run `osler kb graph communities`",
         )
-    return stamp, held
+    return stamp, arrays
 
 
 def _read_stamp(graph: Graph) -> str:
@@ -287,24 +287,24 @@ def _read_stamp(graph: Graph) -> str:
         return rows.version_stamp(db)
 
 
-def _find_leaves(found: dict[str, stored.Array], count: int) -> Nodes:
+def _find_leaves(arrays: dict[str, stored.Array], count: int) -> Nodes:
     leaf = np.full(count, -1, dtype=np.int32)
-    ends = zip(found["first"].tolist(), found["last"].tolist(), strict=True)
+    ends = zip(arrays["first"].tolist(), arrays["last"].tolist(), strict=True)
     for number, (first, last) in enumerate(ends):  # parts come after their whole
-        leaf[found["members"][first:last]] = number
+        leaf[arrays["members"][first:last]] = number
     return leaf
 
 
-def _hash_members(graph: Graph, found: dict[str, stored.Array]) -> NDArray[np.uint64]:
+def _hash_members(graph: Graph, arrays: dict[str, stored.Array]) -> NDArray[np.uint64]:
     """A checksum of each community's set of identifiers: the sum of their hashes."""
     hashes = np.zeros(len(graph.load_arrays()["heads"]), dtype=np.uint64)
     with graph.open_reader() as db:
         for number, id in db.execute("SELECT n, id FROM concept"):
             digest = blake2b(id.encode(), digest_size=8).digest()
             hashes[number] = int.from_bytes(digest, "little")
-    total = np.zeros(len(found["members"]) + 1, dtype=np.uint64)
-    np.cumsum(hashes[found["members"]], out=total[1:])
-    marks: NDArray[np.uint64] = total[found["last"]] - total[found["first"]]
+    total = np.zeros(len(arrays["members"]) + 1, dtype=np.uint64)
+    np.cumsum(hashes[arrays["members"]], out=total[1:])
+    marks: NDArray[np.uint64] = total[arrays["last"]] - total[arrays["first"]]
     return marks
 
 
@@ -334,9 +334,9 @@ def _fit_lines(community: Community, digest: CommunityDigest) -> Iterator[str]:
         head = head[: _LONGEST // 3].rpartition(";")[0] or head[: _LONGEST // 3]
     room = _LONGEST - len(head)
     yield head
-    told = [f"{name}: {text}" for name, text in digest.definitions]
-    stated = [verbalise_chain(chain) for chain in digest.relations]
-    for lines, share in ((told, room // 2), (stated, room)):
+    definitions = [f"{name}: {text}" for name, text in digest.definitions]
+    relations = [verbalise_chain(chain) for chain in digest.relations]
+    for lines, share in ((definitions, room // 2), (relations, room)):
         left = share
         for line in lines:
             if len(line) < left:

@@ -62,11 +62,13 @@ def derive_arrays(db: sqlite3.Connection) -> dict[str, Array]:
 def _read_columns(db: sqlite3.Connection, query: str, width: int) -> NDArray[np.int32]:
     """Whole numbers of a query as an array of rows, without a Python list of them all."""
     cursor = db.execute(query)
-    found = array("i")
+    values = array("i")
     while rows := cursor.fetchmany(_ROWS):
         for row in rows:
-            found.extend(row)
-    return np.frombuffer(found, dtype=np.int32).reshape(-1, width) if found else _empty_rows(width)
+            values.extend(row)
+    return (
+        np.frombuffer(values, dtype=np.int32).reshape(-1, width) if values else _empty_rows(width)
+    )
 
 
 def _empty_rows(width: int) -> NDArray[np.int32]:
@@ -125,12 +127,12 @@ def spelling_variants(word: str) -> list[int]:
 
 
 def _derive_variants(words: Sequence[str]) -> dict[str, Array]:
-    found, of = array("I"), array("i")
+    checksums, of = array("I"), array("i")
     for number, word in enumerate(words):
         sums = spelling_variants(word)
-        found.extend(sums)
+        checksums.extend(sums)
         of.extend([number] * len(sums))
-    sums_ = np.frombuffer(found, np.uint32) if found else np.empty(0, np.uint32)
+    sums_ = np.frombuffer(checksums, np.uint32) if checksums else np.empty(0, np.uint32)
     order = np.argsort(sums_, kind="stable")
     numbers = np.frombuffer(of, np.int32) if of else np.empty(0, np.int32)
     return {"variant": sums_[order], "variant_of": numbers[order]}

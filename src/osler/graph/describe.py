@@ -13,8 +13,8 @@ from osler.types import Passage
 
 LONGEST = 500
 """Characters of a description."""
+# The addition that tells articles of one name apart: "Mercury (element)".
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]$")
-"""The addition that tells articles of one name apart: "Mercury (element)"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def describe_concepts(graph: Graph, documents: Iterable[tuple[Passage, ...]]) ->
     passage's id, so that it opens; definitions of vocabularies come before it (Omni-RAG
     §3.2). Describing twice changes nothing.
     """
-    found: list[Definition] = []
+    definitions: list[Definition] = []
     unknown = ambiguous = 0
     for passages in documents:
         if not passages:
@@ -42,21 +42,25 @@ def describe_concepts(graph: Graph, documents: Iterable[tuple[Passage, ...]]) ->
         first = passages[0]
         concepts = _find_titled(graph, first.title)
         if len(concepts) == 1:
-            found.append(Definition(concepts[0], _first_sentences(first.text), first.id, first.id))
+            definitions.append(
+                Definition(concepts[0], _first_sentences(first.text), first.id, first.id)
+            )
         elif concepts:
             ambiguous += 1
         else:
             unknown += 1
-    return DescriptionReport(graph.add(found).definitions if found else 0, unknown, ambiguous)
+    return DescriptionReport(
+        graph.add(definitions).definitions if definitions else 0, unknown, ambiguous
+    )
 
 
 def _find_titled(graph: Graph, title: str) -> list[str]:
     if not title.strip():
         return []
-    found = graph.find_exact(title) or graph.find_exact(_ASIDE.sub("", title))
+    matches = graph.find_exact(title) or graph.find_exact(_ASIDE.sub("", title))
     # A preferred name says more than a synonym that another concept has as well.
-    preferred = [m for m in found if (c := graph.get_concept(m.concept)) and c.name == m.name]
-    return [match.concept for match in (preferred if len(preferred) == 1 else found)]
+    preferred = [m for m in matches if (c := graph.get_concept(m.concept)) and c.name == m.name]
+    return [match.concept for match in (preferred if len(preferred) == 1 else matches)]
 
 
 def _first_sentences(text: str) -> str:

@@ -67,10 +67,10 @@ def check_graph(folder: Path) -> None:
         )
     with translate_errors(folder), closing(_connect(folder, "ro")) as db:
         try:
-            found = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+            schema = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
         except sqlite3.DatabaseError:
-            found = None
-    if found is None or found[0] != SCHEMA:
+            schema = None
+    if schema is None or schema[0] != SCHEMA:
         raise KnowledgeBaseMismatch(
             f"{folder / FILE} is not a graph that this version reads",
             fix="delete it and run `osler kb graph add PATH` again",

@@ -19,8 +19,8 @@ from osler.graph.store import Graph
 from osler.text import is_cjk
 
 BY_MAPPING, BY_NAME, BY_SYNONYM = "mapping", "name", "synonym"
+# Letters of a name that may prove two concepts equal; "CAT" is a gene, an animal and a scan.
 _LEAST = 4
-"""Letters of a name that may prove two concepts equal; "CAT" is a gene, an animal and a scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +132,9 @@ def separate_concepts(graph: Graph, merges: Sequence[ConceptMerge] | None = None
     """Takes back these merges, or all, and returns how many were in force."""
     with files.open_writer(graph.folder) as db:
         if merges is None:
-            gone = db.execute("DELETE FROM merge").rowcount
+            count = db.execute("DELETE FROM merge").rowcount
         else:
-            gone = sum(
+            count = sum(
                 db.execute(
                     "DELETE FROM merge WHERE one = (SELECT n FROM concept WHERE id = ?)"
                     " AND other = (SELECT n FROM concept WHERE id = ?) AND how = ?",
@@ -143,7 +143,7 @@ def separate_concepts(graph: Graph, merges: Sequence[ConceptMerge] | None = None
                 for merge in merges
             )
         _write_groups(db)
-        return gone
+        return count
 
 
 def list_merges(graph: Graph) -> list[ConceptMerge]:
@@ -200,7 +200,7 @@ def _write_groups(db: sqlite3.Connection) -> None:
     for number, head in groups.list_heads():
         members[head].append(number)
     db.execute("DELETE FROM fused")
-    rows = [(n, head) for head, found in members.items() if len(found) > 1 for n in found]
+    rows = [(n, head) for head, numbers in members.items() if len(numbers) > 1 for n in numbers]
     db.executemany("INSERT INTO fused VALUES (?, ?)", rows)
 
 

@@ -16,10 +16,10 @@ from osler.graph.normal import LONGEST, normalize_name, unit_spans
 from osler.graph.store import Graph
 from osler.text import is_cjk
 
+# Where a name cannot go on. A stop after one or two letters may be a name's ("E. coli").
 _BREAK = re.compile(r"[。！？；!?;\n]|(?<=\w\w\w)\.(?=\s)")
-"""Where a name cannot go on. A stop after one or two letters may be a name's ("E. coli")."""
+# Letters of a name in Latin script; a shorter one is mostly a word of the language.
 _SHORTEST = 3
-"""Letters of a name in Latin script; a shorter one is mostly a word of the language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +70,26 @@ class Dictionary:
     ) -> list[ConceptMention]:
         """The mentions whose words are those of a name; others are collisions of hashes."""
         hashed = np.asarray(arrays["hashed"])
-        held: dict[tuple[int, int, int], list[int]] = {}
+        candidates: dict[tuple[int, int, int], list[int]] = {}
         for place, start, end in chosen:
             first, last = concepts[place]
-            held[place, start, end] = hashed[first:last].tolist()
-        wanted = {number for numbers in held.values() for number in numbers}
+            candidates[place, start, end] = hashed[first:last].tolist()
+        wanted = {number for numbers in candidates.values() for number in numbers}
         norms = {
             n: set(map(normalize_name, names)) for n, names in self.graph.names_of(wanted).items()
         }
         every = sorted(wanted)
         heads = dict(zip(every, arrays["heads"][every].tolist(), strict=True)) if every else {}
         ids = self.graph.ids_of(heads.values())
-        found = []
-        for (_, start, end), numbers in held.items():
+        mentions = []
+        for (_, start, end), numbers in candidates.items():
             norm = normalize_name(text[start:end])
             if norm in self.ignored or _too_short(norm):
                 continue
             named = [ids[heads[n]] for n in numbers if norm in norms.get(n, ())]
             if named:
-                found.append(ConceptMention(start, end, tuple(dict.fromkeys(named))))
-        return found
+                mentions.append(ConceptMention(start, end, tuple(dict.fromkeys(named))))
+        return mentions
 
 
 def _too_short(norm: str) -> bool:
@@ -108,7 +108,7 @@ def _longest_names(
     cache: dict[str, int] = {unit: unit_hash(unit) for unit in {unit for unit, _, _ in units}}
     each = np.array([cache[unit] for unit, _, _ in units], dtype=np.uint64)
     starts = np.array([start for _, start, _ in units])
-    breaks = np.array([found.start() for found in _BREAK.finditer(text)], dtype=np.int64)
+    breaks = np.array([match.start() for match in _BREAK.finditer(text)], dtype=np.int64)
     segment = np.searchsorted(breaks, starts)
     table, known = arrays["bits"], arrays["hash"]
     factors = hash_powers(LONGEST)
@@ -136,8 +136,8 @@ def _longest_names(
 def _choose_mentions(units: Units, lengths: Lengths) -> Iterator[tuple[int, int, int]]:
     """Unit, start and end of the mentions, from left to right, none over another."""
     place = 0
-    found = lengths.tolist()
-    while place < len(found):
-        if n := found[place]:
+    counts = lengths.tolist()
+    while place < len(counts):
+        if n := counts[place]:
             yield place, units[place][1], units[place + n - 1][2]
         place += n or 1

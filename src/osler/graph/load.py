@@ -157,8 +157,8 @@ class _Loader:
             )
         )
         fresh, rows, aliases = [], [], []
-        for raw, called, source, rank, language, place in self.names:
-            id, text = _single_line(raw), _single_line(called)
+        for raw_id, raw_text, source, rank, language, place in self.names:
+            id, text = _single_line(raw_id), _single_line(raw_text)
             if not (text and id):
                 self.drops.count_drop(Drop(place or id, "name without text or id"))
                 continue
@@ -224,5 +224,5 @@ def load_stream(db: sqlite3.Connection, stream: Stream) -> ImportReport:
 def count_rows(db: sqlite3.Connection) -> tuple[int, int, int, int, int]:
     """Counts of concepts, names, definitions, relations and mappings."""
     tables = ("concept", "name", "definition", "edge", "mapping")
-    found = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]  # noqa: S608
-    return found[0], found[1], found[2], found[3], found[4]
+    counts = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]  # noqa: S608
+    return counts[0], counts[1], counts[2], counts[3], counts[4]

@@ -16,12 +16,12 @@ from osler.graph.items import Edge, NamedConcept
 from osler.graph.normal import normalize_name, split_units
 from osler.graph.store import Graph, Rows
 
+# Concepts whose names are compared letter by letter.
 _COMPARED = 100
-"""Concepts whose names are compared letter by letter."""
+# The least likeness, in [0, 1], of a name that counts as found.
 _LEAST = 0.6
-"""The least likeness, in [0, 1], of a name that counts as found."""
+# Concepts looked at for one word; a word that more concepts have is too frequent to help.
 _MOST_HOLDERS = 300_000
-"""Concepts looked at for one word; a word that more concepts have is too frequent to help."""
 
 Concepts = NDArray[np.int32]
 
@@ -43,8 +43,8 @@ class Lookup:
 
         Raises `CapabilityMissing` when it comes to the second without the extra.
         """
-        found = self.graph.find_exact(text)
-        return found[:k] if found or not fuzzy else self.find_fuzzy(text, k=k)
+        exact = self.graph.find_exact(text)
+        return exact[:k] if exact or not fuzzy else self.find_fuzzy(text, k=k)
 
     def find_fuzzy(self, text: str, *, k: int = 10) -> list[NamedConcept]:
         """The `k` concepts with the likest names, best first; equal ones by identifier. `score` is
@@ -78,15 +78,15 @@ class Lookup:
         def choose_rows(rows: Rows) -> Iterable[int]:
             heads = words.arrays["heads"]
             others = np.where(heads[rows[:, 0]] == own[0], rows[:, 2], rows[:, 0])
-            asked = set(units)
-            said = {n: len(asked & predicates[n]) for n in np.unique(rows[:, 1]).tolist()}
-            shared = np.array([said[n] for n in rows[:, 1].tolist()], dtype=np.float64)
+            wanted = set(units)
+            overlap = {n: len(wanted & predicates[n]) for n in np.unique(rows[:, 1]).tolist()}
+            shared = np.array([overlap[n] for n in rows[:, 1].tolist()], dtype=np.float64)
             for _, holders in words.find_holders(units, corrected=False):
                 at = np.minimum(np.searchsorted(holders, others), len(holders) - 1)
                 shared += holders[at] == others
             order = np.argsort(-shared, kind="stable")[:most]
-            found: list[int] = np.sort(order).tolist()
-            return found
+            places: list[int] = np.sort(order).tolist()
+            return places
 
         return self.graph.choose_edges(id, choose_rows) if own else []
 
@@ -111,15 +111,15 @@ class _Words:
         self, units: Sequence[str], *, corrected: bool = True
     ) -> list[tuple[float, Concepts]]:
         """For each unit that the vocabulary has: its IDF and the concepts with it, rarest first."""
-        found = []
+        weighted = []
         for unit in dict.fromkeys(units):
             numbers = self._near_words(unit) if corrected else self._same_words(unit)
             first = self.arrays["first"]
             lists = [self.arrays["holder"][first[n] : first[n + 1]] for n in numbers]
             if lists:
                 holders = lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
-                found.append((float(np.log(1 + self.total / len(holders))), holders))
-        return sorted(found, key=lambda pair: (-pair[0], len(pair[1])))
+                weighted.append((float(np.log(1 + self.total / len(holders))), holders))
+        return sorted(weighted, key=lambda pair: (-pair[0], len(pair[1])))
 
     def _near_words(self, unit: str) -> list[int]:
         """Numbers of the word itself and of those that are one edit away."""
@@ -137,13 +137,13 @@ class _Words:
         return [number for number in there if self.vocabulary[number] == unit]
 
     def _words_sharing(self, unit: str) -> set[int]:
-        found: set[int] = set()
+        numbers: set[int] = set()
         for checksum in spelling_variants(unit):
             wanted = np.uint32(checksum)
             begin = np.searchsorted(self.arrays["variant"], wanted)
             end = np.searchsorted(self.arrays["variant"], wanted, side="right")
-            found.update(self.arrays["variant_of"][begin:end].tolist())
-        return found
+            numbers.update(self.arrays["variant_of"][begin:end].tolist())
+        return numbers
 
 
 def _likely_concepts(holders: Sequence[tuple[float, Concepts]]) -> list[int]:

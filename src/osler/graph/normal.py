@@ -54,9 +54,9 @@ def unit_spans(text: str) -> list[tuple[str, int, int]]:
     """The units of a text with their places in it; as `split_units`, but for one character a unit
     whose width or case changes its length, which is then left as it is."""
     if text.isascii():
-        return [(found[0], *found.span()) for found in _ASCII.finditer(text.lower())]
+        return [(match[0], *match.span()) for match in _ASCII.finditer(text.lower())]
     lowered = "".join(map(_folded_in_place, text))
-    return [(found[0], *found.span()) for found in _UNIT.finditer(lowered)]
+    return [(match[0], *match.span()) for match in _UNIT.finditer(lowered)]
 
 
 def _folded_in_place(char: str) -> str:

@@ -20,8 +20,8 @@ from osler.graph.extras import import_igraph
 LARGEST = 60
 """Concepts of a community that is not split further: as many as a summary can speak of."""
 _DEEPEST = 8
+# Iterations of Leiden; more of them hardly raise the modularity.
 _ROUNDS = 2
-"""Iterations of Leiden; more of them hardly raise the modularity."""
 
 Nodes = NDArray[np.int32]
 
@@ -112,10 +112,10 @@ def _label_nodes(library: ModuleType, arrays: dict[str, Array], nodes: Nodes) ->
     """The community of each node, by modularity; an edge weighs its number of relations."""
     pairs, weights = pairs_within(arrays, nodes)
     graph = library.Graph(n=len(nodes), edges=pairs)
-    found = graph.community_leiden(
+    clustering = graph.community_leiden(
         objective_function="modularity", weights=weights.tolist(), n_iterations=_ROUNDS
     )
-    labels = np.array(found.membership, dtype=np.int64)
+    labels = np.array(clustering.membership, dtype=np.int64)
     # By their first node, so that the numbers do not hang on the library's own.
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
@@ -138,5 +138,5 @@ def pairs_within(
     place = order[at]
     kept = (nodes[place] == other) & (row < place)
     key = row[kept] * len(nodes) + place[kept]
-    found, weights = np.unique(key, return_counts=True)
-    return np.column_stack([found // len(nodes), found % len(nodes)]), weights
+    keys, weights = np.unique(key, return_counts=True)
+    return np.column_stack([keys // len(nodes), keys % len(nodes)]), weights

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from osler.graph import curies, files
 from osler.graph.items import Direction, Edge
 
+# Whose definition of a concept comes first (Omni-RAG §3.2); any other vocabulary follows.
 _DEFINERS = ("MSH", "NCI", "ICF", "CSP", "HPO")
-"""Whose definition of a concept comes first (Omni-RAG §3.2); any other vocabulary follows."""
 
 _NAME_OF = "(SELECT text FROM name WHERE concept = {column} ORDER BY rank, text LIMIT 1)"
 
@@ -103,14 +103,14 @@ def read_edge_rows(
 def read_edges(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Edge]:
     """Edges with identifiers and names of the heads; each triple once, none to itself."""
     ends = {number for row in rows for number in (row[0], row[2])}
-    found = db.execute(
+    heads = db.execute(
         "SELECT value, head.id, "  # noqa: S608
         + _NAME_OF.format(column="head.n")
         + " FROM json_each(?) LEFT JOIN fused ON fused.member = value"
         " JOIN concept AS head ON head.n = coalesce(fused.head, value)",
         (json.dumps(list(ends)),),
     )
-    called: dict[int, tuple[str, str]] = {number: (id, name) for number, id, name in found}
+    labels: dict[int, tuple[str, str]] = {number: (id, name) for number, id, name in heads}
     words: dict[int, str] = dict(
         db.execute(
             "SELECT n, text FROM word WHERE n IN (SELECT value FROM json_each(?))",
@@ -119,7 +119,7 @@ def read_edges(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Edge]:
     )
     edges: dict[tuple[str, str, str], Edge] = {}
     for one, predicate, two, source in rows:
-        (subject, subject_name), (object_, object_name) = called[one], called[two]
+        (subject, subject_name), (object_, object_name) = labels[one], labels[two]
         kind = words[predicate]
         if subject != object_ or one == two:
             edge = Edge(subject, kind, object_, subject_name, object_name, words[source])

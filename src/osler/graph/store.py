@@ -116,12 +116,12 @@ class Graph:
             " GROUP BY word.n ORDER BY n DESC, 1"
         )
         with self._readers.borrow() as db:
-            found = load.count_rows(db)
+            counts = load.count_rows(db)
             (merges,) = db.execute("SELECT count(*) FROM merge").fetchone()
             predicates = db.execute(counted.format(table="edge", column="predicate")).fetchall()
             sources = db.execute(counted.format(table="name", column="source")).fetchall()
         size = (self.folder / files.FILE).stat().st_size
-        return GraphInfo(*found, merges, tuple(predicates), tuple(sources), size)
+        return GraphInfo(*counts, merges, tuple(predicates), tuple(sources), size)
 
     def get_concept(self, id: str) -> Concept | None:
         """The concept of an identifier, or `None`."""
@@ -154,8 +154,8 @@ class Graph:
             best: dict[int, tuple[bool, int, str]] = {}
             for head, rank, name in db.execute(query, (norm,)):
                 if normalize_name(name) == norm:
-                    found = (name != text, rank, name)
-                    best[head] = min(best.get(head, found), found)
+                    candidate = (name != text, rank, name)
+                    best[head] = min(best.get(head, candidate), candidate)
             ordered = sorted(best.items(), key=lambda pair: (pair[1], pair[0]))
             return [
                 NamedConcept(rows.id_of(db, head), name, "normal" if differs else "exact", 1.0)
@@ -180,8 +180,8 @@ class Graph:
             kinds = rows.word_numbers(db, predicates)
             if not members or (predicates and not kinds):
                 return []
-            found = list(rows.read_edge_rows(db, members, kinds, direction, limit))
-            return rows.read_edges(db, found)[:limit]
+            edges = list(rows.read_edge_rows(db, members, kinds, direction, limit))
+            return rows.read_edges(db, edges)[:limit]
 
     def choose_edges(self, id: str, choose: Callable[[Rows], Iterable[int]]) -> list[Edge]:
         """One-hop relations of a concept, of which `choose` names the places to keep.
@@ -190,9 +190,9 @@ class Graph:
         that of thousands only those that matter are read with their names.
         """
         with self._readers.borrow() as db:
-            found = list(rows.read_edge_rows(db, rows.read_members(db, id), (), "both", None))
-            places = choose(np.array(found, dtype=np.int32).reshape(-1, 4)) if found else ()
-            return rows.read_edges(db, [found[place] for place in places])
+            edges = list(rows.read_edge_rows(db, rows.read_members(db, id), (), "both", None))
+            places = choose(np.array(edges, dtype=np.int32).reshape(-1, 4)) if edges else ()
+            return rows.read_edges(db, [edges[place] for place in places])
 
     # Passages
 
@@ -262,15 +262,15 @@ class Graph:
             return self._arrays[1]
 
     def _derive_arrays(self, db: sqlite3.Connection, stamp: str) -> dict[str, stored.Array]:
-        found = stored.read_arrays(self.folder, stamp)
-        if found is not None:
-            return found
-        made = derive_arrays(db)
+        stored_arrays = stored.read_arrays(self.folder, stamp)
+        if stored_arrays is not None:
+            return stored_arrays
+        arrays = derive_arrays(db)
         try:
-            stored.write_arrays(self.folder, stamp, made)
+            stored.write_arrays(self.folder, stamp, arrays)
         except OSError:
-            return made
-        return stored.read_arrays(self.folder, stamp) or made
+            return arrays
+        return stored.read_arrays(self.folder, stamp) or arrays
 
     # Access by number, for chains, linking and fusion
 
@@ -281,7 +281,7 @@ class Graph:
     def numbers_of(self, ids: Iterable[str]) -> list[int]:
         """The heads' numbers of those that exist, in order, none twice."""
         with self._readers.borrow() as db:
-            heads = [found[0] for id in ids if (found := rows.read_members(db, id))]
+            heads = [members[0] for id in ids if (members := rows.read_members(db, id))]
         return list(dict.fromkeys(heads))
 
     def ids_of(self, numbers: Iterable[int]) -> dict[int, str]:
@@ -290,15 +290,15 @@ class Graph:
 
     def names_of(self, numbers: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """All names of each concept itself, members of its fusion not counted."""
-        found: dict[int, list[str]] = {}
+        names: dict[int, list[str]] = {}
         query = (
             "SELECT concept, text FROM name WHERE concept IN (SELECT value FROM json_each(?))"
             " ORDER BY concept, rank, text"
         )
         with self._readers.borrow() as db:
             for number, text in db.execute(query, (json.dumps(list(map(int, numbers))),)):
-                found.setdefault(number, []).append(text)
-        return {number: tuple(dict.fromkeys(texts)) for number, texts in found.items()}
+                names.setdefault(number, []).append(text)
+        return {number: tuple(dict.fromkeys(texts)) for number, texts in names.items()}
 
     def read_words(self) -> dict[int, str]:
         """Predicates, sources and types by their numbers."""
@@ -307,7 +307,7 @@ class Graph:
 
     def types_of(self, ids: Sequence[str]) -> dict[str, frozenset[str]]:
         """The semantic types of each concept itself."""
-        found: dict[str, set[str]] = {id: set() for id in ids}
+        by_id: dict[str, set[str]] = {id: set() for id in ids}
         query = (
             "SELECT concept.id, word.text FROM concept JOIN typed ON typed.concept = concept.n"
             " JOIN word ON word.n = typed.type"
@@ -315,8 +315,8 @@ class Graph:
         )
         with self._readers.borrow() as db:
             for id, type_ in db.execute(query, (json.dumps(list(ids)),)):
-                found[id].add(type_)
-        return {id: frozenset(types) for id, types in found.items()}
+                by_id[id].add(type_)
+        return {id: frozenset(types) for id, types in by_id.items()}
 
 
 def mark_of(edge: Edge) -> str:

@@ -67,8 +67,8 @@ def verbalise_chain(chain: ConceptChain) -> str:
     """ "Metformin —treats→ Diabetes ←complicates— Ketosis"; `parse_chain` reads it back."""
     text = _ESCAPED.sub(r"\\\1", chain.names[0])
     for step, name in zip(chain.steps, chain.names[1:], strict=True):
-        said, other = (_ESCAPED.sub(r"\\\1", part) for part in (step.predicate, name))
-        text += f" —{said}→ {other}" if step.forward else f" ←{said}— {other}"
+        predicate, other = (_ESCAPED.sub(r"\\\1", part) for part in (step.predicate, name))
+        text += f" —{predicate}→ {other}" if step.forward else f" ←{predicate}— {other}"
     return text
 
 
@@ -81,9 +81,9 @@ def parse_chain(text: str) -> tuple[Triple, ...]:
     if not links or any(_ESCAPED.search(_UNESCAPED.sub("", name)) for name in raw):
         raise MalformedOutput(text, expected="a chain: name —relation→ name")
     names = [_UNESCAPED.sub(r"\1", name) for name in raw]
-    found: list[Triple] = []
+    triples: list[Triple] = []
     for one, link, two in zip(names, links, names[1:], strict=False):
         forward = link[1] is not None
         predicate = _UNESCAPED.sub(r"\1", link[1] if forward else link[2])
-        found.append((one, predicate, two) if forward else (two, predicate, one))
-    return tuple(found)
+        triples.append((one, predicate, two) if forward else (two, predicate, one))
+    return tuple(triples)

@@ -28,8 +28,8 @@ from osler.sources.records import Drop, Parser, Record, SourceFile
 from osler.text import one_line
 
 _HEAD = 4096
+# Folders inside each other; deeper ones are no library but a loop or an attack.
 _DEEPEST = 200
-"""Folders inside each other; deeper ones are no library but a loop or an attack."""
 _CONCEPTS = re.compile(r"MRCONSO\.RRF(?:\.gz)?", re.IGNORECASE)
 _NOT_TEXT = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 _PAPERS = "licence or readme"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from osler.sources.records import Document, Drop, Record
 
 _PATIENTS = frozenset({"Patient", "Synthetic patient"})
+# Documents of one file that are compared with each other; their keys take about 100 MB.
 _REMEMBERED = 1_000_000
-"""Documents of one file that are compared with each other; their keys take about 100 MB."""
 
 
 def without_doubles(records: Iterator[Record], name: str) -> Iterator[Record]:

@@ -22,8 +22,8 @@ _DEFINITIONS = (
     "pharmacodynamics",
     "absorption",
 )
+# The rank of a name that another drug's record gives; the drug's own record has a better one.
 _ELSEWHERE = 9
-"""The rank of a name that another drug's record gives; the drug's own record has a better one."""
 
 
 class DrugBank:
@@ -64,9 +64,9 @@ def _drug_items(drug: etree._Element, where: str) -> Iterator[Item]:
             )
     yield from _interaction_items(id, drug, where)
     yield from _category_items(id, drug, where)
-    for role, called in _ROLES.items():
-        for protein in drug.iterfind(f"{{*}}{role}/{{*}}{called}"):
-            yield from _protein_items(id, protein, called, where)
+    for role, tag in _ROLES.items():
+        for protein in drug.iterfind(f"{{*}}{role}/{{*}}{tag}"):
+            yield from _protein_items(id, protein, tag, where)
 
 
 def _interaction_items(id: str, drug: etree._Element, where: str) -> Iterator[Item]:

@@ -65,8 +65,8 @@ def _split_cells(lines: list[str], first: int) -> Iterator[tuple[int, list[str]]
 
 
 def _split_code(line: str) -> list[str]:
-    found = _TITLED.fullmatch(line.strip())
-    return [found[1], found[2]] if found else [line]
+    match = _TITLED.fullmatch(line.strip())
+    return [match[1], match[2]] if match else [line]
 
 
 def _code_items(

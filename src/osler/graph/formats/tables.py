@@ -84,6 +84,7 @@ _PREFIXES = {
     "Side Effect": "UMLS",
     "Symptom": "MESH",
 }
+# Hetionet's verbs, by its abbreviations.
 _METAEDGES = {
     "AdG": "downregulates",
     "AeG": "expresses",
@@ -110,7 +111,6 @@ _METAEDGES = {
     "Gr>G": "regulates",
     "PCiC": "includes",
 }
-"""Hetionet's verbs, by its abbreviations."""
 
 
 def _hetionet_id(text: str) -> str:

@@ -21,8 +21,8 @@ from osler.sources.formats.rrf import (
 )
 from osler.sources.records import Drop
 
+# Vocabularies whose codes are identifiers that other graphs use.
 _CODED = frozenset({"MSH", "HPO", "NCI", "OMIM", "MONDO", "DO", "SNOMEDCT_US"})
-"""Vocabularies whose codes are identifiers that other graphs use."""
 
 
 class Umls:

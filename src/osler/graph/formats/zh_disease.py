@@ -16,6 +16,7 @@ from osler.sources.records import Drop
 from osler.text import language_of, one_line
 
 SOURCE = "QASystemOnMedicalKG"
+# By key of the record: the relation's name in that project, and the kind at its end.
 _LISTS = {
     "symptom": ("症状", "symptom"),
     "acompany": ("并发症", "disease"),
@@ -26,7 +27,6 @@ _LISTS = {
     "not_eat": ("忌吃", "food"),
     "recommand_eat": ("推荐食谱", "food"),
 }
-"""By key of the record: the relation's name in that project, and the kind at its end."""
 KINDS = {
     "disease": "疾病", "symptom": "症状", "check": "诊断检查项目", "drug": "药品",
     "food": "食物", "department": "医疗科目", "producer": "在售药品",

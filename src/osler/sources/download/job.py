@@ -31,8 +31,8 @@ from osler.sources.online.client import AGENT
 
 AT_ONCE = 2
 _HREF = re.compile(r"""href\s*=\s*["']([^"'?#]+)["']""", re.IGNORECASE)
+# Times the size that must be free, so that other programs do not meet a full disk.
 _ROOM = 1.05
-"""Times the size that must be free, so that other programs do not meet a full disk."""
 
 
 class LicenceNotAccepted(BadConfig):
@@ -107,19 +107,19 @@ class DownloadJob:
         recipe = self.recipe
         match recipe.listing:
             case "index":
-                found = self._of_index(fetcher)
+                remotes = self._of_index(fetcher)
             case "hub":
-                found = self._of_hub(fetcher)
+                remotes = self._of_hub(fetcher)
             case "releases":
-                found = self._of_releases(fetcher)
+                remotes = self._of_releases(fetcher)
             case _:
-                found = [RemoteFile(self.base + path, _safe_name(path)) for path in recipe.files]
-        if not found:
+                remotes = [RemoteFile(self.base + path, _safe_name(path)) for path in recipe.files]
+        if not remotes:
             raise FetchFailed(
                 f"{recipe.name}: no file of the form {recipe.pattern} is listed",
                 fix="name a copy with --mirror, or tell us that the publisher has changed it",
             )
-        return [self._with_key(self._with_sum(remote), key) for remote in found]
+        return [self._with_key(self._with_sum(remote), key) for remote in remotes]
 
     def _of_index(self, fetcher: Fetcher) -> list[RemoteFile]:
         place = self.base + self.recipe.folder
@@ -134,7 +134,7 @@ class DownloadJob:
 
     def _of_hub(self, fetcher: Fetcher) -> list[RemoteFile]:
         """The files of a data set on the hub, which lists a thousand of them a page."""
-        recipe, found = self.recipe, list[RemoteFile]()
+        recipe, remotes = self.recipe, list[RemoteFile]()
         top = recipe.pattern.partition("/")[0]
         listing = httpx2.URL(f"{self.base}api/datasets/{recipe.folder}/tree/main/{top}")
         page: httpx2.URL | None = listing
@@ -143,14 +143,14 @@ class DownloadJob:
             for each in _parse_objects(response.text):
                 path = str(each.get("path", ""))
                 if each.get("type") == "file" and re.fullmatch(recipe.pattern, path):
-                    found.append(self._on_hub(path, each))
+                    remotes.append(self._on_hub(path, each))
             onward = response.links.get("next", {}).get("url", "")
             # Of the address only the query: a mirror may still name the hub itself.
             page = listing.copy_with(query=httpx2.URL(onward).query) if onward else None
-        return found
+        return remotes
 
-    def _on_hub(self, path: str, told: dict[str, Any]) -> RemoteFile:
-        lfs, size = told.get("lfs"), told.get("size")
+    def _on_hub(self, path: str, entry: dict[str, Any]) -> RemoteFile:
+        lfs, size = entry.get("lfs"), entry.get("size")
         sum_ = str(lfs.get("oid", "")).removeprefix("sha256:") if isinstance(lfs, dict) else ""
         return RemoteFile(
             f"{self.base}datasets/{self.recipe.folder}/resolve/main/{quote(path)}",
@@ -235,10 +235,10 @@ class DownloadJob:
 
 def _parse_objects(text: str) -> list[dict[str, Any]]:
     try:
-        told = json.loads(text)
+        data = json.loads(text)
     except ValueError as error:
         raise FetchFailed("the listing is no JSON") from error
-    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+    return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
 
 
 def _safe_name(path: str) -> str:

@@ -59,7 +59,9 @@ class DownloadRecipe(BaseModel):
 def load_recipes() -> dict[str, DownloadRecipe]:
     """The recipes by name, in the order of the file."""
     text = (files("osler.sources.download") / "recipes.toml").read_text(encoding="utf-8")
-    return {name: DownloadRecipe(name=name, **told) for name, told in tomllib.loads(text).items()}
+    return {
+        name: DownloadRecipe(name=name, **fields) for name, fields in tomllib.loads(text).items()
+    }
 
 
 def find_recipe(name: str) -> DownloadRecipe:

@@ -176,9 +176,9 @@ class Fetcher:
         """Prepares the part for the body of the reply; false when nothing is missing."""
         status = response.status_code
         if status in _BUSY:
-            told = response.headers.get("retry-after", "")
+            delay = response.headers.get("retry-after", "")
             raise _RetryNeeded(
-                f"the server answers {status}", float(told) if told.isdigit() else None
+                f"the server answers {status}", float(delay) if delay.isdigit() else None
             )
         if status == httpx2.codes.RANGE_NOT_SATISFIABLE:
             if part.total is not None and part.size == part.total:
@@ -285,9 +285,9 @@ class _PartialFile:
 
     def _read_state(self) -> dict[str, Any]:
         with suppress(OSError, ValueError):
-            told = json.loads(self._note.read_text(encoding="utf-8"))
-            if isinstance(told, dict):
-                return told
+            state = json.loads(self._note.read_text(encoding="utf-8"))
+            if isinstance(state, dict):
+                return state
         return {}
 
     def _write_state(self, known: dict[str, Any]) -> None:
@@ -297,10 +297,10 @@ class _PartialFile:
 
 def _parse_content_range(response: httpx2.Response) -> tuple[int, int | None]:
     """Start and total of `Content-Range: bytes 5-9/10`; -1 for what cannot be read."""
-    told = response.headers.get("content-range", "")
-    span, _, total = told.removeprefix(_RANGE).partition("/")
+    header = response.headers.get("content-range", "")
+    span, _, total = header.removeprefix(_RANGE).partition("/")
     start = span.partition("-")[0]
-    if not (told.startswith(_RANGE) and start.isdigit()):
+    if not (header.startswith(_RANGE) and start.isdigit()):
         return -1, None
     return int(start), int(total) if total.isdigit() else None
 

@@ -119,10 +119,10 @@ class Cnxml:
 
     def _find_place(self, identifier: str, name: str) -> ModulePlace | None:
         """The module's place, or `None`; of several books, in that whose slug is in the path."""
-        found = [book for book in self._books if identifier in book.places]
+        books = [book for book in self._books if identifier in book.places]
         parts = PurePosixPath(name.replace("!", "/")).parts
-        found.sort(key=lambda book: book.slug not in parts)
-        return found[0].places[identifier] if found else None
+        books.sort(key=lambda book: book.slug not in parts)
+        return books[0].places[identifier] if books else None
 
 
 def _read_books(path: Path) -> Iterator[_Book]:

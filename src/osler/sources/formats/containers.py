@@ -76,9 +76,9 @@ def open_members(path: Path, label: str) -> Iterator[Member | Drop]:
 
     Raises `Unreadable` where the archive itself is truncated or damaged.
     """
-    found = _zip_members if path.name.lower().endswith(".zip") else _tar_members
+    open_archive = _zip_members if path.name.lower().endswith(".zip") else _tar_members
     try:
-        yield from found(path, label)
+        yield from open_archive(path, label)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
         raise _damage_error(label) from error
 

@@ -43,16 +43,16 @@ from osler.sources.records import Drop, Record
 _BUNDLE = re.compile(rb'"resourceType"\s*:\s*"Bundle"')
 _SEXES = frozenset({"male", "female", "other"})
 _IDENTIFYING = ("name", "telecom", "address", "identifier", "contact")
+# Part of the system of identifiers by Synthea, which invents patients.
 _SYNTHEA = "github.com/synthetichealth/synthea"
-"""Part of the system of identifiers by Synthea, which invents patients."""
 
 
 @dataclass(slots=True)
 class _Patient:
     """One patient while the bundle is read."""
 
+    # Whether the bundle holds the Patient resource, not only references to it.
     is_described: bool = False
-    """Whether the bundle holds the Patient resource, not only references to it."""
     sex: str = ""
     born: date | None = None
     latest: date | None = None

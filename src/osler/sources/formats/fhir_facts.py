@@ -93,8 +93,8 @@ def code_of(concept: Resource) -> Code | None:
 
 def first_display(concept: Any) -> str:
     """The first display among a concept's codings, or ""."""
-    shown = (one_line(text_at(coding, "display")) for coding in items_at(concept, "coding"))
-    return next(filter(None, shown), "")
+    displays = (one_line(text_at(coding, "display")) for coding in items_at(concept, "coding"))
+    return next(filter(None, displays), "")
 
 
 def value_at(value: Any, *path: str) -> Any:
@@ -106,14 +106,14 @@ def value_at(value: Any, *path: str) -> Any:
 
 def text_at(value: Any, *path: str) -> str:
     """The text at a path; "" for anything else."""
-    found = value_at(value, *path)
-    return found if isinstance(found, str) else ""
+    text = value_at(value, *path)
+    return text if isinstance(text, str) else ""
 
 
 def items_at(value: Any, *path: str) -> list[Any]:
     """The list at a path; empty for anything else."""
-    found = value_at(value, *path)
-    return found if isinstance(found, list) else []
+    items = value_at(value, *path)
+    return items if isinstance(items, list) else []
 
 
 def own_words_of(*values: Any) -> frozenset[str]:
@@ -123,7 +123,7 @@ def own_words_of(*values: Any) -> frozenset[str]:
     while left:
         match left.pop():
             case str() as text:
-                words.update(found for found in _WORDS.findall(text.lower()) if len(found) > 1)
+                words.update(word for word in _WORDS.findall(text.lower()) if len(word) > 1)
             case list() as items:
                 left += items
             case dict() as fields:
@@ -138,11 +138,11 @@ def dates_in(resource: Resource, *fields: str) -> list[date]:
 
 
 def _parse_date(value: Any) -> date | None:
-    found = _DATE.match(value) if isinstance(value, str) else None
-    if found is None:
+    match = _DATE.match(value) if isinstance(value, str) else None
+    if match is None:
         return None
     try:
-        return date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+        return date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
     except ValueError:
         return None
 
@@ -150,10 +150,10 @@ def _parse_date(value: Any) -> date | None:
 def _safe_text(concept: Resource, own_words: frozenset[str]) -> str:
     """A concept's free text, unless it holds one of the patient's own words (name, address)."""
     text = one_line(text_at(concept, "text"))
-    said = text.lower()
-    names = own_words.intersection(_WORDS.findall(said))
+    lowered = text.lower()
+    names = own_words.intersection(_WORDS.findall(lowered))
     # A Chinese name is not set off by spaces.
-    return "" if names or any(is_cjk(own[0]) and own in said for own in own_words) else text
+    return "" if names or any(is_cjk(own[0]) and own in lowered for own in own_words) else text
 
 
 def _known_codings(concept: Any) -> Iterator[Code]:

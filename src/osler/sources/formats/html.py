@@ -136,9 +136,9 @@ def _remove_element(element: etree._Element) -> None:
 
 def _find_main(page: etree._Element) -> etree._Element:
     for path in (".//main", ".//*[@role='main']", ".//article"):
-        found = page.findall(path)
-        if len(found) == 1:
-            return found[0]
+        elements = page.findall(path)
+        if len(elements) == 1:
+            return elements[0]
     body = page.find("body")
     return page if body is None else body
 

@@ -48,8 +48,8 @@ def _replace_element(element: Element) -> str | None:
             # "Smith (2003)" is a word of its sentence; "12" is a mark.
             return None if _LETTER.search(text_of(element)) else GONE
         case "tex-math":
-            found = _TEX.search(raw_text(element))
-            return one_line(found[1] if found else raw_text(element)).strip("$ ")
+            match = _TEX.search(raw_text(element))
+            return one_line(match[1] if match else raw_text(element)).strip("$ ")
         case "alternatives":
             tex = next((inner for inner in element if local_name(inner) == "tex-math"), None)
             return None if tex is None else _replace_element(tex)
@@ -129,8 +129,8 @@ def _read_record(article: Element, where: str, identifier: str) -> Record:
 
 def _find_metas(article: Element) -> list[Element]:
     """The metadata of a document, its own before that of the whole it is a part of."""
-    found = {local_name(meta): meta for meta in article.iter() if local_name(meta) in _META}
-    return [found[name] for name in _META if name in found]
+    by_name = {local_name(meta): meta for meta in article.iter() if local_name(meta) in _META}
+    return [by_name[name] for name in _META if name in by_name]
 
 
 def _find_title(meta: Element) -> str:
@@ -142,38 +142,38 @@ def _find_title(meta: Element) -> str:
 
 
 def _find_abstracts(metas: list[Element]) -> tuple[Section, ...]:
-    found: list[Section] = []
+    sections: list[Section] = []
     for meta in metas[:1]:
         for abstract in (inner for inner in meta if local_name(inner) == "abstract"):
             # A title of its own ("Author Summary") is there; a plain abstract has none.
             heading = text_of(first_child(abstract, "title")) or "Abstract"
             if (own := first_child(abstract, "title")) is not None:
                 abstract.remove(own)
-            found += sections_of_tree(abstract, _GRAMMAR, (heading,))
-    return tuple(found)
+            sections += sections_of_tree(abstract, _GRAMMAR, (heading,))
+    return tuple(sections)
 
 
 def _find_texts(article: Element) -> tuple[Section, ...]:
-    found: list[Section] = []
+    sections: list[Section] = []
     part = first_child(article, "book-part")
     for name in ("body", "floats-group", "back"):
         places = (first_child(article, name), first_child(part, name))
         for place in (place for place in places if place is not None):
-            found += sections_of_tree(place, _GRAMMAR)
-    return tuple(found)
+            sections += sections_of_tree(place, _GRAMMAR)
+    return tuple(sections)
 
 
 def _read_ids(meta: Element) -> dict[str, str]:
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for element in meta:
         if local_name(element) in {"article-id", "book-part-id", "book-id"}:
             kind = element.get("pub-id-type") or element.get("book-id-type") or ""
             kind = {"pmcid": "pmc", "pmc-uid": "pmc"}.get(kind, kind)
-            found.setdefault(kind, text_of(element))
-    if pmc := found.get("pmc"):
+            ids.setdefault(kind, text_of(element))
+    if pmc := ids.get("pmc"):
         bare = pmc.upper().removeprefix("PMC")
-        found["pmc"] = f"PMC{bare}" if bare.isdigit() else pmc
-    return {kind: value for kind, value in found.items() if value}
+        ids["pmc"] = f"PMC{bare}" if bare.isdigit() else pmc
+    return {kind: value for kind, value in ids.items() if value}
 
 
 def _choose_identifier(ids: dict[str, str]) -> str:

@@ -91,9 +91,9 @@ def read_items(stream: BinaryIO, key: str, name: str) -> Iterator[Any]:
     window = _JsonWindow(stream, name)
     window.expect_char("{")
     while not window.skip_char("}"):
-        found = window.read_value()
+        name_of_value = window.read_value()
         window.expect_char(":")
-        if found == key and window.skip_char("["):
+        if name_of_value == key and window.skip_char("["):
             while not window.skip_char("]"):
                 yield window.read_value()
                 window.skip_char(",")

@@ -30,8 +30,8 @@ def licence_of(*statements: str) -> str:
     An address is more exact than words, so one anywhere goes before them. "" for nothing.
     """
     for statement in statements:
-        if found := _CC_ADDRESS.search(statement):
-            return _short_name(found)
+        if match := _CC_ADDRESS.search(statement):
+            return _short_name(match)
     text = one_line(" ".join(statements))
     for pattern, name in _CC_WORDS:
         if pattern.search(text):
@@ -39,8 +39,8 @@ def licence_of(*statements: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
 
 
-def _short_name(found: re.Match[str]) -> str:
-    if found["public"]:
-        name = "CC0" if found["public"].lower() == "zero" else "public domain"
-        return f"{name} {found['level'] or ''}".strip() if name == "CC0" else name
-    return f"CC {found['kind'].upper()} {found['version'] or ''}".strip()
+def _short_name(match: re.Match[str]) -> str:
+    if match["public"]:
+        name = "CC0" if match["public"].lower() == "zero" else "public domain"
+        return f"{name} {match['level'] or ''}".strip() if name == "CC0" else name
+    return f"CC {match['kind'].upper()} {match['version'] or ''}".strip()

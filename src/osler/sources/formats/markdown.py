@@ -65,9 +65,9 @@ class Markdown:
         if _is_contents(text):
             yield Drop(name, "table of contents")
             return
-        sections, gone = without_noise(markdown_sections(text))
-        if gone:
-            yield Drop(f"{name}: {gone} lines", "addresses and references left out")
+        sections, removed = without_noise(markdown_sections(text))
+        if removed:
+            yield Drop(f"{name}: {removed} lines", "addresses and references left out")
         if not sections:
             yield Drop(name, "no text")
             return
@@ -114,18 +114,18 @@ class _Headings:
         if _toggles_fence(line, self._fence):
             self._fence = "" if self._fence else _fence_mark(line)
             return None
-        found = None if self._fence else _ATX.fullmatch(line)
-        if found is None:
+        match = None if self._fence else _ATX.fullmatch(line)
+        if match is None:
             return None
-        level, heading = len(found[1]), one_line(_plain_text(found[2] or ""))
+        level, heading = len(match[1]), one_line(_plain_text(match[2] or ""))
         if level == 1 and not self.title:
             self.title, heading = heading, ""
         return level, heading
 
 
 def _fence_mark(line: str) -> str:
-    found = _FENCE.match(line)
-    return found[1] if found else ""
+    match = _FENCE.match(line)
+    return match[1] if match else ""
 
 
 def _toggles_fence(line: str, fence: str) -> bool:
@@ -135,13 +135,13 @@ def _toggles_fence(line: str, fence: str) -> bool:
 
 
 def _front_matter(text: str) -> tuple[dict[str, str], str]:
-    found = _FRONT_MATTER.match(text)
-    if found is None:
+    match = _FRONT_MATTER.match(text)
+    if match is None:
         return {}, text
     fields = {
-        key.lower(): value.strip().strip("\"'") for key, value in _FRONT_FIELD.findall(found[1])
+        key.lower(): value.strip().strip("\"'") for key, value in _FRONT_FIELD.findall(match[1])
     }
-    return fields, text[found.end() :]
+    return fields, text[match.end() :]
 
 
 def _plain_text(text: str) -> str:

@@ -34,14 +34,14 @@ def _read_fields(stream: BinaryIO, name: str) -> Iterator[tuple[int, Fields]]:
     fields: Fields = {}
     begin, tag = 1, ""
     for number, line in enumerate(_decode_lines(stream, name), start=1):
-        found = _FIELD.match(line)
-        if found and found[1] == "PMID" and fields:
+        match = _FIELD.match(line)
+        if match and match[1] == "PMID" and fields:
             yield begin, fields
             fields = {}
-        if found:
-            tag = found[1]
+        if match:
+            tag = match[1]
             begin = begin if fields else number
-            fields.setdefault(tag, []).append(found[2])
+            fields.setdefault(tag, []).append(match[2])
         elif line.startswith(_CONTINUATION) and fields:
             fields[tag][-1] += " " + line.strip()
     if fields:

@@ -19,6 +19,7 @@ from osler.sources.formats.tables import Row
 from osler.sources.patients.codes import Code, CodeSystem, icd_code
 from osler.sources.patients.patient import FactKind
 
+# Columns of vital signs: their names and units.
 _SIGNS = {
     "temperature": ("temperature", "°F"),
     "heartrate": ("heart rate", "/min"),
@@ -27,7 +28,6 @@ _SIGNS = {
     "sbp": ("systolic pressure", "mmHg"),
     "dbp": ("diastolic pressure", "mmHg"),
 }
-"""Columns of vital signs: their names and units."""
 
 
 def _keys(row: Row) -> tuple[str, str]:

@@ -67,16 +67,16 @@ def _is_address(line: str) -> bool:
 def without_noise(sections: Iterable[Section]) -> tuple[tuple[Section, ...], int]:
     """The sections without lists of references and addresses, and the number of lines removed."""
     kept: list[Section] = []
-    gone = 0
+    removed = 0
     for section in sections:
         lines = section.text.split("\n")
         if any(map(is_apparatus, section.path)):
-            gone += sum(bool(line.strip()) for line in lines)
+            removed += sum(bool(line.strip()) for line in lines)
             continue
         stay = [line for line in lines if not is_noise(line)]
-        gone += len(lines) - len(stay)
+        removed += len(lines) - len(stay)
         if len(stay) == len(lines):
             kept.append(section)
         elif text := clean_text("\n".join(stay)):
             kept.append(Section(text, section.path, section.page))
-    return tuple(kept), gone
+    return tuple(kept), removed

@@ -29,8 +29,8 @@ from osler.sources.patients.patient import FactKind, Patient
 from osler.sources.records import Drop
 from osler.text import make_slug
 
+# Concepts of OMOP's own vocabulary Gender.
 _SEXES = {"8507": "male", "8532": "female", "8521": "other"}
-"""Concepts of OMOP's own vocabulary Gender."""
 _LETTERS = {"m": "male", "f": "female", "male": "male", "female": "female"}
 _VOCABULARIES = {
     "ICD9CM": CodeSystem.ICD9,

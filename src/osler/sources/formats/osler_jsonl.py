@@ -60,8 +60,8 @@ class OslerJsonl:
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         _parse_header(stream.readline(LONGEST), name)
         lines: list[_PassageLine] = []
-        for found in read_objects(stream, name):
-            line = found if isinstance(found, Drop) else _parse_line(*found)
+        for record in read_objects(stream, name):
+            line = record if isinstance(record, Drop) else _parse_line(*record)
             if isinstance(line, Drop):
                 yield line
                 continue

@@ -15,8 +15,8 @@ from osler.sources.formats.rows import is_corpus, record_of, wanted_fields
 from osler.sources.formats.wikis import parse_heading
 from osler.sources.records import Document, Drop, Record
 
+# Rows in memory at a time; an article has up to 2 MB.
 _ROWS = 64
-"""Rows in memory at a time; an article has up to 2 MB."""
 
 
 class Parquet:

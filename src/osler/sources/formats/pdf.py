@@ -24,19 +24,19 @@ from osler.sources.records import Document, Drop, Record, Section
 from osler.text import clean_text, language_of, one_line
 
 _MOST_PAGES = 20_000
+# Characters of one document; more than any book has.
 _MOST_TEXT = 64 * 2**20
-"""Characters of one document; more than any book has."""
 _MOST_BOOKMARKS = 20_000
 _EDGE_LINES = 3
 _FEWEST_REPEATS = 3
+# Of the pages: a line at the edge of so many is a running head or foot.
 _SHARE = 0.4
-"""Of the pages: a line at the edge of so many is a running head or foot."""
 _DIGITS = re.compile(r"\d+|(?<![^\W\d_])[ivxlc]+(?![^\W\d_])")
 _CITED = re.compile(r"(?:19|20)\d\d\b|\bet al\b|\bdoi\b|\d+\s*[:(]\s*\d+|\[[JM]\]", re.IGNORECASE)
+# Of the lines of a list of references: so many hold a citation; an entry takes two or three.
 _SHARE_CITED = 0.25
-"""Of the lines of a list of references: so many hold a citation; an entry takes two or three."""
+# PDFium's mark of a hyphen at a line's end that is no part of the word.
 _JOINED = re.compile("[\ufffe\x02]\\s*")
-"""PDFium's mark of a hyphen at a line's end that is no part of the word."""
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
 
 Page = tuple[int, list[str]]
@@ -93,9 +93,9 @@ def _of_document(pdf: Any, name: str) -> Iterator[Record]:
             )
         pages.append((number, lines))
     paths, about = _bookmark_paths(pdf), pdf.get_metadata_dict()
-    sections, gone = without_noise(_build_sections(_without_furniture(pages), paths))
-    if gone:
-        yield Drop(f"{name}: {gone} lines", "addresses and references left out")
+    sections, removed = without_noise(_build_sections(_without_furniture(pages), paths))
+    if removed:
+        yield Drop(f"{name}: {removed} lines", "addresses and references left out")
     if not sections:
         yield Drop(name, "no text")
         return
@@ -195,7 +195,7 @@ def _are_references(lines: list[str]) -> bool:
 
 def _bookmark_paths(pdf: Any) -> dict[int, tuple[str, ...]]:
     """The heading path of the last bookmark on each page that has one."""
-    outline, found = HeadingPath(), dict[int, tuple[str, ...]]()
+    outline, paths = HeadingPath(), dict[int, tuple[str, ...]]()
     for number, item in enumerate(pdf.get_toc()):
         if number == _MOST_BOOKMARKS:
             break
@@ -203,8 +203,8 @@ def _bookmark_paths(pdf: Any) -> dict[int, tuple[str, ...]]:
         index = target.get_index() if target is not None else None
         outline.enter_heading(item.level + 1, one_line(item.get_title()))
         if index is not None:
-            found[index + 1] = outline.path
-    return found
+            paths[index + 1] = outline.path
+    return paths
 
 
 def _document_title(title: str, name: str) -> str:

@@ -31,8 +31,8 @@ _CLASSIC = {"<目录>": 1, "<篇名>": 2}
 _CHAPTER = re.compile(r"^<(?:篇名|目录)>", re.MULTILINE)
 _BOOK = re.compile(r"^书名：(.{1,60})$", re.MULTILINE)
 _MARKS = re.compile(r"^(?:内容|属性)：|\\x", re.MULTILINE)
+# Characters of a line that may have been wrapped to a width; a shorter one ended by itself.
 _NARROWEST = 25
-"""Characters of a line that may have been wrapped to a width; a shorter one ended by itself."""
 
 
 class Plain:
@@ -48,9 +48,9 @@ class Plain:
         text = unwrap_lines(clean_text(decode_text(read_whole(stream, name), name)))
         if is_classic := _CHAPTER.search(text) is not None:
             text = _MARKS.sub("", text)
-        sections, gone = without_noise(sections_of(text, _heading_of))
-        if gone:
-            yield Drop(f"{name}: {gone} lines", "addresses and references left out")
+        sections, removed = without_noise(sections_of(text, _heading_of))
+        if removed:
+            yield Drop(f"{name}: {removed} lines", "addresses and references left out")
         if not sections:
             yield Drop(name, "no text")
             return
@@ -80,8 +80,8 @@ def _heading_of(line: str) -> Heading | None:
 
 
 def _book_title(text: str) -> str:
-    found = _BOOK.search(text)
-    return one_line(found[1]) if found else ""
+    match = _BOOK.search(text)
+    return one_line(match[1]) if match else ""
 
 
 def unwrap_lines(text: str) -> str:

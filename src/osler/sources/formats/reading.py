@@ -124,8 +124,8 @@ def id_of(name: str) -> str:
 
 def year_in(text: str) -> int | None:
     """The first year from 1800 to 2099 that stands in `text`."""
-    found = _YEAR.search(text)
-    return int(found.group()) if found else None
+    match = _YEAR.search(text)
+    return int(match.group()) if match else None
 
 
 def _below_root(name: str) -> PurePosixPath:

@@ -178,8 +178,8 @@ def _read_relation(cells: _Cells) -> RrfRow | str:
 
 # Passages
 
+# Whose definition of a concept is taken (Omni-RAG §3.2); any other vocabulary comes after.
 _DEFINERS = {"MSH": 0, "NCI": 1, "ICF": 2, "CSP": 3, "HPO": 4}
-"""Whose definition of a concept is taken (Omni-RAG §3.2); any other vocabulary comes after."""
 
 _TABLES = (
     "CREATE TABLE name (cui TEXT, rank INTEGER, str TEXT)",

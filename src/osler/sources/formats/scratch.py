@@ -15,8 +15,8 @@ Values = tuple[str | int | float | None, ...]
 ScratchRow = tuple[str, Values]
 """Name of a table of the database, and the values of one row of it."""
 
+# Rows of a table that are inserted at once; some MB in memory.
 _BATCH = 10_000
-"""Rows of a table that are inserted at once; some MB in memory."""
 
 
 @contextmanager

@@ -123,9 +123,9 @@ class _SectionWalk:
         title = first_child(element, self._grammar.title)
         if heading := text_of(title):
             self._path = (*above, heading)
-        for said in (title, first_child(element, "label")):
-            if said is not None:
-                element.remove(said)
+        for heading_element in (title, first_child(element, "label")):
+            if heading_element is not None:
+                element.remove(heading_element)
         self.walk_into(element)
         self.close_section()
         self._path = above

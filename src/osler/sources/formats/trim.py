@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import BinaryIO
 
 _BLOCK = 1 << 18
+# An element of more bytes is left in, so that a hostile file cannot fill the memory.
 _LONGEST = 1 << 24
-"""An element of more bytes is left in, so that a hostile file cannot fill the memory."""
 
 _LONGEST_MARK = 32
 _AFTER_A_NAME = (b">", b" ", b"/", b"\n", b"\r", b"\t", b"")

@@ -32,8 +32,8 @@ _HEADING = re.compile(r"(={2,6})\s*([^=\n](?:.{0,300}?))\s*\1\s*")
 _REDIRECT = re.compile(r"\s*#(?:redirect|重定向)", re.IGNORECASE)
 _SECTION, _BULLET = "Section::::", "BULLET::::"
 _FORMULA = re.compile(r"formula_\d+")
+# Bytes of one answer of the API, which holds a few pages.
 _LARGEST = 8 * 2**20
-"""Bytes of one answer of the API, which holds a few pages."""
 _ANSWER = re.compile(rb'"query"\s*:\s*\{')
 _PAGES = re.compile(rb'"(?:pages|normalized|redirects)"\s*:\s*[\[{]')
 

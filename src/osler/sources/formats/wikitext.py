@@ -35,8 +35,8 @@ _BREAK = re.compile(r"<br\s*/?>|</(?:p|div|li|tr)\s*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][\w-]{0,20}(?:\s[^<>]{0,2000})?/?>")
 _SWITCH = re.compile(r"__[A-Z]{3,24}__")
 _EMPTY = re.compile(r" ?[(（][\s,;:，；、]*[)）]")
+# Links inside the caption of a picture inside … ; no page needs more.
 _NESTING = 4
-"""Links inside the caption of a picture inside … ; no page needs more."""
 
 
 def plain_wikitext(text: str) -> str:
@@ -76,10 +76,10 @@ def _without_element(text: str, name: str) -> str:
     return "".join([*kept, text[place:]])
 
 
-def _expand_template(found: re.Match[str]) -> str:
-    values = [value.strip() for value in found[2].split("|") if "=" not in value]
-    shown = _SHOWN.get(found[1].lower().replace("_", " "))
-    return shown(values) if shown and any(values) else found[0]
+def _expand_template(match: re.Match[str]) -> str:
+    values = [value.strip() for value in match[2].split("|") if "=" not in value]
+    expand = _SHOWN.get(match[1].lower().replace("_", " "))
+    return expand(values) if expand and any(values) else match[0]
 
 
 def _expand_convert(values: list[str]) -> str:
@@ -141,9 +141,9 @@ def _without_braces(text: str) -> str:
     return "".join([*kept, text[place:]])
 
 
-def _link_text(found: re.Match[str]) -> str:
+def _link_text(match: re.Match[str]) -> str:
     """The visible text of a link; "" for pictures, categories and links to other languages."""
-    target, _, shown = found[1].partition("|")
+    target, _, label = match[1].partition("|")
     if _NOT_SHOWN.match(target):
         return ""
-    return (shown.rpartition("|")[2] or shown or target).strip().removeprefix(":")
+    return (label.rpartition("|")[2] or label or target).strip().removeprefix(":")

@@ -18,13 +18,13 @@ from osler.sources.formats.reading import extension_of, id_of, on_disk, title_of
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import language_of, make_slug, one_line
 
+# Bytes of all parts of a workbook, unpacked.
 _LARGEST = 512 * 2**20
-"""Bytes of all parts of a workbook, unpacked."""
+# Rows; a sheet that claims more is a formatted void.
 _LONGEST_SHEET = 100_000
-"""Rows; a sheet that claims more is a formatted void."""
 _HEADER_CELLS = 3
+# The row of column names is among so many rows that are not empty.
 _HEADER_WITHIN = 5
-"""The row of column names is among so many rows that are not empty."""
 
 Row = tuple[str, ...]
 

@@ -31,8 +31,8 @@ class AddressRefused(SourceUnavailable):
 
 async def resolve_host(host: str, port: int) -> list[str]:
     """The addresses of a name by the system's resolver."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
+    infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in infos))
 
 
 def is_public(address: str) -> bool:
@@ -98,14 +98,14 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def _check_host(self, host: str, port: int) -> str:
         try:
-            found = await self._resolve(host, port)
+            addresses = await self._resolve(host, port)
         except OSError as error:
             raise httpx2.ConnectError(f"no such host: {host}") from error
-        if not found:
+        if not addresses:
             raise httpx2.ConnectError(f"no address of {host}")
-        if host.lower() not in self._private and not all(map(is_public, found)):
+        if host.lower() not in self._private and not all(map(is_public, addresses)):
             raise AddressRefused(
                 f"{host} leads into a private network and is not called",
                 fix="name the host in net.private_hosts if it is yours",
             )
-        return found[0]
+        return addresses[0]

@@ -30,12 +30,12 @@ class SearchService(Protocol):
 def read_json(reply: CachedReply, name: str) -> dict[str, Any]:
     """The object in the reply. Raises `SourceUnavailable` for anything else."""
     try:
-        told = json.loads(reply.body)
+        value = json.loads(reply.body)
     except (ValueError, RecursionError) as error:
         raise unreadable_reply(name, "no JSON") from error
-    if not isinstance(told, dict):
+    if not isinstance(value, dict):
         raise unreadable_reply(name, "no JSON object")
-    return told
+    return value
 
 
 def dated_kind(kind: str, at: float) -> str:

@@ -96,8 +96,8 @@ class ReplyCache:
             row = db.execute("SELECT told FROM passage WHERE id = ?", (id,)).fetchone()
         if row is None:
             return None
-        told = json.loads(row[0])
-        return Passage(**{**told, "locator": Locator(**told["locator"])})
+        fields = json.loads(row[0])
+        return Passage(**{**fields, "locator": Locator(**fields["locator"])})
 
     @contextmanager
     def _connect_file(self) -> Iterator[sqlite3.Connection]:

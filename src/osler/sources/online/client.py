@@ -95,8 +95,8 @@ class HttpCall:
     @property
     def key(self) -> str:
         params = [f"{k}={v}" for k, v in sorted(self.params.items())]
-        told = "\n".join([self.url, *([self.known_as] if self.known_as else params)])
-        return hashlib.sha256(told.encode()).hexdigest()
+        text = "\n".join([self.url, *([self.known_as] if self.known_as else params)])
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def host(self) -> str:
@@ -159,13 +159,13 @@ class OnlineClient:
             outcome = await self._try_once(call)
             if isinstance(outcome, CachedReply):
                 return outcome
-            asked = outcome.asked or 0.0
-            if attempt == self.bounds.retries or asked > self.bounds.longest_wait:
+            delay = outcome.asked or 0.0
+            if attempt == self.bounds.retries or delay > self.bounds.longest_wait:
                 tries = f"{attempt + 1} of {self.bounds.retries + 1} tries"
                 raise _refusal_of(call, f"{outcome.why}, {tries}")
             # Half of the wait is random: clients that failed together must not return together.
             grown = min(_LAST_WAIT, _FIRST_WAIT * 2**attempt) * self._rng.uniform(0.5, 1)
-            await self.sleep(grown if outcome.asked is None else asked)
+            await self.sleep(grown if outcome.asked is None else delay)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _try_once(self, call: HttpCall) -> CachedReply | _ServerBusy:
@@ -216,8 +216,8 @@ class OnlineClient:
         if kind not in call.types:
             raise _refusal_of(call, f"the server sends {kind or 'no type'}, not {call.types[0]}")
         body = await self._read_body(call, response)
-        shown = str(url.copy_with(query=None)) if call.secret else str(url)
-        return CachedReply(shown, kind, body, self.clock())
+        final_url = str(url.copy_with(query=None)) if call.secret else str(url)
+        return CachedReply(final_url, kind, body, self.clock())
 
     async def _read_body(self, call: HttpCall, response: httpx2.Response) -> bytes:
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
@@ -238,11 +238,11 @@ class OnlineClient:
 
     def _retry_after(self, response: httpx2.Response) -> float | None:
         """Seconds of the header `Retry-After`, which is a number or a date; `None` without it."""
-        told = response.headers.get("retry-after", "").strip()
-        if told.isascii() and told.isdigit():
-            return float(told)
+        header = response.headers.get("retry-after", "").strip()
+        if header.isascii() and header.isdigit():
+            return float(header)
         with suppress(ValueError):
-            moment = parsedate_to_datetime(told)
+            moment = parsedate_to_datetime(header)
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return max(0.0, (moment - datetime.fromtimestamp(self.clock(), UTC)).total_seconds())
         return None
@@ -257,8 +257,8 @@ class ServiceRefused(SourceUnavailable):
 @dataclass(frozen=True, slots=True)
 class _ServerBusy:
     why: str
+    # Seconds that the server asks to wait.
     asked: float | None = None
-    """Seconds that the server asks to wait."""
 
 
 def _refusal_of(call: HttpCall, why: str, status: int = 0) -> ServiceRefused:

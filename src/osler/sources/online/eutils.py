@@ -16,12 +16,12 @@ from osler.sources.online.client import HttpCall, OnlineClient, TokenBucket
 from osler.sources.records import Document
 
 _XML = ("text/xml", "application/xml")
+# Calls a second without and with a key.
 _SLOW, _FAST = 3.0, 10.0
-"""Calls a second without and with a key."""
+# Seconds for which the history server is trusted to know a search; it promises eight hours.
 _HISTORY = 3_600.0
-"""Seconds for which the history server is trusted to know a search; it promises eight hours."""
+# Records of one `efetch`.
 _AT_ONCE = 200
-"""Records of one `efetch`."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class PubMedService:
         params = {"term": query, "retmax": str(k), "retmode": "json", "sort": "relevance"}
         call = self._make_call("esearch", {**params, "usehistory": "y"}, ("application/json",))
         reply = await self.net.get(call, bucket=self._bucket)
-        told = read_json(reply, self.name)
-        found = told.get("esearchresult")
-        if not isinstance(found, dict):
-            raise unreadable_reply(self.name, f"no search result: {text_at(told, 'error')[:200]}")
-        if error := text_at(found, "ERROR"):
+        data = read_json(reply, self.name)
+        result = data.get("esearchresult")
+        if not isinstance(result, dict):
+            raise unreadable_reply(self.name, f"no search result: {text_at(data, 'error')[:200]}")
+        if error := text_at(result, "ERROR"):
             raise unreadable_reply(self.name, f"an error: {error[:200]}")
-        numbers = [str(each) for each in found.get("idlist", ())][:k]
-        history = {"WebEnv": text_at(found, "webenv"), "query_key": text_at(found, "querykey")}
+        numbers = [str(each) for each in result.get("idlist", ())][:k]
+        history = {"WebEnv": text_at(result, "webenv"), "query_key": text_at(result, "querykey")}
         if not all(history.values()) or self.net.clock() - reply.at > _HISTORY:
             history = {}
         records: dict[str, Document] = {}

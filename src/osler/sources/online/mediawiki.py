@@ -18,8 +18,8 @@ from osler.sources.online.client import HttpCall, OnlineClient, TokenBucket
 from osler.sources.records import Document
 from osler.text import language_of
 
+# Extracts of one reply, at most (`exlimit`).
 _MOST = 20
-"""Extracts of one reply, at most (`exlimit`)."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +44,28 @@ class MediaWikiService:
         if not query.strip() or k < 1:
             return []
         pages, at = await self._find_pages(query, language, min(k, _MOST))
-        made = (self._build_document(page, language, at) for page in pages)
-        return [document for document in made if document is not None][:k]
+        documents = (self._build_document(page, language, at) for page in pages)
+        return [document for document in documents if document is not None][:k]
 
     async def _find_pages(
         self, query: str, language: str, k: int
     ) -> tuple[list[dict[str, Any]], float]:
         """Pages with their texts, in the order of the search, and the time of fetching."""
-        found: dict[str, dict[str, Any]] = {}
+        pages: dict[str, dict[str, Any]] = {}
         going_on: dict[str, str] = {}
         for _ in range(k + 2):
             reply, at = await self._call_api(
                 {**self._search_params(query, language, k), **going_on}, language
             )
             for page in list_at(reply, "query", "pages"):
-                known = found.setdefault(text_at(page, "pageid"), {})
+                known = pages.setdefault(text_at(page, "pageid"), {})
                 known.update({key: value for key, value in page.items() if value not in ("", None)})
             onward = reply.get("continue")
             # What goes on with the search alone is more pages than were asked for.
             if not isinstance(onward, dict) or "excontinue" not in onward:
                 break
             going_on = {key: str(value) for key, value in onward.items()}
-        ranked = sorted(found.values(), key=lambda page: int(text_at(page, "index") or 10**6))
+        ranked = sorted(pages.values(), key=lambda page: int(text_at(page, "index") or 10**6))
         return ranked, at
 
     def _search_params(self, query: str, language: str, k: int) -> dict[str, str]:
@@ -98,11 +98,11 @@ class MediaWikiService:
     ) -> tuple[dict[str, Any], float]:
         call = HttpCall(self.url.format(language=language), params)
         reply = await self.net.get(call, bucket=self._bucket)
-        told = read_json(reply, self.name)
-        if "error" in told:
-            code, words = text_at(told, "error", "code"), text_at(told, "error", "info")
+        data = read_json(reply, self.name)
+        if "error" in data:
+            code, words = text_at(data, "error", "code"), text_at(data, "error", "info")
             raise unreadable_reply(self.name, f"an error: {code}: {words[:200]}")
-        return told, reply.at
+        return data, reply.at
 
     def _build_document(self, page: dict[str, Any], language: str, at: float) -> Document | None:
         """The document of a page; `None` without text, and for a disambiguation page."""
@@ -110,13 +110,13 @@ class MediaWikiService:
         is_list = "disambiguation" in (page.get("pageprops") or {})
         if not (text.strip() and number) or is_list or "missing" in page:
             return None
-        told = {
+        fields = {
             "id": f"{self.name}-{language}-{number}",
             "title": text_at(page, "title"),
             "url": text_at(page, "canonicalurl") or text_at(page, "fullurl"),
             "text": text,
         }
-        record = next(Wikiextractor().parse(BytesIO(json.dumps(told).encode()), self.name), None)
+        record = next(Wikiextractor().parse(BytesIO(json.dumps(fields).encode()), self.name), None)
         if not isinstance(record, Document):
             return None
         return replace(record, kind=dated_kind("Encyclopaedia article", at), licence=self.licence)

@@ -49,13 +49,15 @@ class SearxngService:
             if error.status == httpx2.codes.FORBIDDEN:
                 error.fix = "add json to search.formats in the settings.yml of SearXNG"
             raise
-        told = read_json(reply, self.name)
-        results = list_at(told, "results")
-        silent = told.get("unresponsive_engines")
+        data = read_json(reply, self.name)
+        results = list_at(data, "results")
+        silent = data.get("unresponsive_engines")
         if not results and isinstance(silent, list) and silent:
             raise unreadable_reply(self.name, f"nothing: engines do not respond: {silent}"[:300])
-        found = _build_documents(results, reply.at, title="title", address="url", words="content")
-        return await _read_documents(self.net, found, k, pages=self.pages)
+        documents = _build_documents(
+            results, reply.at, title="title", address="url", words="content"
+        )
+        return await _read_documents(self.net, documents, k, pages=self.pages)
 
 
 @dataclass(frozen=True)
@@ -84,15 +86,15 @@ class BingService:
             self.url, params, secret_headers={"Ocp-Apim-Subscription-Key": self.api_key}
         )
         reply = await self.net.get(call)
-        told = read_json(reply, self.name)
-        if told.get("_type") == "ErrorResponse":
-            errors = list_at(told, "errors")
+        data = read_json(reply, self.name)
+        if data.get("_type") == "ErrorResponse":
+            errors = list_at(data, "errors")
             raise unreadable_reply(
                 self.name, f"an error: {text_at(errors[0], 'message')}" if errors else "?"
             )
-        pages = list_at(told, "webPages", "value")
-        found = _build_documents(pages, reply.at, title="name", address="url", words="snippet")
-        return await _read_documents(self.net, found, k, pages=self.pages)
+        pages = list_at(data, "webPages", "value")
+        documents = _build_documents(pages, reply.at, title="name", address="url", words="snippet")
+        return await _read_documents(self.net, documents, k, pages=self.pages)
 
 
 def _build_documents(
@@ -123,9 +125,9 @@ def _address_id(url: str) -> str:
 
 
 async def _read_documents(
-    net: OnlineClient, found: Iterator[Document], k: int, *, pages: bool
+    net: OnlineClient, documents: Iterator[Document], k: int, *, pages: bool
 ) -> list[Document]:
-    chosen = [document for document, _ in zip(found, range(k), strict=False)]
+    chosen = [document for document, _ in zip(documents, range(k), strict=False)]
     if not pages:
         return chosen
     gate = asyncio.Semaphore(_AT_ONCE)

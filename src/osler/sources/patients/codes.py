@@ -170,15 +170,15 @@ def parse_code(text: str) -> Code:
 
 def found_in(text: str) -> tuple[Code, ...]:
     """The codes in running text, each once: those with a named vocabulary, then the others."""
-    found: dict[Code, None] = {}
+    codes: dict[Code, None] = {}
     for match in _NAMED.finditer(text):
         for value in (match[2], *re.findall(_DOTTED, match[3], re.IGNORECASE)):
-            found[_named_code(match[1], value)] = None
+            codes[_named_code(match[1], value)] = None
     rest = _NAMED.sub(" ", text)
     for match in _BARE.finditer(rest):
         if version := version_of(match[1]):
-            found[icd_code(match[1], version)] = None
-    return tuple(found)
+            codes[icd_code(match[1], version)] = None
+    return tuple(codes)
 
 
 def _named_code(name: str, value: str) -> Code:
@@ -203,8 +203,8 @@ def code_lineage(code: Code) -> tuple[Node, ...]:
         (CodeLevel.BLOCK, _load_blocks(system)),
         (CodeLevel.CHAPTER, _load_chapters(system)),
     ):
-        if found := ranges.range_of(category):
-            own += ((level, f"{system} {found}"),)
+        if name := ranges.range_of(category):
+            own += ((level, f"{system} {name}"),)
     return own
 
 

@@ -24,8 +24,8 @@ from osler.sources.patients.codes import Code, CodeSystem, icd_code, version_of
 _GEM_LINE = re.compile(r"\s*([0-9A-Z]{3,7})\s+([0-9A-Za-z]{3,7})\s+([01]{3}\d\d)\s*")
 _FLAGS = re.compile(r"[01]{3}\d\d")
 _SNOMED_CODE = re.compile(r"\d{6,18}")
+# Translations in a row, at most: SNOMED CT to ICD-10-CM to ICD-9-CM is two.
 _WAY_BACK = 4
-"""Translations in a row, at most: SNOMED CT to ICD-10-CM to ICD-9-CM is two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,12 @@ class Crosswalk:
         ]
         if not rows:
             return None
-        found = [row for row in rows if row.target is not None]
-        if not found:
+        mapped = [row for row in rows if row.target is not None]
+        if not mapped:
             return CodeTranslation(())
-        scenario = min(row.scenario for row in found)
+        scenario = min(row.scenario for row in mapped)
         parts: dict[int, list[CodeMapping]] = {}
-        for row in found:
+        for row in mapped:
             if row.scenario == scenario:
                 parts.setdefault(row.choice, []).append(row)
         chosen = [min(rows, key=lambda row: row.approximate) for _, rows in sorted(parts.items())]
@@ -112,7 +112,7 @@ class Crosswalk:
             tuple(row.target for row in chosen if row.target is not None),
             any(row.approximate for row in chosen),
             any(row.combination for row in chosen),
-            len(found) - len(chosen),
+            len(mapped) - len(chosen),
         )
 
     def translate_code(self, code: Code, target: CodeSystem) -> CodeTranslation | None:
@@ -127,8 +127,8 @@ class Crosswalk:
     def _by_way_of(
         self, code: Code, target: CodeSystem, seen: tuple[CodeSystem, ...]
     ) -> CodeTranslation | None:
-        if (found := self.translate_directly(code, target)) is not None or len(seen) > _WAY_BACK:
-            return found
+        if (direct := self.translate_directly(code, target)) is not None or len(seen) > _WAY_BACK:
+            return direct
         for step in dict.fromkeys(
             row.target.system for row in self.mappings.get(code, ()) if row.target is not None
         ):
@@ -173,11 +173,11 @@ def translate_all(
     kept: set[Code] = set()
     unmapped: Counter[CodeSystem] = Counter()
     for code in codes:
-        found = walk.translate_code(code, target) if walk else None
+        translation = walk.translate_code(code, target) if walk else None
         if code.system is target:
             kept.add(code)
-        elif found and found.codes:
-            kept.update(found.codes)
+        elif translation and translation.codes:
+            kept.update(translation.codes)
         else:
             kept.add(code)
             unmapped[code.system] += 1

@@ -18,10 +18,10 @@ from osler.sources.records import Document, Section
 from osler.text import one_line
 from osler.types import Passage
 
+# Characters of a display, at most: a line must fit into a passage, whole.
 _WORDS = 200
-"""Characters of a display, at most: a line must fit into a passage, whole."""
+# Characters of a summary; a passage has 1,000.
 _SUMMARY = 900
-"""Characters of a summary; a passage has 1,000."""
 
 _BY_STAY = (FactKind.DIAGNOSIS, FactKind.PROCEDURE, FactKind.MEDICATION)
 _BY_LIFE = (
@@ -39,8 +39,8 @@ LINE = re.compile(
     rf"- (?:(?P<words>.*) \[(?P<system>{_SYSTEMS}) (?P<code>[^\s\]]+)\]"
     rf"|(?P<bare>{_SYSTEMS}) (?P<only>[^\s:,]+))(?:(?:: .*)?(?:, at age .*)?)?"
 )
+# Text in the words of a fact that would read as its code.
 _FORGED = re.compile(rf"\[(?=(?:{_SYSTEMS}) )")
-"""Text in the words of a fact that would read as its code."""
 _ROUND = str.maketrans("[]", "()")
 _TITLE = re.compile(r"Patient, (?P<sex>.+), age (?P<age>\d+|90 or over|unknown)")
 
@@ -59,11 +59,11 @@ class PatientProfile:
 def document_of(patient: Patient) -> Document:
     """The patient in sections; the first is a summary of at most one passage."""
     who = f"{patient.sex or 'sex unknown'}, age {age_text(patient.age)}"
-    told = _by_stay(patient) if patient.by_stay else _by_life(patient)
+    sections = _by_stay(patient) if patient.by_stay else _by_life(patient)
     return Document(
         id=patient.id,
         title=f"Patient, {who}",
-        sections=(Section(_summary_text(patient, who)), *told),
+        sections=(Section(_summary_text(patient, who)), *sections),
         code=patient.code,
         kind="Synthetic patient" if patient.synthetic else "Patient",
         illustrative=patient.synthetic,
@@ -110,8 +110,8 @@ def _describe_person(title: str) -> tuple[int | None, str]:
     match = _TITLE.fullmatch(title)
     if match is None:
         return None, ""
-    told = match["age"]
-    age = int(told) if told.isdecimal() else OLDEST if told == "90 or over" else None
+    text = match["age"]
+    age = int(text) if text.isdecimal() else OLDEST if text == "90 or over" else None
     return age, "" if match["sex"] == "sex unknown" else match["sex"]
 
 
@@ -170,8 +170,8 @@ def _by_life(patient: Patient) -> Iterator[Section]:
     facts = [replace(fact, encounter=None) for fact in patient.facts]
     facts.sort(key=lambda fact: (fact.age is not None, fact.age or 0))
     latest = {(f.words, f.code): f for f in facts if f.kind is FactKind.OBSERVATION}
-    told = [f for f in facts if f.kind is not FactKind.OBSERVATION]
-    yield from _list_facts([*told, *latest.values()], _BY_LIFE, ())
+    others = [f for f in facts if f.kind is not FactKind.OBSERVATION]
+    yield from _list_facts([*others, *latest.values()], _BY_LIFE, ())
     if patient.labs:
         yield Section(
             "\n".join(f"- {_lab_line(lab)}" for lab in _merge_labs(patient.labs)), (LABS,)

@@ -48,8 +48,8 @@ LEVEL = {
 AGE_LOSS, SEX_LOSS, AGE_SPAN = 0.3, 0.2, 40
 """Shares of the score lost by another age (in full from `AGE_SPAN` years on) and another sex."""
 
+# Decimals of a score; those behind depend on the order of summation.
 _DIGITS = 12
-"""Decimals of a score; those behind depend on the order of summation."""
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -131,8 +131,8 @@ class Cohort:
     def weight_of(self, node: Node) -> float:
         """The weight w(f) of a place in the hierarchy (see the module's docstring)."""
         number = self._number.get(node)
-        held = 1 if number is None else int(self._starts[number + 1] - self._starts[number])
-        return LEVEL[node[0]] * math.log1p(max(1, len(self._profiles)) / held)
+        count = 1 if number is None else int(self._starts[number + 1] - self._starts[number])
+        return LEVEL[node[0]] * math.log1p(max(1, len(self._profiles)) / count)
 
     def score_profiles(self, one: PatientProfile, other: PatientProfile) -> float:
         """The score of any two profiles with the weights of this cohort."""
@@ -143,17 +143,17 @@ class Cohort:
 
     def explain_match(self, query: PatientProfile, place: int) -> tuple[DiagnosisMatch, ...]:
         """For each code of the query, the patient's nearest code."""
-        held: dict[Node, Code] = {}
+        nearest: dict[Node, Code] = {}
         for code in sorted(self._profiles[place].codes):
             for node in self._lineages_of(code):
-                held.setdefault(node, code)
+                nearest.setdefault(node, code)
         order = list(CodeLevel)
         matches = []
         for code in sorted(query.codes):
-            nodes = [node for node in self._lineages_of(code) if node in held]
+            nodes = [node for node in self._lineages_of(code) if node in nearest]
             if nodes:
                 best = min(nodes, key=lambda node: order.index(node[0]))
-                matches.append(DiagnosisMatch(code, held[best], best[0]))
+                matches.append(DiagnosisMatch(code, nearest[best], best[0]))
         return tuple(sorted(matches, key=lambda match: order.index(match.level)))
 
     def _build_index(self, members: Sequence[array[int]]) -> None:
@@ -190,11 +190,11 @@ class Cohort:
         return close
 
     def _best_places(self, scores: Floats, k: int) -> list[int]:
-        found = np.flatnonzero(scores > 0)
-        if len(found) > k:
-            least = np.partition(scores[found], len(found) - k)[len(found) - k]
-            found = found[scores[found] >= least]
-        return sorted(found.tolist(), key=lambda at: (-scores[at], self._ids[at]))[:k]
+        places = np.flatnonzero(scores > 0)
+        if len(places) > k:
+            least = np.partition(scores[places], len(places) - k)[len(places) - k]
+            places = places[scores[places] >= least]
+        return sorted(places.tolist(), key=lambda at: (-scores[at], self._ids[at]))[:k]
 
 
 def demographic_closeness(one: PatientProfile, other: PatientProfile) -> float:
